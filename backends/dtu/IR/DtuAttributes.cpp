@@ -1,5 +1,5 @@
-// Syntax of the dialect's attributes. They nest without their prefix: a view
-// prints its address as `L3[64 + 4 * r5]`, not as an attribute of its own.
+// Syntax of the dialect's attributes. They nest without their prefix: a view prints its address as
+// `L3[64 + 4 * r5]`, not as a separate attribute.
 #include "backends/dtu/IR/DtuDialect.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"

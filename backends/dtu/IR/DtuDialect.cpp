@@ -21,7 +21,7 @@ void DtuDialect::initialize() {
       >();
 }
 
-/// Bounds that no machine reaches: what a machine has is checked where one is known.
+/// Limits that no machine reaches. Machine limits are checked where the machine is known.
 static isa::MachineLimits noLimits() {
   constexpr int64_t large = int64_t(1) << 60;
   return {/*cores=*/1 << 20, /*dteQueues=*/1 << 20, large, large, large, large};

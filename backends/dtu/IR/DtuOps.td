@@ -1,5 +1,5 @@
-// One op an instruction. Fields.h of the instruction set names the fields; a
-// field that has its default there is optional here.
+// One op per instruction. The instruction set's Fields.h names the fields; a field with a default
+// there is optional here.
 
 #ifndef DTU_OPS_TD
 #define DTU_OPS_TD

@@ -1,6 +1,5 @@
-// Both ways are visitors over Fields.h, where each instruction's fields stand
-// once: an attribute is named as its field and present unless it has the
-// field's default.
+// Both directions are visitors over Fields.h, which lists each instruction's fields once. An
+// attribute has its field's name and is present unless it equals the field's default.
 #include "backends/dtu/IR/Translation.h"
 #include "backends/dtu/isa/Fields.h"
 #include "backends/dtu/isa/Names.h"
@@ -132,7 +131,7 @@ ProgramOp mlir::dtu::importProgram(OpBuilder &builder, Location loc, const isa::
 // ---- dialect -> instruction set -----------------------------------------------------
 
 namespace {
-/// Fills the fields of one instruction from an op's attributes. The first error sticks.
+/// Fills the fields of one instruction from an op's attributes; keeps the first error.
 class AttributeReader {
 public:
   explicit AttributeReader(Operation *op) : op(op) {}
@@ -208,7 +207,7 @@ private:
     if (error.empty())
       error = message.str();
   }
-  /// Whether an attribute is required, and of which kind, the op's own verifier has checked.
+  /// The op's verifier has checked which attributes are required and of which kind.
   template <typename Attr> Attr get(const char *key) {
     return dyn_cast_or_null<Attr>(op->getAttr(key));
   }
@@ -243,7 +242,7 @@ private:
 };
 } // namespace
 
-/// Index in the variant of the instruction that an op's name says, or -1.
+/// The variant index of the instruction that an op's name denotes, or -1.
 static int instructionIndex(StringRef name) {
   static const llvm::StringMap<int> indices = [] {
     llvm::StringMap<int> map;

@@ -14,12 +14,12 @@ namespace {
 
 constexpr absl::string_view kMagic = "DTUP";
 constexpr uint64_t kVersion = 2;
-// An instruction of one byte becomes some hundred bytes in memory; these bounds
-// keep hostile input from asking for more than a machine has.
+// A one-byte instruction takes about a hundred bytes in memory. These limits stop hostile input
+// from requesting more than a machine has.
 constexpr uint64_t kMaxInstructions = 1 << 20;
 constexpr uint64_t kMaxStreams = 1 << 12;
 
-// An address begins with its space and whether a core expression follows.
+// An address begins with its space and a flag that says whether a core expression follows.
 constexpr uint8_t kHasCore = 4;
 
 class Encoder {
@@ -72,7 +72,7 @@ public:
   void extent(const char *, const Extent &value) {
     number(value.tile);
     reg("", value.reg);
-    // A limit without a register has no meaning but must survive the round trip.
+    // A limit without a register has no meaning but must survive a round trip.
     number(value.limit);
   }
   void sizes(const char *, const std::vector<Extent> &value) {
@@ -124,7 +124,7 @@ public:
         break;
       value |= static_cast<uint64_t>(b & 127) << shift;
       if (b < 128) {
-        // One value has one encoding.
+        // Each value has exactly one encoding.
         if (b == 0 && shift)
           fail("overlong number");
         return value;
@@ -137,7 +137,7 @@ public:
     uint64_t value = raw();
     return static_cast<int64_t>((value >> 1) ^ (~(value & 1) + 1));
   }
-  /// A count of things that take at least a byte each.
+  /// A count of items that take at least one byte each.
   uint64_t count(uint64_t limit, absl::string_view what) {
     uint64_t value = raw();
     if (status.ok() && (value > limit || value > bytes.size() - position)) {

@@ -1,4 +1,4 @@
-// The binary form of a program, as it lies in the Executable (docs/dtu-isa.md).
+// The binary form of a program, as stored in the Executable (docs/dtu-isa.md).
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -12,8 +12,9 @@ namespace st::dtu {
 
 std::string encode(const Program &program);
 
-/// Decodes what encode() wrote. Any other bytes give InvalidArgument, never a crash or more memory
-/// than a fixed multiple of the input; a decoded program is well-formed but need not be valid.
+/// Decodes what encode() wrote. Any other bytes give InvalidArgument, never a crash, and never more
+/// memory than a fixed multiple of the input. A decoded program is well-formed but not necessarily
+/// valid.
 absl::StatusOr<Program> decode(absl::string_view bytes);
 
 } // namespace st::dtu

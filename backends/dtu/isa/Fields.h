@@ -1,6 +1,6 @@
-// The fields of each instruction, stated once. The binary form writes them in
-// this order; the text form prints them in this order as key=value. Both ways
-// of both forms are visitors over visitFields, so they cannot disagree.
+// The fields of each instruction, stated once. The binary form writes them in this order; the text
+// form prints them in this order as key=value. Readers and writers of both forms are visitors over
+// visitFields, so they cannot disagree.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"

@@ -5,7 +5,7 @@
 namespace st::dtu {
 namespace {
 
-/// What an instruction touches of memories, as the instance runs it.
+/// Collects the memory accesses of an instruction as the instance runs it.
 class Touches {
 public:
   Touches(const StreamWalker &walker, TouchVisitor visit) : walker(walker), visit(visit) {}

@@ -9,14 +9,14 @@
 
 namespace st::dtu {
 
-/// Called with an address, the dimensions there of elements of so many bytes, whether they are
-/// written, and to how many cores' memories.
+/// Called with an address, the dimensions of the access, the element size in bytes, whether it
+/// writes, and the number of cores whose memories it accesses.
 using TouchVisitor =
     absl::FunctionRef<absl::Status(const Address &address, StridedBytes::Dims dims, int64_t width,
                                    bool isWrite, int64_t multicast)>;
 
-/// Visits what the walker's next instruction touches, up to the first error. Rows that gather and
-/// scatter find by index are taken to be any of the table.
+/// Visits the accesses of the walker's next instruction, up to the first error. Rows that gather
+/// and scatter find by index may be any row of the table.
 absl::Status visitTouches(const StreamWalker &walker, TouchVisitor visit);
 
 } // namespace st::dtu

@@ -1,30 +1,27 @@
-// The DTU instruction set: what a cluster executes. docs/dtu-isa.md is the
-// specification; this header is its in-memory form, shared by the code
-// generator, the assembler and the simulator.
+// The DTU instruction set: what a cluster executes. docs/dtu-isa.md is the specification; this
+// header is its in-memory form, shared by the code generator, the assembler and the simulator.
 //
-// A cluster owns a slice of L3 (device memory), one L2, and `cores` cores with
-// a private L1 each. A program is a set of instruction streams, one per engine
-// group, that run concurrently and meet only through semaphores and barriers:
+// A cluster owns a slice of L3 (device memory), one L2, and `cores` cores with a private L1 each. A
+// program is a set of instruction streams, one per engine group, that run concurrently and
+// synchronise only through semaphores and barriers:
 //
-//   core streams   matrix and vector instructions; they touch L1 of their own core only
+//   core streams   matrix and vector instructions; they access L1 of their own core only
 //   dte streams    asynchronous copies between L1, L2, L3 and the memory of the host
 //   tx/rx streams  link sends and receives, in program order per direction
 //
-// A stream is written once and executed by `count` instances (for example one
-// per core); register kInstance tells them apart. An instance runs its
-// instructions one after the other: each is complete before the next starts.
-// What overlaps is what stands in different instances, so double buffering is a
-// dte stream and a core stream that pass semaphores back and forth. No two
-// instances of a program are the same (engine, number).
+// A stream is written once and executed by `count` instances (for example one per core); register
+// kInstance distinguishes them. An instance runs its instructions in order: each completes before
+// the next starts. Only different instances overlap, so double buffering is a dte stream and a core
+// stream that exchange semaphores. No two instances of a program have the same (engine, number).
 //
-// Tasks of a rank run one after the other; a task ends when all its instances
-// have. At its start L1 and L2 hold nothing defined and semaphores are 0; L3
-// and the host keep their contents. Access to the same bytes from two instances without a
-// semaphore or barrier between them is a program error with undefined data.
+// Tasks of a rank run one after the other; a task ends when all its instances have ended. At its
+// start, L1 and L2 are undefined and semaphores are 0; L3 and the host keep their contents. Access
+// to the same bytes from two instances without a semaphore or barrier between them is a program
+// error with undefined data.
 //
-// An instruction with an extent that is 0 does nothing, but for two: a Matmul
-// with k = 0 that does not accumulate clears C, and a reduction over nothing
-// that does not accumulate writes the identity.
+// An instruction with a zero extent does nothing, with two exceptions: a Matmul with k = 0 that
+// does not accumulate clears C, and an empty reduction that does not accumulate writes the
+// identity.
 #pragma once
 
 #include <array>
@@ -46,7 +43,7 @@ unsigned byteWidth(DType type);
 enum Register : uint8_t {
   kZero = 0,       ///< always 0
   kInstance = 1,   ///< index of this instance within its stream, 0 .. count-1
-  kMicroBatch = 2, ///< micro-batch the task runs for
+  kMicroBatch = 2, ///< micro-batch for which the task runs
   kRank = 3,       ///< rank within the device group
   kFirstFree = 4,
   kNumRegisters = 32,
@@ -63,7 +60,7 @@ struct Affine {
   std::vector<Term> terms;
 };
 
-/// How what arrives is combined with what is there; None replaces it.
+/// How arriving data is combined with the destination; None replaces it.
 enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or, Mul };
 
 /// A byte address. In a dte stream an L1 address names its core through `core`
@@ -74,8 +71,8 @@ struct Address {
   Affine core;
 };
 
-/// The size of one dimension of a tile: `tile`, or at the ragged end what is
-/// left: clamp(limit - R[reg], 0, tile) if reg is not kZero.
+/// The size of one dimension of a tile: `tile`, or at a ragged edge what remains: clamp(limit -
+/// R[reg], 0, tile) if reg is not kZero.
 struct Extent {
   int64_t tile = 1;
   uint8_t reg = kZero;
@@ -90,7 +87,7 @@ struct View {
 
 constexpr unsigned kMaxCopyDims = 6;
 
-/// Loops of a stream that may stand in each other.
+/// Maximum nesting depth of the loops of a stream.
 constexpr unsigned kMaxLoopDepth = 16;
 
 // ---- control, in every stream -------------------------------------------------
@@ -114,15 +111,15 @@ struct Index {
   int64_t multiply = 1;
 };
 
-/// R[dst] = rank table[index]: constants of this rank (peers, slots) that keep programs
+/// R[dst] = rank table[index]: constants of this rank (peers, slots), which keep programs
 /// rank-symbolic.
 struct Table {
   uint8_t dst = kFirstFree;
   Affine index;
 };
 
-/// Blocks until semaphore >= count, then subtracts count. Semaphores start at 0, one set a cluster
-/// a task.
+/// Blocks until semaphore >= count, then subtracts count. Semaphores start at 0; each cluster has
+/// one set per task.
 struct Wait {
   Affine semaphore;
   int64_t count = 1;
@@ -260,7 +257,7 @@ enum class VectorOp : uint8_t {
   ColSum,
   ColMax,
   ColMin,
-  // binary, behind the others so that programs of older files keep their numbers
+  // binary; last in the list so that programs of older files keep their numbers
   MulHigh,
 };
 
@@ -291,9 +288,9 @@ struct Vector {
 
 // ---- links --------------------------------------------------------------------
 
-/// Sends a strided view to the rank (of the whole executable) in R[peer], on `channel`.
-/// Messages of one (source, destination, channel) arrive in order. A send never waits for its
-/// receive: the message lies in the receiver's landing buffer until then, across tasks if need be.
+/// Sends a strided view to the rank (of the whole executable) in R[peer], on `channel`. Messages of
+/// one (source, destination, channel) arrive in order. A send never waits for its receive: the
+/// message stays in the receiver's landing buffer until then, across tasks if necessary.
 struct Send {
   uint8_t peer = kZero;
   View src;
@@ -328,11 +325,13 @@ struct Leave {
 using Instruction = std::variant<Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill,
                                  Gather, Scatter, Matmul, Vector, Send, Recv, Load, Leave>;
 
-/// Control and synchronisation may stand in any stream, Load in Core and Dte; Matmul and Vector
-/// only in Core, Copy, Fill, Gather and Scatter only in Dte, Send only in Tx and Recv only in Rx.
+/// Control flow and synchronisation may occur in any stream, Load in Core and Dte; Matmul and
+/// Vector only in Core, Copy, Fill, Gather and Scatter only in Dte, Send only in Tx and Recv only
+/// in Rx.
 enum class Engine : uint8_t { Core, Dte, Tx, Rx };
 
-/// Link queues a direction; a program-order notion, all of them share the physical ports.
+/// Link queues per direction. Queues are a program-order notion; all of them share the physical
+/// ports.
 constexpr unsigned kLinkQueues = 8;
 
 /// One instruction stream, run by instances first .. first+count-1 of the engine

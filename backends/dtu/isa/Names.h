@@ -40,7 +40,7 @@ bool operator==(const TileOperand &a, const TileOperand &b);
 
 /// Source operands an op reads; 0 for generators.
 unsigned operandCount(VectorOp op);
-/// Whether the vector engine takes several cycles for a vector of it.
+/// Returns true if the vector engine needs several cycles per vector for this op.
 bool isTranscendental(VectorOp op);
 constexpr bool isReduction(VectorOp op) { return op >= VectorOp::RowSum && op <= VectorOp::ColMin; }
 constexpr bool isRowReduction(VectorOp op) {

@@ -15,7 +15,7 @@
 namespace st::dtu {
 namespace {
 
-/// Reads the value grammars of Printer.cpp from one string; a failure sticks.
+/// Reads the value grammars of Printer.cpp from one string; keeps the first failure.
 class ValueReader {
 public:
   explicit ValueReader(absl::string_view text) : rest(text) {}
@@ -64,7 +64,7 @@ public:
         uint8_t r = reg();
         value.terms.push_back({r, number});
       } else {
-        // The constant stands first and once.
+        // The constant comes first, and only once.
         ok = ok && first;
         value.constant = number;
       }
@@ -133,7 +133,7 @@ public:
   }
 };
 
-/// key=value fields of a line, each to be taken once.
+/// The key=value fields of a line; each may be taken once.
 class FieldParser {
 public:
   std::map<absl::string_view, absl::string_view> fields;
@@ -198,7 +198,7 @@ public:
       operand(keys[i], value[i]);
   }
 
-  /// What is left over is unknown.
+  /// Remaining fields are unknown.
   std::string finish(absl::string_view word) {
     if (error.empty() && !fields.empty())
       error = absl::StrCat("'", word, "' has no field '", fields.begin()->first, "'");
@@ -265,7 +265,7 @@ private:
     return "";
   }
 
-  /// Splits key=value fields; a trailing '{' is required where `opens`.
+  /// Splits key=value fields; a trailing '{' is required if `opens`.
   std::string split(absl::string_view rest, bool opens, FieldParser &out) {
     bool opened = false;
     for (absl::string_view token : absl::StrSplit(rest, ' ', absl::SkipEmpty())) {

@@ -1,5 +1,5 @@
-// The disassembler: one instruction a line, fields as key=value in the order of
-// Fields.h, those with their default left out.
+// The disassembler: one instruction per line, fields as key=value in the order of Fields.h, without
+// those that have their default.
 #include "backends/dtu/isa/Fields.h"
 #include "backends/dtu/isa/Names.h"
 #include "backends/dtu/isa/Text.h"

@@ -8,7 +8,7 @@ namespace {
 
 using Wide = __int128;
 
-// Values beyond this are left to the run-time checks; it keeps the sums below within 128 bits.
+// The run-time checks cover larger values; the limit keeps the sums below within 128 bits.
 constexpr int64_t kMaxValue = int64_t(1) << 48;
 
 int64_t clampToInt64(Wide value) {
@@ -55,7 +55,7 @@ bool RegisterRanges::addRegister(uint8_t reg, const Affine &offset,
     if (term.reg == reg)
       coefficient += term.coefficient;
 
-  // The access is empty from the smallest limit on.
+  // From the smallest limit on, the access is empty.
   if (reg != kZero)
     for (const RangeDim &dim : dims)
       if (dim.extent->reg == reg) {
@@ -65,8 +65,8 @@ bool RegisterRanges::addRegister(uint8_t reg, const Affine &offset,
         range.last = range.first + (last - range.first) / range.step * range.step;
       }
 
-  // Both extremes are piecewise linear in the register, so they lie at its ends
-  // or beside a point from which a ragged extent shrinks.
+  // Both extremes are piecewise linear in the register, so they occur at its ends or next to a
+  // point from which a ragged extent shrinks.
   std::vector<int64_t> candidates = {range.first, range.last};
   if (reg != kZero)
     for (const RangeDim &dim : dims)

@@ -1,7 +1,6 @@
-// Exact ranges of addresses where registers take known, independent values: the
-// counters of loops with constant bounds and the instance number. An extreme
-// found here is an address that the program really touches, so exceeding a
-// memory is an error and never a false alarm.
+// Exact address ranges for registers with known, independent values: counters of loops with
+// constant bounds, and the instance number. The program really accesses the extremes found here, so
+// exceeding a memory is always an error and never a false alarm.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -29,12 +28,12 @@ public:
       known[kInstance] = {{0, instances - 1, 1}};
   }
 
-  /// Learns the counter's values; false unless the loop is known to run.
+  /// Adds the counter's values; returns false unless the loop is known to run.
   bool enterLoop(const Loop &loop);
   void forget(uint8_t reg) { known[reg].reset(); }
 
-  /// The bytes an access touches over all values of the registers, or nothing if
-  /// they are not known exactly or it touches none.
+  /// The bytes that an access touches over all values of the registers; nothing if they are not
+  /// known exactly or the access is empty.
   std::optional<ByteRange> access(const Affine &offset, const std::vector<RangeDim> &dims,
                                   unsigned width) const;
 

@@ -8,7 +8,7 @@
 namespace st::dtu {
 namespace {
 
-/// Collects what an instruction that sets no register reads.
+/// Collects the registers that an instruction reads that sets none.
 class Reads {
 public:
   Reads(RegisterSet &registers, bool peers) : registers(registers), peers(peers) {}
@@ -94,7 +94,7 @@ StreamRegisters::StreamRegisters(const Stream &stream, bool peers)
     open = static_cast<uint8_t>(open + std::holds_alternative<Loop>(all[i]) -
                                 std::holds_alternative<EndLoop>(all[i]));
   }
-  // Backwards, until no loop needs more of its own next trip.
+  // Iterates backwards until no loop needs more registers from its next trip.
   for (bool grew = true; grew;) {
     grew = false;
     for (size_t i = all.size(); i-- > 0;) {

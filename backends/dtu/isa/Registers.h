@@ -1,4 +1,4 @@
-// Which registers instructions read and write, and where their values still count.
+// Which registers instructions read and write, and where their values are live.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -10,22 +10,22 @@ namespace st::dtu {
 
 using RegisterSet = std::bitset<kNumRegisters>;
 
-/// The registers that an instruction reads; those that name the peers of messages only if asked
-/// for. The end of a loop reads none of its own: what it does is the loop's.
+/// The registers that an instruction reads. Registers that name peers of messages are included only
+/// if `peers`. The end of a loop reads none itself; its reads belong to the loop.
 RegisterSet registersRead(const Instruction &instruction, bool peers);
 
-/// The register that an instruction sets, or kZero: of a loop its counter.
+/// The register that an instruction sets, or kZero; for a loop, its counter.
 uint8_t registerSet(const Instruction &instruction);
 
-/// What holds of a valid stream at each of its instructions and behind the last one.
+/// Properties of a valid stream at each of its instructions and after the last one.
 struct StreamRegisters {
-  /// `peers`: registers that name peers of messages count.
+  /// `peers`: registers that name the peers of messages count.
   StreamRegisters(const Stream &stream, bool peers);
 
-  /// Registers whose values may still say what an instruction does, other than by computing such
-  /// that do not.
+  /// Registers whose values may still affect an instruction, other than by computing registers that
+  /// do not.
   std::vector<RegisterSet> live;
-  std::vector<uint8_t> depth; ///< loops that are open
+  std::vector<uint8_t> depth; ///< number of open loops
 };
 
 } // namespace st::dtu

@@ -20,7 +20,7 @@ StridedBytes::StridedBytes(int64_t offset, Dims given, int64_t width) {
   simplify();
 }
 
-/// What lies without gaps is one run.
+/// Merges adjacent bytes into one run.
 void StridedBytes::simplify() {
   std::sort(dims.begin(), dims.end(),
             [](const Dim &a, const Dim &b) { return a.stride > b.stride; });
@@ -52,7 +52,7 @@ bool StridedBytes::hasShapeOf(const StridedBytes &other) const {
 }
 
 namespace {
-/// What is left of a set once positions of its outer dimensions are chosen.
+/// The remainder of a set once positions in its outer dimensions are chosen.
 struct Part {
   int64_t base, run;
   const StridedBytes::Dim *begin, *end;
@@ -65,7 +65,8 @@ struct Part {
   }
 };
 
-/// Whether runs a + i * stride and b + j * stride meet, 0 <= i < na, 0 <= j < nb.
+/// Returns true if runs a + i * stride and b + j * stride overlap for some 0 <= i < na, 0 <= j <
+/// nb.
 bool rowsMeet(int64_t a, int64_t runA, int64_t na, int64_t b, int64_t runB, int64_t nb,
               int64_t stride) {
   // With k = i - j: a + k * stride < b + runB and b < a + k * stride + runA.
@@ -83,7 +84,7 @@ bool partsMeet(Part a, Part b) {
     return rowsMeet(a.base, a.run, a.begin->count, b.base, b.run, b.begin->count, a.begin->stride);
   if (a.begin == a.end || (b.begin != b.end && b.begin->stride > a.begin->stride))
     std::swap(a, b);
-  // Only positions whose rest reaches the other set.
+  // Only positions whose remainder reaches the other set.
   Part rest{a.base, a.run, a.begin + 1, a.end};
   int64_t stride = a.begin->stride, reach = rest.extent();
   int64_t first = std::max<int64_t>(0, (b.base - a.base - reach) / stride);

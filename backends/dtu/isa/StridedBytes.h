@@ -1,4 +1,4 @@
-// The bytes that a strided access touches, and whether two such sets meet.
+// The bytes that a strided access touches, and whether two such sets overlap.
 #pragma once
 
 #include "absl/container/inlined_vector.h"
@@ -7,7 +7,7 @@
 
 namespace st::dtu {
 
-/// Runs of `run` bytes: one at `base` plus each combination of multiples of the strides.
+/// Runs of `run` bytes: one at `base` plus each combination of stride multiples.
 class StridedBytes {
 public:
   struct Dim {
@@ -15,11 +15,11 @@ public:
   };
   using Dims = absl::InlinedVector<Dim, 4>;
 
-  /// An access of elements of `width` bytes from `offset` on; sizes and strides may be in any
-  /// order, strides of any sign. Empty where a size is 0.
+  /// An access of elements of `width` bytes starting at `offset`. Sizes and strides may be in any
+  /// order and strides of any sign. Empty if a size is 0.
   StridedBytes(int64_t offset, Dims dims, int64_t width);
 
-  /// The bytes of `count` such accesses, each `delta` bytes behind the one before.
+  /// The bytes of `count` such accesses, each `delta` bytes after the previous one.
   StridedBytes repeated(int64_t count, int64_t delta) const;
 
   StridedBytes shifted(int64_t bytes) const {
@@ -33,13 +33,13 @@ public:
   bool hasShapeOf(const StridedBytes &other) const;
   bool meets(const StridedBytes &other) const;
 
-  int64_t low = 0, high = 0; ///< bytes from low to before high hold all of them
+  int64_t low = 0, high = 0; ///< all bytes are in [low, high)
 
 private:
   void simplify();
 
   int64_t run = 0;
-  Dims dims; ///< outermost, of the largest stride, first
+  Dims dims; ///< in order of decreasing stride
 };
 
 } // namespace st::dtu

@@ -13,7 +13,7 @@ namespace st::dtu {
 std::string printProgram(const Program &program);
 std::string printInstruction(const Instruction &instruction);
 
-/// Reads what printProgram wrote back into the same program. Errors begin with the line number.
+/// Parses the output of printProgram into the same program. Errors begin with the line number.
 absl::StatusOr<Program> parseProgram(absl::string_view text);
 
 } // namespace st::dtu

@@ -13,7 +13,7 @@
 namespace st::dtu {
 namespace {
 
-/// Checks one stream, walking its instructions in order with what is known of the registers.
+/// Checks one stream: walks its instructions in order with the known ranges of the registers.
 class StreamValidator {
 public:
   StreamValidator(const Program &program, const Stream &stream, const MachineLimits &limits,
@@ -21,7 +21,7 @@ public:
       : program(program), stream(stream), limits(limits), barriers(barriers), ranges(stream.count) {
   }
 
-  /// The first error, or nothing; `position` is then its instruction.
+  /// Returns the first error, or an empty string; `position` is then its instruction.
   std::string run() {
     for (position = 0; position < stream.instructions.size(); ++position) {
       std::visit([&](const auto &i) { check(i); }, stream.instructions[position]);
@@ -41,7 +41,7 @@ private:
   struct OpenLoop {
     size_t at;
     uint8_t reg;
-    bool mayNotRun; ///< what it was outside
+    bool mayNotRun; ///< its value outside the loop
   };
 
   const Program &program;
@@ -117,7 +117,7 @@ private:
         fail(what, " covers bytes ", range->low, " to ", range->high, " of ", name(address.space),
              ", of which the program has ", bytes);
     }
-    // Alignment of the base holds for every register value or is left to the simulator.
+    // Alignment of the base either holds for every register value or is checked by the simulator.
     bool constant = address.offset.terms.empty();
     if (constant && address.offset.constant % width)
       fail(what, " is not aligned to ", width, " bytes");
@@ -178,7 +178,7 @@ private:
     if (!ranges.enterLoop(i) || canBeLeft())
       mayNotRun = true;
   }
-  /// Whether the loop at `position` ends where its data says, not only where its limit does.
+  /// Returns true if data may end the loop at `position` before its limit does.
   bool canBeLeft() const {
     int depth = 0;
     for (size_t at = position; at < stream.instructions.size(); ++at) {
@@ -393,7 +393,7 @@ std::string checkProgram(const Program &program, const MachineLimits &limits) {
   return "";
 }
 
-/// Instances: within the machine, and each claimed once.
+/// Instances must exist in the machine, and each may be used once.
 std::string checkInstances(const Stream &stream, const MachineLimits &limits,
                            std::set<std::pair<Engine, int64_t>> &claimed) {
   int64_t available = stream.engine == Engine::Core  ? limits.cores

@@ -4,7 +4,7 @@
 
 namespace st::dtu {
 
-/// Accesses of an instruction that stand by themselves.
+/// The number of an instruction's latest accesses that are kept separately.
 constexpr size_t kRecent = 4;
 
 bool AccessBox::extend(const StridedBytes &next, uint32_t time) {
@@ -39,7 +39,7 @@ void AccessTrail::joinRow(size_t at) {
     boxes.erase(boxes.begin() + static_cast<ptrdiff_t>(at));
     return;
   }
-  // A row of accesses is one of the rows before it.
+  // A row of accesses extends the row before it.
   if (at > 1 && joins(at - 2, at - 1)) {
     boxes.erase(boxes.begin() + static_cast<ptrdiff_t>(at - 1));
     --at;
@@ -143,7 +143,7 @@ void AccessHistory::addRow(const MemoryAccess &access, uint32_t first) {
 }
 
 void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers) {
-  // What each instance must have done to be known to all others.
+  // The times that all other instances know of each instance.
   auto knownOf = [&](size_t instance) {
     uint32_t known = UINT32_MAX;
     if (byUsers) {

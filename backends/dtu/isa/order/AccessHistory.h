@@ -1,4 +1,4 @@
-// What instances of a program have accessed, as far as later accesses may race with it.
+// The accesses of a program's instances with which later accesses may race.
 #pragma once
 
 #include "backends/dtu/isa/StridedBytes.h"
@@ -12,7 +12,8 @@
 
 namespace st::dtu {
 
-/// How far in each instance's time somebody knows. As many as a cluster has engines, or one.
+/// For each instance, the latest of its times that is known. It has one entry per engine of a
+/// cluster, or a single entry.
 using VectorClock = absl::InlinedVector<uint32_t, 20>;
 
 inline void join(VectorClock &to, const VectorClock &from) {
@@ -29,21 +30,21 @@ struct MemoryAccess {
   bool isWrite;
 };
 
-/// Accesses by one instruction of an instance, evenly spaced.
+/// Evenly spaced accesses by one instruction of an instance.
 struct AccessBox {
   StridedBytes unit, all;
   int64_t count = 1, delta = 0;
   uint32_t first, last;  ///< times
-  bool isRecent = false; ///< of one time, and not in a row yet
+  bool isRecent = false; ///< a single access that is not part of a row yet
 
   AccessBox(const StridedBytes &unit, uint32_t first, uint32_t last)
       : unit(unit), all(unit), first(first), last(last) {}
 
-  /// Whether the next access is one more in the row, which then has it.
+  /// Appends the next access if it continues the row; returns whether it does.
   bool extend(const StridedBytes &next, uint32_t time);
 };
 
-/// What an instruction of an instance has accessed.
+/// All accesses by one instruction of an instance.
 struct AccessTrail {
   size_t instance;
   uint32_t pc;
@@ -52,30 +53,31 @@ struct AccessTrail {
   uint32_t last = 0;
   std::vector<AccessBox> boxes;
 
-  /// `mayJoin`: once it is not one of the last few, with accesses of other times in a row, so that
-  /// a race with it may be none.
+  /// `mayJoin`: the access may later be joined into a row with accesses at other times, so that a
+  /// race with it may be a false alarm.
   void add(const MemoryAccess &access, bool mayJoin);
   void addBox(const StridedBytes &bytes, uint32_t first, uint32_t last);
 
 private:
-  /// Puts the box into the row before it if it is one more there.
+  /// Joins the box with the row before it if it continues that row.
   void joinRow(size_t at);
 };
 
-/// What has been accessed in one memory and may not have happened before all that is to come.
+/// The accesses to one memory that are not known to happen before all future accesses.
 class AccessHistory {
 public:
   struct Race {
     const AccessTrail *trail;
     const AccessBox *box;
   };
-  /// The accesses that race with this one as far as its instance knows; returns how many were
+  /// Finds the accesses that race with this one as far as its instance knows; returns how many were
   /// compared.
   size_t find(const MemoryAccess &access, const VectorClock &clock, std::vector<Race> &races) const;
-  /// Whether an instance comes here for the first time and does not know of what was forgotten.
+  /// Returns true if an instance accesses this memory for the first time and does not know of the
+  /// forgotten accesses.
   bool isForgotten(const MemoryAccess &access, const VectorClock &clock);
-  /// Whether `visit(instance, box)` is true of what another instance accessed of bytes from `low`
-  /// to before `high`, either of the two writing.
+  /// Returns true if `visit(instance, box)` is true for an access by another instance to bytes in
+  /// [low, high), where one of the two writes.
   template <typename Visit>
   bool anyOther(size_t instance, bool isWrite, int64_t low, int64_t high, Visit &&visit) const {
     for (const User &of : users)
@@ -88,12 +90,12 @@ public:
     return false;
   }
   void add(const MemoryAccess &access, bool mayJoin);
-  /// Several accesses of which the first was at `first`.
+  /// Adds several accesses, the first of them at time `first`.
   void addRow(const MemoryAccess &access, uint32_t first);
   bool isFull() const { return added >= threshold; }
-  /// Forgets what is known to all others, `bounds` being the least that instances will know when
-  /// they next access anything: nothing that comes can race with it. `byUsers`: known to those that
-  /// were here.
+  /// Forgets accesses that all other instances know: no future access can race with them. `bounds`
+  /// are the least that instances will know at their next access. `byUsers`: consider only
+  /// instances that have accessed this memory.
   void forget(const std::vector<VectorClock> &bounds, bool byUsers);
 
 private:
@@ -101,16 +103,16 @@ private:
   struct Neighbours {
     size_t older = kNone, newer = kNone;
   };
-  /// What one instance has accessed.
+  /// The accesses of one instance.
   struct User {
     size_t instance;
-    uint32_t last = 0;      ///< of its times
-    uint32_t forgotten = 0; ///< the last of its times of which something is forgotten
+    uint32_t last = 0;      ///< its last time
+    uint32_t forgotten = 0; ///< the latest time of a forgotten access
     std::vector<AccessTrail> trails;
-    /// By instruction and whether it writes, index in `trails`.
+    /// Index in `trails`, by instruction and whether it writes.
     absl::flat_hash_map<uint64_t, size_t> places;
-    /// The trails by their last times: what an access may race with is among the newest of them,
-    /// and an instance leaves many behind.
+    /// Trails in order of their last times. An access can race only with the newest ones, and an
+    /// instance leaves many behind.
     size_t newest = kNone;
     std::vector<Neighbours> order; ///< of each of `trails`
 

@@ -21,9 +21,9 @@
 namespace st::dtu {
 namespace {
 
-/// Instructions of skeletons that are followed for each one of whole programs.
+/// Skeleton instructions followed per whole-program instruction of the budget.
 constexpr int64_t kSkeletonInstructions = 10;
-/// Runs that are followed at a time, whatever the number of host cores.
+/// Runs followed at a time, independent of the number of host cores.
 constexpr size_t kWave = 4;
 
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ constexpr size_t kWave = 4;
 struct TaskProgram {
   Program program;
   RunDependence dependence;
-  /// What runs that were followed need to come back, by what they depend on.
+  /// What followed runs need to come back, keyed by what they depend on.
   std::map<std::string, std::vector<ReturnNeeded>> returns;
 };
 
@@ -45,13 +45,13 @@ public:
   absl::StatusOr<ExecutableOrder> run();
 
 private:
-  /// One of a program that differs from those before it.
+  /// A run of a program that differs from earlier ones.
   struct Run {
     const proto::Group *group;
     int64_t rank;
     const proto::ScheduleEntry *entry;
     TaskProgram *task;
-    std::string key; ///< what it depends on
+    std::string key; ///< what the run depends on
   };
   using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
@@ -70,11 +70,11 @@ private:
   ExecutableOrder result;
   std::map<const proto::Task *, std::shared_ptr<TaskProgram>> programs;
   std::unique_ptr<StepMessages> messages;
-  std::vector<Run> runs; ///< first one of each program
+  std::vector<Run> runs; ///< one run of each program comes first
 };
 
 absl::Status StepProof::decodePrograms() {
-  // Programs of one code may have several names.
+  // Programs with the same code may have several names.
   std::map<std::string, std::shared_ptr<TaskProgram>> known;
   for (const proto::Group &group : executable.groups())
     for (const proto::Task &task : group.tasks()) {
@@ -114,7 +114,7 @@ void StepProof::findRuns() {
   result.runs = static_cast<int64_t>(runs.size());
 }
 
-/// Follows at most `limit` instructions of each.
+/// Follows at most `limit` instructions of each run.
 absl::Status StepProof::proveWave(absl::Span<const Run> wave, int64_t limit) {
   std::vector<absl::StatusOr<ProgramOrder>> orders(wave.size(), absl::UnknownError(""));
   std::vector<std::thread> threads;
@@ -143,11 +143,11 @@ absl::Status StepProof::proveWave(absl::Span<const Run> wave, int64_t limit) {
   return absl::OkStatus();
 }
 
-/// What comes back is known by what each message says of all sends that it was made from: vector
-/// clocks over the ranks of the group. What other groups send is there, and says nothing. Each rank
-/// has needs of its own, unless its run was not followed.
+/// Each message carries the sends that happened before it, as vector clocks over the ranks of the
+/// group; this decides what is known to have come back. Messages from other groups have arrived and
+/// carry nothing. Each rank has its own needs, unless its run was not followed.
 absl::Status StepProof::proveReturns(const proto::Group &group, const proto::ScheduleEntry &entry) {
-  using Knowledge = std::vector<uint32_t>; ///< by rank, the sends that are over
+  using Knowledge = std::vector<uint32_t>; ///< by rank, the sends that are complete
   const TaskProgram &task = programOf(group, entry.task());
   const auto count = static_cast<size_t>(group.device_ids_size());
   std::vector<std::shared_ptr<const std::vector<LinkEvent>>> events(count);
@@ -217,11 +217,11 @@ absl::Status StepProof::proveReturns(const proto::Group &group, const proto::Sch
 absl::Status StepProof::provePrograms() {
   findRuns();
   for (size_t first = 0; first < runs.size() && result.executed < work; first += kWave) {
-    // One large program does not keep the others from being followed.
+    // One large program must not use up the budget of the others.
     const auto limit = (work - result.executed + kWave - 1) / static_cast<int64_t>(kWave);
     ST_RETURN_IF_ERROR(proveWave(absl::MakeConstSpan(runs).subspan(first, kWave), limit));
   }
-  // Ranks are followed together, whichever of them are known.
+  // Ranks are followed together, whichever of them have known results.
   std::set<std::tuple<const TaskProgram *, const proto::Group *, int64_t>> followed;
   for (const Run &run : runs) {
     const int64_t microBatch = run.task->dependence.onMicroBatch ? run.entry->micro_batch() : -1;

@@ -1,5 +1,5 @@
-// Proof that the programs of an executable, each run in its rank's schedule, neither wait for ever
-// nor race.
+// Proves that the programs of an executable, each run in its rank's schedule, neither deadlock nor
+// race.
 #pragma once
 
 #include "lib/Proto/executable.pb.h"
@@ -11,22 +11,22 @@
 namespace st::dtu {
 
 struct ExecutableOrder {
-  int64_t runs = 0;          ///< runs of a program that differ in what a proof may depend on
-  int64_t proven = 0;        ///< of these those that were followed; as many unless work ran out
+  int64_t runs = 0;          ///< runs of a program that differ in something a proof may depend on
+  int64_t proven = 0;        ///< the runs that were followed; all of them unless the budget ran out
   int64_t executed = 0;      ///< instructions that proofs followed
-  bool isStepProven = false; ///< free of deadlock, and not left out because work ran out
+  bool isStepProven = false; ///< free of deadlock; false if the budget ran out
   int64_t messages = 0;      ///< between ranks in a step
 };
 
 /// Proves
 ///
-/// - of each run of a program that it waits for nothing but messages, and of the step that all of
-///   these arrive (StepMessages.h);
-/// - of each program that it is free of races (proveOrder). Runs of a program are one for this if
-///   it reads the same entries of the rank table but for peers, and neither the rank nor the
-///   micro-batch where these are not the same. At most `work` instructions are followed, first one
-///   run of each program, a few runs at a time on as many threads; of skeletons, which cost less,
-///   several times as many.
+/// - that each run of a program waits for nothing but messages, and that all messages of the step
+///   arrive (StepMessages.h);
+/// - that each program is free of races (proveOrder). Two runs of a program count as one here if
+///   the program reads the same rank table entries except peers, and reads neither the rank nor the
+///   micro-batch where these differ. At most `work` instructions are followed, first one run of
+///   each program, a few runs at a time on as many threads; of skeletons, which cost less, several
+///   times as many.
 ///
 /// The programs must be valid. An error is one line that names the group, the rank, the program and
 /// the instructions.

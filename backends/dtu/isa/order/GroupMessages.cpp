@@ -19,7 +19,7 @@ public:
 
 private:
   struct Queue {
-    std::vector<int64_t> bytes; ///< of all messages that were sent
+    std::vector<int64_t> bytes; ///< of each message sent
     size_t received = 0;
     bool isAwaited = false;
   };
@@ -30,12 +30,12 @@ private:
   Queue &queueOf(int64_t source, int64_t destination, int64_t channel) {
     return queues[{source, destination, channel}];
   }
-  /// Goes on with a rank until it waits or ends; false where a message has not the bytes.
+  /// Advances a rank until it waits or ends; returns false if a message has the wrong size.
   bool advance(size_t rank);
 
   const int64_t first;
   const std::vector<RankEvents> &events;
-  std::vector<size_t> done;           ///< events of each rank
+  std::vector<size_t> done;           ///< processed events of each rank
   std::vector<size_t> ready, outside; ///< `outside`: ranks that wait for other groups
   absl::flat_hash_map<std::tuple<int64_t, int64_t, int64_t>, Queue> queues;
   std::vector<GroupMessages::Phase> phases;

@@ -1,5 +1,4 @@
-// Where all instances of a program are while a proof follows them, and what each knows of the
-// others.
+// The state of all instances of a program during a proof, and what each knows of the others.
 #pragma once
 
 #include "backends/dtu/isa/order/AccessHistory.h"
@@ -12,19 +11,19 @@
 
 namespace st::dtu {
 
-/// What an instance has signalled to a semaphore.
+/// The signals of one instance to a semaphore.
 struct Signaller {
   size_t instance;
   int64_t given = 0;
   struct Token {
-    int64_t upTo; ///< of all that it ever gave
+    int64_t upTo; ///< the total count up to this signal
     VectorClock clock;
   };
   std::deque<Token> tokens;
 };
 
-/// An instance may signal a semaphore that it waits for itself, and one other may: what is not its
-/// own then comes from that one in order.
+/// An instance may signal a semaphore on which it waits itself, and one other instance may signal
+/// it. Counts that the waiter did not add therefore come from that one instance, in order.
 struct SemaphoreState {
   std::optional<size_t> waiter;
   int64_t count = 0, taken = 0;
@@ -41,18 +40,18 @@ struct InstanceState {
   StreamWalker walker;
   size_t stream;
   bool waitsForSemaphore = false;
-  size_t waitsFor = 0; ///< that semaphore
+  size_t waitsFor = 0; ///< the semaphore it waits for
 };
 
 struct OrderState {
   std::vector<InstanceState> instances;
-  /// Of each instance what it knows of all; where accesses to memory are not followed one number,
-  /// of the receives that it knows to be over.
+  /// For each instance, what it knows of all others. If memory accesses are not followed, a single
+  /// number: the receives that it knows to be complete.
   std::vector<VectorClock> clocks;
   std::deque<size_t> ready, late;
   std::vector<SemaphoreState> semaphores;
   std::vector<BarrierState> barriers;
-  std::map<int64_t, AccessHistory> memories; ///< by core, or what is beside the cores
+  std::map<int64_t, AccessHistory> memories; ///< by core; one more for memory outside the cores
 };
 
 } // namespace st::dtu

@@ -11,13 +11,13 @@
 namespace st::dtu {
 namespace {
 
-/// Trips after which the first state is compared with, and trips that must be left.
+/// Trips before the first comparison, and trips that must remain.
 constexpr int64_t kFirstPatience = 2, kLeastTripsLeft = 2;
-/// Of repetitions that were added, so many of the last keep times of their own.
+/// Of the added repetitions, this many of the last keep individual times.
 constexpr int64_t kRecent = 2;
-/// To which times may move.
+/// The largest time.
 constexpr int64_t kMostTime = int64_t(1) << 31;
-/// That addresses may move by.
+/// The largest total change of an address.
 constexpr int64_t kMostBytes = int64_t(1) << 60;
 
 ChangeBound::Value evaluate(const Affine &affine, const StreamWalker &walker,
@@ -29,7 +29,7 @@ ChangeBound::Value evaluate(const Affine &affine, const StreamWalker &walker,
   return ChangeBound::evaluate(walker.value(affine), eachTerm, change);
 }
 
-/// Tells a bound of the sizes, cores and semaphores of an instruction.
+/// Reports the sizes, cores and semaphores of an instruction to a ChangeBound.
 class Decisions {
 public:
   Decisions(const StreamWalker &walker, ChangeBound &bound, const RegisterChange &change)
@@ -77,8 +77,8 @@ private:
 // Accesses of repetitions to come
 //===----------------------------------------------------------------------===//
 
-/// Whether an access of a repetition to come may race with another one, of such or of before, that
-/// its like in the repetition followed did not race with.
+/// Decides whether an access of a future repetition may race with an earlier or another future
+/// access, although the corresponding access of the followed repetition did not.
 class PeriodicOrder::Conflicts {
 public:
   Conflicts(PeriodicOrder &periodic, const Search &search, const Gain &gain, int64_t times)
@@ -90,7 +90,7 @@ public:
 private:
   /// Records of one instruction of an instance in one memory.
   struct Trail {
-    int64_t memory, low, high; ///< low to before high are all bytes of all repetitions
+    int64_t memory, low, high; ///< [low, high) covers all bytes of all repetitions
     size_t instance;
     bool isWrite;
     std::vector<const Record *> records;
@@ -100,13 +100,13 @@ private:
   StridedBytes all(const Record &record) const {
     return record.access.bytes.repeated(times + 1, record.change);
   }
-  /// What a record's instance knows of another one grows with each repetition.
+  /// Returns true if what a record's instance knows of another one grows with each repetition.
   bool isFresh(const Record &record, size_t other) const {
     return gain.times[other] > 0 && timeNow(other) - record.known[other] < gain.lags[other];
   }
   int64_t timeNow(size_t index) const { return periodic.state.clocks[index][index]; }
   bool meet(const Record &one, const Record &other);
-  /// Whether `later` may race with what `earlier` was in repetitions before.
+  /// Returns true if `later` may race with `earlier` of a previous repetition.
   bool meetsEarlier(const Record &later, const Record &earlier);
   bool meetsHistory(const Trail &trail);
   bool meetsBox(const Record &record, size_t other, const AccessBox &box);
@@ -165,7 +165,7 @@ bool PeriodicOrder::Conflicts::meet(const Record &one, const Record &other) {
 bool PeriodicOrder::Conflicts::meetsEarlier(const Record &later, const Record &earlier) {
   const size_t other = earlier.access.instance;
   const int64_t known = later.known[other], time = earlier.access.time, change = later.change;
-  // The two of one repetition were compared, and are as far apart in all.
+  // The two accesses of one repetition were compared and keep their distance in all others.
   if (isFresh(later, other)) {
     for (int64_t back = 1; back <= times && time - back * gain.times[other] > known; ++back) {
       if (later.access.bytes.meets(earlier.access.bytes.shifted(-back * change)))
@@ -190,7 +190,7 @@ bool PeriodicOrder::Conflicts::meetsHistory(const Trail &trail) {
 }
 
 bool PeriodicOrder::Conflicts::meetsBox(const Record &record, size_t other, const AccessBox &box) {
-  // Those of the repetition followed are compared as records.
+  // Accesses of the followed repetition are compared as records.
   if (box.first > periodic.timeOf(search.from, other))
     return false;
   ++compared;
@@ -218,7 +218,7 @@ PeriodicOrder::PeriodicOrder(const Program &program,
     facts.emplace_back(stream, /*peers=*/true);
 }
 
-/// Shows each number of the state that has to recur until `show` returns false.
+/// Passes each number of the state that must recur to `show` until it returns false.
 template <typename Show> bool PeriodicOrder::showState(Show &&show) const {
   auto showAll = [&](const auto &indices) {
     return show(indices.size()) && std::all_of(indices.begin(), indices.end(), show);
@@ -396,8 +396,8 @@ int64_t PeriodicOrder::endTrip(size_t index, uint32_t end) {
   return 0;
 }
 
-/// What the registers gained since the last time all stood like this is what they gain, if
-/// endFollowing() can show it.
+/// Assumes that registers change again by what they changed since the last matching state;
+/// endFollowing() verifies this.
 void PeriodicOrder::beginFollowing(Search &search) {
   search.period = search.trips;
   search.trips = 0;
@@ -419,7 +419,8 @@ void PeriodicOrder::beginFollowing(Search &search) {
   ++following;
 }
 
-/// Whether what is live gained as much as was guessed, and as much as follows from the guess.
+/// Returns true if live registers changed by the assumed amount, and by the amount that follows
+/// from it.
 bool PeriodicOrder::isLinear(Search &search) {
   bool result = true;
   for (size_t i = 0; i < state.instances.size(); ++i) {
@@ -435,7 +436,7 @@ bool PeriodicOrder::isLinear(Search &search) {
   return result;
 }
 
-/// Whether those registers that have to are what they were.
+/// Returns true if the registers that must recur have their earlier values.
 bool PeriodicOrder::recurs(const Search &search) const {
   for (size_t i = 0; i < search.recurring.size(); ++i)
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
@@ -449,8 +450,8 @@ int64_t PeriodicOrder::repetitions(size_t depth) {
   Search &search = searches[depth];
   if (!isLinear(search))
     return 0;
-  // A search around this one sees the first and the last repetition, between which all is linear.
-  // It must find its changes unchanged by one.
+  // An enclosing search sees the first and the last repetition, between which everything is linear.
+  // One repetition must leave its changes as they are.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (searches[outer].period == 0)
@@ -488,7 +489,7 @@ bool PeriodicOrder::findGain(const Snapshot &from, Gain &gain) {
       if (lag == lagBefore)
         continue;
       gain.lags[i] = std::min({gain.lags[i], lag, lagBefore});
-      // What is known of messages is to be exact.
+      // Knowledge about messages must be exact.
       const Engine engine = state.instances[i].walker.stream->engine;
       areKept = areKept && engine != Engine::Tx && engine != Engine::Rx;
     }
@@ -569,7 +570,7 @@ void PeriodicOrder::addRecords(const Search &search, const Gain &gain, int64_t t
       history.add(next, /*mayJoin=*/false);
     }
   }
-  // A search around this one has the same records last, in its own changes.
+  // The records of an enclosing search end with the same ones, with its own changes.
   for (Search &outer : searches) {
     if (&outer == &search)
       break;

@@ -1,7 +1,7 @@
-// Loops in a proof of order. A program whose instances stand just as they stood a while before, but
-// for counters and times, does again what it did in between, until a counter decides otherwise.
-// Such a repetition is found, one of it is followed to see for how many more it holds and what its
-// accesses touch then, and all of these are added at once.
+// Periodic loops in a proof of order. When the instances of a program return to an earlier state,
+// except for counters and times, they repeat what they did in between until a counter changes a
+// decision. This class detects such a period, follows one repetition to see for how many more it
+// holds and what its accesses touch, and adds all of them at once.
 #pragma once
 
 #include "backends/dtu/isa/order/OrderState.h"
@@ -11,23 +11,24 @@ namespace st::dtu {
 
 class PeriodicOrder {
 public:
-  /// All must outlive this. `matches`: of each stream, its matchLoops().
+  /// All arguments must outlive this. `matches`: matchLoops() of each stream.
   PeriodicOrder(const Program &program, const std::vector<std::vector<uint32_t>> &matches,
                 OrderState &state, bool followsAccesses);
 
-  /// Whether it wants to see instructions and accesses.
+  /// Returns true if follow() and access() must be called.
   bool follows() const { return following > 0; }
   /// An instance is about to run its next instruction.
   void follow(size_t index);
-  /// The instruction at hand accessed a memory.
+  /// The current instruction accessed a memory.
   void access(const MemoryAccess &access, int64_t memory, const Address &address);
-  /// A message, a register loaded from memory, something left open: no part of a repetition.
+  /// A message, a load from memory or an unresolved question, none of which can be part of a
+  /// period.
   void disturb() { ++disturbances; }
-  /// An instance ran the end of a loop, which stands at `end`. All instances may stand elsewhere
-  /// after it. The number of accesses that were compared.
+  /// An instance ran the end of a loop at `end`. Afterwards, all instances may be elsewhere.
+  /// Returns the number of accesses compared.
   int64_t endTrip(size_t index, uint32_t end);
-  /// Whether what others are taken to know of an instance may be less than they do, since
-  /// repetitions were added, so that a race with it may be none.
+  /// Returns true if others may know more of an instance than is recorded, because repetitions were
+  /// added; a race with it may then be a false alarm.
   bool isDoubtful(size_t instance) const { return doubtful[instance]; }
 
 private:
@@ -36,34 +37,35 @@ private:
   };
   struct Snapshot {
     int64_t disturbances = -1;       ///< -1: nothing was recorded
-    std::vector<size_t> shape;       ///< all that has to recur
+    std::vector<size_t> shape;       ///< everything that must recur
     std::vector<Place> places;       ///< of the instances
-    std::vector<int64_t> counts;     ///< that only grow
+    std::vector<int64_t> counts;     ///< monotonic counters
     std::vector<VectorClock> clocks; ///< of the instances, then of signals
   };
-  /// What a repetition adds to times. A clock that is less than `lag` behind the time of an
-  /// instance moves with it: clocks cut off at a lag determine what comes as clocks do.
+  /// How much a repetition adds to times. A clock that is less than `lag` behind the time of an
+  /// instance moves with it; truncating clocks at a lag does not change what follows.
   struct Gain {
     std::vector<int64_t> times, lags;
   };
-  /// An access of the repetition followed, or a row of such.
+  /// An access of the followed repetition, or a row of such accesses.
   struct Record {
     MemoryAccess access; ///< its time is that of the last
     int64_t memory;
     int64_t change;    ///< of its address
-    VectorClock known; ///< to its instance, at the first
+    VectorClock known; ///< what its instance knew at the first access
   };
-  /// The search for a repetition that begins with a trip of one loop (Brent, 1980).
+  /// The search for a period that begins with a trip of one loop (Brent, 1980).
   struct Search {
     Snapshot from;
     int64_t trips = 0;    ///< since `from`
     int64_t patience = 0; ///< trips after which `from` is replaced by a later state
-    /// Registers of each instance that were seen not to be linear: they have to recur.
+    /// Registers of each instance that do not change linearly and must therefore recur.
     std::vector<RegisterSet> recurring;
-    /// Set while a repetition is followed: how many trips it has.
+    /// The number of trips of the repetition being followed, else 0.
     int64_t period = 0;
-    std::vector<RegisterChange> changes, guessed; ///< of each instance, now and as it began
-    /// Those of each search of a loop around this one that follows a repetition, as this one began.
+    std::vector<RegisterChange> changes, guessed; ///< of each instance: changes now, and as assumed
+                                                  ///< at its start
+    /// The changes of each enclosing search that also follows a repetition, when this one began.
     std::vector<std::vector<RegisterChange>> around;
     ChangeBound bound;
     std::vector<Record> records;
@@ -83,12 +85,12 @@ private:
   void restart(Search &search, int64_t patience);
   void beginFollowing(Search &search);
   int64_t endFollowing(size_t depth);
-  /// What times and clocks gained since; false if they did not move as one.
+  /// How much times and clocks grew since `from`; returns false if they did not grow together.
   bool findGain(const Snapshot &from, Gain &gain);
   bool isLinear(Search &search);
   bool recurs(const Search &search) const;
   int64_t repetitions(size_t depth);
-  /// Adds a repetition so many times, to searches around it as well.
+  /// Adds a repetition `times` times, to enclosing searches as well.
   void add(const Search &search, const Gain &gain, int64_t times);
   void addRecords(const Search &search, const Gain &gain, int64_t times);
 
@@ -96,13 +98,13 @@ private:
   OrderState &state;
   const bool followsAccesses;
   std::vector<StreamRegisters> facts; ///< of each stream
-  size_t anchor = 0;                  ///< the instance whose loops count
-  size_t missed = 0;                  ///< trips of others since one of the anchor's
+  size_t anchor = 0;                  ///< the instance whose loop trips are counted
+  size_t missed = 0;                  ///< trips of others since the anchor's last trip
   int64_t disturbances = 0;
   int following = 0;            ///< searches that follow a repetition
   std::vector<bool> doubtful;   ///< instances
-  std::vector<Search> searches; ///< by depth of the loop
-  size_t depths = 0;            ///< searches behind these hold nothing
+  std::vector<Search> searches; ///< by loop depth
+  size_t depths = 0;            ///< deeper searches are empty
 };
 
 } // namespace st::dtu

@@ -17,13 +17,13 @@
 namespace st::dtu {
 namespace {
 
-/// What of accesses to memory a proof follows.
+/// How a proof follows memory accesses.
 enum class Accesses {
   None,
-  /// Accesses of several times are joined where they are evenly spaced, so that a race may be none;
-  /// needsTimes() says that it was so.
+  /// Evenly spaced accesses at several times are joined, so a race may be a false alarm;
+  /// needsTimes() reports that.
   Joined,
-  Each ///< and loops are followed trip by trip
+  Each ///< and every loop trip is followed
 };
 
 class OrderProof : OrderState {
@@ -35,19 +35,19 @@ public:
 private:
   struct SentMessage {
     LinkEvent event;
-    int64_t after; ///< so many receives
+    int64_t after; ///< number of receives it comes after
     VectorClock clock;
   };
-  /// An access that its instance does not know to come after another one.
+  /// An access whose instance does not know that it comes after another one.
   struct OpenRace {
     MemoryAccess access;
-    StridedBytes bytes; ///< of the other one
+    StridedBytes bytes; ///< of the other access
     int64_t memory;
-    size_t instance; ///< of the other one
+    size_t instance; ///< of the other access
     uint32_t pc;
     bool isWrite;
     uint32_t time;
-    int64_t receives; ///< before the access, or it
+    int64_t receives; ///< number of receives up to the access
   };
 
   /// Runs an instance until it waits or ends.
@@ -88,9 +88,9 @@ private:
     return std::string(name(memory == kL3 ? Space::L3 : memory == kL2 ? Space::L2 : Space::Host));
   }
 
-  /// Where no accesses are followed, all that has to be known is how many receives are over.
+  /// If no accesses are followed, the only knowledge needed is how many receives are complete.
   size_t clockWidth() const { return follows ? instances.size() : 1; }
-  /// An instance's own time goes on.
+  /// Advances an instance's own time.
   void tick(size_t index) {
     if (follows)
       ++clocks[index][index];
@@ -103,14 +103,14 @@ private:
   std::optional<size_t> receiver, sender;
   std::vector<SentMessage> sends;
   std::vector<LinkEvent> receives;
-  /// The receiver's time behind each receive.
+  /// The receiver's time after each receive.
   std::vector<uint32_t> receiveTimes;
   std::vector<OpenRace> returns;
-  std::vector<AccessHistory::Race> races; ///< of the access at hand
+  std::vector<AccessHistory::Race> races; ///< of the current access
   const int64_t limit;
-  const bool follows; ///< accesses
+  const bool follows; ///< whether accesses are followed
   const bool joins;
-  const bool repeats; ///< loops are not followed trip by trip
+  const bool repeats; ///< whether periodic loops are skipped
   std::optional<PeriodicOrder> periodic;
   bool isUncertain = false;
   int64_t executed = 0;
@@ -132,7 +132,7 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
     }
   }
   clocks.assign(instances.size(), VectorClock(clockWidth(), 0));
-  // An instance's own time is 1 before anybody can know of it.
+  // An instance's own time starts at 1, before any other can know of it.
   for (size_t i = 0; i < instances.size(); ++i)
     tick(i);
   for (BarrierState &barrier : barriers)
@@ -153,7 +153,7 @@ absl::Status OrderProof::checkUsers(size_t index, size_t at) const {
   for (const Signaller &signaller : semaphore.signallers)
     if (signaller.instance != semaphore.waiter)
       others.push_back(engineOf(signaller.instance));
-  // Of two, one may turn out to be the waiter.
+  // One of two may turn out to be the waiter.
   if (others.size() < 2 || (!semaphore.waiter && others.size() == 2))
     return absl::OkStatus();
   return error(index,
@@ -183,7 +183,7 @@ absl::Status OrderProof::signal(size_t index, const Signal &signal) {
       found->tokens.push_back({found->given, clocks[index]});
   }
   tick(index);
-  // It may wait for another one, and then waits again.
+  // It may be waiting for another semaphore, and then waits again.
   if (semaphore.waiter && instances[*semaphore.waiter].waitsForSemaphore) {
     instances[*semaphore.waiter].waitsForSemaphore = false;
     const bool receives = instances[*semaphore.waiter].walker.stream->engine == Engine::Rx;
@@ -212,7 +212,7 @@ absl::Status OrderProof::wait(size_t index, const Wait &wait, bool &blocked) {
     return absl::OkStatus();
   semaphore.count -= wait.count;
   semaphore.taken += wait.count;
-  // What the instance did not give itself is of the other, up to the signal that sufficed.
+  // Counts that the instance did not add come from the other one, up to the signal that sufficed.
   int64_t foreign = semaphore.taken;
   for (const Signaller &signaller : semaphore.signallers)
     if (signaller.instance == index)
@@ -297,8 +297,8 @@ std::string OrderProof::describe(const OpenRace &race) const {
       " to ", race.bytes.high - 1, ", and nothing says which is first");
 }
 
-/// Other ranks may still see to the order: nothing is received before what it was made from is
-/// sent.
+/// Other ranks may still guarantee the order: nothing is received before the data it was computed
+/// from is sent.
 absl::Status OrderProof::noteRace(const MemoryAccess &access, int64_t memory,
                                   const AccessHistory::Race &race) {
   isUncertain |= race.box->first != race.box->last || periodic->isDoubtful(race.trail->instance);
@@ -321,7 +321,7 @@ int64_t OrderProof::receivesKnownTo(size_t index) const {
          receiveTimes.begin();
 }
 
-/// Puts into numbers of sends and receives what has to come back.
+/// Expresses as numbers of sends and receives what must come back.
 absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
   std::map<size_t, ReturnNeeded> needed;
   for (const OpenRace &race : returns) {
@@ -340,14 +340,15 @@ absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
   return absl::OkStatus();
 }
 
-/// The least that each instance will know when it next accesses memory.
+/// The least that each instance will know at its next memory access.
 std::vector<VectorClock> OrderProof::leastClocks() const {
   std::vector<VectorClock> least = clocks;
   for (const BarrierState &barrier : barriers)
     for (size_t one : barrier.waiting)
       for (size_t other : barrier.waiting)
         join(least[one], clocks[other]);
-  // One that waits will know what the instance that is to signal knows now, and that of another.
+  // A waiting instance will know what the signalling instance knows now, and that one may be
+  // waiting as well.
   for (int round = 0; round < 2; ++round)
     for (size_t i = 0; i < instances.size(); ++i) {
       if (instances[i].walker.isDone())
@@ -378,7 +379,7 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
     LinkEvent event{true, walker.value(send->peer), send->channel,
                     walker.bytesOf(send->sizes, send->type)};
     uint32_t known = receiver ? clocks[index][follows ? *receiver : 0] : 0;
-    // Receives of which the sender knows that they are done.
+    // Receives that the sender knows to be complete.
     int64_t after =
         std::upper_bound(receiveTimes.begin(), receiveTimes.end(), known) - receiveTimes.begin();
     sends.push_back({event, after, clocks[index]});
@@ -430,7 +431,7 @@ absl::Status OrderProof::advance(size_t index) {
         status = visitTouches(walker, [&](auto &&...touched) {
           return access(index, std::forward<decltype(touched)>(touched)...);
         });
-      // Each message has a time of its own.
+      // Each message has its own time.
       if (walker.stream->engine == Engine::Tx || walker.stream->engine == Engine::Rx)
         tick(index);
     }
@@ -439,7 +440,7 @@ absl::Status OrderProof::advance(size_t index) {
     if (blocked)
       return absl::OkStatus();
     ++walker.pc;
-    // Messages are received as late as can be, behind all that does not wait for them.
+    // Messages are received as late as possible, after everything that does not wait for them.
     if (std::holds_alternative<Recv>(instruction)) {
       late.push_back(index);
       return absl::OkStatus();
@@ -448,7 +449,8 @@ absl::Status OrderProof::advance(size_t index) {
   return absl::OkStatus();
 }
 
-/// With as many participants as instances that ever come, each comes once to each meeting.
+/// If the participants are exactly the instances that ever arrive, each arrives once per
+/// rendezvous.
 absl::Status OrderProof::checkBarriers() const {
   for (size_t i = 0; i < barriers.size(); ++i) {
     int64_t users = std::count(barriers[i].users.begin(), barriers[i].users.end(), true);

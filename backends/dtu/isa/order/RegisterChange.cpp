@@ -93,7 +93,7 @@ void ChangeBound::visitIndex(uint8_t dst, const Value &value, int64_t divide, in
   if (!isKnown) {
     bound = 0;
   } else if (value.change % divide != 0) {
-    // The quotient stays as long as the remainder does not leave its range.
+    // The quotient is unchanged while the remainder stays in its range.
     const int64_t left = value.value % divide;
     const __int128 change = value.change;
     keepSign(change > 0 ? divide - left : left + 1, change > 0 ? -change : change);

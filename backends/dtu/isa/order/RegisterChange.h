@@ -1,5 +1,5 @@
-// By how much registers differ between one repetition of a steady state and the next, and for how
-// many repetitions all that they decide stays as it is.
+// How much registers change from one repetition of a periodic loop to the next, and for how many
+// repetitions all decisions that depend on them stay the same.
 #pragma once
 
 #include "backends/dtu/isa/Registers.h"
@@ -8,7 +8,7 @@
 
 namespace st::dtu {
 
-/// What each register gains from one repetition to the next at the same place, where that is known.
+/// The change of each register from one repetition to the next at the same place, where known.
 struct RegisterChange {
   std::array<int64_t, kNumRegisters> registers = {};
   std::array<int64_t, kMaxLoopDepth> limits = {};
@@ -16,13 +16,13 @@ struct RegisterChange {
   std::bitset<kMaxLoopDepth> unknownLimits;
 
   RegisterChange() = default;
-  /// What registers and limits of loops gained on the way from `before` to `after`.
+  /// The change of registers and loop limits from `before` to `after`.
   RegisterChange(const int64_t *registersBefore, const int64_t *limitsBefore,
                  const int64_t *registersAfter, const int64_t *limitsAfter);
 
-  /// Registers of which the two say something else, or nothing.
+  /// Registers whose changes differ or are unknown in one of the two.
   RegisterSet differsFrom(const RegisterChange &other) const;
-  /// Whether the limits of the outermost `depth` loops gain the same.
+  /// Returns true if the limits of the outermost `depth` loops change equally.
   bool hasLimitsOf(const RegisterChange &other, size_t depth) const;
 };
 
@@ -33,7 +33,7 @@ public:
     int64_t value, change;
     bool isKnown;
   };
-  /// An affine expression's value, of which eachTerm(visit) calls visit(register, coefficient).
+  /// The value of an affine expression; eachTerm(visit) calls visit(register, coefficient).
   template <typename EachTerm>
   static Value evaluate(int64_t value, EachTerm &&eachTerm, const RegisterChange &change) {
     Value result = {value, 0, true};
@@ -46,12 +46,12 @@ public:
     return result;
   }
 
-  /// The size clamp(limit - R[reg], 0, tile) stays.
+  /// Requires that the size clamp(limit - R[reg], 0, tile) stays the same.
   void keepExtent(int64_t tile, uint8_t reg, int64_t limit, const int64_t *registers,
                   const RegisterChange &change);
   void keepEqual(const Value &value);
-  /// These are to be called before the instance runs the instruction, and say in `change` what
-  /// holds behind it.
+  /// Call these before the instance runs the instruction. They update `change` to its values after
+  /// the instruction.
   void visitLoop(uint8_t reg, size_t depth, const Value &start, const Value &limit,
                  RegisterChange &change);
   void visitEndLoop(uint8_t reg, size_t depth, int64_t step, const int64_t *registers,
@@ -61,11 +61,11 @@ public:
                   RegisterChange &change);
   void visitTable(uint8_t dst, const Value &index, RegisterChange &change);
 
-  /// For so many repetitions after the one followed all decisions are the same.
+  /// The number of further repetitions for which all decisions are the same.
   int64_t repetitions() const { return bound; }
 
 private:
-  /// `value` > 0 stays true, or stays false.
+  /// Requires that `value` > 0 keeps its truth value.
   void keepSign(__int128 value, __int128 change);
 
   int64_t bound = int64_t(1) << 40;

@@ -1,4 +1,4 @@
-// What the runs of a program differ in.
+// How the runs of a program differ.
 #pragma once
 
 #include "backends/dtu/isa/order/ProgramOrder.h"
@@ -10,19 +10,19 @@
 
 namespace st::dtu {
 
-/// What rank `rank` of a group tells a program for a micro-batch.
+/// What a program sees of rank `rank` of a group and of a micro-batch.
 RunView runViewOf(const proto::Group &group, int64_t rank, int64_t microBatch);
 
-/// What of a run its instructions depend on.
+/// The properties of a run on which its instructions depend.
 struct RunDependence {
   bool onRank = false, onMicroBatch = false, onWholeTable = false;
-  std::set<int64_t> entries; ///< of the table
+  std::set<int64_t> entries; ///< entries of the rank table
 
   /// Equal for runs of the program that do the same.
   std::string keyOf(const RunView &view) const;
 };
 
-/// `peers`: whether runs that differ in whom they talk to differ.
+/// `peers`: runs with different peers count as different.
 RunDependence dependenceOf(const Program &program, bool peers);
 
 } // namespace st::dtu

@@ -16,28 +16,28 @@
 namespace st::dtu {
 namespace {
 
-/// Instructions of a program that are followed to say where it waits for ever.
+/// Instructions of a whole program to follow in order to locate a deadlock.
 constexpr int64_t kWholeWork = 100'000'000;
 
 using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
-/// The schedules of all groups, tasks being summaries: a proof where it comes to its end, and no
-/// verdict where not.
+/// Walks the schedules of all groups with task summaries. Reaching the end is a proof; stopping
+/// earlier decides nothing.
 class GroupWalk {
 public:
-  /// Of a group, the summary of each entry of its schedule.
+  /// For each schedule entry of a group, its summary.
   using Tasks = std::vector<std::shared_ptr<const GroupMessages>>;
 
   explicit GroupWalk(const std::vector<Tasks> &groups) : groups(groups), walks(groups.size()) {}
 
-  /// Whether all arrive; counts messages.
+  /// Returns true if all messages arrive; counts them.
   bool run(int64_t &messages);
 
 private:
   struct Walk {
     size_t entry = 0, phase = 0;
   };
-  /// Goes on with a group until it waits or ends; false where a message has not the bytes.
+  /// Advances a group until it waits or ends; returns false if a message has the wrong size.
   bool advance(size_t group);
   bool receive(size_t group, const GroupMessages::Phase &phase, bool &waits);
 
@@ -106,7 +106,7 @@ bool GroupWalk::run(int64_t &messages) {
          std::all_of(mail.begin(), mail.end(), [](const auto &one) { return one.second.empty(); });
 }
 
-/// The schedules of all ranks, message by message.
+/// Walks the schedules of all ranks, message by message.
 class RankWalks {
 public:
   RankWalks(const proto::Executable &executable, StepMessages &step)
@@ -115,16 +115,16 @@ public:
   absl::StatusOr<int64_t> run();
 
 private:
-  /// A rank on its way through its schedule's messages.
+  /// The position of a rank in the messages of its schedule.
   struct Walk {
     const proto::Group *group = nullptr;
     int64_t rank = 0;
     int entry = 0;
-    size_t event = 0, receives = 0; ///< of the task at hand
+    size_t event = 0, receives = 0; ///< in the current task
     RankEvents events;
   };
 
-  /// Goes on with a rank until it waits or has ended.
+  /// Advances a rank until it waits or ends.
   absl::Status advance(size_t index);
   absl::Status send(size_t index, const LinkEvent &event);
   absl::Status receive(size_t index, const LinkEvent &event, bool &waits);
@@ -133,7 +133,7 @@ private:
   const proto::Executable &executable;
   StepMessages &step;
   std::vector<Walk> ranks;
-  absl::flat_hash_map<Route, std::deque<int64_t>> mail; ///< bytes of messages on the way
+  absl::flat_hash_map<Route, std::deque<int64_t>> mail; ///< sizes of messages in transit
   absl::flat_hash_map<Route, size_t> waiting;
   std::deque<size_t> ready;
   int64_t messages = 0;
@@ -230,12 +230,12 @@ absl::StatusOr<int64_t> RankWalks::run() {
 
 } // namespace
 
-/// Shared by tasks that differ in accesses to memory alone.
+/// Shared by tasks that differ only in memory accesses.
 struct StepMessages::Skeleton {
   Program program;
   const Program *example = nullptr; ///< the program of one such task
   RunDependence onRun, onRunAndPeers;
-  /// By what else than peers a run depends on, whether each of its messages is sent.
+  /// For each message, whether it is a send; keyed by what a run depends on other than peers.
   std::map<std::string, std::vector<bool>> sends;
 };
 
@@ -280,7 +280,7 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
       return order.status();
     }
     if (!order.ok()) {
-      // The whole program says where, if it gets there.
+      // The whole program names the place, if following it gets that far.
       absl::Status whole = proveWaits(*skeleton.example, view, kWholeWork).status();
       if (absl::IsResourceExhausted(whole))
         whole = order.status();

@@ -1,4 +1,4 @@
-// Proof that all messages of a step arrive.
+// Proves that all messages of a step arrive.
 #pragma once
 
 #include "backends/dtu/isa/order/ProgramOrder.h"
@@ -14,26 +14,24 @@
 
 namespace st::dtu {
 
-/// The messages of a step, each rank's in an order in which its programs and its schedule allow
-/// them. They are known from the programs' skeletons (SyncSkeleton.h), so that no access to memory
-/// is followed for them.
+/// The messages of a step, those of each rank in an order that its programs and schedule allow.
+/// They come from the programs' skeletons (SyncSkeleton.h), so no memory access is followed.
 class StepMessages {
 public:
-  /// All must outlive this. `programs`: of each task of the executable, equal ones shared. At most
-  /// `work` instructions of skeletons are followed.
+  /// All arguments must outlive this. `programs` has one entry per task of the executable; equal
+  /// programs are shared. At most `work` skeleton instructions are followed.
   StepMessages(const proto::Executable &executable,
                const std::map<const proto::Task *, const Program *> &programs, int64_t work);
   ~StepMessages();
 
-  /// The messages of a run of an entry of the schedule, in the order that proveWaits gives them;
-  /// the proof that the run waits for nothing else for ever is part of it. ResourceExhausted where
-  /// work ran out.
+  /// The messages of a run of a schedule entry, in the order of proveWaits, including the proof
+  /// that the run waits for nothing else. ResourceExhausted if the budget ran out.
   absl::StatusOr<std::shared_ptr<const std::vector<LinkEvent>>>
   eventsOf(const proto::Group &group, int64_t rank, const proto::ScheduleEntry &entry);
 
-  /// Runs sends and receives of all ranks against each other, sends never waiting. Then no rank
-  /// waits for ever, each receive gets as many bytes as it takes, and no message is left. The
-  /// number of messages, or an error of one line.
+  /// Matches the sends and receives of all ranks; sends never wait. On success no rank waits for
+  /// ever, each receive gets exactly the bytes it takes, and no message is left. Returns the number
+  /// of messages, or an error of one line.
   absl::StatusOr<int64_t> prove();
 
 private:
@@ -42,7 +40,7 @@ private:
   const proto::Executable &executable;
   std::vector<std::unique_ptr<Skeleton>> skeletons;
   std::map<const proto::Task *, Skeleton *> skeletonOfTask;
-  int64_t work; ///< that is left
+  int64_t work; ///< remaining budget
 };
 
 } // namespace st::dtu

@@ -4,7 +4,8 @@
 
 namespace st::dtu {
 
-/// For each instruction of a stream that begins or ends a loop the other end; for a leave the end.
+/// For each instruction that begins or ends a loop, the other end; for a leave, the end of its
+/// loop.
 std::vector<uint32_t> matchLoops(const Stream &stream) {
   std::vector<uint32_t> matches(stream.instructions.size()), open;
   std::vector<std::vector<uint32_t>> leaves;
@@ -69,7 +70,7 @@ bool StreamWalker::runControl(std::string &fault) {
       registers[table->dst] = view->table[static_cast<size_t>(at)];
     ++pc;
   } else if (auto *load = std::get_if<Load>(&instruction)) {
-    // What decides trips and branches holds twice.
+    // A loaded value that decides trips and branches is true twice.
     registers[load->dst] = loads[pc]++ % 3 < 2;
     ++pc;
   } else if (auto *leave = std::get_if<Leave>(&instruction)) {

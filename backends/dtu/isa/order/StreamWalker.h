@@ -1,4 +1,4 @@
-// Instances of streams on their way through control, without data.
+// Walks stream instances through their control flow, without data.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -11,16 +11,17 @@
 
 namespace st::dtu {
 
-/// What one run of a program is told.
+/// The inputs of one run of a program.
 struct RunView {
   int64_t rankInGroup = 0, microBatch = 0;
   std::vector<int64_t> table;
 };
 
-/// For each instruction of a stream that begins or ends a loop the other end; for a leave the end.
+/// For each instruction that begins or ends a loop, the other end; for a leave, the end of its
+/// loop.
 std::vector<uint32_t> matchLoops(const Stream &stream);
 
-/// An instance of a stream on its way through its instructions.
+/// The position of a stream instance in its instructions.
 class StreamWalker {
 public:
   StreamWalker(const Stream &stream, const std::vector<uint32_t> &matches, int64_t instance,
@@ -34,9 +35,9 @@ public:
   const Stream *stream;
   const std::vector<uint32_t> *matches;
   const RunView *view;
-  int64_t number;         ///< of the engine
+  int64_t number;         ///< number of the engine
   uint32_t pc = 0;        ///< the next instruction
-  uint32_t openLoops = 0; ///< around it
+  uint32_t openLoops = 0; ///< number of enclosing loops
   int64_t registers[kNumRegisters] = {};
   int64_t limits[kMaxLoopDepth] = {}; ///< of the open loops, outermost first
 
@@ -57,8 +58,8 @@ public:
 
   /// The bytes of a view of these sizes.
   int64_t bytesOf(const std::vector<Extent> &sizes, DType type) const;
-  /// Runs the next instruction if it is control, which no other instance has to do with. Of loops
-  /// that load decides, two trips are run.
+  /// Runs the next instruction if it is control flow that involves no other instance. Of loops
+  /// whose end depends on loaded values, two trips are run.
   bool runControl(std::string &fault);
 
 private:

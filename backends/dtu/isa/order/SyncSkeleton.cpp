@@ -20,8 +20,8 @@ void read(const std::vector<Extent> &sizes, Registers &live) {
     live.set(size.reg);
 }
 
-/// Which instructions of a stream are kept: backwards from those that synchronise, through the
-/// registers that they read.
+/// Selects the instructions of a stream to keep: those that synchronise, and backwards those that
+/// compute registers they read.
 class Kept {
 public:
   explicit Kept(const Stream &stream)
@@ -33,8 +33,8 @@ public:
   bool operator[](size_t i) const { return kept[i]; }
 
 private:
-  /// Turns what is live behind [begin, end) into what is live before it; `left` is live behind the
-  /// loop around.
+  /// Computes the live registers before [begin, end) from those after it; `left` is live after the
+  /// enclosing loop.
   void walk(size_t begin, size_t end, Registers &live, const Registers &left);
   void walkLoop(size_t begin, size_t end, Registers &live);
   void visit(size_t i, Registers &live, const Registers &left);
@@ -58,7 +58,7 @@ void Kept::walk(size_t begin, size_t end, Registers &live, const Registers &left
 void Kept::walkLoop(size_t begin, size_t end, Registers &live) {
   const auto &loop = std::get<Loop>(instructions[begin]);
   const Registers left = live;
-  // What a trip needs, the trip before it leaves.
+  // Registers that a trip needs from the trip before it.
   Registers before;
   do {
     before = live;
@@ -122,7 +122,7 @@ void Kept::visit(size_t i, Registers &live, const Registers &left) {
 
 } // namespace
 
-/// Which bytes a message is made of says nothing of its order.
+/// The order of messages does not depend on the bytes they carry.
 static Instruction withoutAddress(Instruction instruction) {
   View *view = nullptr;
   if (auto *send = std::get_if<Send>(&instruction))
