@@ -16,7 +16,7 @@ constexpr llvm::StringLiteral kTableSizeAttr = "dtu.table_size";
 constexpr llvm::StringLiteral kConstantsAttr = "dtu.constants";
 constexpr llvm::StringLiteral kDescriptionAttr = "dtu.description";
 
-/// The machine that a module is compiled for. Fails with a diagnostic.
+/// The machine for which a module is compiled. Fails with a diagnostic.
 FailureOr<::st::proto::DtuDescription> getDescription(ModuleOp module);
 
 #define GEN_PASS_DECL

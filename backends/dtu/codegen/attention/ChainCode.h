@@ -1,4 +1,5 @@
-// What the parts of a chain's code share: the blocks of matrices that stream by, and results.
+// State shared by the parts of a fused attention-like kernel's code: blocks of streamed matrices,
+// and results.
 #pragma once
 
 #include "backends/dtu/codegen/attention/ChainPlan.h"
@@ -20,16 +21,17 @@ public:
   const ChainTiling &tiling;
   const TileStorage &storage;
   TileEmitter emitter;
-  SmallVector<Expr> resultBases; // of the chain
+  SmallVector<Expr> resultBases; // of the kernel
   int64_t columns, allRows;      // of the rows' space
 
-  /// Queue: this worker's share of the `block` points of a matrix from `start` on, to all cores.
+  /// Queue: loads this worker's share of the matrix block of `block` columns at `start`, to all
+  /// cores.
   void loadShare(const ChainProduct &product, const TilePosition &position, const Expr &start,
                  int64_t block, const Expr &target) const;
-  /// Queue: `rows` rows of a product's result, which lie at `from` in L1, to L3.
+  /// Queue: stores `rows` rows of a product's result from `from` in L1 to L3.
   void storeResult(const ChainProduct &product, hw::Extent rows, int64_t rowStride,
                    const TilePosition &position, const Expr &from) const;
-  /// Core: a result in its type, where that is narrower than what the matrix engine leaves.
+  /// Core: rounds a result to its type if that is narrower than the matrix engine's f32.
   void round(const ChainProduct &product, hw::Extent rows, const Expr &from, const Expr &to) const;
 };
 

@@ -3,7 +3,8 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// The columns whose results a worker makes, which start at `share` times its number.
+/// The columns whose results a worker computes: `share` of them, starting at `share` times its
+/// number.
 hw::Extent ChainColumns::ownColumns(StreamBuilder &stream) const {
   return stream.extent(tiling.share, Expr::instance() * tiling.share, code.columns,
                        tiling.share * builder.workers() == code.columns);
@@ -41,7 +42,7 @@ void ChainColumns::storeRows(const TilePosition &position) const {
   }
 }
 
-/// This worker's columns of a block of rows, from L2.
+/// Loads this worker's columns of a block of rows from L2.
 void ChainColumns::loadPanelPart(const ChainProduct &product, const Expr &block,
                                  const Expr &slot) const {
   StreamBuilder &dte = builder.dte;
@@ -54,9 +55,8 @@ void ChainColumns::loadPanelPart(const ChainProduct &product, const Expr &block,
   emitCopy(dte, l1Address(slot), l2Address(source), std::move(copy), product.type, product.type);
 }
 
-/// The queues meet before each block: so all rows of a panel are there before anyone reads of it,
-/// and everyone has read it before they come to the next point, whose blocks of columns they meet
-/// for before its rows are stored.
+/// The queues meet before each block. Hence all rows of a panel are in L2 before any queue reads
+/// them, and all queues have read them before the rows of the next iteration are stored.
 void ChainColumns::load(const TilePosition &point) const {
   StreamBuilder &dte = builder.dte;
   emitBlocks(dte, [&](size_t index, Expr block, Expr slot) {

@@ -1,6 +1,6 @@
-// The products of a chain that contract its rows. What they read waits in L2 until all rows of a
-// point of the outer loops are made. Then every worker takes some of the columns and runs through
-// all rows, in blocks.
+// Products of a fused attention-like kernel that contract its rows. Their operands wait in L2 until
+// all rows of an iteration of the outer loops are complete. Then every worker takes some of the
+// columns and runs through all rows, block by block.
 #pragma once
 
 #include "backends/dtu/codegen/attention/ChainCode.h"
@@ -13,13 +13,13 @@ public:
       : code(code), builder(code.builder), chain(code.chain), tiling(code.tiling),
         rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(code.allRows, tiling.rowBlock)) {}
 
-  /// Queue: the rows of a tile to L2.
+  /// Queue: stores the rows of a tile to L2.
   void storeRows(const TilePosition &position) const;
-  /// Queue: the blocks of rows of a point of the outer loops, to where the core had the tile.
+  /// Queue: loads the blocks of rows of one outer iteration to where the core's tile was.
   void load(const TilePosition &point) const;
-  /// Core: its columns of all results, and says when they are there.
+  /// Core: computes its columns of all results and signals when they are complete.
   void multiply() const;
-  /// Queue: the results, while the core makes the next rows.
+  /// Queue: stores the results while the core computes the next rows.
   void store(const TilePosition &point) const;
 
 private:
@@ -31,7 +31,7 @@ private:
 
   hw::Extent ownColumns(StreamBuilder &stream) const;
   hw::Extent blockRows(StreamBuilder &stream, const Expr &block) const;
-  /// Runs `body` for the blocks of rows of all products in their order.
+  /// Runs `body` for the row blocks of all products in order.
   void emitBlocks(StreamBuilder &stream,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
   void loadPanelPart(const ChainProduct &product, const Expr &block, const Expr &slot) const;

@@ -1,11 +1,12 @@
-// Kernels of kind "chain": products, row work on what they make, products of that.
+// Kernels of kind "chain": fused attention-like kernels of matmuls, row work on their results, and
+// further matmuls.
 //
-// For each point of the outer loops every worker takes some of the rows, whole, in
-// its L1. The matrices that the products share come in blocks of columns, of which
-// each queue fetches a share for all cores: the queues meet before, when all cores
-// have left that half of the double buffer, and behind, when all shares are there.
+// For each iteration of the outer loops, every worker holds some of the rows in its L1, with all
+// their columns. The matrices that all rows multiply with arrive in blocks of columns. Each queue
+// loads a share of a block for all cores: the queues meet before, when all cores have left that
+// half of the double buffer, and after, when all shares have arrived.
 //
-// Products that contract the rows follow behind the last of them (ChainColumns).
+// Products that contract the rows run after the last of these (ChainColumns).
 #include "backends/dtu/codegen/attention/ChainColumns.h"
 
 using namespace mlir;
@@ -24,7 +25,7 @@ public:
 private:
   const TilePhase &phase;
   ChainColumns columnPart;
-  int64_t blocks; // of the matrices that stream by along the columns
+  int64_t blocks; // column blocks of the streamed matrices
   SmallVector<TileDigit> digits;
   int64_t items = 1;
 
@@ -49,7 +50,8 @@ private:
   Expr rowTileOf(StreamBuilder &stream, const Expr &item) const {
     return stream.index(item, 1, digits.back().count);
   }
-  /// Runs `body` for the blocks of products in their order, of the first one from `first` on.
+  /// Runs `body` for the blocks of products in order, those of the first product starting at
+  /// `first`.
   void emitBlocks(StreamBuilder &stream, bool ofProducers, int64_t first, const Expr &item,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
 };
@@ -75,7 +77,7 @@ TilePosition ChainKernel::positionOf(StreamBuilder &stream, const Expr &item) co
   return position;
 }
 
-/// The half of the double buffer that a block of a product's matrix is in.
+/// The half of the double buffer that holds a block of a product's matrix.
 Expr ChainKernel::slotOf(StreamBuilder &stream, const Expr &item, size_t product,
                          const Expr &block) const {
   auto perItem = static_cast<int64_t>(chain.producers.size() + chain.consumers.size()) * blocks;
@@ -107,7 +109,7 @@ void ChainKernel::emitBlocks(
 
 // ---- queue ------------------------------------------------------------------------------------
 
-/// What the products that make the tile multiply with the shared matrices.
+/// Loads the row operands of the products that compute the tile.
 void ChainKernel::loadRowOperands(const TilePosition &position) {
   StreamBuilder &dte = builder.dte;
   for (auto [product, target] : llvm::zip_equal(chain.producers, tiling.rowOperands)) {
@@ -134,7 +136,7 @@ void ChainKernel::loadBlock(const ChainProduct &product, const TilePosition &pos
   dte.signal(builder.semaphore(Sem::Full));
 }
 
-/// Values of rows that are results or go to a panel, while the core multiplies them.
+/// Stores row values that are results or go to a panel, while the core multiplies them.
 void ChainKernel::storeRows(const TilePosition &position) {
   StreamBuilder &dte = builder.dte;
   if (chain.stored.empty() && chain.panels.empty())
@@ -154,7 +156,7 @@ void ChainKernel::storeResults(const TilePosition &position, const Expr &item) {
   }
 }
 
-/// The tile's own rows and the first block, while the core works on the tile before.
+/// Loads the tile's row operands and the first block while the core works on the previous tile.
 void ChainKernel::startItem(const Expr &item) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
@@ -163,12 +165,12 @@ void ChainKernel::startItem(const Expr &item) {
   loadBlock(chain.producers.front(), position, 0, slotOf(dte, item, 0, 0));
 }
 
-/// What is left of a tile when the core multiplies its rows, and the start of the next one.
+/// Finishes a tile while the core multiplies its rows, and starts the next one.
 void ChainKernel::finishItem(const TilePosition &position, const Expr &item) {
   StreamBuilder &dte = builder.dte;
   auto startNext = [&] {
     dte.when(item + 1, items, [&](Expr next) { startItem(next); });
-    // The tile has one place, which is stored; the results have two.
+    // The tile has one buffer, which has been stored; results have two.
     dte.signal(builder.semaphore(Sem::Epilogue));
   };
   auto finishRows = [&] {
@@ -184,7 +186,7 @@ void ChainKernel::finishItem(const TilePosition &position, const Expr &item) {
   dte.when(last - 1, tile, [&](Expr) {
     TilePosition point = position;
     point.at[chain.rowGroup()] = 0;
-    // The blocks of rows come to where the core had the tile.
+    // The blocks of rows overwrite the core's tile.
     dte.wait(builder.semaphore(Sem::Done));
     columnPart.load(point);
     storeResults(position, item);
@@ -215,7 +217,7 @@ void ChainKernel::emitQueue() {
     dte.wait(builder.semaphore(Sem::Made));
     finishItem(position, item);
   });
-  // The cores have emptied everything, so that the next kernel may use the buffers.
+  // The cores have emptied all buffers, so the next kernel may use them.
   dte.wait(builder.semaphore(Sem::Empty), 2);
 }
 
@@ -266,7 +268,7 @@ void ChainKernel::emitCore() {
     StreamBuilder::Scope scope(core);
     TilePosition position = positionOf(core, item);
     Expr resultSlot = core.index(item, 1, 2, tiling.resultBytes);
-    // What is stored of the tile before is, and what makes this one is there.
+    // The previous tile is stored and the operands of this one have arrived.
     core.wait(builder.semaphore(Sem::Epilogue));
     emitBlocks(core, true, 0, item, [&](size_t index, Expr block, Expr slot) {
       multiply(chain.producers[index], true, index, position, block, slot, 0);

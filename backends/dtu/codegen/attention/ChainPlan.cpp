@@ -29,7 +29,7 @@ public:
 private:
   Block &body;
   Chain &chain;
-  SmallVector<IterationSpace::AxisStrides> accesses; // along the axes, of all products
+  SmallVector<IterationSpace::AxisStrides> accesses; // along the axes, for all products
 
   LogicalResult collectProducts();
   void cloneRows();
@@ -56,8 +56,7 @@ static LogicalResult refuse(DotGeneralOp dot) {
   return dot.emitOpError("of this form has no DTU code generation inside a chain");
 }
 
-/// The only dimension for which `isOne` with more than one point; nothing if there are several or
-/// none.
+/// The only dimension larger than 1 for which `isOne` holds; nothing if there are several or none.
 static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
   std::optional<int64_t> only;
   for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
@@ -73,7 +72,7 @@ static std::optional<int64_t> onlyContracted(Value operand, ArrayRef<int64_t> co
   return onlyDim(operand, [&](int64_t dim) { return llvm::is_contained(contracted, dim); });
 }
 
-/// Whether the rows' last dimension stays, of those that have more than one point.
+/// Returns true if the product keeps the last dimension of the rows, among those larger than 1.
 static bool contractsRows(DotGeneralOp dot) {
   ArrayRef<int64_t> shape = shapeOf(dot.getLhs());
   int64_t last = shape.size();
@@ -82,7 +81,7 @@ static bool contractsRows(DotGeneralOp dot) {
   return !llvm::is_contained(dot.getDotDimensionNumbers().getLhsContractingDimensions(), last - 1);
 }
 
-/// A product that reads arguments makes rows; one that reads a value of the body takes them.
+/// A product of arguments computes rows; a product of a body value consumes them.
 LogicalResult ChainAnalysis::collectProducts() {
   for (auto dot : body.getOps<DotGeneralOp>()) {
     ChainProduct product;
@@ -124,7 +123,7 @@ void ChainAnalysis::cloneRows() {
   for (BlockArgument argument : body.getArguments())
     mapping.map(argument, rows->addArgument(argument.getType(), loc));
   for (ChainProduct &product : chain.producers) {
-    // The matrix engine leaves f32, rounded where the product's type is narrower.
+    // The matrix engine produces f32, which is rounded if the product's type is narrower.
     auto type = cast<RankedTensorType>(product.op.getType());
     Value made = rows->addArgument(type.clone(builder.getF32Type()), loc);
     if (!type.getElementType().isF32())
@@ -153,7 +152,7 @@ LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
   return success();
 }
 
-/// `width`: the dimension that lies across the columns of rows.
+/// `width`: the dimension that crosses the columns of rows.
 static void setMatrix(ChainProduct &product, const OperandAccess &rhs, int64_t width) {
   product.matrix.argument = rhs.argument.getArgNumber();
   product.matrix.offset = rhs.offset;
@@ -230,7 +229,7 @@ LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
   return setTypes(product);
 }
 
-/// The products' accesses along the groups, in the order in which they were collected.
+/// The products' strides along the groups, in collection order.
 void ChainAnalysis::setGroups() {
   chain.space.formGroups(accesses);
   size_t next = 0;
@@ -250,8 +249,9 @@ void ChainAnalysis::setGroups() {
     product.matrix.group = chain.rowGroup();
 }
 
-/// The value that a product reads: a tile that the core computes. What varies along rows or columns
-/// alone (a broadcast of row statistics), or comes as it is, is copied to one.
+/// Returns the value that a product reads as a tile that the core computes. A value that varies
+/// along rows or columns alone (a broadcast of row statistics), or an unmodified input, is copied
+/// to a tile.
 int ChainAnalysis::makeTile(TileRef &read, GroupSet tile) {
   TileProgram &program = chain.program;
   const TileValue &value = program.values[read.value];
@@ -296,7 +296,7 @@ LogicalResult ChainAnalysis::translate() {
   for (auto *products : {&chain.consumers, &chain.columnProducts})
     for (ChainProduct &product : *products)
       product.value = makeTile(chain.program.outputs[output++].ref, tile);
-  // What a product makes or reads is a tile of whole rows, one for each point of the other loops.
+  // A product's operand or result is a tile of complete rows, one per iteration of the other loops.
   GroupSet column = GroupSet(1) << chain.columnGroup();
   chain.program.setRates(~column, 0);
   for (ChainProduct *product : getProducts(chain)) {
@@ -366,7 +366,7 @@ SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
 
 static int64_t align(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
-/// Where everything lies with so many rows, columns of a block and rows of a block.
+/// The L1 and L2 layout for the given numbers of rows, block columns and block rows.
 static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_t workers,
                           int64_t rows, int64_t block, int64_t rowBlock) {
   int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
@@ -395,7 +395,7 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
     }
     tiling.slotBytes = tiling.slotMatrix + matrixBytes;
     tiling.slots = storage.temporaries(shape);
-    // Sums that are rounded are over before the next tile; what is stored is not.
+    // Sums that are rounded are complete before the next tile; sums that are stored are not.
     int64_t sums = tiling.slots + 2 * tiling.slotBytes;
     for (const ChainProduct &product : chain.columnProducts) {
       tiling.columnResults.push_back(sums);
@@ -435,8 +435,8 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
 
 static double ceilDiv(int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); }
 
-/// Estimated nanoseconds of the products that contract the rows of one point of the outer loops: a
-/// block is multiplied while the next one comes.
+/// Estimated nanoseconds of the row-contracting products of one outer iteration: a block is
+/// multiplied while the next one arrives.
 static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machine &machine) {
   int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
   int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
@@ -448,7 +448,7 @@ static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machin
     auto part = double(rowBlock * share * width), block = double(rowBlock * matrixWidth * width);
     double load = 2 * machine.dteLatency + 4 * machine.syncTime +
                   (part + block / double(machine.workers)) / machine.dteRate;
-    // Nothing is multiplied while the first block comes, and the result goes.
+    // The first block's load and the result's store overlap with no product.
     if (&product == chain.columnProducts.begin())
       time += load;
     time += ceilDiv(rows, rowBlock) * std::max(step + 2 * machine.syncTime, load);
@@ -456,8 +456,8 @@ static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machin
   return time;
 }
 
-/// Estimated nanoseconds for the rows of one point of the outer loops: a block is multiplied while
-/// the next one comes.
+/// Estimated nanoseconds for the rows of one outer iteration: a block is multiplied while the next
+/// one arrives.
 static double estimate(const Chain &chain, const ChainTiling &tiling, const Machine &machine) {
   int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
   int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
@@ -476,21 +476,21 @@ static double estimate(const Chain &chain, const ChainTiling &tiling, const Mach
     add(product, product.matrix.width, tiling.block);
   for (const TileOp &op : chain.program.ops)
     time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op));
-  // The rows of panels leave while the core multiplies them. What that takes is the same for all
-  // tiles, but for the latency.
+  // Panel rows are stored while the core multiplies them. The time is the same for all tilings
+  // except for the latency.
   time += machine.dteLatency * static_cast<double>(chain.panels.size());
   return ceilDiv(rows, tiling.rows * machine.workers) * time;
 }
 
 namespace {
-/// Rows of a block of the products that contract them, the faster the more bytes it takes.
+/// A block height for the row-contracting products. Larger blocks are faster and take more bytes.
 struct RowBlock {
   int64_t rows = 0;
   double time = 0;
 };
 } // namespace
 
-/// Those of which none takes less memory and less time.
+/// The Pareto-optimal block heights in memory and time.
 static SmallVector<RowBlock> getRowBlocks(const Chain &chain, const Machine &machine) {
   constexpr int64_t kMostRows = 512;
   if (chain.columnProducts.empty())

@@ -1,5 +1,5 @@
-// A chain of products: which part of its body works on rows, how what its
-// products read lies along those rows, and the tile that a core holds.
+// The plan of a fused attention-like kernel: which part of its body works on rows, how the operands
+// of its products are laid out along those rows, and the tile that a core holds.
 #pragma once
 
 #include "backends/dtu/codegen/products/MatmulPlan.h"
@@ -9,52 +9,53 @@
 
 namespace mlir::dtu {
 
-/// A matrix in L3 along one group of the rows' space, which it streams by, and one dimension that
-/// is no loop of theirs: the depth of a product that makes rows, the columns of another's result.
-/// Strides in elements.
+/// A matrix in L3 that is streamed along one group of the row space. Its other dimension is not a
+/// loop of the rows: the depth of a product that computes rows, or the result columns of another
+/// product. Strides are in elements.
 struct StreamedMatrix {
   unsigned argument = 0; // of the kernel's body
   int64_t offset = 0;
   SmallVector<int64_t> strides; // along the groups of the rows' space
-  unsigned group = 0;           // that it streams along
+  unsigned group = 0;           // the group along which it is streamed
   int64_t width = 0, widthStride = 0;
   hw::DType type = hw::DType::F32;
-  bool streamInside = false; // in L1 the group is the inner dimension
+  bool streamInside = false; // the group is the inner dimension in L1
 
   int64_t streamStride() const { return strides[group]; }
 };
 
-/// One product of the chain. `matrix` comes through L1 in blocks of columns, that of a product that
-/// contracts the rows in blocks of rows.
+/// One product of the kernel. `matrix` passes through L1 in blocks of columns; for a product that
+/// contracts the rows, in blocks of rows.
 struct ChainProduct {
   stablehlo::DotGeneralOp op;
   StreamedMatrix matrix;
   hw::DType type = hw::DType::F32; // of both operands in L1
-  int value = -1;                  // of the rows' program: what the product makes or reads
-  // Of one that makes rows: its other operand.
+  int value = -1;                  // index in the row program: the product's result or operand
+  // For a product that computes rows: its other operand.
   MatmulOperand rows;
-  // Of one that contracts the rows: what it reads lies in L2 until all rows are there.
+  // For a product that contracts the rows: its operand stays in L2 until all rows are complete.
   unsigned panel = 0;
-  // Of one that reads rows: its result, in memory.
+  // For a product that consumes rows: its result, in memory.
   unsigned result = 0;
   hw::DType resultType = hw::DType::F32;
   SmallVector<int64_t> resultStrides; // along the groups
   int64_t resultColumnStride = 0;
 };
 
-/// A value of rows of which L2 holds one point of the outer loops.
+/// A row value of which L2 holds one outer iteration.
 struct ChainPanel {
-  int value = -1; // of the rows' program
+  int value = -1; // index in the row program
   hw::DType type = hw::DType::F32;
 };
 
-/// The parts of a body of kind "chain".
+/// The parts of a kernel of kind "chain".
 struct Chain {
-  /// A kernel of kind "loop" with the chain's arguments and, behind these, one in f32 for each
-  /// product that makes rows. Its results are `stored`, then what the other products read.
+  /// A kernel of kind "loop" with the fused kernel's arguments, followed by one f32 argument for
+  /// each product that computes rows. Its results are `stored`, then the operands of the other
+  /// products.
   OwningOpRef<st::KernelOp> rows;
-  SmallVector<unsigned> stored; // results of the chain that are values of rows
-  /// `columnProducts` contract the rows: their results have a row for each column.
+  SmallVector<unsigned> stored; // results of the fused kernel that are row values
+  /// `columnProducts` contract the rows: their results have one row per column.
   SmallVector<ChainProduct, 0> producers, consumers, columnProducts;
   SmallVector<ChainPanel> panels;
   IterationSpace space;
@@ -67,20 +68,20 @@ struct Chain {
 /// Fails with a diagnostic.
 FailureOr<Chain> analyzeChain(Block &body);
 
-/// Those that make rows, those that contract their columns, those that contract the rows.
+/// Products that compute rows, then those that contract columns, then those that contract rows.
 SmallVector<ChainProduct *> getProducts(Chain &chain);
 
-/// The sizes of a chain's tile, and where it lies in L1.
+/// The tile sizes of a fused kernel, and the L1 layout.
 struct ChainTiling {
-  int64_t rows = 0;  // of a core
-  int64_t block = 0; // columns of a matrix at a time, a multiple of the number of workers
-  // Byte offsets in L1 and behind the last.
+  int64_t rows = 0;  // per core
+  int64_t block = 0; // matrix columns per block, a multiple of the number of workers
+  // Byte offsets in L1, followed by the end.
   SmallVector<int64_t> rowOperands, results, rounded; // results in f32, and in their type
-  int64_t resultBytes = 0;                            // of all results; they have two places
+  int64_t resultBytes = 0;                            // of all results, which are double-buffered
   int64_t blocks = 0, blockBytes = 0, end = 0;
-  // Of the products that contract the rows: `share` columns of a worker, `rowBlock` rows at a time,
-  // a multiple of the number of workers. A slot, of two, holds that part of a panel and behind it
-  // the block of the matrix; both are where the tile was, and so are sums that are rounded.
+  // For products that contract the rows: a worker has `share` columns and takes `rowBlock` rows at
+  // a time, a multiple of the number of workers. Each of two slots holds that part of a panel,
+  // followed by the block of the matrix. Both overwrite the tile, and so do sums that are rounded.
   int64_t share = 0, rowBlock = 0, slots = 0, slotMatrix = 0, slotBytes = 0;
   SmallVector<int64_t> columnResults, columnRounded;
   SmallVector<int64_t> panels; // byte offsets in L2

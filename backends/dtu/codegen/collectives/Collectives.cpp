@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// What is more than this in all is not reduced in one exchange.
+/// Larger reductions do not use a single exchange.
 static constexpr int64_t kExchangeBytes = 4096;
 
 // ---- operands -----------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operan
 
 // ---- all-reduce ---------------------------------------------------------------------------------
 
-/// Where each tensor lies in a slot of an exchange, and at the end what the slot takes.
+/// The offset of each tensor in a slot of an exchange, followed by the slot's size.
 template <typename Tensors> static SmallVector<int64_t> offsetsInSlot(const Tensors &tensors) {
   SmallVector<int64_t> offsets = {0};
   for (const auto &tensor : tensors)
@@ -75,7 +75,7 @@ template <typename Tensors> static SmallVector<int64_t> offsetsInSlot(const Tens
   return offsets;
 }
 
-/// Every member sends its tensors to all others; slot p of L2 takes those of member p.
+/// Every member sends its tensors to all others; slot p of L2 receives those of member p.
 void CollectiveEmitter::exchange(st::AllReduceOp op, Tensors tensors) {
   SmallVector<int64_t> offsets = offsetsInSlot(tensors);
   int64_t size = table.getSize(op.getAxes()), slot = offsets.back();
@@ -110,17 +110,17 @@ void CollectiveEmitter::exchange(st::AllReduceOp op, Tensors tensors) {
                l3Address(baseOf(builder.dte, t.operand)), shape, t.type, t.type);
     }
   });
-  // All queues, for the leader waits for the link work of other ops too.
+  // All queues meet, because the leader also waits for link work of other ops.
   links.synchronize();
   combine(op, tensors);
 }
 
-/// The leader's core adds up the slots, member 0 first.
+/// The leader's core adds up the slots in member order.
 void CollectiveEmitter::combine(st::AllReduceOp op, Tensors tensors) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   SmallVector<int64_t> offsets = offsetsInSlot(tensors);
   int64_t size = table.getSize(op.getAxes()), slot = offsets.back();
-  // Behind the cells, which a core fills ahead of its queue.
+  // After the scalar area, which a core fills ahead of its queue.
   int64_t gathered = kCellAreaBytes, sum = gathered + size * slot;
   builder.useL1(sum + slot);
   builder.leader([&] {
@@ -167,14 +167,15 @@ LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, Tensors tensors) 
   return success();
 }
 
-/// An exchange lets all queues meet, which other collectives do not: it is for little.
+/// An exchange requires all queues to meet, which other collectives do not, so it is used only for
+/// small data.
 bool CollectiveEmitter::isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot) {
   int64_t size = table.getSize(axes);
   if (bytes > kExchangeBytes || size * slot > builder.machine.l2Bytes ||
       kCellAreaBytes + (size + 1) * slot > builder.machine.l1Bytes)
     return false;
-  // Rings work on the result, to which small operands are copied first. What links without any
-  // bytes would take rules out groups that have too many pairs to count.
+  // Rings work on the result, so small operands are copied there first. The latency of the links
+  // alone rules out groups with too many pairs.
   ::st::Picoseconds rings = planOf(axes, bytes).time + this->rings.copyTime(bytes);
   if (this->rings.exchangeTime({}, size, bytes) > rings)
     return false;
@@ -198,7 +199,7 @@ bool CollectiveEmitter::usesL2(Operation *op) {
 
 // ---- all-to-all, slices, permutations -----------------------------------------------------------
 
-/// Part `index` along one dimension of a dense tensor, every dimension kept apart.
+/// Part `index` along one dimension of a dense tensor; no dimensions are merged.
 static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType dtype, int64_t dim,
                                 int64_t parts, const Expr &index, const Expr &base) {
   if (type.getRank() > hw::kMaxCopyDims)
@@ -217,7 +218,7 @@ static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType 
   return piece;
 }
 
-/// Everyone sends part q of its tensor to member q, nearest members first.
+/// Every member sends part q of its tensor to member q, nearest members first.
 LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &operand,
                                           const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
@@ -269,7 +270,7 @@ LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &op
   return success();
 }
 
-/// Who receives nothing holds zeros; who is its own target copies.
+/// A rank that receives nothing holds zeros; a rank that is its own target copies.
 LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Placement &operand,
                                          const Placement &result) {
   int64_t entry = table.addPairs(op.getAxes(), op.getPairs());
@@ -322,7 +323,7 @@ LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operand
       return op->emitOpError("moves ") << before.getType() << ", a type that the DTU does not have";
     tensors.push_back({typeOf(before), typeOf(after), operand, result, *type});
   }
-  // Along axes of size 1 there is nobody to talk to.
+  // Axes of size 1 need no messages.
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   if (axes && table.getSize(axes) == 1) {
     for (const Tensor &t : tensors)

@@ -1,14 +1,14 @@
 // Collectives as programs of sends, receives and reductions on the links.
 //
-// Large reductions and gathers go round a ring of the members, in which only
-// neighbours talk, and reductions round rings within rings where these take less
-// time; small reductions are one exchange in which everyone sends to everyone and
-// adds up in the order of the ranks. Either way the order of a reduction is fixed
-// and all members hold the same bits.
+// Large reductions and gathers use a ring of the members, in which only neighbours communicate;
+// reductions use nested rings if these take less time. Small reductions use a single exchange:
+// every member sends to every other and adds up in rank order. In all cases the order of a
+// reduction is fixed and all members hold the same bits.
 //
-// A collective of several tensors sends messages of each in every step. Nothing is packed, and a
-// tensor waits for its own messages only: while one is received, the next is under way. For the
-// same reason a large part goes in pieces, as many as the figures of the device make worthwhile.
+// A collective of several tensors sends messages for each tensor in every step. Nothing is packed,
+// and a tensor waits only for its own messages: while one is received, the next is in transit. For
+// the same reason, a large part is split into several messages if the device description makes that
+// worthwhile.
 #pragma once
 
 #include "backends/common/RankTable.h"
@@ -28,10 +28,10 @@ public:
                     const ::st::DtuRings &rings)
       : builder(builder), links(links), table(table), rings(rings) {}
 
-  /// The code of a collective whose operands and results lie at the given places.
+  /// Emits a collective whose operands and results are at the given places.
   LogicalResult emit(Operation *op, ArrayRef<Placement> operands, ArrayRef<Placement> results);
 
-  /// Whether the code of a collective keeps something in L2.
+  /// Returns true if the code of a collective uses L2.
   bool usesL2(Operation *op);
 
 private:
@@ -39,11 +39,11 @@ private:
   Links &links;
   RankTable &table;
   const ::st::DtuRings &rings;
-  /// By axes, stride and size of the rings.
+  /// By axes, and stride and size of the rings.
   std::map<std::tuple<const void *, int64_t, int64_t>, ::st::DtuHop> hops;
   llvm::DenseMap<Attribute, ::st::DtuHop> exchanges; // by axes
 
-  /// The members as a stream sees them.
+  /// The members of a collective as a stream sees them.
   struct Ring {
     int64_t entry = 0, size = 1;
     Expr position; // of this rank
@@ -57,12 +57,12 @@ private:
   };
   Ring ringOf(StreamBuilder &stream, ArrayAttr axes);
 
-  /// One of the tensors of a collective: its types and places before and after.
+  /// One tensor of a collective: its types and places before and after.
   struct Tensor {
     RankedTensorType before, after;
     Placement operand, result;
     hw::DType type;
-    int64_t pieces = 1; // messages that a part of it goes round a ring in
+    int64_t pieces = 1; // messages per part in a ring
     int64_t elements() const { return before.getNumElements(); }
     int64_t bytes() const { return elements() * static_cast<int64_t>(hw::byteWidth(type)); }
   };
@@ -70,9 +70,9 @@ private:
 
   const ::st::DtuHop &hopOf(ArrayAttr axes, int64_t stride, int64_t size);
   ::st::DtuRingPlan planOf(ArrayAttr axes, int64_t bytes);
-  /// Whether everyone sends a reduction of `bytes`, in slots of so many, to everyone.
+  /// Returns true if a reduction of `bytes`, in slots of `slotBytes`, uses a single exchange.
   bool isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot);
-  /// Cuts the parts of tensors into the messages in which they go round fastest.
+  /// Splits the parts of tensors into the number of messages that is fastest.
   void choosePieces(Operation *op, MutableArrayRef<Tensor> tensors);
 
   LogicalResult allReduce(st::AllReduceOp op, Tensors tensors);

@@ -39,7 +39,7 @@ void Links::waitFor(size_t count) {
   }
   if (transmits == 0 && receives == 0)
     return;
-  // Each stream ends its ops in order: the first signals are those of the first ops.
+  // Each stream completes its ops in order, so the first signals belong to the first ops.
   builder.leader([&] {
     if (transmits > 0)
       builder.dte.wait(builder.leaderSemaphore(Sem::TxDone), transmits);

@@ -1,4 +1,4 @@
-// Work of the link streams, and what the queues must wait for.
+// Work of the link streams, and the waits of queues for it.
 #pragma once
 
 #include "backends/dtu/codegen/emission/Accesses.h"
@@ -8,50 +8,51 @@
 
 namespace mlir::dtu {
 
-/// Link work runs beside the queues, op by op in program order. The leader starts an op's and goes
-/// on; it waits for it only where something needs what the op reads or writes.
+/// Link work runs beside the queues, op by op in program order. The leader starts an op's link work
+/// and continues. It waits only where another op needs what that op reads or writes.
 class Links {
 public:
   explicit Links(ProgramBuilder &builder) : builder(builder) {}
 
-  /// What follows is the link work of an op that accesses this.
+  /// Begins the link work of an op with these accesses.
   void begin(ArrayRef<Access> accesses);
 
-  /// Code that the send (receive) stream runs once the leader has come here.
+  /// Code that the send (receive) stream runs once the leader has reached this point.
   void transmit(llvm::function_ref<void(StreamBuilder &)> body);
   void receive(llvm::function_ref<void(StreamBuilder &)> body);
-  /// For code that starts and ends in other ways: what the leader has to wait for grows by one.
+  /// For code that starts and ends in other ways: adds one signal to those the leader must wait
+  /// for.
   void expectTransmitted() { ++flights.back().transmits; }
   void expectReceived() { ++flights.back().receives; }
 
-  /// The leader waits for the ops with which `accesses` clash, and those before them. Whether there
-  /// were any.
+  /// Makes the leader wait for ops that conflict with `accesses`, and for those before them.
+  /// Returns true if there were any.
   bool waitFor(ArrayRef<Access> accesses);
-  /// The leader waits for all link work. Other queues know of it once they meet.
+  /// Makes the leader wait for all link work. Other queues learn of it at their next meeting.
   void waitFor() { waitFor(flights.size()); }
-  /// All queues meet, behind all link work.
+  /// Makes all queues meet after all link work.
   void synchronize() {
     waitFor();
     builder.barrierOfQueues();
   }
 
 private:
-  /// An op whose link work is under way, and how often the streams will say that they are done.
+  /// An op whose link work is in progress, and how often the streams will signal its completion.
   struct Flight {
     OpenAccesses accesses;
     int64_t transmits = 0, receives = 0;
-    /// Of an op without link work.
+    /// True for an op without link work.
     bool isOver() const { return transmits == 0 && receives == 0; }
   };
 
   ProgramBuilder &builder;
   std::deque<Flight> flights;
 
-  /// Waits for the first `count` ops under way.
+  /// Waits for the first `count` ops in progress.
   void waitFor(size_t count);
 };
 
-/// A strided piece of a tensor in memory. All in bytes but the sizes.
+/// A strided piece of a tensor in memory. All fields except sizes are in bytes.
 struct Piece {
   Expr offset;
   SmallVector<hw::Extent, 4> sizes;

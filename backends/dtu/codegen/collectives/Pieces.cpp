@@ -39,7 +39,7 @@ Piece mlir::dtu::rangeOf(StreamBuilder &stream, const Expr &first, const Expr &n
 Piece mlir::dtu::sliceOf(StreamBuilder &stream, Piece piece, const Expr &number, int64_t count) {
   if (count == 1)
     return piece;
-  // What a slice of each dimension has, rounded up, and how much of that is too much in all.
+  // The size of a slice along each dimension, rounded up, and the elements wasted by rounding.
   auto slice = [&](size_t dim) { return llvm::divideCeil(piece.sizes[dim].tile, count); };
   auto excess = [&](size_t dim) {
     return static_cast<double>(slice(dim) * count) / static_cast<double>(piece.sizes[dim].tile);

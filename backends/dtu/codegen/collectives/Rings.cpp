@@ -9,8 +9,8 @@ using namespace mlir::dtu;
 
 // ---- pieces -----------------------------------------------------------------------------------
 
-/// How many of the pieces of all tensors are those of one that has `bytes` of `total`: a power of
-/// two, as `pieces` is.
+/// The share of the pieces of all tensors that belongs to a tensor with `bytes` of `total`: a power
+/// of two, as `pieces` is.
 static int64_t shareOf(int64_t pieces, int64_t bytes, int64_t total) {
   int64_t share = total > 0 ? pieces * bytes / total : 1;
   return share > 1 ? llvm::bit_floor(static_cast<uint64_t>(share)) : 1;
@@ -38,7 +38,7 @@ void CollectiveEmitter::choosePieces(Operation *op, MutableArrayRef<Tensor> tens
   for (const Tensor &t : tensors)
     ring.bytes += partBytes(t);
   ring.steps = size - 1;
-  // A receive that reduces reads as well; the own part is copied to where it is received onto.
+  // A reducing receive reads as well; the own part is first copied to its destination.
   if (isa<st::ReduceScatterOp>(op))
     ring.written = ring.loaded = 2;
   int64_t pieces = rings.piecesOf(hopOf(axes, 1, size), ring);
@@ -56,10 +56,11 @@ static void forEachPiece(StreamBuilder &stream, const Tensors &tensors, Body bod
 
 // ---- all-reduce -------------------------------------------------------------------------------
 
-/// An all-reduce in place, on as many chunks as there are members. A stage has a range of chunks,
-/// all at first, in `size` blocks. In step i of it a member sends block number - 1 - i, which it
-/// has just received, to the next one. The first size - 1 receives reduce and leave each member one
-/// whole block, on which the next stage works; the others pass whole blocks on.
+/// An all-reduce in place, on as many chunks as there are members. A stage works on a range of
+/// chunks (the first stage on all) in `size` blocks. In step i, a member sends block number - 1 -
+/// i, which it has just received, to the next member. The first size - 1 receives reduce and leave
+/// each member one complete block, on which the next stage works; the remaining receives pass
+/// complete blocks on.
 class CollectiveEmitter::StagedReduce {
 public:
   StagedReduce(CollectiveEmitter &emitter, st::AllReduceOp op, Tensors tensors);
@@ -72,7 +73,7 @@ private:
   /// A stage as a stream sees it.
   struct View {
     Expr number; // of this member in its ring
-    Expr first;  // chunk of the range
+    Expr first;  // first chunk of the range
     Expr peer;   // global rank
   };
 
@@ -99,7 +100,7 @@ private:
   template <typename Body>
   void eachPiece(StreamBuilder &stream, const Stage &stage, const View &view, const Expr &block,
                  Body body) const;
-  /// Steps of a stage: those of the send stream wait for what they pass on, but for the first.
+  /// Steps of a stage. Except for the first, each send waits for the data that it passes on.
   void send(StreamBuilder &tx, size_t stage, int64_t from, int64_t to) const;
   void receive(StreamBuilder &rx, size_t stage, int64_t from, int64_t to, bool isEnd) const;
 };
@@ -133,7 +134,7 @@ CollectiveEmitter::StagedReduce::viewOf(StreamBuilder &stream, size_t stage, int
       view.first = blockOf();
       continue;
     }
-    // One register for the sum: an expression has room for the digits of few stages.
+    // One register holds the sum: an expression has room for the digits of few stages.
     StreamBuilder::Scope scope(stream);
     hw::Index sum;
     sum.dst = view.first.getSingleRegister();
@@ -150,7 +151,7 @@ CollectiveEmitter::StagedReduce::viewOf(StreamBuilder &stream, size_t stage, int
 Piece CollectiveEmitter::StagedReduce::pieceOf(StreamBuilder &stream, const Stage &stage,
                                                const Tensor &t, const Expr &first,
                                                const Expr &piece) const {
-  // Pieces of all stages end where chunks do.
+  // Pieces of all stages end at chunk boundaries.
   int64_t most = 1;
   for (const Stage &other : stages)
     most = std::max(most, piecesOf(other, t));
@@ -190,7 +191,7 @@ void CollectiveEmitter::StagedReduce::send(StreamBuilder &tx, size_t stage, int6
 
 void CollectiveEmitter::StagedReduce::transmit(StreamBuilder &tx) {
   for (size_t stage = 0; stage < stages.size(); ++stage) {
-    // What the stage before has received last is what this one works on, cut in another way.
+    // This stage works on what the previous one received last, split differently.
     if (stage > 0)
       tx.wait(step(), messagesOf(stages[stage - 1]));
     send(tx, stage, 0, (isLast(stage) ? 2 : 1) * (stages[stage].size - 1));
@@ -248,8 +249,8 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
 
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
-/// n - 1 steps: the own part goes out as it is, then each part received goes on. The leader's
-/// queues put the own part into its place meanwhile.
+/// n - 1 steps: the own part is sent first, then each received part is passed on. Meanwhile the
+/// leader's queues copy the own part to its place.
 LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
   auto own = [&](StreamBuilder &stream, const Tensor &t) {
@@ -294,9 +295,9 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
   return success();
 }
 
-/// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one,
-/// which the loader (the leader where there is none) puts into the result first, and goes on, but
-/// for the last, which is the result.
+/// n - 1 steps: part position - 1 is sent first. Each received part is added to the own one, which
+/// the loader (or the leader, if there is none) has copied into the result, and is passed on; the
+/// last one is the result.
 LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
   auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {

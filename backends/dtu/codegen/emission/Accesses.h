@@ -1,4 +1,4 @@
-// What ops access in memory, and which of them must not run beside each other.
+// Memory accesses of ops, and conflicts between them.
 #pragma once
 
 #include "backends/dtu/codegen/emission/ByteRanges.h"
@@ -13,7 +13,7 @@ struct Access {
   bool isWrite;
 };
 
-/// What ops that may still run access.
+/// Accesses of ops that may still be running.
 class OpenAccesses {
 public:
   void insert(ArrayRef<Access> accesses) {
@@ -23,7 +23,8 @@ public:
     }
   }
 
-  /// Whether one of `accesses` has to wait: it writes what is accessed, or reads what is written.
+  /// Returns true if one of `accesses` must wait: it writes bytes being accessed, or reads bytes
+  /// being written.
   bool clash(ArrayRef<Access> accesses) const {
     return llvm::any_of(accesses, [&](const Access &access) {
       const Memory &memory = access.isL2 ? l2 : l3;

@@ -8,7 +8,7 @@
 
 namespace mlir::dtu {
 
-/// Kept as ranges that neither overlap nor touch, so that both operations take logarithmic time.
+/// Stored as ranges that neither overlap nor touch, so both operations take logarithmic time.
 class ByteRanges {
 public:
   bool overlaps(int64_t begin, int64_t end) const {

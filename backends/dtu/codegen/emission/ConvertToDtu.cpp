@@ -59,7 +59,7 @@ ConvertToDtuPass::constantsAttr(OpBuilder &builder,
   return builder.getArrayAttr(list);
 }
 
-/// Where the ranks of a program lie.
+/// The places of the ranks of a program.
 static FailureOr<std::vector<::st::DtuPlace>>
 placesOf(mlir::st::ProgramOp program, const ::st::proto::DtuDescription &description) {
   std::vector<::st::DtuPlace> places;
@@ -135,8 +135,7 @@ void ConvertToDtuPass::runOnOperation() {
     return signalPassFailure();
   Machine machine(*description);
   hw::MachineLimits limits = hw::machineLimits(*description);
-  // Whether the arena fits the device is the driver's to say, with a table of what takes the
-  // memory.
+  // The driver checks that the arena fits the device and prints a table of what takes the memory.
   limits.l3Bytes = int64_t(1) << 60;
   if (limits.hostBytes > 0)
     limits.hostBytes = hw::kNoHostLimit;

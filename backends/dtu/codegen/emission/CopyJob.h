@@ -7,7 +7,7 @@
 
 namespace mlir::dtu {
 
-/// All in bytes; offsets from the bases that emit() is given.
+/// All fields are in bytes; offsets are relative to the bases given to emit().
 struct CopyJob {
   SmallVector<int64_t> sizes, dst, src; // elements and byte strides of each dimension
   int64_t dstOffset = 0, srcOffset = 0;
@@ -15,7 +15,7 @@ struct CopyJob {
   hw::Space dstSpace = hw::Space::L3, srcSpace = hw::Space::L3;
   std::optional<uint64_t> fill; // writes these bits instead of copying
 
-  /// Each queue takes a share; a small copy is one queue's.
+  /// Splits the copy over all queues; a small copy runs on one queue.
   void emit(ProgramBuilder &builder, const Expr &dstBase, const Expr &srcBase) const;
 
 private:

@@ -1,5 +1,5 @@
-// Integer expressions over registers while code is generated: what an
-// hw::Affine holds, with arithmetic.
+// Integer expressions over registers during code generation: the content of an hw::Affine, with
+// arithmetic.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"

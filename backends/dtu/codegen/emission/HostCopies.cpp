@@ -4,11 +4,11 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// Bytes of one instruction: the clusters of a chip take turns on its link at this grain, and the
-/// link's latency is little beside it.
+/// Bytes per instruction. The clusters of a chip share its link at this granularity, and the link's
+/// latency is small compared to one chunk.
 static constexpr int64_t kChunkBytes = int64_t(1) << 22;
 
-/// One queue's copy of `elements` elements that lie one behind the other.
+/// Copies `elements` contiguous elements on one queue.
 static void emitChunks(StreamBuilder &queue, const Placement &from, const Placement &to,
                        hw::DType type) {
   const int64_t width = hw::byteWidth(type), elements = from.bytes / width;
@@ -22,7 +22,7 @@ static void emitChunks(StreamBuilder &queue, const Placement &from, const Placem
   });
 }
 
-/// Each worker's queue takes a share, as of any copy.
+/// Each worker's queue copies a share.
 static void emitShares(ProgramBuilder &builder, const Placement &from, const Placement &to,
                        hw::DType type) {
   CopyJob job;
@@ -60,7 +60,7 @@ bool HostCopies::waitFor(ArrayRef<Access> accesses) {
 void HostCopies::waitFor(size_t count) {
   if (count == 0)
     return;
-  // The queue ends its copies in order: the first signals are those of the first.
+  // The queue completes its copies in order, so the first signals belong to the first copies.
   builder.leader(
       [&] { builder.dte.wait(builder.hostSemaphore(HostSem::Done), static_cast<int64_t>(count)); });
   pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(count));

@@ -8,21 +8,21 @@
 
 namespace mlir::dtu {
 
-/// A DTE queue of its own does the copies one after the other: the leader starts one, and waits for
-/// it where an op needs what it reads or writes. A machine without a queue to spare leaves the
-/// copies to the workers.
+/// A separate DTE queue runs the copies in order. The leader starts a copy and waits for it where
+/// an op needs what the copy reads or writes. On a machine without a spare queue, the workers run
+/// the copies.
 class HostCopies {
 public:
   explicit HostCopies(ProgramBuilder &builder) : builder(builder) {}
 
-  /// Copies all of `from` to `to`, one of which is on the host. `accesses` are what the copy
-  /// touches on the device, all of which the leader has waited for.
+  /// Copies all of `from` to `to`, one of which is on the host. `accesses` are the copy's accesses
+  /// on the device; the leader has waited for all conflicts with them.
   void copy(const Placement &from, const Placement &to, hw::DType type, ArrayRef<Access> accesses);
 
-  /// The leader waits for the copies with which `accesses` clash, and those before them. Whether
-  /// there were any.
+  /// Makes the leader wait for copies that conflict with `accesses`, and for those before them.
+  /// Returns true if there were any.
   bool waitFor(ArrayRef<Access> accesses);
-  /// The leader waits for all copies.
+  /// Makes the leader wait for all copies.
   void waitFor() { waitFor(pending.size()); }
 
 private:

@@ -57,7 +57,7 @@ void StreamBuilder::loop(const Expr &start, const Expr &limit, int64_t step,
 
 void StreamBuilder::when(const Expr &value, const Expr &limit,
                          llvm::function_ref<void(Expr)> body) {
-  // A loop whose step leads past any limit runs at most once, with the counter at `value`.
+  // A loop whose step exceeds any limit runs at most once, with the counter at `value`.
   loop(value, limit, int64_t(1) << 40, body);
 }
 

@@ -24,7 +24,7 @@ public:
     stream.instructions.push_back(std::move(instruction));
   }
 
-  /// Registers taken while a scope lives are free again when it ends.
+  /// Frees the registers taken during its lifetime.
   class Scope {
   public:
     explicit Scope(StreamBuilder &builder) : builder(builder), first(builder.nextRegister) {}
@@ -35,34 +35,37 @@ public:
     uint8_t first;
   };
 
-  /// for (i = start; i < limit; i += step) body(i). A loop that is known to run once is no loop.
+  /// for (i = start; i < limit; i += step) body(i). A loop that is known to run once is emitted
+  /// without loop instructions.
   void loop(const Expr &start, const Expr &limit, int64_t step,
             llvm::function_ref<void(Expr)> body);
   /// body(value) if value < limit.
   void when(const Expr &value, const Expr &limit, llvm::function_ref<void(Expr)> body);
 
-  /// ((value / divide) % modulo) * multiply; modulo 0 means none. An instruction only where needed.
+  /// ((value / divide) % modulo) * multiply; modulo 0 means none. Emits an instruction only if
+  /// needed.
   Expr index(const Expr &value, int64_t divide, int64_t modulo = 0, int64_t multiply = 1);
-  /// The value in at most one register, for fields that take no expression.
+  /// The value in at most one register, for fields that do not take an expression.
   Expr materialize(const Expr &value);
-  /// An equal expression of few terms, so that more can be added to it.
+  /// An equal expression with few terms, so that more terms can be added.
   Expr compact(const Expr &value) { return value.getNumTerms() > 2 ? materialize(value) : value; }
   Expr table(const Expr &entry);
-  /// The integer at an address; of a core in its own L1.
+  /// The integer at an address; a core reads its own L1.
   Expr load(hw::Address address, hw::DType type);
   /// Leaves the innermost loop if `value` is 0.
   void leaveUnless(const Expr &value);
   /// The register that holds `value`, for fields that name one.
   uint8_t toRegister(const Expr &value);
 
-  /// What is left of `limit` from `position` on, at most `tile`. `exact`: tiles never overhang.
+  /// What remains of `limit` from `position`, at most `tile`. `exact`: tiles never extend past the
+  /// limit.
   hw::Extent extent(int64_t tile, const Expr &position, int64_t limit, bool exact);
 
   void wait(const Expr &semaphore, int64_t count = 1);
   void signal(const Expr &semaphore, int64_t count = 1);
   void barrier(int64_t id, int64_t participants);
 
-  /// What follows appears under this name in traces.
+  /// Following instructions appear under this name in traces.
   void label(llvm::StringRef name);
 
   bool empty() const { return stream.instructions.empty(); }
@@ -78,7 +81,7 @@ private:
   uint8_t takeRegister();
 };
 
-/// Semaphores of the workers, a set of one per worker each. All are 0 whenever a kernel begins.
+/// Semaphores of the workers, one set per worker. All are 0 when a kernel begins.
 enum class Sem : int64_t {
   Start,
   Full,
@@ -98,7 +101,7 @@ enum class Sem : int64_t {
   Count
 };
 
-/// Semaphores of the queue of the host's memory, one each.
+/// Semaphores of the host-memory queue.
 enum class HostSem : int64_t { Go, Done, Count };
 
 /// One task's program under construction. Worker w is core w with DTE queue w.
@@ -107,8 +110,9 @@ public:
   ProgramBuilder(llvm::StringRef name, const Machine &machine);
 
   const Machine &machine;
-  /// `loader` is a DTE queue beside the workers', for copies that link work waits for: only if
-  /// `hasLoader`. `host` is one for copies to and from the host's memory: only if `hasHostQueue`.
+  /// `loader` is a DTE queue beside the workers' queues, for copies that link work waits for; only
+  /// if `hasLoader`. `host` is a queue for copies to and from the host's memory; only if
+  /// `hasHostQueue`.
   StreamBuilder core, dte, tx, rx, loader, host;
 
   int64_t workers() const { return machine.workers; }
@@ -116,21 +120,22 @@ public:
   bool hasHostQueue() const { return machine.dteQueues > machine.workers + 1; }
   /// The semaphore of the executing worker.
   Expr semaphore(Sem sem) const { return Expr::instance() + semaphoreBase(sem); }
-  /// The semaphore of worker 0, the leader, which alone deals with the link streams.
+  /// The semaphore of worker 0, the leader, which alone synchronises with the link streams.
   Expr leaderSemaphore(Sem sem) const { return Expr(semaphoreBase(sem)); }
   Expr hostSemaphore(HostSem sem) const {
     return Expr(semaphoreBase(Sem::Count) + static_cast<int64_t>(sem));
   }
-  /// Code of the leader's queue.
+  /// Emits code of the leader's queue.
   void leader(llvm::function_ref<void()> body) {
     dte.when(Expr::instance(), 1, [&](Expr) { body(); });
   }
-  /// A core writes L1 for a kernel only once its queue has stored what earlier kernels left there.
+  /// A core may write L1 for a kernel only after its queue has stored what earlier kernels left
+  /// there.
   void startKernel() {
     dte.signal(semaphore(Sem::Start));
     core.wait(semaphore(Sem::Start));
   }
-  /// All DTE queues meet; what they stored before is visible to what they load after.
+  /// All DTE queues meet: stores before it are visible to loads after it.
   void barrierOfQueues() { dte.barrier(0, workers()); }
 
   void useL1(int64_t bytes) { program.l1Bytes = std::max(program.l1Bytes, bytes); }

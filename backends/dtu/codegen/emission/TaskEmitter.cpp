@@ -64,8 +64,8 @@ FailureOr<Placement> TaskEmitter::placementOfStorage(Operation *user, StringRef 
 }
 
 void TaskEmitter::access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite) {
-  // A task is of one micro-batch, whose slot stands for the others: of storage all places have the
-  // same slots.
+  // A task runs for one micro-batch, whose slot represents the others: all places of a storage have
+  // the same slots.
   list.push_back({/*isL2=*/false, place.offset, place.offset + place.bytes, isWrite});
   builder.useL3(place.end());
 }
@@ -75,7 +75,7 @@ void TaskEmitter::order(ArrayRef<Access> accesses) {
   open(accesses);
 }
 
-/// Shared panels, partial results and exchanges all have the same place in L2.
+/// Shared panels, partial results and exchanges all use the same place in L2.
 void TaskEmitter::claimL2() { open(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}); }
 
 void TaskEmitter::open(ArrayRef<Access> accesses) {
@@ -84,7 +84,7 @@ void TaskEmitter::open(ArrayRef<Access> accesses) {
   if (waitedForLinks || waitedForHost || opened.clash(accesses)) {
     builder.barrierOfQueues();
     opened = OpenAccesses();
-    // What the op opened earlier, it does after this meeting.
+    // The op's earlier accesses happen after this meeting.
     accesses = accessesOfOp;
   }
   opened.insert(accesses);
@@ -114,7 +114,7 @@ static bool isSame(const Placement &a, const Placement &b) {
   return a.offset == b.offset && a.stride == b.stride && a.slots == b.slots;
 }
 
-/// target = target op value, as the loop kernel it is.
+/// target = target op value, emitted as a loop kernel.
 LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value,
                                       const Placement &target) {
   OpBuilder ir(write.getContext());
@@ -149,7 +149,7 @@ LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value,
   return emitLoopKernel(context);
 }
 
-/// A read of the host's memory; any other is where its storage is.
+/// Reads host memory; any other read refers to its storage in place.
 LogicalResult TaskEmitter::emitRead(st::ReadOp read) {
   FailureOr<Placement> source = placementOfStorage(read, read.getSource());
   if (failed(source))
@@ -219,7 +219,7 @@ LogicalResult TaskEmitter::emitReshape(Operation *reshape) {
   return success();
 }
 
-/// What a person reads in a trace: the kernel's kind, and the layer if the location names one.
+/// The label shown in traces: the kernel's kind, and the layer if the location names one.
 static std::string labelOf(Operation *op, StringRef what) {
   std::string label = what.str();
   op->getLoc()->walk([&](Location loc) {
@@ -335,7 +335,8 @@ LogicalResult TaskEmitter::emitCollective(Operation *op) {
   return collectives.emit(op, operands, results);
 }
 
-/// A rank's coordinate is in its table, the micro-batch in a register; the vector engine writes it.
+/// A rank's coordinate is in its table and the micro-batch in a register; the vector engine writes
+/// the value.
 LogicalResult TaskEmitter::emitAxisIndex(st::AxisIndexOp op) {
   FailureOr<Placement> place = placementOf(op.getResult());
   if (failed(place))
@@ -344,7 +345,7 @@ LogicalResult TaskEmitter::emitAxisIndex(st::AxisIndexOp op) {
   access(accesses, *place, true);
   order(accesses);
   builder.label("axis_index");
-  // Behind the cells, which a core fills ahead of its queue.
+  // After the scalar area, which a core fills ahead of its queue.
   builder.useL1(kCellAreaBytes + kBufferAlignment);
   StreamBuilder &core = builder.core, &dte = builder.dte;
   core.when(Expr::instance(), 1, [&](Expr) {
@@ -360,7 +361,7 @@ LogicalResult TaskEmitter::emitAxisIndex(st::AxisIndexOp op) {
       builder.useTable(table.size());
       vector.start = core.table(entry).toAffine();
     }
-    // The queue has stored everything of the kernel before.
+    // The queue has stored all results of the previous kernel.
     core.wait(builder.semaphore(Sem::Full));
     core.emit(std::move(vector));
     core.signal(builder.semaphore(Sem::Done));

@@ -1,5 +1,5 @@
-// One task as one program: its ops in order, with a meeting of all queues
-// wherever one op needs what another has left in memory.
+// Emits one task as one program: its ops in order, with a meeting of all queues where an op needs
+// data that another op left in memory.
 #pragma once
 
 #include "backends/dtu/codegen/collectives/Collectives.h"
@@ -13,10 +13,10 @@ public:
   TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table,
               const ::st::DtuRings &rings);
 
-  /// Fails with a diagnostic on an op without code or without an address.
+  /// Fails with a diagnostic on an op without a code generator or without an address.
   FailureOr<hw::Program> run();
 
-  /// What the task's constants put into the arena.
+  /// The contents of the arena that the task's constants define.
   SmallVector<std::pair<int64_t, DenseElementsAttr>> constants;
 
 private:
@@ -29,18 +29,18 @@ private:
   CollectiveEmitter collectives;
   SymbolTable symbols;
 
-  /// What the queues have accessed since they met: an update of many parameters needs no meeting
-  /// for long.
+  /// Accesses since the queues' last meeting. An update of many parameters needs no meeting for a
+  /// long time.
   OpenAccesses opened;
   SmallVector<Access> accessesOfOp;
 
   void access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite);
-  /// Starts the accesses of an op, before any of its code.
+  /// Declares the accesses of an op, before any of its code.
   void order(ArrayRef<Access> accesses);
-  /// One more access of the op: L2.
+  /// Declares that the op uses L2 as well.
   void claimL2();
-  /// Lets the queues meet if one of `accesses` clashes with an open one or with link work under
-  /// way, which they wait for, then opens them.
+  /// Makes the queues meet if one of `accesses` conflicts with an open access or with link work in
+  /// progress, for which they wait. Then opens the accesses.
   void open(ArrayRef<Access> accesses);
 
   FailureOr<Placement> placementOf(Value value);
@@ -55,9 +55,9 @@ private:
   LogicalResult emitSend(st::SendOp send);
   LogicalResult emitRecv(st::RecvOp recv);
   LogicalResult emitCollective(Operation *op);
-  /// What follows is link work of the op, which has opened its accesses.
+  /// The following code is link work of the op, which has declared its accesses.
   void beginLinkWork() { links.begin(accessesOfOp); }
-  /// All queues meet, behind everything.
+  /// Makes all queues meet after all earlier work.
   void meet();
   LogicalResult emitAxisIndex(st::AxisIndexOp op);
   LogicalResult emitConstant(Operation *op);

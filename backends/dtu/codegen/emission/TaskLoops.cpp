@@ -1,10 +1,10 @@
-// Loops of a task: every queue and core goes through the same trips.
+// Loops of a task: every queue and core runs the same trips.
 #include "backends/dtu/codegen/emission/TaskEmitter.h"
 
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// More trips than any loop that ends.
+/// More trips than any terminating loop makes.
 static constexpr int64_t kEndless = int64_t(1) << 62;
 
 LogicalResult TaskEmitter::emitBlock(Block &block) {
@@ -14,8 +14,8 @@ LogicalResult TaskEmitter::emitBlock(Block &block) {
   return success();
 }
 
-/// All leave the loop unless the predicate holds. A core sees its own L1 only, so its queue brings
-/// it the predicate, and goes on once the core has it.
+/// All streams leave the loop unless the predicate holds. A core sees only its own L1, so its queue
+/// copies the predicate there and continues once the core has read it.
 void TaskEmitter::testPredicate(const Placement &predicate) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   builder.useL1(kCellAreaBytes + kBufferAlignment);
@@ -41,7 +41,7 @@ LogicalResult TaskEmitter::emitLoopBody(st::LoopOp loop) {
     if (failed(predicate))
       return failure();
     testPredicate(*predicate);
-    // What writes it for the next trip comes when all have read it.
+    // The predicate of the next trip is written after all streams have read this one.
     access(accesses, *predicate, false);
     order(accesses);
   }

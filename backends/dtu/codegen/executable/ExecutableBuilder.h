@@ -1,4 +1,4 @@
-// From a module of dtu programs to the Executable that a runner takes.
+// Builds the Executable for the runner from a module of dtu programs.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -8,8 +8,8 @@
 
 namespace mlir::dtu {
 
-/// The Executable of a module as `convert-to-dtu` leaves it (backends/common/ProgramToExecutable.h
-/// says what of the model it holds). Fails with a diagnostic.
+/// The Executable of a module after `convert-to-dtu` (backends/common/ProgramToExecutable.h lists
+/// what it holds of the model). Fails with a diagnostic.
 FailureOr<::st::proto::Executable> buildExecutable(ModuleOp module);
 
 } // namespace mlir::dtu

@@ -1,4 +1,4 @@
-// Emitted programs proven free of deadlock and of races.
+// Proves emitted programs free of deadlocks and races.
 #pragma once
 
 #include "lib/Proto/executable.pb.h"
@@ -7,11 +7,11 @@
 
 namespace mlir::dtu {
 
-/// Instructions that the proofs of a compilation follow.
+/// The budget of a compilation's proofs, in instructions.
 constexpr int64_t kOrderWork = 30'000'000;
 
-/// Proves the programs of a module's executable (ExecutableOrder.h). Fails with one diagnostic;
-/// `remarks`: says where work did not suffice for all runs.
+/// Proves the programs of a module's executable (ExecutableOrder.h). Fails with one diagnostic.
+/// `remarks`: reports runs that the budget did not cover.
 LogicalResult verifyOrder(ModuleOp module, const ::st::proto::Executable &executable, int64_t work,
                           bool remarks);
 

@@ -1,4 +1,4 @@
-// Kernels of kind "copy": one op that moves data, done by the queues alone.
+// Kernels of kind "copy": one op that moves data, run by the queues alone.
 #include "backends/dtu/codegen/emission/CopyJob.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
 
@@ -13,7 +13,7 @@ namespace hlo = mlir::stablehlo;
 
 // ---- jobs -------------------------------------------------------------------------------------
 
-/// Below this a copy is left to one queue.
+/// A smaller copy runs on one queue.
 static constexpr int64_t kSharedCopyBytes = 16384;
 
 void CopyJob::simplify() {
@@ -34,7 +34,7 @@ void CopyJob::simplify() {
     }
 }
 
-/// One instruction, or loops around it where there are more dimensions than it takes.
+/// Emits one instruction, inside loops if there are more dimensions than an instruction takes.
 static void emitDims(StreamBuilder &dte, CopyJob job, Expr dstOffset, Expr srcOffset,
                      const Expr &start, int64_t share, std::optional<size_t> shared) {
   if (job.sizes.size() > hw::kMaxCopyDims) {
@@ -73,7 +73,7 @@ static void emitDims(StreamBuilder &dte, CopyJob job, Expr dstOffset, Expr srcOf
   dte.emit(std::move(fill));
 }
 
-/// Bytes that L3 is occupied for where a worker has `share` of a dimension.
+/// Bytes of occupied L3 bursts if a worker has `share` of a dimension.
 int64_t CopyJob::burstBytes(size_t shared, int64_t share, const Machine &machine) const {
   int64_t total = 0;
   auto add = [&](hw::Space space, ArrayRef<int64_t> strides) {
@@ -90,8 +90,8 @@ int64_t CopyJob::burstBytes(size_t shared, int64_t share, const Machine &machine
   return total;
 }
 
-/// The dimension that the queues share: of those that give everyone something the one that cuts
-/// rows of L3 into the fewest bursts, the outermost if several do; else the largest.
+/// The dimension to split over the queues. Of those that give every queue work, the one that splits
+/// L3 rows into the fewest bursts, and of these the outermost; otherwise the largest.
 size_t CopyJob::chooseShared(const Machine &machine) const {
   std::optional<size_t> best;
   int64_t least = 0;
@@ -100,7 +100,7 @@ size_t CopyJob::chooseShared(const Machine &machine) const {
       continue;
     const int64_t share = llvm::divideCeil(sizes[dim], machine.workers);
     const int64_t bytes = llvm::divideCeil(sizes[dim], share) * burstBytes(dim, share, machine);
-    // What a ragged last share has less is nothing to change the dimension for.
+    // A smaller last share is no reason to prefer another dimension.
     if (best && bytes > least - least / 8)
       continue;
     best = dim;
@@ -175,7 +175,7 @@ private:
 } // namespace
 
 FailureOr<const Placement *> CopyKernel::placementOf(Value operand) const {
-  // Unit dimensions may come and go on the way in.
+  // Reshapes that add or remove unit dimensions are transparent.
   while (auto reshape = operand.getDefiningOp<hlo::ReshapeOp>())
     operand = reshape.getOperand();
   if (auto argument = dyn_cast<BlockArgument>(operand))
@@ -183,7 +183,7 @@ FailureOr<const Placement *> CopyKernel::placementOf(Value operand) const {
   return op->emitOpError("of a computed value has no DTU code generation in a copy kernel");
 }
 
-/// Copies the whole of a value: strides of both sides as in memory.
+/// A copy of a whole value, with both sides in memory order.
 CopyJob CopyKernel::wholeOf(Value value) const {
   CopyJob job;
   job.type = type;
@@ -192,7 +192,7 @@ CopyJob CopyKernel::wholeOf(Value value) const {
   return job;
 }
 
-/// The bits of an operand that is a constant, widened or not.
+/// The bits of a constant operand, broadcast or not.
 static std::optional<uint64_t> getFill(Value operand) {
   while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
@@ -266,14 +266,14 @@ LogicalResult CopyKernel::emitConcatenate(hlo::ConcatenateOp concatenate) {
   return success();
 }
 
-/// The padding everywhere, then the operand over it.
+/// Writes the padding everywhere, then the operand over it.
 LogicalResult CopyKernel::emitPad(hlo::PadOp pad) {
   CopyJob padding = wholeOf(pad.getResult()), inside = wholeOf(pad.getOperand());
   inside.dst = byteStrides(pad.getResult());
   for (size_t dim = 0; dim < inside.sizes.size(); ++dim) {
     int64_t low = pad.getEdgePaddingLow()[dim], step = pad.getInteriorPadding()[dim] + 1;
     int64_t size = shapeOf(pad.getResult())[dim];
-    // Elements first .. last of the operand land inside the result.
+    // Elements first .. last of the operand are inside the result.
     int64_t first = low < 0 ? llvm::divideCeil(-low, step) : 0;
     int64_t last = low >= size ? -1 : std::min(inside.sizes[dim] - 1, (size - 1 - low) / step);
     if (low < 0 && size - 1 - low < 0)

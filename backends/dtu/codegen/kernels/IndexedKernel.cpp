@@ -1,11 +1,10 @@
 // Kernels of kind "gather" and "scatter".
 //
-// Both see the large tensor as a table of rows that start every `unit` elements,
-// unit being the distance of neighbours along the innermost indexed dimension: a
-// point's index components then make one row number. With one component the
-// engine reads the tensor of indices as it is; else the cores compute row numbers
-// first. What a point takes or brings is cut into runs that are contiguous on
-// both sides.
+// Both treat the large tensor as a table of rows that start every `unit` elements, where unit is
+// the distance of neighbours along the innermost indexed dimension. The index components of a point
+// then form one row number. With one component, the engine reads the tensor of indices directly;
+// otherwise the cores compute row numbers first. The elements of a point are split into runs that
+// are contiguous on both sides.
 #include "backends/dtu/codegen/emission/CopyJob.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
 
@@ -17,7 +16,7 @@ using namespace mlir;
 using namespace mlir::dtu;
 namespace hlo = mlir::stablehlo;
 
-/// Points whose row numbers a core computes at once.
+/// Row numbers that a core computes at a time.
 static constexpr int64_t kPointsAtOnce = 512;
 
 namespace {
@@ -25,18 +24,20 @@ namespace {
 struct IndexedAccess {
   Operation *op = nullptr;
   RankedTensorType table, indices, points; // points: gather's result, scatter's updates
-  ArrayRef<int64_t> windowDims;            // of points: those that range over a window
-  ArrayRef<int64_t> droppedDims;           // of table: size 1 in a window and not in points
+  ArrayRef<int64_t> windowDims;            // of points: dimensions that range over a window
+  ArrayRef<int64_t> droppedDims;           // of table: dimensions of window size 1 that points do
+                                           // not have
   ArrayRef<int64_t> tableBatchDims, indexBatchDims;
-  ArrayRef<int64_t> indexedDims; // of table: of each index component
+  ArrayRef<int64_t> indexedDims; // of table: the dimension of each index component
   int64_t componentDim = 0;      // of indices
   SmallVector<int64_t> window;   // sizes along the table's dimensions
 };
 
 /// One index component's contribution to the row number.
 struct Component {
-  int64_t offset = 0; // bytes of its first value in the tensor of indices; -1: counts points
-  int64_t divide = 1, modulo = 1; // of a batching dimension: coordinate = point / divide % modulo
+  int64_t offset = 0; // byte offset of its first value in the tensor of indices; -1: it counts
+                      // points
+  int64_t divide = 1, modulo = 1; // for a batching dimension: coordinate = point / divide % modulo
   int64_t limit = 0;              // largest valid value
   int64_t rows = 0;               // row numbers between neighbours
 };
@@ -64,7 +65,7 @@ private:
   struct Outer {
     int64_t size, tableStride, pointStride; // bytes
   };
-  SmallVector<Outer> outer; // dimensions of a window outside a run
+  SmallVector<Outer> outer; // window dimensions outside a run
   SmallVector<Component> components;
 
   bool isDirect() const {
@@ -75,7 +76,7 @@ private:
   void findRuns();
   void forRuns(size_t dim, const Expr &table, const Expr &points,
                llvm::function_ref<void(Expr, Expr)> body);
-  /// Some points, as both streams know them.
+  /// A range of points, as expressions of both streams.
   struct Points {
     Expr dteFirst, coreFirst;
     hw::Extent dteCount, coreCount;
@@ -88,7 +89,8 @@ private:
 
 // ---- analysis -----------------------------------------------------------------------------------
 
-/// The dimensions of points that range over points, and the indices' dimensions they follow.
+/// Finds the dimensions of the points tensor that range over points, and the corresponding
+/// dimensions of the indices.
 LogicalResult IndexedKernel::findPoints() {
   SmallVector<int64_t> strides = denseStrides(access.points.getShape());
   SmallVector<std::pair<int64_t, int64_t>> dims; // size, stride in elements
@@ -104,7 +106,7 @@ LogicalResult IndexedKernel::findPoints() {
     numPoints *= size;
     expected = stride * size;
   }
-  // The component dimension may stand anywhere only if it has one element.
+  // The component dimension may be anywhere only if it has one element.
   int64_t rank = access.indices.getRank();
   int64_t count = access.componentDim < rank ? access.indices.getDimSize(access.componentDim) : 1;
   if (count != 1 && access.componentDim != rank - 1)
@@ -128,7 +130,7 @@ void IndexedKernel::findComponents() {
     component.rows = strides[dim] / unit;
     components.push_back(component);
   }
-  // Dimensions of indices without the components are those of points, in order.
+  // The dimensions of indices without the component dimension are those of points, in order.
   SmallVector<int64_t> pointSizes;
   for (int64_t dim = 0; dim < access.indices.getRank(); ++dim)
     if (dim != access.componentDim)
@@ -143,13 +145,13 @@ void IndexedKernel::findComponents() {
     component.rows = strides[tableDim] / unit;
     components.push_back(component);
   }
-  // One more than the largest: a run that began later would end behind the table.
+  // One more than the largest valid row: a run that began later would end outside the table.
   rows = 1;
   for (const Component &component : components)
     rows += (component.offset < 0 ? component.modulo - 1 : component.limit) * component.rows;
 }
 
-/// The longest run of a window that is contiguous in the table and in points.
+/// Finds the longest run of a window that is contiguous in both the table and points.
 void IndexedKernel::findRuns() {
   SmallVector<int64_t> tableStrides = denseStrides(access.table.getShape());
   SmallVector<int64_t> pointStrides = denseStrides(access.points.getShape());
@@ -202,8 +204,8 @@ void IndexedKernel::forRuns(size_t dim, const Expr &table, const Expr &points,
 
 // ---- row numbers --------------------------------------------------------------------------------
 
-// In L1 behind the cells, kPointsAtOnce values each: the row numbers, a component as loaded, the
-// component in 64 bits, and whether all components so far are valid.
+// In L1 after the scalar area, kPointsAtOnce values each: the row numbers, a component as loaded,
+// the component in 64 bits, and whether all components so far are valid.
 static constexpr int64_t kRowNumbers = kCellAreaBytes, kLoaded = kRowNumbers + 8 * kPointsAtOnce,
                          kWide = kLoaded + 8 * kPointsAtOnce, kValid = kWide + 8 * kPointsAtOnce,
                          kFlag = kValid + kPointsAtOnce, kScalars = kFlag + kPointsAtOnce,
@@ -280,7 +282,8 @@ void IndexedKernel::computeComponent(const Component &component, const hw::Exten
     emitVector(core, VectorOp::MulAdd, rowNumbers, {wide, scalar(2), rowNumbers}, count);
 }
 
-/// Both: row numbers of some points, in L1 of this worker; gives their address.
+/// Both streams: computes the row numbers of some points in this worker's L1 and returns their
+/// address.
 int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, bool clamp) {
   using hw::DType;
   using hw::VectorOp;
@@ -351,7 +354,7 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
     gather.count = count;
     if (isDirect())
       return emitRuns(first, l3Address(indexBase + first * indexWidth));
-    // Both streams walk the same shares.
+    // Both streams iterate over the same shares.
     forShares(core, [&](Expr coreFirst, hw::Extent coreCount) {
       emitRuns(first,
                l1Address(computeRows(indexBase, {first, coreFirst, count, coreCount}, true)));
@@ -362,8 +365,8 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 
 // ---- scatter ------------------------------------------------------------------------------------
 
-/// All points in order by every worker, each on its own part of the runs: no two touch the same
-/// bytes.
+/// Every worker processes all points in order, on its own part of the runs, so no two workers touch
+/// the same bytes.
 LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices,
                                          const Placement &updates, hw::Reduce combine) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
@@ -448,7 +451,7 @@ LogicalResult mlir::dtu::emitGatherKernel(KernelContext &context) {
   return kernel.emitGather(*table, *indices, context.results[0]);
 }
 
-/// Fills or copies the tensor that updates are added to, unless it is there already.
+/// Fills or copies the tensor that receives the updates, unless it is already in place.
 static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, hw::DType type) {
   const Placement &target = context.results[0];
   Value input = op.getInputs()[0];
@@ -480,7 +483,7 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
   return success();
 }
 
-/// How a scatter combines what is there with an update; nothing if no instruction does.
+/// How a scatter combines old values with updates; nothing if no instruction does that.
 static std::optional<hw::Reduce> getCombination(hlo::ScatterOp op, bool isPredicate) {
   Block &body = op.getUpdateComputation().front();
   Value result = body.getTerminator()->getOperand(0);
@@ -528,7 +531,7 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
                        numbers.getScatterDimsToOperandDims(),
                        numbers.getIndexVectorDim(),
                        {}};
-  // A window's sizes along the table's dimensions, from the updates'.
+  // The window sizes along the table's dimensions, taken from the updates.
   unsigned next = 0;
   for (int64_t dim = 0; dim < inputType.getRank(); ++dim) {
     bool isPoint = llvm::is_contained(access.droppedDims, dim) ||

@@ -1,4 +1,4 @@
-// What the generator of one kernel is given.
+// The input of a kernel generator.
 #pragma once
 
 #include "backends/dtu/codegen/kernels/TileEmitter.h"
@@ -12,15 +12,15 @@ struct KernelContext {
   ProgramBuilder &builder;
   Block &body; // of an st.kernel
   SmallVector<Placement> inputs,
-      results; // of the body's arguments and of the terminator's operands
-  /// A kernel that keeps something in L2 calls this before it emits code.
+      results; // places of the body's arguments and of the terminator's operands
+  /// A kernel that uses L2 calls this before it emits code.
   llvm::function_ref<void()> claimL2;
 };
 
-/// Loads step i+1 while step i is computed and step i-1's results are on their way out.
+/// Loads step i+1 while step i is computed and the results of step i-1 are stored.
 ///
 /// Runs load, compute and store for start, start + step, … below limit; slots alternate. The queue
-/// waits for the core before it stores, so everything is over when the loop is.
+/// waits for the core before it stores, so all work is complete when the loop ends.
 struct PipelinedLoop {
   Expr start;
   int64_t limit = 0, step = 1;
@@ -32,15 +32,16 @@ private:
   Expr slotOf(StreamBuilder &stream, const Expr &index) const;
 };
 
-/// Elementwise work and reductions over one space: kernels of kind "loop" and "reduce".
+/// Kernels of kind "loop" and "reduce": elementwise work and reductions over one space.
 LogicalResult emitLoopKernel(KernelContext &context);
-/// Products of one left operand with elementwise epilogues: kernels of kind "matmul".
+/// Kernels of kind "matmul": products of one left operand with elementwise epilogues.
 LogicalResult emitMatmulKernel(KernelContext &context);
-/// Products, row work on what they make, products of that: kernels of kind "chain".
+/// Kernels of kind "chain": fused attention-like kernels.
 LogicalResult emitChainKernel(KernelContext &context);
-/// One op that moves data: kernels of kind "copy".
+/// Kernels of kind "copy": one op that moves data.
 LogicalResult emitCopyKernel(KernelContext &context);
-/// Whether a kernel joins what has been made in its places of the result: there is nothing to do.
+/// Returns true if a kernel concatenates values that were computed in place in its result: there is
+/// nothing to do.
 bool joinsInPlace(const KernelContext &context);
 /// Kernels of kind "gather" and "scatter".
 LogicalResult emitGatherKernel(KernelContext &context);

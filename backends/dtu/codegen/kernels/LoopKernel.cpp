@@ -22,7 +22,7 @@ void PipelinedLoop::emit(ProgramBuilder &builder, Body load, Body compute, Body 
   };
   dte.when(start, limit, loadAt);
   dte.loop(start, limit, step, [&](Expr index) {
-    // The core is done with step i-1, whose slot step i+1 takes.
+    // The core has finished step i-1, whose slot step i+1 uses.
     dte.when(index + step, limit, loadAt);
     dte.wait(builder.semaphore(Sem::Done));
     store(dte, index, slotOf(dte, index));
@@ -101,7 +101,7 @@ void LoopKernel::moveTo(StreamBuilder &stream, TilePosition &position, ArrayRef<
   }
 }
 
-/// Stores an output once where the tiles of `digits` repeat it.
+/// Stores an output once if the tiles of `digits` repeat it.
 void LoopKernel::storeGuarded(StreamBuilder &dte, unsigned phase, int output,
                               const TilePosition &position, ArrayRef<TileDigit> digits) const {
   if (digits.empty())
@@ -113,7 +113,7 @@ void LoopKernel::storeGuarded(StreamBuilder &dte, unsigned phase, int output,
            [&](Expr) { storeGuarded(dte, phase, output, position, digits.drop_front()); });
 }
 
-/// One phase: items are loaded, computed and stored one after the other.
+/// One phase: items are loaded, computed and stored in order.
 void LoopKernel::emitSingle() {
   auto at = [&](StreamBuilder &stream, Expr index, Expr slot) {
     TilePosition position = origin();
@@ -148,8 +148,8 @@ bool LoopKernel::isItemOutput(const TileOutput &output) const {
                        [&](const TileDigit &digit) { return output.groups >> digit.group & 1; });
 }
 
-/// Runs `body` for each reduction that phase completes, with where its partial results meet in L2;
-/// gives the first address behind them.
+/// Runs `body` for each reduction that the phase completes, with the L2 address of its partial
+/// results; returns the first address after them.
 int64_t LoopKernel::emitPartials(unsigned phase, llvm::function_ref<void(int, int64_t)> body) {
   int64_t address = 0;
   for (unsigned p = 0; p <= phase; ++p)
@@ -163,7 +163,8 @@ int64_t LoopKernel::emitPartials(unsigned phase, llvm::function_ref<void(int, in
   return address;
 }
 
-/// Each worker has reduced its share; all combine all partial results, in the order of the workers.
+/// Each worker has reduced its share; then every worker combines all partial results, in worker
+/// order.
 void LoopKernel::emitCombination(unsigned phase, const TilePosition &coreItem) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   int64_t workers = builder.workers(), staging = storage.end();
@@ -198,7 +199,7 @@ void LoopKernel::emitCombination(unsigned phase, const TilePosition &coreItem) {
   });
 }
 
-/// One run through the reduced groups.
+/// One pass over the reduced groups.
 void LoopKernel::emitPhase(unsigned index, const TilePosition &dteItem,
                            const TilePosition &coreItem) {
   const TilePhase &phase = plan.phases[index];
@@ -253,7 +254,7 @@ void LoopKernel::emitItem(const Expr &itemDte, const Expr &itemCore) {
   for (auto [index, value] : llvm::enumerate(program.values))
     if (value.rate == Rate::Item && value.kind == TileValue::Kind::Input)
       emitter.load(dte, 0, index, dteItem);
-  // Also tells the core that the results of the item before are stored.
+  // Also tells the core that the results of the previous item are stored.
   dte.signal(builder.semaphore(Sem::Full));
   core.wait(builder.semaphore(Sem::Full));
   for (auto [index, op] : llvm::enumerate(program.ops))
@@ -300,7 +301,7 @@ void LoopKernel::emit(const KernelContext &context) {
   builder.useL1(storage.end());
   if (plan.split || plan.numItems() >= builder.workers())
     return emitWork();
-  // Workers without an item do nothing at all.
+  // Workers without an item do nothing.
   builder.dte.when(Expr::instance(), plan.numItems(), [&](Expr) {
     builder.core.when(Expr::instance(), plan.numItems(), [&](Expr) { emitWork(); });
   });

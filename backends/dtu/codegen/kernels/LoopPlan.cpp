@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// Elements of a tile beyond which a larger one gains nothing, and below which instructions cost
-/// more than their work.
+/// Tile sizes in elements: a larger tile gains nothing; for a smaller one, instruction overhead
+/// exceeds the work.
 static constexpr int64_t kLargestTile = 8192, kSmallestTile = 1024;
 /// Columns of the vector engine's widest element type.
 static constexpr int64_t kVectorColumns = 32;
@@ -28,7 +28,7 @@ private:
   const Machine &machine;
   LoopPlan plan;
   GroupSet reduced = 0;
-  int kept = -1, walked = -1; // the tile's group that is kept, and the one that is reduced
+  int kept = -1, walked = -1; // the tile's kept group and its reduced group
 
   unsigned numGroups() const { return space.getNumGroups(); }
   int64_t size(int group) const { return group < 0 ? 1 : space.getSize(group); }
@@ -45,7 +45,7 @@ private:
   bool assignSingle(GroupSet moving);
   bool assignPhases(GroupSet stepGroups, GroupSet itemGroups);
   void collectPhases();
-  /// The size of equal tiles that cover `size` with as few as tiles of at most `most` do.
+  /// The size of equal tiles that cover `size` in as few tiles as tiles of at most `most` do.
   static int64_t even(int64_t size, int64_t most, int64_t multiple);
 };
 } // namespace
@@ -57,9 +57,9 @@ int64_t Planner::even(int64_t size, int64_t most, int64_t multiple) {
   return rounded <= most ? rounded : tile;
 }
 
-/// Columns are the last group, so that what is contiguous in memory is contiguous in a tile. Rows
-/// are the innermost group of the other kind where there is a reduction, else the innermost group
-/// left.
+/// Columns are the last group, so that elements contiguous in memory are contiguous in a tile. Rows
+/// are the innermost group of the other kind (kept or reduced) if there is a reduction, else the
+/// innermost remaining group.
 void Planner::chooseGroups() {
   int last = static_cast<int>(numGroups()) - 1;
   plan.shape.colGroup = last;
@@ -115,7 +115,7 @@ void Planner::setSteps(const TileShape &shape) {
   }
 }
 
-/// Groups other than `fixed` that have more than one point.
+/// Groups other than `fixed` with more than one element.
 static GroupSet movingGroups(const IterationSpace &space, GroupSet fixed) {
   GroupSet moving = 0;
   for (unsigned group = 0; group < space.getNumGroups(); ++group)
@@ -124,7 +124,7 @@ static GroupSet movingGroups(const IterationSpace &space, GroupSet fixed) {
   return moving;
 }
 
-/// No reduction: tiles are cut from rows and columns alike.
+/// Without a reduction, tiles split both rows and columns.
 bool Planner::planElementwise() {
   TileShape shape = plan.shape;
   int64_t rows = size(shape.rowGroup), cols = size(shape.colGroup);
@@ -147,7 +147,7 @@ bool Planner::planElementwise() {
   return false;
 }
 
-/// A reduction along columns whose rows fit L1 whole.
+/// A reduction along columns whose complete rows fit into L1.
 bool Planner::planWhole() {
   if (walked != plan.shape.colGroup || reduced != bit(walked))
     return false;
@@ -171,9 +171,9 @@ bool Planner::planWhole() {
 
 // ---- several phases: an inner loop runs through the reduction --------------------------------
 
-/// Phase p runs through the space for the reductions of level p + 1; the last one of those that
-/// have outputs for every step makes all of these, so that an output may take the place of an input
-/// that earlier phases read.
+/// Phase p iterates over the space for the reductions of level p + 1. The last phase with outputs
+/// for every step computes all such outputs, so that an output may overwrite an input that earlier
+/// phases read.
 void Planner::collectPhases() {
   auto isStep = [&](int value) { return program.values[value].rate == Rate::Step; };
   plan.phases.assign(program.getNumLevels() + 1, {});
@@ -215,7 +215,7 @@ void Planner::collectPhases() {
 
 bool Planner::assignPhases(GroupSet stepGroups, GroupSet itemGroups) {
   program.setRates(stepGroups, itemGroups);
-  // A result of a reduction is an item value even where there is one item only.
+  // The result of a reduction is an item value even if there is only one item.
   for (TileOp &op : program.ops) {
     TileValue &dst = program.values[op.dst];
     if (dst.level > 0 && dst.rate == Rate::Invariant)
@@ -233,7 +233,7 @@ bool Planner::planSteps() {
   if (!assignPhases(reduced, ~reduced))
     return false;
   for (int64_t most = kLargestTile; most >= 1; most /= 2) {
-    // Enough items for all workers, then steps as long as a tile allows.
+    // First enough items for all workers, then steps as long as a tile allows.
     int64_t share = llvm::divideCeil(size(kept), machine.workers);
     int64_t keptTile = columnsWalked ? std::clamp<int64_t>(most / kSmallestTile, 1, share)
                                      : std::clamp<int64_t>(llvm::alignTo(share, 16), 1,
@@ -263,7 +263,7 @@ llvm::Expected<LoopPlan> Planner::run() {
     return error("reduces different dimensions, which has no DTU code generation");
   reduced = *reductions;
   chooseGroups();
-  // A long reduction to a scalar is shared by all workers.
+  // All workers share a long reduction to a scalar.
   bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
   bool planned = reduced == 0 ? planElementwise() : (!isLong && planWhole()) || planSteps();
   if (!planned)

@@ -1,12 +1,12 @@
-// How a loop kernel is walked: which groups tiles span, in what sizes, and what
-// the workers share.
+// The loop structure of a loop kernel: which groups tiles span, their sizes, and what the workers
+// share.
 #pragma once
 
 #include "backends/dtu/codegen/kernels/TileStorage.h"
 
 namespace mlir::dtu {
 
-/// One digit of a mixed-radix counter over tiles: a group cut into `count` tiles of `tile`.
+/// One digit of a mixed-radix counter over tiles: a group split into `count` tiles of `tile`.
 struct TileDigit {
   unsigned group = 0;
   int64_t tile = 1, count = 1;
@@ -14,9 +14,10 @@ struct TileDigit {
 
 struct LoopPlan {
   TileShape shape;
-  SmallVector<TileDigit> items; // outer to inner: what the workers share
-  SmallVector<TileDigit> steps; // the reduction that an item runs through; empty: it fits a tile
-  /// The steps, not the items, are shared, and partial results meet in L2. There is one item then.
+  SmallVector<TileDigit> items; // outer to inner; distributed over the workers
+  SmallVector<TileDigit> steps; // the reduction within an item; empty if it fits a tile
+  /// The workers share the steps instead of the items and combine partial results in L2. There is
+  /// one item then.
   bool split = false;
   SmallVector<TilePhase> phases;
 

@@ -29,7 +29,7 @@ hw::Address mlir::dtu::addressIn(const Placement &place, const Expr &offset) {
 
 void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
                          hw::DType dstType, hw::DType srcType, int64_t multicast) {
-  // Dimensions that lie one behind the other on both sides are one.
+  // Merges dimensions that are contiguous on both sides.
   for (size_t i = shape.sizes.size(); i-- > 1;) {
     hw::Extent inner = shape.sizes[i], outer = shape.sizes[i - 1];
     if (inner.reg != hw::kZero || outer.reg != hw::kZero ||
@@ -121,7 +121,7 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
 
 // ---- core -------------------------------------------------------------------------------
 
-/// The operand as an instruction over `iterated` walks it. A tile without columns is walked as one
+/// The operand as an instruction over `iterated` reads it. A tile without columns is read as one
 /// row.
 hw::TileOperand TileEmitter::operand(unsigned phase, int index, hw::DType type, GroupSet iterated,
                                      const Expr &slot) const {
@@ -177,7 +177,7 @@ void TileEmitter::prepare(ProgramBuilder &builder, ArrayRef<int> stepOps,
     return;
   for (int input : inputs)
     load(builder.dte, 0, input, origin);
-  // The wait also keeps the core off the buffers that its queue still stores.
+  // The wait also keeps the core off buffers that its queue is still storing.
   builder.dte.signal(builder.semaphore(Sem::Full));
   builder.core.wait(builder.semaphore(Sem::Full));
   for (int op : ops)
@@ -208,7 +208,7 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index,
     bool alongColumns = shape.hasCols(reduced);
     vector.op = getReductionOp(*op.reduction, alongColumns);
     vector.accumulate = accumulate;
-    // The walk keeps rows and columns apart even where the operand has rows only.
+    // Iteration keeps rows and columns separate even if the operand has only rows.
     vector.rows = shape.hasRows(iterated) ? position.rows : hw::Extent{1, hw::kZero, 0};
     vector.cols = shape.hasCols(iterated) ? position.cols : hw::Extent{1, hw::kZero, 0};
     GroupSet both = iterated | (shape.colGroup >= 0 ? GroupSet(1) << shape.colGroup : 0);

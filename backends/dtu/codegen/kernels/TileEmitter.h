@@ -5,21 +5,22 @@
 
 namespace mlir::dtu {
 
-/// A tensor in an arena: where, and how often it exists (micro-batch m uses copy m mod slots).
+/// A tensor in an arena: its offset and the number of its copies (micro-batch m uses copy m mod
+/// slots).
 struct Placement {
   int64_t offset = 0, stride = 0, slots = 1;
   int64_t bytes = 0;
   bool isOnHost = false;
 
-  /// Behind its last copy.
+  /// The end of its last copy.
   int64_t end() const { return offset + (std::max<int64_t>(slots, 1) - 1) * stride + bytes; }
 };
 
-/// Base address of a tensor in one stream; what depends on the micro-batch goes through a register.
-/// Make it once, outside of loops.
+/// Base address of a tensor in one stream. A part that depends on the micro-batch uses a register,
+/// so call this once, outside loops.
 Expr baseOf(StreamBuilder &stream, const Placement &place);
 
-/// A view of `extents` dimensions with 0 or 1 as the size of absent ones folded away.
+/// A view of `extents` dimensions, without absent ones and those of size 1.
 struct CopyShape {
   SmallVector<hw::Extent, 4> sizes;
   SmallVector<int64_t, 4> dst, src; // byte strides
@@ -31,7 +32,7 @@ struct CopyShape {
     src.push_back(srcStride);
   }
 };
-/// `multicast`: cores that get the same, from that of `dst` on.
+/// `multicast`: number of cores that receive the copy, starting with that of `dst`.
 void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
               hw::DType dstType, hw::DType srcType, int64_t multicast = 1);
 
@@ -39,7 +40,7 @@ void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape sh
 hw::Address l1Address(const Expr &offset);
 hw::Address l3Address(const Expr &offset);
 hw::Address l2Address(const Expr &offset);
-/// At a byte of the memory that a tensor lies in.
+/// An address in the memory that holds a tensor.
 hw::Address addressIn(const Placement &place, const Expr &offset);
 
 class TileEmitter {
@@ -47,20 +48,20 @@ public:
   TileEmitter(const TileProgram &program, const TileStorage &storage)
       : program(program), storage(storage) {}
 
-  /// Base addresses in the queue's stream: of the body's arguments and of the results.
+  /// Base addresses of the body's arguments and of the results, in the queue's stream.
   SmallVector<Expr> argumentBases, resultBases;
 
-  /// Queue: input `value` from L3 to its buffer.
+  /// Queue: loads input `value` from L3 to its buffer.
   void load(StreamBuilder &dte, unsigned phase, int value, const TilePosition &position) const;
-  /// Queue: an output from its buffer to L3.
+  /// Queue: stores an output from its buffer to L3.
   void store(StreamBuilder &dte, unsigned phase, int output, const TilePosition &position) const;
 
-  /// Both: constants, then what is loaded and computed once. `stepOps` are computed elsewhere.
+  /// Both streams: constants, then values that are loaded or computed once, except `stepOps`.
   void prepare(ProgramBuilder &builder, ArrayRef<int> stepOps, const TilePosition &origin) const;
-  /// Core: one op. `accumulate`: a reduction adds to what its result holds.
+  /// Core: computes one op. `accumulate`: a reduction adds to its result.
   void compute(StreamBuilder &core, unsigned phase, int op, const TilePosition &position,
                bool accumulate = false) const;
-  /// Core: the identity of reduction `op` to its result.
+  /// Core: writes the identity of reduction `op` to its result.
   void clear(StreamBuilder &core, unsigned phase, int op, const TilePosition &position) const;
 
 private:

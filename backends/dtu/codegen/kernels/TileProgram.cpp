@@ -21,7 +21,7 @@ private:
   TileProgram &program;
   const IterationSpace &space;
   DenseSet<Value> accumulators;
-  /// Read by lookup, which copies: assigning to one entry may move the others.
+  /// Use lookup, which copies: assigning to one entry may move others.
   DenseMap<Value, TileRef> refs;
   DenseSet<Value> needed;
 
@@ -52,7 +52,7 @@ static std::optional<uint64_t> constantOperand(Value value) {
   return constant ? getSplatBits(constant.getValue()) : std::nullopt;
 }
 
-/// (x << a) | (x >> b) with a + b the width: x and a's constant.
+/// Matches (x << a) | (x >> b), where a + b is the bit width; returns x and the constant a.
 static std::optional<std::pair<Value, Value>> matchRotate(Operation *op) {
   if (!isa<hlo::OrOp>(op))
     return std::nullopt;
@@ -72,7 +72,7 @@ static std::optional<std::pair<Value, Value>> matchRotate(Operation *op) {
 }
 
 namespace {
-/// Half of the product of two unsigned integers, of which one may be a constant.
+/// One half of the product of two unsigned integers, one of which may be a constant.
 struct ProductHalf {
   hw::VectorOp op;
   Value left, right; ///< `right` is null for a constant
@@ -80,8 +80,8 @@ struct ProductHalf {
 };
 } // namespace
 
-/// convert((convert(x) * y) >> width) or convert(convert(x) * y), where the product has twice the
-/// width and y is converted so too or a constant of `width` bits.
+/// Matches convert((convert(x) * y) >> width) or convert(convert(x) * y), where the product has
+/// twice the width and y is converted as well or a constant of `width` bits.
 static std::optional<ProductHalf> matchProductHalf(Operation *op) {
   if (!isa<hlo::ConvertOp>(op))
     return std::nullopt;
@@ -113,8 +113,8 @@ static std::optional<ProductHalf> matchProductHalf(Operation *op) {
   return half;
 }
 
-/// a * b + c with the product used nowhere else: a, b, c. Only where each op rounds by itself
-/// anyway.
+/// Matches a * b + c if the product has no other use, and returns a, b, c. Only where each op
+/// rounds separately anyway.
 static std::optional<SmallVector<Value>> matchMulAdd(Operation *op) {
   if (!isa<hlo::AddOp>(op) ||
       !isa<Float32Type, Float64Type>(getElementTypeOrSelf(op->getResult(0).getType())))
@@ -127,7 +127,7 @@ static std::optional<SmallVector<Value>> matchMulAdd(Operation *op) {
   return std::nullopt;
 }
 
-/// What an op reads once fused with its producers.
+/// The operands of an op after fusion with its producers.
 SmallVector<Value> Translator::operandsOf(Operation *op) {
   if (auto rotate = matchRotate(op))
     return {rotate->first, rotate->second};
@@ -199,7 +199,7 @@ TileRef Translator::compute(hw::VectorOp vectorOp, ArrayRef<TileRef> sources, hw
   return addOp(op, op.groups);
 }
 
-/// The f32 tile of the matrix engine, rounded where the product's type is narrower.
+/// The f32 tile of the matrix engine, rounded if the product's type is narrower.
 void Translator::translateAccumulator(Value result) {
   TileValue value;
   value.kind = TileValue::Kind::Accumulator;
@@ -221,7 +221,7 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   TileRef result;
   GroupSet kept = space.getGroups(op.getResult(0));
   if (kept == space.getGroups(input)) {
-    result = refs.lookup(input); // only dimensions of size 1 are reduced
+    result = refs.lookup(input); // only unit dimensions are reduced
   } else {
     TileOp tileOp;
     tileOp.dstType = type;

@@ -1,13 +1,11 @@
 // A kernel's body as vector instructions on tiles.
 //
-// The space's groups are walked by tiles: `rowGroup` and `colGroup` give a tile
-// its two dimensions, every other group is a point. A value is kept only along
-// the groups along which it varies, so a broadcast costs nothing: it is an
-// operand with stride 0.
+// Tiles iterate over the groups of the space: `rowGroup` and `colGroup` are the two dimensions of a
+// tile, and every other group is iterated element by element. A value is stored only along the
+// groups along which it varies, so a broadcast costs nothing: it is an operand with stride 0.
 //
-// How often a value is computed depends on which groups move: step values with
-// every tile, item values once while an inner loop runs through a reduction,
-// invariant values once.
+// How often a value is computed depends on which groups advance: step values with every tile, item
+// values once per inner reduction loop, invariant values once.
 #pragma once
 
 #include "backends/dtu/codegen/emission/StreamBuilder.h"
@@ -23,22 +21,22 @@ using mlir::st::GroupSet;
 using mlir::st::isArgumentSlice;
 using mlir::st::IterationSpace;
 
-/// How a tile stands in the space: the groups of its rows and columns (-1: none) and its size.
+/// The orientation of a tile in the space: the groups of its rows and columns (-1: none) and its
+/// size.
 struct TileShape {
   int rowGroup = -1, colGroup = -1;
   int64_t rows = 1, cols = 1;
-  /// Narrow rows are an odd number of elements apart, so that vectors along columns, which are
-  /// fewer then, take their elements from different banks of L1.
+  /// Narrow rows have an odd pitch, so that vectors along columns access different banks of L1.
   bool padsRows = false;
 
-  /// Elements from row to row.
+  /// Elements between consecutive rows.
   int64_t rowPitch() const {
     constexpr int64_t kNarrow = 32; // elements of a vector of the commonest types
     return padsRows && cols < kNarrow ? cols | 1 : cols;
   }
   bool hasRows(GroupSet groups) const { return rowGroup >= 0 && (groups >> rowGroup & 1); }
   bool hasCols(GroupSet groups) const { return colGroup >= 0 && (groups >> colGroup & 1); }
-  /// That a value takes up.
+  /// Elements that a value occupies.
   int64_t elements(GroupSet groups) const {
     if (hasRows(groups) && hasCols(groups))
       return rows * rowPitch();
@@ -46,11 +44,11 @@ struct TileShape {
   }
 };
 
-/// Where a tile stands, in one stream.
+/// The position of a tile, in one stream.
 struct TilePosition {
   SmallVector<Expr> at;  // of each group, in elements
-  hw::Extent rows, cols; // what the tile has of them
-  Expr slot = 0;         // which of the double buffers
+  hw::Extent rows, cols; // the extents of the tile there
+  Expr slot = 0;         // which half of the double buffers
 };
 
 enum class Rate { Invariant, Item, Step };
@@ -61,14 +59,14 @@ struct TileValue {
   GroupSet groups = 0; // along which it varies
   hw::DType type = hw::DType::F32;
   uint64_t bits = 0;            // of a constant
-  unsigned argument = 0;        // of an input: which argument of the body,
-  int64_t offset = 0;           // the element where it starts there,
-  SmallVector<int64_t> strides; // and the elements between neighbours of each group
+  unsigned argument = 0;        // of an input: the body's argument,
+  int64_t offset = 0;           // the element of the argument at which it starts,
+  SmallVector<int64_t> strides; // and the strides in elements along each group
   int level = 0;                // reductions that must be complete before it
   Rate rate = Rate::Step;
 };
 
-/// A value as an op reads it: the same bits may be read as another type.
+/// A value as an op reads it; its bits may be read as another type.
 struct TileRef {
   int value = -1;
   hw::DType type = hw::DType::F32;
@@ -79,7 +77,7 @@ struct TileOp {
   int dst = -1;
   hw::DType dstType = hw::DType::F32;
   SmallVector<TileRef, 3> sources;
-  GroupSet groups = 0; // iterated over; of a reduction: those of its operand
+  GroupSet groups = 0; // iterated groups; for a reduction, those of its operand
   std::optional<Reduction> reduction;
   int iotaGroup = -1;
 };
@@ -88,29 +86,29 @@ struct TileOp {
 struct TileOutput {
   TileRef ref;
   unsigned result = 0;
-  GroupSet groups = 0;          // that its type spans
-  SmallVector<int64_t> strides; // elements, of each group
+  GroupSet groups = 0;          // the groups its type spans
+  SmallVector<int64_t> strides; // in elements, along each group
 };
 
 class TileProgram {
 public:
   SmallVector<TileValue> values;
-  SmallVector<TileOp> ops; // in an order in which operands come first
+  SmallVector<TileOp> ops; // in topological order
   SmallVector<TileOutput> outputs;
 
-  /// Translates what the terminator of `body` needs. `accumulators`: values that the matrix engine
-  /// leaves in f32 (the results of the body's products). Fails with a diagnostic that names an op
-  /// for which there is no code.
+  /// Translates the values that the terminator of `body` needs. `accumulators`: values that the
+  /// matrix engine leaves in f32 (results of the body's products). Fails with a diagnostic that
+  /// names an op without a vector instruction.
   static FailureOr<TileProgram> build(Block &body, const IterationSpace &space,
                                       ValueRange accumulators = {});
 
-  /// Sets how often each value is computed, given the groups that move with each step and with each
-  /// item.
+  /// Sets how often each value is computed, given the groups that advance with each step and with
+  /// each item.
   void setRates(GroupSet stepGroups, GroupSet itemGroups);
 
-  /// The number of reductions that stand one behind the other.
+  /// The longest chain of dependent reductions.
   int getNumLevels() const;
-  /// The reduced groups; nothing if two reductions differ in them.
+  /// The reduced groups; nothing if two reductions reduce different groups.
   std::optional<GroupSet> getReducedGroups() const;
 };
 

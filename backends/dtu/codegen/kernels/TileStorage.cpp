@@ -16,11 +16,11 @@ int TileStorage::addBuffer(Area area, int value) {
 
 // ---- step values of one phase -----------------------------------------------------------
 
-/// Linear scan over the ops of a phase: a buffer is free again after the last op that reads its
-/// value, and that very op may already write to it.
+/// Linear scan over the ops of a phase. A buffer is free after the last op that reads its value,
+/// and that op may already write to it.
 class TileStorage::PhaseAssigner {
 public:
-  /// Buffers from `firstShared` on belong to earlier phases and are free again.
+  /// Buffers from `firstShared` on belong to earlier phases and may be reused.
   PhaseAssigner(TileStorage &storage, const TilePhase &phase, int index, size_t firstShared)
       : storage(storage), program(storage.program), phase(phase), index(index) {
     for (size_t buffer = firstShared; buffer < storage.buffers.size(); ++buffer)
@@ -32,7 +32,7 @@ public:
     findPlacesOfOutputs();
     for (int value : phase.inputs)
       give(value, obtain(Area::Slot, value));
-    // The tile that the matrix engine fills is there before the first op.
+    // The matrix engine fills its tile before the first op.
     for (auto [value, description] : llvm::enumerate(program.values))
       if (description.kind == TileValue::Kind::Accumulator)
         give(value, obtain(Area::Slot, value));
@@ -52,11 +52,11 @@ private:
   const TilePhase &phase;
   int index;
   DenseMap<int, int> lastUse;
-  DenseSet<int> outputs;        // values in whose place an output is made are like it
-  SmallVector<int> untouched;   // buffers of earlier phases
-  SmallVector<int> freeBuffers; // whose value in this phase is dead
+  DenseSet<int> outputs;        // output values, and values whose buffer an output takes over
+  SmallVector<int> untouched;   // buffers that only earlier phases use
+  SmallVector<int> freeBuffers; // buffers whose value in this phase is dead
 
-  /// A buffer that this phase does not use yet.
+  /// Returns a buffer that this phase does not use yet.
   int obtain(Area area, int value) {
     for (int &buffer : untouched) {
       const Buffer &b = storage.buffers[buffer];
@@ -84,8 +84,9 @@ private:
     }
   }
 
-  /// On a tile of the matrix engine an output takes the place of what it is made of, which so lies
-  /// where the queue stores from. Loops have places of inputs for that, of which there are two.
+  /// On a matrix-engine tile, an output takes the buffer of the value it is computed from, so that
+  /// this value is already where the queue stores from. Loops use input buffers for that, which are
+  /// double-buffered.
   void findPlacesOfOutputs() {
     bool hasTile = llvm::any_of(program.values, [](const TileValue &value) {
       return value.kind == TileValue::Kind::Accumulator;
@@ -102,8 +103,8 @@ private:
     }
   }
 
-  /// The operands over which an elementwise op may write its result as they die with it. Inputs
-  /// first: they often are the state that the result replaces, which then leaves no old tile.
+  /// The operands that die at an elementwise op, over which it may write its result. Inputs come
+  /// first: they are often the state that the result replaces.
   SmallVector<const TileRef *> getReplaceable(const TileOp &op, int position) const {
     SmallVector<const TileRef *> sources;
     for (const TileRef &source : op.sources)
@@ -135,7 +136,7 @@ private:
       int buffer = storage.bufferOf.lookup({index, source->value});
       if (!fits(buffer, op.dst) || llvm::is_contained(freeBuffers, buffer))
         continue;
-      lastUse[source->value] = -1; // handed over, not released
+      lastUse[source->value] = -1; // ownership passes on; the buffer is not released
       return buffer;
     }
     for (int &buffer : freeBuffers)
@@ -150,15 +151,15 @@ private:
 
 // ---- all values ---------------------------------------------------------------------------
 
-/// Buffers of what the steps do not change. Scalars of which only the ops before the first step
-/// know take turns in cells. How many cells that makes.
+/// Assigns buffers of values that steps do not change. Scalars that only ops before the first step
+/// use share entries of the scalar area. Returns the number of entries used.
 int64_t TileStorage::assignInvariant(ArrayRef<TilePhase> phases) {
   DenseSet<int> stepOps;
   for (const TilePhase &phase : phases)
     stepOps.insert(phase.ops.begin(), phase.ops.end());
   constexpr int kAlways = std::numeric_limits<int>::max();
-  DenseMap<int, int> lastUse; // by value, the op
-  DenseSet<int> before;       // values that are computed before the first step
+  DenseMap<int, int> lastUse; // by value, the last op that reads it
+  DenseSet<int> before;       // values computed before the first step
   for (auto [index, op] : llvm::enumerate(program.ops)) {
     bool isBefore = program.values[op.dst].rate == Rate::Invariant && !stepOps.contains(index);
     if (isBefore)
@@ -197,7 +198,7 @@ int64_t TileStorage::assignInvariant(ArrayRef<TilePhase> phases) {
     for (const TileRef &source : op.sources)
       if (isCell(source.value) && lastUse.lookup(source.value) == static_cast<int>(index)) {
         free.push_back(bufferOf.lookup({-1, source.value}));
-        lastUse[source.value] = kAlways; // an op may read it twice
+        lastUse[source.value] = kAlways; // an op may read a value twice
       }
   }
   return cells;

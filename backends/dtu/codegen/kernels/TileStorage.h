@@ -1,23 +1,21 @@
-// Where the values of a TileProgram lie in L1.
+// Assigns L1 addresses to the values of a TileProgram.
 //
-// L1 of a worker is, from 0 up: the cells (constants and scalars; they keep
-// their place from kernel to kernel, so that a core may fill them while its
-// queue still stores the last results of the kernel before), fixed buffers
-// (invariant and item values), temporaries, and the slot area twice (what the
-// queue loads and stores, so that it works on one tile while the core computes
-// the next).
+// L1 of a worker holds, from 0 up: the scalar area (constants and scalars, at the same address in
+// every kernel, so that a core may fill it while its queue still stores results of the previous
+// kernel), fixed buffers (invariant and item values), temporaries, and the slot area twice (what
+// the queue loads and stores, so that it works on one tile while the core computes the next).
 #pragma once
 
 #include "backends/dtu/codegen/kernels/TileProgram.h"
 
 namespace mlir::dtu {
 
-/// Bytes of the cell area.
+/// Bytes of the scalar area, and of one of its entries.
 constexpr int64_t kCellAreaBytes = 4096, kCellBytes = 8;
 /// Buffers start at multiples of this.
 constexpr int64_t kBufferAlignment = 64;
 
-/// A part of the step work between two reductions: what one inner loop computes.
+/// The step work between two reductions: what one inner loop computes.
 struct TilePhase {
   SmallVector<int> ops;     // computed with every step, in order
   SmallVector<int> inputs;  // values loaded with every step
@@ -34,31 +32,31 @@ public:
     bufferOf.clear();
   }
 
-  /// Assigns buffers for the phases, which run one after the other. Values of rate Step live within
-  /// a phase and share buffers; others keep one. Rates must be set. `rowGroup` and `colGroup` of
-  /// the shape must be; its size comes later. False if the cells do not suffice.
+  /// Assigns buffers for the phases, which run in order. Step values live within a phase and share
+  /// buffers; others keep one. Rates must be set, and so must `rowGroup` and `colGroup` of the
+  /// shape; its size comes later. Returns false if the scalar area is too small.
   bool assign(ArrayRef<TilePhase> phases, const TileShape &shape);
 
-  /// Bytes of L1 up to the end of the slots, for tiles of a size.
+  /// Bytes of L1 up to the end of the slots, for tiles of this size.
   int64_t bytes(const TileShape &shape) const;
-  /// Bytes of L1 before the temporaries, behind which nothing outlives a tile.
+  /// The L1 offset of the temporaries; nothing after it outlives a tile.
   int64_t temporaries(const TileShape &shape) const;
-  /// Fixes the size of tiles and thereby every offset.
+  /// Fixes the size of tiles and thereby all offsets.
   void place(const TileShape &shape);
 
   const TileShape &getShape() const { return shape; }
-  /// Whether anything reads the invariant value.
+  /// Returns true if the invariant value has a reader.
   bool hasBuffer(int value) const { return bufferOf.contains({-1, value}); }
-  /// Byte offset of a value's buffer in the phase, in the slot.
+  /// Byte offset of a value's buffer in a phase and slot.
   Expr offset(unsigned phase, int value, const Expr &slot) const;
-  /// Fixed bytes for something besides the values (64 partial results), valid after place().
+  /// The end of the values' bytes, where space for partial results begins; valid after place().
   int64_t end() const { return bytes(shape); }
 
 private:
   enum class Area { Cell, Fixed, Temporary, Slot };
   struct Buffer {
     Area area;
-    GroupSet groups; // of rows and columns only
+    GroupSet groups; // rows and columns only
     unsigned width;
     int64_t offset = 0; // within the area
   };

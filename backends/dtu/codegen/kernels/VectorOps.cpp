@@ -170,7 +170,7 @@ VectorOp mlir::dtu::getCombineOp(Reduction reduction) {
   llvm_unreachable("all reductions are listed");
 }
 
-/// The largest (or smallest) value that a type has; infinite for floats.
+/// The largest (or smallest) value of a type; infinite for floats.
 static uint64_t getExtreme(DType type, bool largest) {
   switch (type) {
   case DType::I1:

@@ -1,11 +1,10 @@
-// Kernels of kind "matmul": products of one left operand and what is computed of their results.
+// Kernels of kind "matmul": products of one left operand, and elementwise work on their results.
 //
-// For each tile of the result a worker runs through the depth in steps. Its queue
-// loads the operands of a step into one of two buffers while the core multiplies
-// from the other; the core adds up in f32, computes the epilogue in place and
-// hands the tile back to the queue, which stores it while the next tile begins.
-// Several products have a tile each at the same place, and a step loads the left
-// operand once for all of them.
+// For each tile of the result, a worker iterates over the depth in steps. Its queue loads the
+// operands of a step into one of two buffers while the core multiplies from the other. The core
+// accumulates in f32, computes the epilogue in place and hands the tile back to the queue, which
+// stores it while the next tile begins. Several products have one tile each at the same place, and
+// a step loads the left operand once for all of them.
 #include "backends/dtu/codegen/kernels/KernelContext.h"
 #include "backends/dtu/codegen/products/MatmulTime.h"
 #include "backends/dtu/isa/Names.h"
@@ -16,7 +15,7 @@ using namespace mlir;
 using namespace mlir::dtu;
 
 namespace {
-/// A range of one dimension: where it starts and how much of it there is.
+/// A range of one dimension: its start and its extent.
 struct Range {
   Expr start;
   hw::Extent size;
@@ -45,8 +44,10 @@ private:
   SmallVector<TileDigit> digits; // of the block number: outer groups, rows, columns
   int64_t blocks = 1, depthTiles = 1, steps = 1;
   int64_t width = 4, lhsBytes = 0, rhsBytes = 0, lhsStart = 0, rhsStart = 0;
-  int64_t lhsPanel = 0, rhsPanel = 0, panels = 0; // bytes in L2 of a chunk: of lhs, an rhs, all
-  SmallVector<int> accumulators;                  // of each product, among the program's values
+  int64_t lhsPanel = 0, rhsPanel = 0, panels = 0; // bytes of a chunk in L2: of lhs, of one rhs, of
+                                                  // all
+  SmallVector<int> accumulators;                  // of each product, indices in the program's
+                                                  // values
 
   void layOut();
   Expr first() const { return tiling.isShared() ? Expr(0) : Expr::instance(); }
@@ -77,7 +78,7 @@ private:
   void multiply(const TilePosition &position, const Expr &order, const Expr &step);
 
   int64_t products() const { return static_cast<int64_t>(shape.rhs.size()); }
-  /// Where the panel of one rhs starts behind that of lhs.
+  /// Offset of an rhs panel after the lhs panel.
   int64_t rhsPanelStart(size_t index) const { return lhsPanel + int64_t(index) * rhsPanel; }
   Expr addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, ArrayRef<Range> depth) const;
 };
@@ -116,7 +117,7 @@ void MatmulKernel::layOut() {
       accumulators.push_back(static_cast<int>(index));
 }
 
-/// Where the worker's tile of a block stands; `blockStart`: where the block itself does.
+/// The position of the worker's tile in a block that starts at `blockStart`.
 TilePosition MatmulKernel::positionOf(StreamBuilder &stream, const Expr &block,
                                       SmallVector<Expr> *blockStart) const {
   TilePosition position;
@@ -149,7 +150,8 @@ TilePosition MatmulKernel::positionOf(StreamBuilder &stream, const Expr &block,
   return position;
 }
 
-/// The contracted dimensions' ranges of a step; the innermost one is tiled, the others are points.
+/// The contracted dimensions' ranges in a step. The innermost one is tiled; the others advance
+/// element by element.
 SmallVector<Range> MatmulKernel::depthOf(StreamBuilder &stream, const Expr &step) const {
   SmallVector<Range> ranges;
   int64_t depth = shape.innerDepth();
@@ -188,8 +190,8 @@ Expr MatmulKernel::addressOf(const MatmulOperand &operand, ArrayRef<Expr> at,
 
 // ---- queue ------------------------------------------------------------------------------------
 
-/// Two dimensions of an operand between memories: free (rows or columns) and depth, in the order in
-/// which the operand lies in L1.
+/// Copies two dimensions of an operand between memories: free (rows or columns) and depth, in the
+/// order of the operand in L1.
 static CopyShape operandCopy(bool depthOutside, hw::Extent free, hw::Extent depth, int64_t freeTile,
                              int64_t depthTile, int64_t dstWidth, int64_t srcFree,
                              int64_t srcDepth) {
@@ -221,7 +223,7 @@ void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs,
     return emitCopy(dte, l1Address(target), l3Address(addressOf(operand, position.at, depth)),
                     std::move(copy), shape.type, operand.type);
   }
-  // From the panel in L2, which lies as the tile will, with longer rows.
+  // From the panel in L2, which has the tile's layout with longer rows.
   int64_t grid = isLhs ? tiling.gridRows : tiling.gridCols,
           chunkDepth = tiling.chunk * tiling.depth;
   Expr place = isLhs ? dte.index(Expr::instance(), tiling.gridCols)
@@ -250,7 +252,7 @@ void MatmulKernel::loadStep(const TilePosition &position, const Expr &order, con
   dte.signal(builder.semaphore(Sem::Full));
 }
 
-/// This worker's share of a chunk of one operand, L3 to L2.
+/// Copies this worker's share of a chunk of one operand from L3 to L2.
 void MatmulKernel::stageOperand(const MatmulOperand &operand, bool isLhs, ArrayRef<Expr> blockStart,
                                 const Expr &chunkStart, const Expr &panel) {
   StreamBuilder &dte = builder.dte;
@@ -293,8 +295,8 @@ void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, cons
   if (tiling.sharesRhs())
     for (auto [index, rhs] : llvm::enumerate(shape.rhs))
       stageOperand(rhs, false, blockStart, chunkStart, panelSlot + rhsPanelStart(index));
-  // Behind the barrier all shares are there; and whoever overwrites this half of L2 has seen
-  // everyone arrive at the next barrier, after their loads from it.
+  // After the barrier all shares have arrived. A queue that overwrites this half of L2 has met all
+  // others at the next barrier, after their loads from it.
   builder.barrierOfQueues();
 }
 
@@ -318,8 +320,8 @@ void MatmulKernel::storeBlock(const Expr &block) {
   dte.signal(builder.semaphore(Sem::Free));
 }
 
-/// All steps of a block. Behind the first one, when the core has something to do, the block before
-/// is stored and the epilogue's operands are fetched.
+/// All steps of a block. After the first step, when the core has work, the previous block is stored
+/// and the epilogue's operands are loaded.
 void MatmulKernel::emitBlockLoads(const TilePosition &position, ArrayRef<Expr> blockStart,
                                   const Expr &block, const Expr &order) {
   StreamBuilder &dte = builder.dte;
@@ -356,7 +358,7 @@ void MatmulKernel::emitQueue() {
   dte.when(first(), blocks, [&](Expr start) {
     storeBlock(dte.index(Expr(blocks - 1) - start, stride(), 0, stride()) + start);
   });
-  // The core has emptied everything, so that the next kernel may use the buffers.
+  // The core has emptied all buffers, so the next kernel may use them.
   dte.wait(builder.semaphore(Sem::Empty), 2);
 }
 
@@ -471,8 +473,8 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
     return failure();
   if (program->getNumLevels() > 0)
     return op->emitOpError("reduces the result of its product, which has no DTU code generation");
-  // Every value that is no scalar moves with the tiles of the result; of a product of one element,
-  // every one that is no constant.
+  // Every value that is not a scalar advances with the result tiles; for a product of one element,
+  // every value that is not a constant does.
   program->setRates(~GroupSet(0), 0);
   if (space.getNumGroups() == 0)
     for (TileValue &value : program->values)

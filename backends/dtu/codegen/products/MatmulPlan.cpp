@@ -48,7 +48,7 @@ FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
   return access;
 }
 
-/// The values through which the products read their operands and nothing else does.
+/// The values that only lead from arguments to operands of the products.
 static DenseSet<Value> operandValues(Block &body) {
   DenseSet<Value> only;
   auto isOnlyOperand = [&](Value value) {
@@ -67,8 +67,8 @@ static DenseSet<Value> operandValues(Block &body) {
   return only;
 }
 
-/// Contracted dimensions with more than one point, from far to near in lhs, merged where both
-/// agree. Leaves the strides of rhs along them in `rhsDepth`.
+/// Contracted dimensions larger than 1, in order of decreasing lhs stride, merged where both
+/// operands agree. Stores the rhs strides along them in `rhsDepth`.
 static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
                          const OperandAccess &rhs, MatmulShape &shape,
                          SmallVectorImpl<int64_t> &rhsDepth) {
@@ -124,7 +124,8 @@ mlir::dtu::getResultStrides(stablehlo::DotGeneralOp dot, Value result, const Ite
   return {left, right};
 }
 
-/// The right operands, all of which must lie alike; so must the left one of every product.
+/// The right operands, all of which must have the same layout; so must the left operand of every
+/// product.
 static FailureOr<SmallVector<OperandAccess>>
 traceRightOperands(ArrayRef<stablehlo::DotGeneralOp> dots, const OperandAccess &left) {
   SmallVector<OperandAccess> traced;
@@ -241,7 +242,7 @@ private:
 };
 } // namespace
 
-/// The sizes, each evened out so that equal tiles cover `size`, and `size` itself where it is
+/// Candidate sizes, each adjusted so that equal tiles cover `size`, and `size` itself if it is
 /// small.
 SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> result;
@@ -256,7 +257,7 @@ SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> si
   return result;
 }
 
-/// The workers cut each panel into equal shares along its outer dimension.
+/// Returns true if the workers can split each panel into equal shares along its outer dimension.
 bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
   int64_t lhsOuter = sizes.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
   int64_t rhsOuter = sizes.rhs.depthOutside ? t.chunk * t.depth : t.gridCols * t.cols;
@@ -268,7 +269,7 @@ void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
   for (unsigned slots : {2u, 1u}) {
     int64_t left = machine.l1Bytes - epilogue.bytes(slots, tileRows, tileCols);
     for (int64_t tileDepth : candidates(sizes.depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
-      // The operands' buffers start aligned, each twice.
+      // The operands' buffers are aligned, and there are two of each.
       if (2 * (llvm::alignTo(tileRows * tileDepth * sizes.width, kBufferAlignment) +
                sizes.products *
                    llvm::alignTo(tileCols * tileDepth * sizes.width, kBufferAlignment)) >
@@ -294,7 +295,7 @@ std::optional<MatmulTiling> TilingSearch::run() {
   for (int64_t tileRows : candidates(sizes.rows, {16, 32, 48, 64, 96, 128, 192, 256}))
     for (int64_t tileCols : candidates(sizes.cols, {16, 32, 48, 64, 96, 128, 192, 256}))
       tryTile(tileRows, tileCols);
-  // Estimates of less than this apart say nothing.
+  // Estimates closer than this do not discriminate.
   constexpr double tolerance = 1.01;
   double least = std::numeric_limits<double>::infinity(), leastHost = least;
   for (const Candidate &candidate : found)

@@ -1,5 +1,6 @@
-// A product as loops over batch, rows, columns and depth, and the tiles to cut it into. Products of
-// one left operand whose right ones are alike share the loops, and each tile of that operand.
+// A product as loops over batch, rows, columns and depth, and its tiling. Products of one left
+// operand whose right operands have the same layout share the loops and each tile of the left
+// operand.
 #pragma once
 
 #include "backends/dtu/codegen/kernels/LoopPlan.h"
@@ -10,19 +11,19 @@
 
 namespace mlir::dtu {
 
-/// An operand of a product as it lies in an argument of the body: views looked through.
+/// An operand of a product, traced through views to an argument of the body.
 struct OperandAccess {
   BlockArgument argument;
   int64_t offset = 0;
   SmallVector<int64_t> strides; // of each dimension of the operand
 };
 
-/// Follows transposes, slices, conversions and unit-dimension reshapes down to an argument. Fails
-/// with a diagnostic.
+/// Follows transposes, slices, conversions and unit-dimension reshapes to an argument. Fails with a
+/// diagnostic.
 FailureOr<OperandAccess> traceOperand(Value value);
 
 /// Strides of both operands along the axes of the result, whose dimensions are batch, rows,
-/// columns; `result` is what stands for it in the space.
+/// columns. `result` is the value that represents it in the space.
 std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
 getResultStrides(stablehlo::DotGeneralOp dot, Value result, const IterationSpace &space,
                  const OperandAccess &lhs, const OperandAccess &rhs);
@@ -34,14 +35,14 @@ struct MatmulOperand {
   SmallVector<int64_t> strides; // along the groups of the result's space
   SmallVector<int64_t> depth;   // along the contracted dimensions
   hw::DType type = hw::DType::F32;
-  /// Stored in L1 with the depth as the outer dimension.
+  /// The depth is the outer dimension in L1.
   bool depthOutside = false;
 };
 
 struct MatmulShape {
   SmallVector<stablehlo::DotGeneralOp, 1> ops; // in the order of the body
   MatmulOperand lhs;
-  SmallVector<MatmulOperand, 1> rhs; // of each product; only where they start differs
+  SmallVector<MatmulOperand, 1> rhs; // of each product; they differ only in their offsets
   int rowGroup = -1, colGroup = -1;  // of the result's space
   SmallVector<int64_t> depthSizes;   // contracted dimensions, outer to inner, merged where possible
   hw::DType type = hw::DType::F32;   // in L1
@@ -55,10 +56,9 @@ struct MatmulShape {
 /// Reads the body's products; forms the groups of its space. Fails with a diagnostic.
 FailureOr<MatmulShape> analyzeMatmul(Block &body, IterationSpace &space);
 
-/// How each product is cut. Without a grid every worker takes whole tiles, wherever they lie,
-/// straight from L3. With one, the workers stand in gridRows x gridCols over a block of as many
-/// tiles, and an operand that several of them need comes through L2, `chunk` steps of depth at a
-/// time.
+/// The tiling of each product. Without a grid, every worker takes whole tiles directly from L3.
+/// With a grid, gridRows x gridCols workers share a block of as many tiles, and an operand that
+/// several of them need passes through L2, `chunk` depth steps at a time.
 struct MatmulTiling {
   int64_t rows = 0, cols = 0, depth = 0;
   unsigned resultSlots = 2;
@@ -70,24 +70,25 @@ struct MatmulTiling {
   bool sharesAny() const { return sharesLhs() || sharesRhs(); }
 };
 
-/// What is done with each tile of the products.
+/// The work on each tile of the products' results.
 struct MatmulEpilogue {
-  /// Footprint in L1 with a number of slots, for a tile size.
+  /// Bytes of L1 with a number of slots, for a tile size.
   std::function<int64_t(unsigned slots, int64_t rows, int64_t cols)> bytes;
-  int64_t ops = 0, transcendentals = 0; // vector instructions, and those of them that are slow
+  int64_t ops = 0, transcendentals = 0; // vector instructions, and those among them that are
+                                        // transcendental
   struct Moved {
-    int64_t bytes;                // of an element
-    bool hasRows, hasCols;        // or is one for all
+    int64_t bytes;                // per element
+    bool hasRows, hasCols;        // varies along rows or columns
     int64_t rowStride, colStride; // in L3, in bytes
   };
-  SmallVector<Moved> loads, stores; // with each tile
+  SmallVector<Moved> loads, stores; // per tile
 };
 
 struct MatmulSizes;
 MatmulSizes getSizes(const MatmulShape &shape, const IterationSpace &space);
 
-/// The tiling with the least simulated time; of those that are about as fast, the one that a host
-/// simulates fastest; nothing if none fits.
+/// The tiling with the least simulated time. Among tilings of about equal time, the one that a host
+/// simulates fastest. Nothing if none fits.
 std::optional<MatmulTiling> chooseTiling(const MatmulSizes &sizes, const Machine &machine,
                                          const MatmulEpilogue &epilogue);
 

@@ -15,12 +15,12 @@ int64_t mlir::dtu::panelBytes(const MatmulSizes &sizes, const MatmulTiling &t) {
          t.chunk * t.depth * sizes.width;
 }
 
-/// Of a tile of the result.
+/// Steps per tile of the result.
 static int64_t stepsOf(const MatmulSizes &sizes, const MatmulTiling &t) {
   return ceilDiv(sizes.depth, t.depth) * sizes.outerDepth;
 }
 
-/// Tiles of the result that a worker makes, one after the other.
+/// Result tiles that a worker computes in sequence.
 static int64_t roundsOf(const MatmulSizes &sizes, const MatmulTiling &t, const Machine &machine) {
   if (t.isShared())
     return sizes.outer * ceilDiv(sizes.rows, t.gridRows * t.rows) *
@@ -38,12 +38,12 @@ static int64_t tilesOf(const MatmulSizes &sizes, const MatmulTiling &t, const Ma
 // ---- simulated time ---------------------------------------------------------------------------
 
 namespace {
-/// Copies that a queue makes one after the other, while all workers make theirs.
+/// Copies that a queue runs in sequence while all workers run theirs.
 struct Copies {
   double latencies = 0, transfers = 0; // nanoseconds in the queue
   int64_t l3Bytes = 0, l2Bytes = 0;
 
-  /// Of so many bytes, for which L3 and L2 are occupied for so many.
+  /// Adds a copy of `bytes` that occupies L3 for `inL3` and L2 for `inL2` bytes.
   void add(int64_t bytes, int64_t inL3, int64_t inL2, const Machine &machine) {
     latencies += machine.dteLatency;
     transfers += double(bytes) / machine.dteRate;
@@ -52,7 +52,7 @@ struct Copies {
   }
 };
 
-/// One worker, all others being like it.
+/// One worker; all others behave the same.
 class Worker {
 public:
   Worker(const MatmulSizes &sizes, const MatmulTiling &tiling, const Machine &machine,
@@ -66,8 +66,9 @@ private:
   const int64_t rounds, steps, sharers;
   double product = 0, epilogue = 0;                  // of the core
   double stage = 0, load = 0, fetch = 0, store = 0;  // of the queue
-  double queue = 0, core = 0, fetched = 0, done = 0; // when they are over
-  double empty[2] = {0, 0}, free[2] = {0, 0};        // the buffers of steps and of results
+  double queue = 0, core = 0, fetched = 0, done = 0; // completion times
+  double empty[2] = {0, 0}, free[2] = {0, 0};        // when the buffers of steps and of results
+                                                     // become available
 
   double timeOf(const Copies &copies, const Machine &machine) const;
   void makeTile(int64_t number);
@@ -114,8 +115,8 @@ Worker::Worker(const MatmulSizes &sizes, const MatmulTiling &t, const Machine &m
              double(work.transcendentals) * machine.vectorTime(t.rows, t.cols, 4, true);
 }
 
-/// Queues that meet at every chunk use a memory at the same time, and wait out latencies at the
-/// same time; others leave it to each other meanwhile.
+/// Queues that meet at every chunk use a memory, and wait for latencies, at the same time; others
+/// interleave.
 double Worker::timeOf(const Copies &copies, const Machine &machine) const {
   double memories = double(sharers) * std::max(double(copies.l3Bytes) / machine.l3Rate,
                                                double(copies.l2Bytes) / machine.l2Rate);
@@ -144,7 +145,7 @@ void Worker::makeTile(int64_t number) {
 }
 
 double Worker::run() {
-  // As the first tiles go, so do the others.
+  // Later tiles take as long as the first ones.
   constexpr int64_t kFollowed = 4;
   double before = 0;
   for (int64_t number = 0; number < std::min(rounds, kFollowed); ++number) {
@@ -172,7 +173,7 @@ double mlir::dtu::matmulHostTime(const MatmulSizes &sizes, const MatmulTiling &t
   if (t.sharesAny())
     copied += double(roundsOf(sizes, t, machine) * ceilDiv(perTile, t.chunk)) *
               double(panelBytes(sizes, t));
-  // Small tiles keep the host's matrix routines from their rate.
+  // Small tiles keep the host's matrix routines below their peak rate.
   double macs = double(t.rows) * double(t.cols) * double(t.depth);
   double flops = 2 * macs * double(sizes.products) * steps * (1 + 60000.0 / macs);
   return steps * perStep + copied / bytesPerNanosecond + flops / flopsPerNanosecond;

@@ -1,4 +1,4 @@
-// What a tiled product takes, on the device and on a host that simulates it.
+// The time of a tiled product, on the device and on a host that simulates it.
 #pragma once
 
 #include "backends/dtu/codegen/emission/Machine.h"
@@ -6,18 +6,19 @@
 
 namespace mlir::dtu {
 
-/// An operand in L3: bytes of an element, and bytes from one to the next along the result's rows or
-/// columns and along the depth.
+/// An operand in L3: bytes per element, and byte strides along the result's rows or columns and
+/// along the depth.
 struct MatmulSource {
   int64_t width = 4, free = 4, depth = 4;
   bool depthOutside = false; // the depth is the outer dimension in L1
 };
 
-/// A product, or several alike of one lhs, as tilings see it.
+/// A product, or several with one lhs and equal shapes, as the tiling search sees it.
 struct MatmulSizes {
-  int64_t outer = 1;                 // points of the groups besides rows and columns
+  int64_t outer = 1;                 // size of the groups other than rows and columns
   int64_t rows = 1, cols = 1;        // of the result
-  int64_t depth = 1, outerDepth = 1; // the inner contracted dimension, and points of the others
+  int64_t depth = 1, outerDepth = 1; // size of the inner contracted dimension, and of all others
+                                     // together
   int64_t width = 4;                 // bytes of an element of an operand in L1
   int64_t products = 1;              // of one lhs, each with an rhs and a result
   MatmulSource lhs, rhs;
@@ -26,12 +27,12 @@ struct MatmulSizes {
 /// Bytes of L2 that one chunk of all panels takes.
 int64_t panelBytes(const MatmulSizes &sizes, const MatmulTiling &tiling);
 
-/// Nanoseconds of simulated time, all clusters of the chip at work: the queue and the core of a
-/// worker step by step, as MatmulKernel has them.
+/// Nanoseconds of simulated time with all clusters of the chip busy: steps the queue and the core
+/// of a worker as MatmulKernel emits them.
 double matmulTime(const MatmulSizes &sizes, const MatmulTiling &tiling, const Machine &machine,
                   const MatmulEpilogue &epilogue);
 
-/// Nanoseconds of a host's processor, roughly: what each instruction costs besides, bytes copied,
+/// Approximate nanoseconds of host processor time: instruction overhead, bytes copied, and
 /// products.
 double matmulHostTime(const MatmulSizes &sizes, const MatmulTiling &tiling, const Machine &machine);
 
