@@ -22,7 +22,7 @@ double hostArenaBytes(const proto::Executable &program) {
 
 absl::Status checkHostMemory(const proto::Executable &program) {
   if (program.target() == "cuda" && program.cuda().gpu().chip() != "host")
-    return absl::OkStatus(); // arenas lie on GPUs
+    return absl::OkStatus(); // arenas are on GPUs
   struct sysinfo info;
   if (::sysinfo(&info) != 0)
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Whether this machine can hold a program's devices.
+// Checks whether this machine can hold a program's simulated devices.
 #ifndef ST_RUNTIME_HOSTMEMORY_H
 #define ST_RUNTIME_HOSTMEMORY_H
 
@@ -8,12 +8,12 @@
 
 namespace st {
 
-/// The bytes of all arenas together.
+/// Total bytes of all arenas.
 double arenaBytes(const proto::Executable &program);
-/// The bytes of what all ranks put into the memory of their devices' hosts.
+/// Total bytes that all ranks keep in the memory of their devices' hosts.
 double hostArenaBytes(const proto::Executable &program);
 
-/// An error where the arenas of a program take more than this machine has.
+/// An error if the arenas of a program exceed this machine's memory.
 absl::Status checkHostMemory(const proto::Executable &program);
 
 } // namespace st

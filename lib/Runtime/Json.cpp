@@ -20,16 +20,15 @@
 namespace st {
 namespace {
 
-// Protobuf takes three levels of its recursion limit of 100 for one of JSON's.
+// Each JSON level takes three levels of Protobuf's recursion limit of 100.
 constexpr size_t kDeepest = 30;
 
-// Protobuf's parser accepts more than JSON: single quotes, bare keys, a comma
-// before a closing bracket, raw line ends in strings. A pass
-// over the characters finds what it should not have accepted; the rest of the
-// grammar it checks itself.
+// Protobuf's parser accepts more than JSON: single quotes, bare keys, trailing commas, raw line
+// ends in strings. One pass over the characters rejects these; Protobuf checks the rest of the
+// grammar.
 class StrictScanner {
 public:
-  // Where the value of a key of the outermost object stands.
+  // The position of a value in the outermost object.
   struct Member {
     std::string key;
     size_t begin, end;
@@ -37,14 +36,14 @@ public:
 
   explicit StrictScanner(absl::string_view text) : text(text) {}
 
-  // What is wrong, or empty.
+  // Returns the error, or an empty string.
   std::string run() {
     while (error.empty() && position < text.size())
       step();
     return error;
   }
 
-  // Of a text without errors, in its order.
+  // In source order, for a text without errors.
   const std::vector<Member> &members() const { return outermost; }
 
 private:
@@ -146,7 +145,7 @@ private:
 
   absl::string_view text;
   size_t position = 0;
-  std::vector<bool> open; // arrays and objects around; whether an object
+  std::vector<bool> open; // enclosing arrays and objects; true for an object
   std::vector<Member> outermost;
   char last = 0;
   std::string error;
@@ -171,7 +170,7 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
   google::protobuf::util::Status status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(text.data(), text.size()), &object);
   if (!status.ok()) {
-    // The parser repeats the text around the place on further lines.
+    // The parser repeats the surrounding text on further lines.
     std::string what(status.message().data(), status.message().size());
     return malformed(std::string(*absl::StrSplit(what, '\n').begin()));
   }

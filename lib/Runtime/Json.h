@@ -1,4 +1,4 @@
-// JSON files of users: training data and the state of a trainer.
+// Users' JSON files: training data and trainer state.
 #ifndef ST_RUNTIME_JSON_H
 #define ST_RUNTIME_JSON_H
 
@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// Parses one JSON object, strictly: no key stands twice in an object. The error
-/// is one line that begins with `name`.
+/// Parses one JSON object strictly: keys of an object must be unique. The error is one line that
+/// begins with `name`.
 absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
                                                          absl::string_view name);
 
@@ -20,15 +20,15 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
 const google::protobuf::Value *findField(const google::protobuf::Struct &object,
                                          const std::string &name);
 
-/// The text of a JSON object in which `key` has the JSON `value`, at its place or,
-/// where it is new, in front. Everything else stays as it was written. The text
-/// must be one that parseJsonObject takes.
+/// The text of a JSON object with `key` set to the JSON `value`: replaced in place, or inserted at
+/// the front if new. The rest of the text is unchanged. The text must be accepted by
+/// parseJsonObject.
 std::string setJsonField(absl::string_view object, absl::string_view key, absl::string_view value);
 
-/// The number as JSON, with the fewest digits that read back as the same.
+/// The shortest JSON number that reads back as the same value.
 std::string printJsonNumber(double value);
 
-/// A value as JSON on one line, shortened to fit into a message.
+/// A value as one line of JSON, shortened to fit into a message.
 std::string printForMessage(const google::protobuf::Value &value);
 
 } // namespace st

@@ -9,7 +9,7 @@
 
 namespace st {
 
-/// As many threads as the machine has processors, or `requested` where positive.
+/// `requested` if positive, else the number of processors.
 int hostThreadCount(int requested);
 
 /// Calls body(i) once for each i below `count` on up to `threads` threads, in

@@ -33,9 +33,9 @@
 
 namespace st {
 
-/// A folder that will hold a checkpoint. Claiming it makes it where it is missing, keeps other
-/// runs out of it, proves that it can be written and removes what killed saves left behind; one
-/// that was made and never saved to vanishes again.
+/// A folder that will hold a checkpoint. Opening it creates it if it is missing, locks it against
+/// other runs, proves that it is writable and removes what killed saves left behind. A folder that
+/// was created but never saved to is removed again.
 class CheckpointFolder {
 public:
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> claim(const std::string &path);
@@ -43,14 +43,14 @@ public:
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  /// Gathers every state and writes the files. Whatever ends the process before
-  /// this returns, CheckpointReader finds the old checkpoint or the new one,
-  /// whole. An error where replicas of a tensor differ.
+  /// Gathers every state and writes the files. If the process ends before this returns,
+  /// CheckpointReader finds either the old or the new checkpoint, complete. An error if replicas of
+  /// a tensor differ.
   absl::Status save(const proto::Executable &program, const std::vector<StateTensor> &states,
                     Executable &executable, const TrainerState &trainer,
                     const std::optional<LearningRateSchedule> &schedule);
 
-  /// What a process does while another one saves: the same reads.
+  /// The reads of a process while another one saves.
   static absl::Status readAll(const std::vector<StateTensor> &states, Executable &executable);
 
 private:
@@ -61,26 +61,26 @@ private:
   FolderLock lock;
 };
 
-/// A checkpoint of the same model, of whatever layout.
+/// A checkpoint of the same model, saved under any layout.
 class CheckpointReader {
 public:
-  /// Checks all of it, first for damage (DataLoss), then against the program. An error names
-  /// the file and the key or the tensor that is missing, unknown, of another type or shape,
-  /// damaged, or of another function (see readModelConfig) or optimizer. Who edited a file on
-  /// purpose removes "crc32", "files" and "self_crc32" from trainer_state.json.
+  /// Checks all of it, first for damage (DataLoss), then against the program. An error names the
+  /// file and the key or tensor that is missing, unknown, damaged, of another type or shape, or of
+  /// another function (see readModelConfig) or optimizer. To edit a file on purpose, remove
+  /// "crc32", "files" and "self_crc32" from trainer_state.json.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>>
   open(const std::string &path, const proto::Executable &program,
        const std::vector<StateTensor> &states);
 
   const TrainerState &trainer() const { return file.trainer; }
 
-  /// The schedule of the run that saved it, where it says one.
+  /// The schedule of the run that saved it, if recorded.
   const std::optional<LearningRateSchedule> &schedule() const { return file.schedule; }
 
-  /// What differs and is no error, as lines that begin with "warning: ".
+  /// Differences that are not errors, as lines that begin with "warning: ".
   const std::string &warnings() const { return text; }
 
-  /// Copies every tensor to all who hold a part of it.
+  /// Copies every tensor to all ranks that hold a part of it.
   absl::Status restore(const std::vector<StateTensor> &states, Executable &executable) const;
 
 private:

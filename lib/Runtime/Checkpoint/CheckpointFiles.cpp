@@ -19,7 +19,7 @@
 namespace st {
 namespace {
 
-// "<file>[.next].tmp.<process>.<number>", as AtomicFile names what it writes.
+// "<file>[.next].tmp.<process>.<number>", the form of AtomicFile's temporary names.
 bool isTemporary(absl::string_view name) {
   const bool isOurs =
       std::any_of(std::begin(kCheckpointFiles), std::end(kCheckpointFiles),
@@ -61,7 +61,7 @@ absl::Status finishMove(const std::string &folder) {
 void removeLeftovers(const std::string &folder) {
   for (absl::string_view file : kCheckpointFiles)
     ::unlink(absl::StrCat(folder, "/", file, kNext).c_str());
-  std::error_code ignored; // Whatever cannot be removed takes space and does no harm.
+  std::error_code ignored; // A file that cannot be removed takes space and does no harm.
   for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
     if (isTemporary(entry.path().filename().string()))
       std::filesystem::remove(entry.path(), ignored);

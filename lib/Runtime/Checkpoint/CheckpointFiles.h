@@ -1,5 +1,5 @@
-// The files of a checkpoint. Private to those who read and write it; Checkpoint.h
-// says how the names change hands.
+// The files of a checkpoint, private to its readers and writers; Checkpoint.h describes the
+// renaming protocol.
 #ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
 
@@ -19,30 +19,30 @@ constexpr absl::string_view kOptimizerFile = "optimizer.safetensors";
 constexpr absl::string_view kConfigFile = "config.json";
 constexpr absl::string_view kTrainerFile = "trainer_state.json";
 
-/// In the order in which they take their names.
+/// In the order in which they are renamed.
 constexpr absl::string_view kCheckpointFiles[] = {kModelFile,     kOptimizerFile, kConfigFile,
                                                   kTokenizerJson, kVocabJson,     kMergesTxt,
                                                   kVocabTxt,      kTrainerFile};
 
-/// What a new file's name ends in until it takes its place.
+/// Suffix of a new file until it replaces the old one.
 constexpr absl::string_view kNext = ".next";
 
 /// The file that a tensor belongs to.
 absl::string_view fileOf(const StateTensor &tensor);
 
-/// Whether the folder holds a checkpoint, the old one or the new one (see Checkpoint.h).
+/// Returns true if the folder holds a checkpoint, the old or the new one (see Checkpoint.h).
 bool holdsCheckpoint(const std::string &folder);
 
-/// Gives the files of a checkpoint that holds, and whose save was cut short, their final names.
+/// Completes an interrupted save: gives the files of a valid checkpoint their final names.
 absl::Status finishMove(const std::string &folder);
 
-/// Removes what killed saves left in a folder whose lock is held, once finishMove is done.
+/// Removes what killed saves left in a locked folder, after finishMove.
 void removeLeftovers(const std::string &folder);
 
-/// Forces names of a folder to disk.
+/// Flushes a folder's directory entries to disk.
 absl::Status syncFolder(const std::string &path);
 
-/// As in Checksums.
+/// In the form of Checksums.
 std::string checksumOf(absl::Span<const uint8_t> bytes);
 inline std::string checksumOf(absl::string_view text) {
   return checksumOf({reinterpret_cast<const uint8_t *>(text.data()), text.size()});

@@ -17,17 +17,17 @@ namespace st {
 
 namespace {
 
-// One checkpoint on its way into a folder.
+// Writes one checkpoint into a folder.
 class CheckpointWriter {
 public:
   explicit CheckpointWriter(std::string folder) : folder(std::move(folder)) {}
 
-  // Notes the checksums in `file`.
+  // Records the checksums in `file`.
   absl::Status addStates(absl::string_view name, const std::vector<StateTensor> &states,
                          Executable &executable, TrainerFile &file);
   absl::Status addText(absl::string_view name, absl::string_view content);
 
-  /// Puts what was added in place.
+  /// Moves the added files into place.
   absl::Status publish();
 
 private:
@@ -52,7 +52,7 @@ absl::Status CheckpointWriter::addStates(absl::string_view name,
   for (const StateTensor &tensor : states)
     if (fileOf(tensor) == name)
       specs.push_back({tensor.state->name(), tensor.type, tensor.shape});
-  // "pt" is how Hugging Face's loaders know that the names are PyTorch's.
+  // "pt" tells Hugging Face's loaders that the names are PyTorch's.
   ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsWriter> writer,
                       SafetensorsWriter::create(nextOf(name), specs, {{"format", "pt"}}));
   file.files[std::string(name)] = checksumOf(writer->header());
@@ -75,7 +75,7 @@ absl::Status CheckpointWriter::addText(absl::string_view name, absl::string_view
 }
 
 absl::Status CheckpointWriter::publish() {
-  // Renaming takes no time: a signal can wait for it.
+  // Renaming is quick, so signals can wait.
   SignalsWait wait;
   if (absl::Status status = commitNext(); !status.ok()) {
     ::unlink(nextOf(kTrainerFile).c_str());
@@ -87,7 +87,7 @@ absl::Status CheckpointWriter::publish() {
 }
 
 absl::Status CheckpointWriter::commitNext() {
-  // Leftovers of a run that was killed before its checkpoint held.
+  // Leftovers of a run that was killed before its checkpoint became valid.
   for (absl::string_view file : kCheckpointFiles)
     ::unlink(nextOf(file).c_str());
   for (auto &[file, writer] : tensors)
@@ -97,7 +97,7 @@ absl::Status CheckpointWriter::commitNext() {
   return syncFolder(folder);
 }
 
-// From the files that have a ".next"; what the new checkpoint does not have goes.
+// Renames the ".next" files, and removes files that the new checkpoint does not have.
 absl::Status CheckpointWriter::takePlaces() const {
   for (absl::string_view file : kCheckpointFiles) {
     const bool isNew = exists(nextOf(file));
@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const 
     ST_RETURN_IF_ERROR(finishMove(path));
     removeLeftovers(path);
   }
-  // Neither a look at the permissions nor at the file system says as much as trying.
+  // Writing is the only reliable test; permissions and file system flags are not.
   for (absl::string_view file : kCheckpointFiles) {
     const std::string target = absl::StrCat(path, "/", file);
     struct stat info;

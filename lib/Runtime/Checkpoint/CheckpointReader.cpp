@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kLargestText = 256 << 20;
 
-// Where a file of the checkpoint that holds lies: see Checkpoint.h.
+// The path of a file of the valid checkpoint: see Checkpoint.h.
 std::string pathOf(const std::string &folder, absl::string_view file) {
   const std::string path = absl::StrCat(folder, "/", file), next = absl::StrCat(path, kNext);
   return exists(absl::StrCat(folder, "/", kTrainerFile, kNext)) && exists(next) ? next : path;
@@ -43,7 +43,7 @@ absl::Status checkText(const std::string &path, absl::string_view text, absl::st
                 absl::StrCat("damaged: ", what, " does not match its checksum in ", kTrainerFile));
 }
 
-// Every tensor of the program is in its file as it should be, and nothing else.
+// Checks that the file holds every tensor of the program with its type and shape, and nothing else.
 absl::Status checkFile(const SafetensorsReader &file, absl::string_view name,
                        const std::vector<StateTensor> &states) {
   size_t expected = 0;
@@ -66,7 +66,7 @@ absl::Status checkFile(const SafetensorsReader &file, absl::string_view name,
 
 } // namespace
 
-// The folder's texts describe the function that the program computes.
+// Checks that the folder's text files describe the function that the program computes.
 absl::Status CheckpointReader::checkModel(const std::string &folder,
                                           const proto::Executable &program) {
   ST_ASSIGN_OR_RETURN(std::string warnings,

@@ -28,7 +28,7 @@ std::string folderOf(const std::string &path, int64_t step) {
   return absl::StrCat(path, "/", kPrefix, absl::StrFormat("%07d", step));
 }
 
-// All folders that have the name of a checkpoint, whole or not.
+// All folders with the name of a checkpoint, valid or not.
 std::vector<SeriesEntry> listFolders(const std::string &path) {
   std::vector<SeriesEntry> found;
   std::error_code ignored;
@@ -45,8 +45,8 @@ std::vector<SeriesEntry> listFolders(const std::string &path) {
   return found;
 }
 
-// Files of ours, and the folder if nobody put others there. The file that makes it a checkpoint
-// goes first: what is left is none, whenever this is cut short.
+// Removes our files, and the folder if it holds no others. The file that makes the folder a
+// checkpoint goes first, so an interrupted removal never leaves a damaged checkpoint.
 void removeCheckpoint(const std::string &folder) {
   for (auto file = std::rbegin(kCheckpointFiles); file != std::rend(kCheckpointFiles); ++file) {
     const std::string path = absl::StrCat(folder, "/", *file);

@@ -1,6 +1,6 @@
-// The checkpoints of a run that saves again and again.
+// The checkpoints of a run that saves repeatedly.
 //
-//   DIR/step-0000100   a checkpoint, as Checkpoint.h has it
+//   DIR/step-0000100   a checkpoint, as in Checkpoint.h
 //   DIR/step-0000200
 #ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINTSERIES_H
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINTSERIES_H
@@ -23,16 +23,16 @@ struct SeriesEntry {
   std::string path;
 };
 
-/// The checkpoints of a folder, the newest first; empty where it has none or is not there.
+/// The checkpoints of a folder, newest first; empty if there are none or the folder does not exist.
 std::vector<SeriesEntry> listSeries(const std::string &path);
 
 /// A folder of checkpoints that one run writes.
 class CheckpointSeries {
 public:
-  /// Makes the folder where it is missing, keeps other runs out of it as long as the object
-  /// lives, proves that it can be written, and removes what killed saves left behind. Of the
-  /// checkpoints the `keep` newest stay after each save; 0: all. A folder that was made and
-  /// never saved to vanishes again.
+  /// Creates the folder if it is missing, locks it against other runs for the object's lifetime,
+  /// proves that it is writable, and removes what killed saves left behind. After each save, the
+  /// `keep` newest checkpoints remain; 0 keeps all. A folder that was created but never saved to is
+  /// removed again.
   static absl::StatusOr<std::unique_ptr<CheckpointSeries>> claim(const std::string &path,
                                                                  int64_t keep);
   ~CheckpointSeries();
@@ -56,9 +56,9 @@ private:
   FolderLock lock;
 };
 
-/// The newest whole checkpoint of a series, or null where it has none: a damaged one is left
-/// aside with a line "warning: …" to `warn`, and the one before it is taken. An error where one
-/// is whole and does not fit the program.
+/// The newest valid checkpoint of a series, or null if there is none. A damaged checkpoint is
+/// skipped with a line "warning: …" to `warn`. An error if a valid checkpoint does not fit the
+/// program.
 absl::StatusOr<std::unique_ptr<CheckpointReader>>
 openNewest(const std::string &path, const proto::Executable &program,
            const std::vector<StateTensor> &states,

@@ -1,4 +1,4 @@
-// That two runs do not write into one folder.
+// Keeps two runs from writing into one folder.
 #ifndef ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H
 #define ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H
 
@@ -8,8 +8,8 @@
 
 namespace st {
 
-/// An advisory lock (flock) of a folder, which goes with the process that holds it, however that
-/// ends. A file system without locks gives none: then nothing keeps other runs out.
+/// An advisory lock (flock) of a folder, released when the process ends for any reason. A file
+/// system without locks grants none, and then nothing keeps other runs out.
 class FolderLock {
 public:
   FolderLock() = default;
@@ -17,7 +17,7 @@ public:
   FolderLock &operator=(FolderLock &&other) noexcept;
   ~FolderLock() { release(); }
 
-  /// An error, at once, where another run holds it or the folder cannot be opened.
+  /// Fails immediately if another run holds the lock or the folder cannot be opened.
   static absl::StatusOr<FolderLock> take(const std::string &path);
 
   bool isHeld() const { return fd >= 0; }

@@ -19,7 +19,7 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// Format 1 says nothing of the optimizer, format 2 nothing of the learning rate.
+// Format 1 records no optimizer, format 2 no learning rate.
 constexpr int64_t kFormat = 3;
 const char *const kSelfChecksum = "self_crc32";
 constexpr uint64_t kLargestFile = 64 << 20;
@@ -203,12 +203,12 @@ std::string printSchedule(const LearningRateSchedule &schedule) {
                       ",\n  \"decay_end\": ", schedule.decayEnd, "\n }");
 }
 
-// The last lines of a file whose text before them is `before`.
+// The last lines of a file whose preceding text is `before`.
 std::string selfChecksum(absl::string_view before) {
   return absl::StrCat(",\n \"", kSelfChecksum, "\": \"", checksumOf(before), "\"\n}\n");
 }
 
-// Whether the last key covers all before it, where the file has that key.
+// Returns true if the last key, where present, matches all text before it.
 bool isWhole(absl::string_view text) {
   const size_t key = text.rfind(absl::StrCat(",\n \"", kSelfChecksum, "\""));
   return key != absl::string_view::npos && text.substr(key) == selfChecksum(text.substr(0, key));
@@ -216,7 +216,7 @@ bool isWhole(absl::string_view text) {
 
 } // namespace
 
-// By hand and not through Protobuf, whose maps have another order each time.
+// Not printed through Protobuf, whose maps have a different order each time.
 std::string printTrainerFile(const TrainerFile &file) {
   std::string text =
       absl::StrFormat("{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n",

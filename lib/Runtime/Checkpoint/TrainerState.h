@@ -1,4 +1,4 @@
-// trainer_state.json of a checkpoint: how far a run has come, and with what.
+// trainer_state.json of a checkpoint: the progress of a run and its settings.
 #ifndef ST_RUNTIME_CHECKPOINT_TRAINERSTATE_H
 #define ST_RUNTIME_CHECKPOINT_TRAINERSTATE_H
 
@@ -15,12 +15,12 @@
 
 namespace st {
 
-/// How far a run has come.
+/// The progress of a run.
 struct TrainerState {
   int64_t step = 0;     ///< steps done
-  int64_t examples = 0; ///< rows of batches seen
+  int64_t examples = 0; ///< batch rows consumed
   uint32_t seed = 0;
-  std::vector<double> recentLosses; ///< of the steps up to this one, as SpikeWatch keeps them
+  std::vector<double> recentLosses; ///< of the latest steps, as SpikeWatch keeps them
 };
 
 /// CRC-32 by name, as eight hexadecimal digits.
@@ -38,9 +38,9 @@ using Checksums = std::map<std::string, std::string>;
 /// loss), "learning_rate", "files" and "self_crc32".
 struct TrainerFile {
   TrainerState trainer;
-  /// The schedule that the run had; none where the program reads no learning rate.
+  /// The schedule of the run; none if the program reads no learning rate.
   std::optional<LearningRateSchedule> schedule;
-  /// As the program that saved it says; unknown in files of format 1.
+  /// The optimizer of the program that saved the file; unknown in format 1.
   bool hasOptimizer = false;
   std::string optimizer;
   std::map<std::string, double> constants;
@@ -50,16 +50,16 @@ struct TrainerFile {
 
 std::string printTrainerFile(const TrainerFile &file);
 
-/// Every key has to be there, once and of its type, and no other; checksums and
-/// "learning_rate" may be left out, and entries of "crc32" and "files". "self_crc32" is the last
-/// key and covers all before it. Errors begin with the path; damage is DataLoss.
+/// Every key must occur exactly once with its type, and no other may occur. Optional are the
+/// checksums, "learning_rate", and entries of "crc32" and "files". "self_crc32" is the last key and
+/// covers all text before it. Errors begin with the path; damage is DataLoss.
 absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path);
 
-/// The optimizer of a program, in the form of the file.
+/// Stores a program's optimizer in the form of the file.
 void describeOptimizer(const proto::Executable &program, TrainerFile &file);
 
-/// An error where the program has another optimizer than the run that saved the
-/// file. The result has a line "warning: …" for each constant that differs.
+/// An error if the program has another optimizer than the run that saved the file. Otherwise
+/// returns a line "warning: …" for each constant that differs.
 absl::StatusOr<std::string> compareOptimizer(const std::string &path, const TrainerFile &found,
                                              const proto::Executable &program);
 

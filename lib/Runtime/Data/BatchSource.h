@@ -1,4 +1,4 @@
-// Where the batches of a training run come from.
+// The source of a training run's batches.
 #ifndef ST_RUNTIME_DATA_BATCHSOURCE_H
 #define ST_RUNTIME_DATA_BATCHSOURCE_H
 
@@ -29,34 +29,34 @@ struct HostTensor {
   const int32_t *ints() const { return reinterpret_cast<const int32_t *>(bytes.data()); }
 };
 
-/// The batch inputs of a step by name, i32 but for pixels, which are f32. B is the batch,
-/// S the sequence:
+/// The batch inputs of a step by name: i32, except pixels, which are f32. B is the batch, S the
+/// sequence:
 ///
 ///   mlm   input_ids, token_type_ids, attention_mask, labels [B,S]; next_sentence_label [B]
 ///   span  input_ids, token_type_ids, attention_mask [B,S]; start_positions, end_positions [B]
 ///   clm   input_ids, labels [B,S]
 ///   classify  pixel_values [B,channels,height,width], labels [B]
 ///
-/// and where the program reads them, for clm position_ids [B,S], segment_ids [B,S] (a position sees
-/// those of its own number alone) and prefix_length [B] (so many positions see each other in both
-/// directions). A label of -100 is ignored. The label of position i in clm is token i + 1, of
-/// the last position -100. next_sentence_label is 0 where the second segment
-/// follows the first in the text. Sequences are padded on the right, where the
+/// Optional for clm, if the program reads them: position_ids [B,S], segment_ids [B,S] (a position
+/// attends only to positions with the same number) and prefix_length [B] (the first prefix_length
+/// positions attend to each other in both directions). A label of -100 is ignored. The label of
+/// position i in clm is token i + 1, and -100 for the last position. next_sentence_label is 0 if
+/// the second segment follows the first in the text. Sequences are padded on the right, where the
 /// attention mask is 0.
 using Batch = std::vector<HostTensor>;
 
-/// What the program expects.
+/// The batches that a program expects.
 struct BatchSpec {
   struct Input {
     std::string name;
     ElementType type = ElementType::I32;
     std::vector<int64_t> shape;
-    int64_t limit = 0; ///< values lie in 0 .. limit-1, a label may be -100; 0: not said
+    int64_t limit = 0; ///< values are in [0, limit), a label may also be -100; 0: unknown
   };
-  std::string
-      task; ///< "mlm", "span", "clm", "classify"; else the batches can only come from a file
+  std::string task; ///< "mlm", "span", "clm" or "classify"; for other tasks, batches can only come
+                    ///< from a file
   int64_t batch = 0, sequence = 0;
-  int64_t vocabulary = 0; ///< token ids, or classes
+  int64_t vocabulary = 0; ///< number of token ids, or of classes
   std::string configJson;
   TokenizerFiles tokenizerFiles; ///< of the model folder
   uint32_t seed = 0;
@@ -68,8 +68,8 @@ class BatchSource {
 public:
   virtual ~BatchSource() = default;
 
-  /// Batch `index`, counted from 0. A pure function of the source's files, its
-  /// seed and the index, so that a resumed run sees what it would have seen.
+  /// Batch `index`, counted from 0: a pure function of the source's files, its seed and the index,
+  /// so that a resumed run sees the same batches.
   virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
 };
 

@@ -18,65 +18,67 @@ struct Corpus {
   std::string name; ///< for messages
   TokenIds ids;
   std::vector<int32_t> tokens;
-  std::vector<int64_t> sentences; ///< where each begins, ascending from 0
-  std::vector<int64_t> documents; ///< the first sentence of each, ascending from 0; none: it is one
-  /// Instead of these; its sequences are the sentences.
+  std::vector<int64_t> sentences; ///< first token of each, ascending from 0
+  std::vector<int64_t> documents; ///< first sentence of each, ascending from 0; empty: a single
+                                  ///< document
+  /// If set, replaces the fields above; its sequences are the sentences.
   std::shared_ptr<const IndexedDataset> indexed;
-  int64_t vocabulary = 0; ///< of `indexed`: tokens are below it
-  /// The sentences that samples are made of.
+  int64_t vocabulary = 0; ///< of `indexed`: an upper bound of its tokens
+  /// The sentences from which samples are made.
   Split::Range part;
 
   int64_t size() const;
   int64_t numSentences() const;
   int64_t numDocuments() const;
-  int64_t sentence(int64_t i) const; ///< its first token; of numSentences() the end
-  int64_t document(int64_t i) const; ///< its first sentence; of numDocuments() the end
+  int64_t sentence(int64_t i) const; ///< first token; for numSentences(), the end
+  int64_t document(int64_t i) const; ///< first sentence; for numDocuments(), the end
 
   /// The tokens of `part`.
   int64_t begin() const { return sentence(part.begin); }
   int64_t end() const { return sentence(part.end); }
 
-  /// Chooses the part of the options by documents, or of a single document by sentences. An error
-  /// where it is empty.
+  /// Selects the part that the options ask for, by documents, or by sentences if there is a single
+  /// document. An error if the part is empty.
   absl::Status choosePart(const DataOptions &options);
 
-  /// The tokens from `begin` to before `end`.
+  /// The tokens in [begin, end).
   absl::StatusOr<std::vector<int32_t>> range(int64_t begin, int64_t end) const;
 };
 
-/// Makes batches of the task from running text. Every sample comes once before any comes again, in
-/// another order each time; number i of all is a function of the text, the seed and i alone.
+/// Makes batches of the task from running text. Every sample occurs once before any is repeated, in
+/// another order each time. Sample i is a function of the text, the seed and i alone.
 ///
-///   mlm   Two segments of one document; the second follows the first or, half the time, does not
-///         (DataOptions). Some of the tokens are chosen anew each time (15 %): 80 % of them become
+///   mlm   Two segments of one document; half the time, the second does not follow the first
+///         (DataOptions). Some of the tokens are masked anew each time (15 %): 80 % of them become
 ///         [MASK], 10 % a random token, 10 % stay.
-///   span  A few consecutive words of a passage are the question, their place is the answer. These
-///         are drawn, so that one may come again before another has come.
+///   span  A few consecutive words of a passage are the question, their position is the answer.
+///   These
+///         are drawn at random, so one may repeat before another has occurred.
 ///   clm   Windows of the text.
 ///
 /// Some rows of mlm and span (10 %) are short and padded.
 absl::StatusOr<std::unique_ptr<BatchSource>> createCorpusSource(Corpus corpus,
                                                                 const BatchSpec &spec);
 
-/// Text of the user's file, one document, by the model's tokenizer.
+/// The user's text file as one document, encoded by the model's tokenizer.
 absl::StatusOr<Corpus> readTextCorpus(const std::string &path, const BatchSpec &spec);
 
-/// A document a line, {"text": ...}; other keys are passed over, and so are empty lines. Each ends
-/// with the tokenizer's token for that where there is one and the task is clm.
+/// One document per line, {"text": ...}; other keys and empty lines are ignored. For the task clm,
+/// each document ends with the tokenizer's end-of-document token if there is one.
 absl::StatusOr<Corpus> readJsonLinesCorpus(const std::string &path, const BatchSpec &spec);
 
 /// PREFIX.bin and PREFIX.idx, made with the model's own tokenizer.
 absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchSpec &spec);
 
-/// Text made up by a Markov chain, so that there is something to learn: a token
-/// has one likely successor and three less likely ones.
+/// Text from a Markov chain, so that there is something to learn: each token has one likely
+/// successor and three less likely ones.
 absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec);
 
-/// The tokenizer of the model folder, else bytes. An error names a token that the task needs and
-/// the tokenizer lacks.
+/// The tokenizer of the model folder, or bytes if it has none. An error names a token that the task
+/// needs and the tokenizer lacks.
 absl::StatusOr<std::unique_ptr<Tokenizer>> createTokenizer(const BatchSpec &spec);
 
-/// An error unless sequences of the task can be as short as the spec's.
+/// Fails if the spec's sequences are too short for the task.
 absl::Status checkSequenceLength(const BatchSpec &spec);
 
 } // namespace st

@@ -22,7 +22,7 @@ public:
       pairs = makePairSamples(this->corpus, spec, room());
   }
 
-  /// How many there are before the first comes again.
+  /// Samples before the first one repeats.
   int64_t numSamples() const {
     return spec.task == "mlm" ? static_cast<int64_t>(pairs.size())
                               : (corpus.end() - corpus.begin()) / spec.sequence;
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  // Tokens of text in a row.
+  // Text tokens that fit in a row.
   int64_t room() const { return spec.sequence - kPairOverhead; }
 
   absl::Status fillMaskedPair(TaskBatch &batch, int64_t row, const PairSample &sample,
@@ -66,7 +66,7 @@ private:
   std::vector<PairSample> pairs;
 };
 
-// Takes tokens off the longer segment, in front or behind, until both fit.
+// Removes tokens from the longer segment, at the front or the back, until both fit.
 void truncate(Tokens &first, Tokens &second, size_t room, CounterRandom &random) {
   size_t total = first.size() + second.size();
   std::pair<size_t, size_t> cuts[2] = {}; // in front and behind
@@ -83,7 +83,7 @@ void truncate(Tokens &first, Tokens &second, size_t room, CounterRandom &random)
   }
 }
 
-// Tokens from a sentence on that is not the one that follows.
+// Tokens starting at a random sentence other than the following one.
 absl::StatusOr<Tokens> CorpusSource::otherSegment(int64_t following, int64_t length,
                                                   CounterRandom &random) const {
   int64_t other = corpus.part.begin + random.below(corpus.part.end - corpus.part.begin - 1);
@@ -92,8 +92,8 @@ absl::StatusOr<Tokens> CorpusSource::otherSegment(int64_t following, int64_t len
   return corpus.range(begin, std::min(corpus.end(), begin + length));
 }
 
-// The first segment ends and the second begins where a sentence does, so that
-// the place itself does not give away which case it is.
+// The first segment ends, and the second begins, at a sentence boundary, so that the position
+// itself does not reveal which case it is.
 absl::Status CorpusSource::fillMaskedPair(TaskBatch &batch, int64_t row, const PairSample &sample,
                                           CounterRandom &random) const {
   const int64_t middle = sample.sentence + 1 + random.below(sample.count - 1);
@@ -117,12 +117,12 @@ absl::Status CorpusSource::fillMaskedPair(TaskBatch &batch, int64_t row, const P
   std::vector<int64_t> candidates(first.size() + second.size());
   std::iota(candidates.begin(), candidates.end(), 1);
   for (size_t i = first.size(); i < candidates.size(); ++i)
-    ++candidates[i]; // past the [SEP] between the segments
+    ++candidates[i]; // skips the [SEP] between the segments
   mask(batch.row("input_ids", row), batch.row("labels", row), std::move(candidates), random);
   return absl::OkStatus();
 }
 
-// Of the tokens that a fraction is, the part of one is a probability: the mean is that of all.
+// The fractional token is masked with that probability, so the mean is exact.
 void CorpusSource::mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
                         std::vector<int64_t> candidates, CounterRandom &random) const {
   const int64_t total = static_cast<int64_t>(candidates.size());
@@ -145,7 +145,7 @@ void CorpusSource::mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
 
 absl::Status CorpusSource::fillSpan(TaskBatch &batch, int64_t row, CounterRandom &random) const {
   constexpr int64_t kLongestQuestion = 8;
-  // The room there is, or one time in ten less.
+  // The available space, or less one time in ten.
   const int64_t length = random.chance(10) ? 2 + random.below(room() - 1) : room();
   const int64_t question = 1 + random.below(std::min(kLongestQuestion, length / 2));
   const int64_t passage = length - question;
@@ -153,7 +153,7 @@ absl::Status CorpusSource::fillSpan(TaskBatch &batch, int64_t row, CounterRandom
   const int64_t place = random.below(passage - question + 1);
   ST_ASSIGN_OR_RETURN(const Tokens text, corpus.range(begin, begin + passage));
   batch.setPair(row, absl::MakeConstSpan(text).subspan(place, question), text);
-  const int64_t start = 2 + question + place; // behind [CLS], question and [SEP]
+  const int64_t start = 2 + question + place; // after [CLS], question and [SEP]
   batch.row("start_positions", row)[0] = static_cast<int32_t>(start);
   batch.row("end_positions", row)[0] = static_cast<int32_t>(start + question - 1);
   return absl::OkStatus();
@@ -170,7 +170,7 @@ absl::Status CorpusSource::fillWindow(TaskBatch &batch, int64_t row, int64_t win
   return absl::OkStatus();
 }
 
-// What the program must read for the options to have an effect.
+// Checks that the program reads the inputs that the options require.
 absl::Status checkOptions(const BatchSpec &spec, const TokenIds &ids) {
   const DataOptions &options = spec.options;
   auto reads = [&](absl::string_view name) {

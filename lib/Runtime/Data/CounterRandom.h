@@ -1,4 +1,4 @@
-// Random numbers that depend on what they are for and on nothing drawn before.
+// Random numbers that depend on their purpose and on nothing drawn before.
 #ifndef ST_RUNTIME_DATA_COUNTERRANDOM_H
 #define ST_RUNTIME_DATA_COUNTERRANDOM_H
 
@@ -12,7 +12,7 @@ namespace st {
 /// equal numbers on every machine.
 class CounterRandom {
 public:
-  /// What the numbers are for; keeps the sequences apart.
+  /// The purpose of the numbers; separates the sequences.
   enum Stream : uint32_t { Examples, Order, Corpus, Classes, Lengths };
 
   CounterRandom(uint32_t seed, Stream stream, uint64_t index)
@@ -36,9 +36,9 @@ private:
   uint64_t counter = 0;
 };
 
-/// Where place `index` of 0 .. count-1 goes in pass number `pass`: another permutation each pass. A
-/// Feistel network of four rounds on the least even number of bits that holds `count`, applied
-/// until it falls below it (Black and Rogaway 2002).
+/// The image of `index` in a permutation of 0 .. count-1; each pass has another permutation. A
+/// Feistel network of four rounds on the smallest even number of bits that holds `count`, applied
+/// until the result is below it (Black and Rogaway 2002).
 inline int64_t permute(uint32_t seed, int64_t index, int64_t count, int64_t pass) {
   const ThreefryPair key = threefryFoldIn(threefryFoldIn({0x53742D64, seed}, CounterRandom::Order),
                                           static_cast<uint32_t>(pass));

@@ -1,4 +1,4 @@
-// How samples are drawn from a text.
+// Options for drawing samples from a text.
 #ifndef ST_RUNTIME_DATA_DATAOPTIONS_H
 #define ST_RUNTIME_DATA_DATAOPTIONS_H
 
@@ -6,14 +6,14 @@
 
 namespace st {
 
-/// Where the second segment of a pair comes from that does not follow the first one.
+/// The origin of a second segment that does not follow the first one.
 enum class OtherSegment {
-  Elsewhere, ///< from another place of the text, as BERT's
-  Swapped    ///< the two are exchanged, as Megatron-LM's
+  Elsewhere, ///< from another place in the text, as in BERT
+  Swapped    ///< the two segments are exchanged, as in Megatron-LM
 };
 
 struct DataOptions {
-  Split split; ///< by documents; of a text that is one document by sentences
+  Split split; ///< by documents; by sentences if the text is a single document
   SplitPart part = SplitPart::Train;
 
   // Of mlm.
@@ -21,16 +21,16 @@ struct DataOptions {
   double shortSequenceProbability = 0.1; ///< that a sample aims at a random length
   OtherSegment otherSegment = OtherSegment::Elsewhere;
 
-  // Of clm. A token that closes a document is the tokenizer's end of document.
-  bool masksEndOfDocument = false; ///< no loss where such a token is the input
-  bool resetsPositions = false; ///< positions count anew behind it; the program reads position_ids
-  bool resetsAttention = false; ///< nothing is seen across it; the program reads segment_ids
-  bool hasPrefix = false; ///< a prefix of each sample is seen in both directions and has no loss;
+  // For clm. Documents end with the tokenizer's end-of-document token.
+  bool masksEndOfDocument = false; ///< no loss where that token is the input
+  bool resetsPositions = false;    ///< positions restart after it; the program reads position_ids
+  bool resetsAttention = false;    ///< attention does not cross it; the program reads segment_ids
+  bool hasPrefix = false; ///< the prefix of each sample attends in both directions and has no loss;
                           ///< the program reads prefix_length
 };
 
-/// The flag of an option that has another value than usual and no effect on a source that is no
-/// text, or on this task; empty: none has.
+/// The flag of an option that is set but has no effect on a source that is not text, or on this
+/// task; empty if there is none.
 absl::string_view optionWithoutEffect(const DataOptions &options, bool isText,
                                       absl::string_view task);
 

@@ -13,15 +13,15 @@ namespace {
 constexpr absl::string_view kMagic("MMIDIDX\0\0", 9);
 constexpr int64_t kHeader = 9 + 8 + 1 + 8 + 8;
 
-// A little-endian integer at any address; this library runs on little-endian machines alone.
+// Loads a little-endian integer from any address; this library supports only little-endian
+// machines.
 template <typename T> T load(const char *from) {
   T value;
   std::memcpy(&value, from, sizeof(value));
   return value;
 }
 
-// Of numpy's types, by Megatron-LM's code: bytes, and whether they are signed. 0 bytes: none that
-// holds tokens.
+// A numpy type by Megatron-LM's code: its size, and whether it is signed. Size 0: not a token type.
 struct TokenType {
   int64_t width;
   bool isSigned;

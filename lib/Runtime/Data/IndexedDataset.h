@@ -14,14 +14,14 @@
 namespace st {
 
 /// Both files mapped into memory. The index (little-endian): "MMIDIDX\0\0", version 1 (u64), a code
-/// of the tokens' type (u8), the number of sequences and of document bounds (u64 each), the
-/// length of each sequence (i32), its place in the .bin in bytes (i64), and the document bounds
-/// (i64; the first is 0, the last the number of sequences). The .bin holds the tokens alone. A
-/// sequence is a sentence (BERT) or a document (GPT); sequences must follow each other without
-/// gaps, as tools/preprocess_data.py writes them.
+/// of the token type (u8), the number of sequences and of document bounds (u64 each), the length of
+/// each sequence (i32), its byte offset in the .bin (i64), and the document bounds (i64; the first
+/// is 0, the last the number of sequences). The .bin holds only tokens. A sequence is a sentence
+/// (BERT) or a document (GPT); sequences must be contiguous, as tools/preprocess_data.py writes
+/// them.
 class IndexedDataset {
 public:
-  /// Checks the index and that the .bin has the size that it says. Errors name the file.
+  /// Checks the index and the size of the .bin. Errors name the file.
   static absl::StatusOr<std::unique_ptr<IndexedDataset>> open(const std::string &prefix);
 
   int64_t numTokens() const { return tokens; }
@@ -29,13 +29,13 @@ public:
 
   int64_t numDocuments() const { return documents; }
 
-  /// The first sequence of document i; of numDocuments() their number.
+  /// The first sequence of document i; for numDocuments(), the number of sequences.
   int64_t document(int64_t i) const;
 
-  /// Where sequence i begins, in tokens; of numSequences() their number.
+  /// The first token of sequence i; for numSequences(), the number of tokens.
   int64_t begin(int64_t i) const;
 
-  /// Writes the tokens from `begin` on. An error names a token below 0 or from `limit` on.
+  /// Reads tokens starting at `begin`. An error names a token outside [0, limit).
   absl::Status read(int64_t begin, int64_t limit, absl::Span<int32_t> to) const;
 
 private:

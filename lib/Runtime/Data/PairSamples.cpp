@@ -28,7 +28,7 @@ std::vector<PairSample> makePairSamples(const Corpus &corpus, const BatchSpec &s
     for (int64_t sentence = first; sentence < last; ++sentence) {
       ++sample.count;
       const int64_t tokens = corpus.sentence(sentence + 1) - corpus.sentence(sample.sentence);
-      const int64_t left = last - sentence - 1; // one alone would make no pair
+      const int64_t left = last - sentence - 1; // a single sentence makes no pair
       if (left == 0 || (left > 1 && sample.count > 1 && tokens >= sample.target)) {
         samples.push_back(sample);
         sample = {sentence + 1, 0, left == 0 ? 0 : drawTarget(spec.options, room, random)};

@@ -9,8 +9,8 @@
 namespace st {
 namespace {
 
-// Pictures of a class are noise around one that only depends on the class. Labels are numbers of
-// classes, or where a model gives numbers, 1 for the class and 0 for any other.
+// Pictures of a class are noise around a picture that depends only on the class. Labels are class
+// numbers or, for a model with numeric outputs, 1 for the class and 0 for all others.
 class PictureSource : public BatchSource {
 public:
   PictureSource(const BatchSpec &spec, std::vector<int64_t> shape, BatchSpec::Input labels)
@@ -43,7 +43,7 @@ private:
     return {first, random.next()};
   }
 
-  // A single number is 0 or 1.
+  // A single output is 0 or 1.
   int64_t countClasses() const {
     if (labels.type == ElementType::I32)
       return spec.vocabulary;

@@ -1,4 +1,4 @@
-// Pictures made up for the task classify.
+// Synthetic pictures for the task classify.
 #ifndef ST_RUNTIME_DATA_PICTURESOURCE_H
 #define ST_RUNTIME_DATA_PICTURESOURCE_H
 
@@ -6,8 +6,8 @@
 
 namespace st {
 
-/// Every class has a picture of normal pixels; an example is that of its class, drawn
-/// evenly, and as much normal noise. An error where the program does not read f32
+/// Every class has a picture of normally distributed pixels. An example is the picture of a
+/// uniformly drawn class plus equal normal noise. An error if the program does not read f32
 /// pixel_values [B, channels, height, width].
 absl::StatusOr<std::unique_ptr<BatchSource>> createPictureSource(const BatchSpec &spec);
 

@@ -53,7 +53,7 @@ private:
       mutex.Unlock();
       absl::StatusOr<Batch> batch = source->batch(index);
       mutex.Lock();
-      if (since == round) // else another one was asked for meanwhile
+      if (since == round) // otherwise another batch was requested meanwhile
         ready.push_back(std::move(batch));
     }
   }
@@ -63,9 +63,12 @@ private:
   mutable absl::Mutex mutex;
   mutable std::thread thread;
   mutable std::deque<absl::StatusOr<Batch>> ready ABSL_GUARDED_BY(mutex); // ascending
-  mutable int64_t next ABSL_GUARDED_BY(mutex) = 0;                        // that the thread makes
-  mutable int64_t expected ABSL_GUARDED_BY(mutex) = 0; // the first of `ready`, or of what comes
-  mutable int64_t round ABSL_GUARDED_BY(mutex) = 0;    // how often the thread started anew
+  mutable int64_t next ABSL_GUARDED_BY(mutex) = 0;                        // the batch that the
+                                                                          // thread makes next
+  mutable int64_t expected ABSL_GUARDED_BY(mutex) = 0; // index of the first batch in `ready`, or of
+                                                       // the next one
+  mutable int64_t round ABSL_GUARDED_BY(mutex) = 0;    // how often the thread restarted at another
+                                                       // batch
   mutable bool ends ABSL_GUARDED_BY(mutex) = false;
 };
 

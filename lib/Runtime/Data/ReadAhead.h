@@ -1,4 +1,4 @@
-// Batches made on a thread before they are asked for.
+// Makes batches on a thread before they are requested.
 #ifndef ST_RUNTIME_DATA_READAHEAD_H
 #define ST_RUNTIME_DATA_READAHEAD_H
 
@@ -6,9 +6,10 @@
 
 namespace st {
 
-/// A source of the same batches as `source`. Once batch i is asked for, a thread makes up to
-/// `depth` of those behind it; asking for another than the next one starts it there. A batch that
-/// cannot be made is an error when it is asked for, not before. The thread ends with the source.
+/// A source of the same batches as `source`. After batch i is requested, a thread makes up to
+/// `depth` of the following ones; requesting any other batch than the next one restarts the thread
+/// there. A batch that cannot be made is an error when it is requested, not before. The thread ends
+/// with the source.
 std::unique_ptr<BatchSource> readAhead(std::unique_ptr<BatchSource> source, int depth = 2);
 
 } // namespace st

@@ -1,4 +1,4 @@
-// The batches that a run trained on, as a file that another run can read.
+// Records the batches of a run in a file that another run can read.
 #ifndef ST_RUNTIME_DATA_RECORDEDBATCHES_H
 #define ST_RUNTIME_DATA_RECORDEDBATCHES_H
 
@@ -11,17 +11,17 @@
 
 namespace st {
 
-/// Gathers batches in memory, at most 4 GiB of them.
+/// Gathers batches in memory, up to 4 GiB.
 class RecordedBatches {
 public:
-  /// All batches have the same tensors.
+  /// All batches must have the same tensors.
   absl::Status add(const Batch &batch);
 
   /// Writes a safetensors file in which a tensor [B, ...] is [N, B, ...], as --data reads it.
   absl::Status write(const std::string &path) const;
 
 private:
-  Batch gathered; ///< of each tensor the bytes of all batches
+  Batch gathered; ///< for each tensor, the bytes of all batches
   int64_t count = 0;
 };
 

@@ -36,7 +36,7 @@ absl::StatusOr<Split> Split::parse(absl::string_view text) {
 
 Split::Range Split::range(SplitPart part, int64_t count) const {
   int64_t bounds[4] = {0, 0, 0, 0};
-  for (int i = 0; i < 3; ++i) // halves to even, as Python's round
+  for (int i = 0; i < 3; ++i) // rounds halves to even, like Python's round
     bounds[i + 1] =
         bounds[i] + static_cast<int64_t>(std::nearbyint(weights[i] * static_cast<double>(count)));
   const int64_t excess = bounds[3] - count;

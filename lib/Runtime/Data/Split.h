@@ -1,4 +1,4 @@
-// Which documents of a data set are for training, for validation and for tests.
+// Which documents of a data set are for training, validation and tests.
 #ifndef ST_RUNTIME_DATA_SPLIT_H
 #define ST_RUNTIME_DATA_SPLIT_H
 
@@ -15,14 +15,14 @@ enum class SplitPart { Train, Validation, Test };
 /// "train", "validation" or "test".
 absl::string_view nameOf(SplitPart part);
 
-/// Parts of a data set, one behind the other, as in Megatron-LM.
+/// Consecutive parts of a data set, as in Megatron-LM.
 class Split {
 public:
-  /// All is for training.
+  /// All documents are for training.
   Split() = default;
 
-  /// Reads up to three weights of 0 or more with commas or slashes between them, as "949,50,1";
-  /// those left out are 0.
+  /// Parses up to three non-negative weights separated by commas or slashes, as in "949,50,1";
+  /// missing weights are 0.
   static absl::StatusOr<Split> parse(absl::string_view text);
 
   struct Range {
@@ -30,11 +30,11 @@ public:
     bool empty() const { return begin == end; }
   };
 
-  /// The part's share of `count` documents. Bounds are rounded each by itself, and their last
-  /// deviation is taken off all, so that no document is in two parts or in none.
+  /// The part's share of `count` documents. Each bound is rounded separately, and the final
+  /// deviation is subtracted from all, so that every document is in exactly one part.
   Range range(SplitPart part, int64_t count) const;
 
-  /// Whether all is for training.
+  /// Returns true if all documents are for training.
   bool isWhole() const { return weights[0] == 1; }
 
 private:

@@ -21,7 +21,7 @@ using google::protobuf::ListValue;
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// Parsed JSON takes some fifty times its size.
+// Parsed JSON takes about fifty times its size.
 constexpr uint64_t kLargestFile = uint64_t{1} << 28;
 constexpr int64_t kLongestQuestion = 64;
 constexpr int64_t kStride = 128;
@@ -62,7 +62,7 @@ private:
   void fillRow(TaskBatch &batch, int64_t row, const Window &window) const;
 
   std::string path;
-  std::string place; ///< what is being read, for errors
+  std::string place; ///< the current place in the file, for errors
   BatchSpec spec;
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::vector<int32_t>> contexts;
@@ -149,7 +149,7 @@ absl::Status SquadSource::readQuestion(const Struct &entry, const std::string &c
   return absl::OkStatus();
 }
 
-// Finds the tokens that overlap the answer, which the file counts in characters.
+// Finds the tokens that overlap the answer, whose position the file gives in characters.
 absl::Status SquadSource::readAnswer(const Struct &answer, const std::string &context,
                                      const std::vector<Token> &tokens, Question &question) const {
   ST_ASSIGN_OR_RETURN(const std::string *text, string(answer, "text"));
@@ -189,7 +189,7 @@ void SquadSource::fillRow(TaskBatch &batch, int64_t row, const Window &window) c
   batch.setPair(row, question.tokens, context.subspan(window.begin, window.end - window.begin));
   if (question.start < window.begin || question.end >= window.end)
     return;
-  // Behind [CLS], the question and [SEP].
+  // After [CLS], the question and [SEP].
   const int64_t shift = 2 + static_cast<int64_t>(question.tokens.size()) - window.begin;
   batch.row("start_positions", row)[0] = static_cast<int32_t>(question.start + shift);
   batch.row("end_positions", row)[0] = static_cast<int32_t>(question.end + shift);

@@ -6,11 +6,10 @@
 
 namespace st {
 
-/// Each question is set before windows of its context, as in BERT's own
-/// fine-tuning: a question has at most 64 tokens, the next window begins 128
-/// tokens further on (or half a window, if that is less), and an answer that
-/// does not lie within a window is position 0, the [CLS]. Of several answers the
-/// first counts. Every window comes once before any comes again.
+/// Pairs each question with windows of its context, as in BERT's fine-tuning: a question has at
+/// most 64 tokens, windows are 128 tokens apart (or half a window, if that is less), and an answer
+/// outside a window is position 0, the [CLS]. Of several answers the first counts. Every window
+/// occurs once before any is repeated.
 absl::StatusOr<std::unique_ptr<BatchSource>> createSquadSource(const std::string &path,
                                                                const BatchSpec &spec);
 

@@ -88,7 +88,8 @@ void TaskBatch::markDocuments(int64_t index, const DataOptions &options) {
 
 void TaskBatch::setPrefix(int64_t index, int64_t length) {
   row("prefix_length", index)[0] = static_cast<int32_t>(length);
-  // The label of a position is the next token: the last of the prefix predicts the first behind it.
+  // The label of a position is the next token: the last prefix position predicts the first token
+  // after the prefix.
   const absl::Span<int32_t> labels = row("labels", index);
   std::fill(labels.begin(), labels.begin() + length - 1, kIgnoredLabel);
 }

@@ -1,4 +1,4 @@
-// Rows of the batches that the tasks take.
+// Builds the rows of the tasks' batches.
 #ifndef ST_RUNTIME_DATA_TASKBATCH_H
 #define ST_RUNTIME_DATA_TASKBATCH_H
 
@@ -11,10 +11,10 @@
 
 namespace st {
 
-/// The label that a loss passes over.
+/// The label that the loss ignores.
 constexpr int32_t kIgnoredLabel = -100;
 
-/// Fills the rows of one batch; which tensors there are is the task's choice.
+/// Fills the rows of one batch; the task decides which tensors exist.
 class TaskBatch {
 public:
   TaskBatch(const BatchSpec &spec, const TokenIds &ids);
@@ -25,10 +25,10 @@ public:
   /// Writes a row of clm: the tokens fill the sequence.
   void setText(int64_t row, absl::Span<const int32_t> tokens);
 
-  /// For a row of clm: what the options say of tokens that end a document.
+  /// Applies the options for end-of-document tokens to a row of clm.
   void markDocuments(int64_t row, const DataOptions &options);
 
-  /// The first `length` positions of a row of clm are a prefix: it has no loss.
+  /// Makes the first `length` positions of a row of clm a prefix without loss.
   void setPrefix(int64_t row, int64_t length);
 
   /// One row of a [B,S] tensor, or the element of a [B] tensor, of this task.
@@ -44,7 +44,7 @@ private:
   Batch tensors;
 };
 
-/// Tokens of a row of mlm and span that are not the text's: [CLS] and two [SEP].
+/// Tokens of a row of mlm and span that are not text: [CLS] and two [SEP].
 constexpr int64_t kPairOverhead = 3;
 
 } // namespace st

@@ -14,7 +14,7 @@
 namespace st {
 namespace {
 
-// How many batches of the input's shape a tensor holds; empty where it holds none.
+// The number of batches of the input's shape in a tensor; empty if it holds none.
 std::optional<int64_t> countBatches(const std::vector<int64_t> &tensor,
                                     const std::vector<int64_t> &input) {
   if (tensor.size() == input.size() + 1 &&

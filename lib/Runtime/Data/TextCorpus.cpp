@@ -18,11 +18,11 @@ namespace {
 
 constexpr uint64_t kLargestText = uint64_t{1} << 30;
 
-// No sentence is longer. It bounds the memory that a text without sentences takes.
+// The longest sentence. It bounds the memory for a text without sentence ends.
 constexpr size_t kMostBytes = 1 << 16;
 
-// Where the sentence that begins at `begin` ends: behind a full stop, question
-// or exclamation mark that white space follows, or behind an empty line.
+// The end of the sentence that begins at `begin`: after a full stop, question mark or exclamation
+// mark followed by white space, or after an empty line.
 size_t findSentenceEnd(absl::string_view text, size_t begin) {
   bool hasContent = false;
   const size_t last = std::min(text.size(), begin + kMostBytes);
@@ -37,7 +37,7 @@ size_t findSentenceEnd(absl::string_view text, size_t begin) {
   }
   if (last == text.size())
     return last;
-  // Between two words where there are any, else between two characters.
+  // Breaks between two words if possible, else between two characters.
   size_t end = last;
   while (end > last - kMostBytes / 2 && !absl::ascii_isspace(static_cast<unsigned char>(text[end])))
     --end;
@@ -48,8 +48,8 @@ size_t findSentenceEnd(absl::string_view text, size_t begin) {
   return end;
 }
 
-// A sentence without end (a table, another script) is cut, so that there are
-// always places where a segment may begin.
+// Splits a sentence without an end (a table, another script), so that there are always places where
+// a segment may begin.
 void addSentence(Corpus &corpus, const std::vector<Token> &tokens) {
   constexpr size_t kLongestSentence = 256;
   for (size_t begin = 0; begin < tokens.size(); begin += kLongestSentence) {
@@ -59,7 +59,7 @@ void addSentence(Corpus &corpus, const std::vector<Token> &tokens) {
   }
 }
 
-// Begins a document that has a sentence, and ends the one before it.
+// Ends the current document and begins a new one.
 void addDocument(Corpus &corpus, int32_t closing) {
   const int64_t first = static_cast<int64_t>(corpus.sentences.size());
   if (!corpus.documents.empty() && corpus.documents.back() == first)
@@ -69,7 +69,7 @@ void addDocument(Corpus &corpus, int32_t closing) {
   corpus.documents.push_back(first);
 }
 
-// Encodes texts on all processors and hands their tokens over in order.
+// Encodes texts on all processors and delivers their tokens in order.
 absl::Status encodeAll(const Tokenizer &tokenizer, absl::Span<const absl::string_view> texts,
                        absl::FunctionRef<void(size_t, const std::vector<Token> &)> add) {
   constexpr size_t kTogether = 4096, kBlock = 64;
@@ -180,7 +180,7 @@ absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchS
   corpus.name = prefix;
   corpus.vocabulary = spec.vocabulary;
   if (spec.task != "clm") {
-    // Which tokens mask and divide a pair only the vocabulary says.
+    // Only the vocabulary says which tokens mask and separate a pair.
     if (spec.tokenizerFiles.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("--data=megatron:", prefix, ": the task ", spec.task,
@@ -218,7 +218,7 @@ absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec) {
       corpus.sentences.push_back(i);
     corpus.tokens.push_back(corpus.ids.textBegin + state);
     const int64_t draw = random.below(100);
-    // A step to anywhere now and then keeps the chain out of short cycles.
+    // An occasional random step keeps the chain out of short cycles.
     state = draw < 80   ? successors[state][0]
             : draw < 96 ? successors[state][1 + draw % 3]
                         : static_cast<int32_t>(random.below(alphabet));

@@ -14,30 +14,29 @@
 
 namespace st {
 
-/// A token and the bytes [begin, end) of the text that it stands for.
+/// A token and the bytes [begin, end) of the text that it covers.
 struct Token {
   int32_t id = 0;
   uint32_t begin = 0, end = 0;
 };
 
-/// The ids that mean something to a task, and the range of those that stand for text. -1: the
-/// vocabulary has none.
+/// The ids with a meaning for a task, and the range of ids for text. -1: the vocabulary has none.
 struct TokenIds {
   int32_t pad = 0, cls = 1, sep = 2, mask = 3;
   int32_t textBegin = 4, textEnd = 4;
   int32_t endOfDocument = -1;
 };
 
-/// Several threads may use one at once.
+/// Thread-safe.
 class Tokenizer {
 public:
   virtual ~Tokenizer() = default;
 
-  /// Appends the tokens of `text`, without special ones around it. What is not UTF-8 counts as
-  /// U+FFFD, but where tokens are bytes. An error where the model knows no token for a piece.
+  /// Appends the tokens of `text` without special tokens around it. Invalid UTF-8 counts as U+FFFD,
+  /// unless tokens are bytes. An error if the model has no token for a piece.
   virtual absl::Status encode(absl::string_view text, std::vector<Token> &tokens) const = 0;
 
-  /// The tokens of a text with the special ones that the model expects around it.
+  /// Adds the special tokens that the model expects around the tokens of a text.
   virtual std::vector<int32_t> addSpecial(absl::Span<const int32_t> tokens) const {
     return {tokens.begin(), tokens.end()};
   }
@@ -51,12 +50,11 @@ private:
   TokenIds tokenIds;
 };
 
-/// The lines of a vocab.txt, without the carriage return of a file from Windows.
+/// The lines of a vocab.txt, without carriage returns.
 std::vector<absl::string_view> vocabularyPieces(absl::string_view vocabTxt);
 
-/// One token a byte. With special tokens [PAD], [CLS], [SEP] and [MASK] are 0 to
-/// 3 and byte b is 4 + b; without them byte b is b. An error where the
-/// vocabulary has no room for that.
+/// One token per byte. With special tokens, [PAD], [CLS], [SEP] and [MASK] are 0 to 3 and byte b is
+/// 4 + b; without them byte b is b. An error if the vocabulary is too small.
 absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabulary,
                                                                bool withSpecialTokens);
 

@@ -1,4 +1,4 @@
-// That the integers of a user's file are ones that the model takes.
+// Checks that the integers in a user's file are in the model's range.
 #ifndef ST_RUNTIME_DATA_VALUERANGE_H
 #define ST_RUNTIME_DATA_VALUERANGE_H
 
@@ -9,15 +9,15 @@
 
 namespace st {
 
-/// What values an input of a program may have.
+/// The allowed values of a program's input.
 struct ValueRange {
   std::string input; ///< its name; "labels" may be -100
-  int64_t limit = 0; ///< the others lie in 0 .. limit-1; 0: not said
+  int64_t limit = 0; ///< values are in [0, limit); 0: unknown
 };
 
-/// The first value of a tensor of `numBatches` equal batches that the device would
-/// have to clamp, so that it would train silently on another: a message that
-/// names it, or nothing.
+/// Finds the first value in a tensor of `numBatches` equal batches that is out of range; the device
+/// would clamp it silently and train on another value. Returns a message that names it, or an empty
+/// string.
 std::string findOutside(const ValueRange &range, const SafetensorsTensor &tensor,
                         int64_t numBatches);
 

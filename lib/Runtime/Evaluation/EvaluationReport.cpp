@@ -15,7 +15,7 @@
 namespace st {
 namespace {
 
-// NaN and infinity have no form in JSON.
+// JSON has no NaN and no infinity.
 std::string printNumber(double value) {
   return std::isfinite(value) ? absl::StrFormat("%.9g", value) : "null";
 }

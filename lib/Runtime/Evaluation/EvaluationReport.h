@@ -1,4 +1,4 @@
-// What an evaluation found, and how logs say it.
+// The results of an evaluation, and their log formats.
 #ifndef ST_RUNTIME_EVALUATION_EVALUATIONREPORT_H
 #define ST_RUNTIME_EVALUATION_EVALUATIONREPORT_H
 
@@ -11,12 +11,12 @@ namespace st {
 
 struct EvaluationReport {
   std::string part; ///< of the data: "validation" or "test"
-  int64_t step = 0; ///< after which; the parameters are those of that step
+  int64_t step = 0; ///< the step whose parameters were evaluated
   int64_t batches = 0;
-  /// "loss"; "perplexity", and what the task has: masked_lm_accuracy, next_sentence_accuracy,
+  /// "loss" and "perplexity", and by task: masked_lm_accuracy, next_sentence_accuracy,
   /// token_accuracy, label_accuracy, lm_loss, next_sentence_loss, exact_match, f1 (from 0 to 1).
   std::map<std::string, double> values;
-  std::optional<int64_t> simulatedPicoseconds; ///< of a batch; none on a real device
+  std::optional<int64_t> simulatedPicoseconds; ///< per batch; none on a real device
   double hostSeconds = 0;
 };
 

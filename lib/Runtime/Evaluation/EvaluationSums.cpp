@@ -13,7 +13,7 @@
 namespace st {
 namespace {
 
-// Of the [B, S] or [B] tensor of that name.
+// Returns the [B, S] or [B] tensor of that name, or null.
 const int32_t *find(const Batch &batch, absl::string_view name) {
   auto it = std::find_if(batch.begin(), batch.end(),
                          [&](const HostTensor &tensor) { return tensor.name == name; });
@@ -42,10 +42,10 @@ void EvaluationSums::add(const EvaluationOutputs &outputs, const Batch &batch) {
     addAnswers(starts->second, ends->second, batch);
 }
 
-// A window without the answer asks for none: those with one count.
+// Only windows that contain the answer count.
 void EvaluationSums::addAnswers(absl::Span<const float> starts, absl::Span<const float> ends,
                                 const Batch &batch) {
-  constexpr int64_t kLongestAnswer = 30; // tokens, as in BERT's own evaluation
+  constexpr int64_t kLongestAnswer = 30; // in tokens, as in BERT's own evaluation
   const int32_t *ids = find(batch, "input_ids"), *types = find(batch, "token_type_ids"),
                 *mask = find(batch, "attention_mask"), *first = find(batch, "start_positions"),
                 *last = find(batch, "end_positions");
@@ -53,7 +53,7 @@ void EvaluationSums::addAnswers(absl::Span<const float> starts, absl::Span<const
     return;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t at = row * sequence;
-    // The text: the second segment but for its [SEP].
+    // The text: the second segment without its [SEP].
     int64_t begin = 0, end = sequence;
     while (end > 0 && (mask[at + end - 1] == 0 || types[at + end - 1] == 0))
       --end;

@@ -1,4 +1,4 @@
-// What the batches of an evaluation add up to.
+// Accumulates the batches of an evaluation.
 #ifndef ST_RUNTIME_EVALUATION_EVALUATIONSUMS_H
 #define ST_RUNTIME_EVALUATION_EVALUATIONSUMS_H
 
@@ -23,8 +23,8 @@ public:
 
   void add(const EvaluationOutputs &outputs, const Batch &batch);
 
-  /// Means of the losses over batches; accuracies, exact match and F1 over all labels that there
-  /// were; and of a language model the perplexity, exp of its loss.
+  /// Means of losses over batches; accuracies, exact match and F1 over all labels; for a language
+  /// model also the perplexity, exp of its loss.
   std::map<std::string, double> values() const;
 
 private:

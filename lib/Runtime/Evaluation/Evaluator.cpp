@@ -41,7 +41,7 @@ float toFloat(const uint8_t *bytes, ElementType type) {
   return static_cast<float>(value);
 }
 
-// The parts of an output that the ranks of a group give.
+// Reads the parts of an output from the ranks of a group.
 absl::Status readOutput(const proto::Executable &program, const proto::Group &group,
                         const proto::Output &output, Executable &executable,
                         std::vector<float> &values) {
@@ -52,7 +52,7 @@ absl::Status readOutput(const proto::Executable &program, const proto::Group &gr
     return absl::InternalError(absl::StrCat("the evaluation gives \"", output.name(), "\" as ",
                                             describeType(whole.type, whole.globalShape)));
   std::vector<uint8_t> global(static_cast<size_t>(whole.numBytes())), local;
-  // What is whole on each rank, one has.
+  // A replicated output is read from one rank.
   const int64_t ranks = whole.globalShape.empty() ? 1 : group.device_ids_size();
   for (int64_t rank = 0; rank < ranks; ++rank)
     for (int64_t part = 0; part < countParts(output, program.micro_batches()); ++part) {
@@ -108,7 +108,8 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::open(const proto::Executab
   return evaluator;
 }
 
-// Of data that was given for it all is used, of the training's data the part. Null: neither.
+// Uses all of the data given for evaluation, or else the part of the training data. Null if there
+// is neither.
 absl::StatusOr<std::unique_ptr<BatchSource>> Evaluator::openPart(const std::string &data,
                                                                  SplitPart part) const {
   BatchSpec own = spec;
@@ -122,7 +123,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> Evaluator::openPart(const std::stri
     return std::unique_ptr<BatchSource>();
   own.options.part = part;
   auto source = createBatchSource(options.training, own);
-  // Of few documents a small part may have none: without tests the run is as good.
+  // With few documents, the test part may be empty; the run does not need it.
   if (part == SplitPart::Test && absl::IsNotFound(source.status()))
     return std::unique_ptr<BatchSource>();
   return source;

@@ -1,4 +1,4 @@
-// How well an answer's place was found, as SQuAD 1.1 counts it.
+// Scores of predicted answers, as SQuAD 1.1 defines them.
 #ifndef ST_RUNTIME_EVALUATION_SPANSCORE_H
 #define ST_RUNTIME_EVALUATION_SPANSCORE_H
 
@@ -11,19 +11,18 @@
 
 namespace st {
 
-/// The text in lower case, without punctuation and the articles a, an and the, its words one space
-/// apart. Letters and punctuation are those of ASCII; others stay as they are.
+/// The text in lower case, without punctuation and the articles a, an and the, with single spaces
+/// between words. Only ASCII letters and punctuation are changed.
 std::string normalizeAnswer(absl::string_view text);
 
-/// Whether two answers are the same once they are normalised.
+/// Returns true if two answers are equal after normalisation.
 bool isExactMatch(absl::string_view found, absl::string_view expected);
 
-/// The harmonic mean of the parts of their words that two normalised answers share, from 0 to 1; 0
-/// where they share none.
+/// F1 of the words of two normalised answers, from 0 to 1.
 double f1Score(absl::string_view found, absl::string_view expected);
 
-/// Where start[i] + end[j] is largest, with first <= i <= j < last and at most `most` tokens from i
-/// to j; of equal sums the first. There must be a token from `first` to before `last`.
+/// The (i, j) with the largest start[i] + end[j], where first <= i <= j < last and j - i < `most`;
+/// of equal sums the first. The range [first, last) must not be empty.
 std::pair<int64_t, int64_t> findBestSpan(absl::Span<const float> start, absl::Span<const float> end,
                                          int64_t first, int64_t last, int64_t most);
 

@@ -13,12 +13,12 @@ using Nanoseconds = std::chrono::nanoseconds;
 using Clock = absl::FunctionRef<Nanoseconds()>;
 using Bytes = std::array<uint8_t, sizeof(int64_t)>;
 
-// The first sets up what the way between two processes needs.
+// The first question also sets up the connection.
 constexpr int kQuestions = 16;
 
 constexpr char kWhat[] = "the clocks of a trace";
 
-// What process 0 does for another one.
+// Process 0's part for another process.
 absl::Status answer(Communicator &communicator, int64_t process, Clock now) {
   const Peer other{process, 0, kWhat};
   for (int i = 0; i < kQuestions; ++i) {
@@ -42,7 +42,7 @@ absl::StatusOr<ClockOffset> ask(Communicator &communicator, Clock now) {
     const Nanoseconds after = now();
     int64_t time = 0;
     std::memcpy(&time, bytes.data(), sizeof(time));
-    // Upwards: the middle of an odd number is rounded.
+    // Rounded up, because the midpoint of an odd interval is rounded.
     const Nanoseconds bound = (after - before + Nanoseconds(1)) / 2;
     if (i == 0 || bound < best.bound)
       best = {Nanoseconds(time) - before - (after - before) / 2, bound};

@@ -1,4 +1,4 @@
-// How long to wait.
+// Deadlines.
 #ifndef ST_LIB_RUNTIME_DEADLINE_H
 #define ST_LIB_RUNTIME_DEADLINE_H
 
@@ -10,14 +10,15 @@ namespace st {
 
 using Clock = std::chrono::steady_clock;
 
-/// So many seconds from now, or a year, which is for ever: what a clock counts in has an end.
+/// `seconds` from now, limited to a year, which stands for "for ever" and cannot overflow the
+/// clock.
 inline Clock::time_point deadlineAfter(double seconds) {
   constexpr double kYear = 365.0 * 24 * 3600;
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(
                             std::chrono::duration<double>(std::min(seconds, kYear)));
 }
 
-/// For poll, which takes milliseconds: until the deadline, but no longer than an hour.
+/// Milliseconds until the deadline for poll, at most one hour.
 inline int millisecondsUntil(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 3600 * 1000));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::string_view kMpirun = "mpirun", kSrun = "srun", kVariables = "RANK and WORLD_SIZE";
 
-/// A number that a launcher left in the environment.
+/// Reads a number that a launcher set in the environment.
 absl::Status readNumber(const char *name, int64_t least, int64_t most, int64_t &number) {
   const char *text = std::getenv(name);
   if (text && absl::SimpleAtoi(text, &number) && number >= least && number <= most)
@@ -30,13 +30,13 @@ absl::StatusOr<Launch> readLaunch(absl::string_view launcher, const char *proces
   return launch;
 }
 
-/// Whether torchrun itself listens at the port that it names.
+/// Returns true if torchrun itself listens at the port it names.
 bool torchrunListens() {
   const char *listens = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   return listens && absl::string_view(listens) == "True";
 }
 
-/// Process 0's address, as launchers leave it.
+/// Finds process 0's address in the launcher's variables.
 absl::Status findFirst(TcpOptions &options) {
   const char *address = std::getenv("MASTER_ADDR");
   if (!address || !*address)
@@ -55,10 +55,11 @@ absl::Status findFirst(TcpOptions &options) {
   return absl::OkStatus();
 }
 
-/// Whether MPI joins what srun started. Asking Open MPI itself would end this process if not.
+/// Returns true if MPI connects the processes that srun started. Asking Open MPI itself would end
+/// this process if it does not.
 bool slurmOffersMpi() {
-  // By PMIx every Open MPI finds the others, by PMI only one that was built for it: an address is
-  // surer.
+  // Every Open MPI finds its peers by PMIx, but only one built for it by PMI; in that case an
+  // address is safer.
   const bool offersPmix = std::getenv("PMIX_NAMESPACE");
   const bool offersPmi = std::getenv("PMI_RANK") && !std::getenv("MASTER_ADDR");
   return (offersPmix || offersPmi) && MpiLibrary::open().ok();
@@ -75,8 +76,8 @@ absl::StatusOr<Launch> detectLaunch() {
     absl::string_view launcher;
     const char *process, *processes;
   };
-  // Slurm's variables of a job are there in a script that nothing launched; those of a step are
-  // not.
+  // Slurm sets the variables of a job even in a script that nothing launched; those of a step only
+  // for launched processes.
   constexpr Known kKnown[] = {{kMpirun, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                               {kVariables, "RANK", "WORLD_SIZE"},
                               {kSrun, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
@@ -84,11 +85,11 @@ absl::StatusOr<Launch> detectLaunch() {
     if (!std::getenv(known.process) || !std::getenv(known.processes))
       continue;
     ST_ASSIGN_OR_RETURN(Launch launch, readLaunch(known.launcher, known.process, known.processes));
-    // A launcher of one process a machine may start one of another kind there.
+    // A launcher that starts one process per machine may start another launcher there.
     if (launch.processes > 1 || known.launcher == kVariables)
       return launch;
   }
-  // Else each of several would train alone and write the same files.
+  // Otherwise each process would train alone and write the same files.
   const char *process = std::getenv("RANK"), *processes = std::getenv("WORLD_SIZE");
   if (processes && !process && absl::string_view(processes) != "1")
     return absl::InvalidArgumentError(
@@ -125,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> joinProcesses(const Launch &launch
                                                    options.ranks == 1 ? " rank" : " ranks"));
   if (isJoinedByMpi(launch)) {
     ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> group, createMpiCommunicator(options));
-    // Each alone would train and write the same files.
+    // Otherwise each process would train alone and write the same files.
     if (group->numProcesses() != launch.processes)
       return absl::FailedPreconditionError(
           absl::StrCat(started, ", but MPI joined ", group->numProcesses()));

@@ -26,7 +26,7 @@
 namespace st {
 namespace {
 
-/// A call of MPI takes counts of 32 bits.
+/// MPI counts are 32-bit.
 constexpr size_t kLargestPiece = size_t(1) << 30;
 
 class MpiCommunicator : public ProcessGroup {
@@ -42,27 +42,27 @@ public:
   absl::Status receive(absl::Span<uint8_t> bytes, const Peer &from) override;
 
 private:
-  /// Who a process is to others of its machine.
+  /// Identifies a process to others on its machine.
   struct Identity {
-    char machine[40]; ///< of this boot
-    char space[40];   ///< in which its number means anything
+    char machine[40]; ///< boot id of the machine
+    char space[40];   ///< namespace of its process number
     int64_t number;
   };
 
-  /// A message on its way, with the bytes that it is made of.
+  /// A message in transit, with its bytes.
   struct Sent {
     std::vector<uint8_t> bytes;
     MpiLibrary::Handle request;
   };
 
   absl::Status watchOthers();
-  /// Ends this process as soon as another one of its machine has ended.
+  /// Ends this process when another process on its machine has ended.
   void watch(const std::vector<std::pair<int, int>> &others);
   absl::Status check(int code, const std::string &what);
-  /// Until the request is done or the watchdog barks.
+  /// Waits until the request completes or the watchdog's time is over.
   absl::Status wait(MpiLibrary::Handle request, MpiLibrary::Status &status,
                     const std::string &what);
-  /// Forgets what has arrived of what was sent.
+  /// Releases messages that have been sent.
   absl::Status sweep();
   bool allSent() {
     absl::MutexLock lock(&mutex);
@@ -70,7 +70,7 @@ private:
   }
 
   MpiLibrary mpi;
-  bool failed = false; ///< a process that gave up on others cannot end MPI with them
+  bool failed = false; ///< a process that gave up on others cannot finalise MPI with them
   absl::Mutex mutex;
   std::list<Sent> sent;
   std::vector<int> descriptors;
@@ -102,7 +102,7 @@ absl::Status MpiCommunicator::check(int code, const std::string &what) {
 }
 
 absl::Status MpiCommunicator::start() {
-  // Reading the memory of a process that has just died would end this one without a word.
+  // Reading the memory of a process that has just died would end this one without an error.
   ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", /*overwrite=*/0);
   int provided = 0, process = 0, processes = 1;
   ST_RETURN_IF_ERROR(check(mpi.initThread(nullptr, nullptr, MpiLibrary::kThreadMultiple, &provided),
@@ -131,11 +131,11 @@ absl::Status MpiCommunicator::watchOthers() {
   std::vector<std::pair<int, int>> others; // descriptor and process
   for (int i = 0; i < self.processes; ++i) {
     const Identity &other = all[static_cast<size_t>(i)];
-    // Without /proc nobody knows who is on which machine.
+    // Without /proc, processes on one machine cannot be identified.
     if (i == self.process || !*own.machine || !*own.space ||
         std::strcmp(other.machine, own.machine) != 0 || std::strcmp(other.space, own.space) != 0)
       continue;
-    // A kernel without such descriptors leaves it to the watchdog.
+    // Without pidfd support in the kernel, only the watchdog notices.
     const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, other.number, 0));
     if (descriptor >= 0) {
       others.push_back({descriptor, i});
@@ -162,11 +162,11 @@ void MpiCommunicator::watch(const std::vector<std::pair<int, int>> &others) {
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  // What others wait for leaves first.
+  // Messages that others wait for leave first.
   const Clock::time_point end = deadlineAfter(options.watchdogSeconds);
   while (!failed && !allSent() && Clock::now() < end && sweep().ok())
     std::this_thread::yield();
-  // From here on others may end.
+  // From here on, other processes may end.
   if (!failed && allSent())
     failed = !barrier().ok();
   if (watcher.joinable()) {
@@ -205,7 +205,7 @@ absl::Status MpiCommunicator::wait(MpiLibrary::Handle request, MpiLibrary::Statu
       return absl::OkStatus();
     if (tries % 256 != 255)
       continue;
-    // Others may need this processor to answer.
+    // Other processes may need this processor to answer.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     ST_RETURN_IF_ERROR(sweep());
     if (Clock::now() > end) {

@@ -9,7 +9,7 @@ namespace st {
 
 absl::StatusOr<MpiLibrary> MpiLibrary::open() {
   constexpr const char *kName = "libmpi.so.40";
-  // Its own plug-ins look for its symbols.
+  // Open MPI's plug-ins look up its symbols globally.
   void *library = ::dlopen(kName, RTLD_NOW | RTLD_GLOBAL);
   if (!library)
     return absl::NotFoundError(absl::StrCat("started by mpirun, but ", kName,

@@ -1,4 +1,4 @@
-// Open MPI's library, opened when a program runs: a training binary starts where there is none.
+// Open MPI's library, loaded at run time, so that a training binary starts on machines without it.
 #ifndef ST_LIB_RUNTIME_MPILIBRARY_H
 #define ST_LIB_RUNTIME_MPILIBRARY_H
 
@@ -8,8 +8,8 @@
 
 namespace st {
 
-/// What is used of the library. Declared here as Open MPI's binary interface has it since its third
-/// version: handles are pointers to objects that the library exports.
+/// The functions in use, declared as in Open MPI's binary interface since version 3: handles are
+/// pointers to objects that the library exports.
 struct MpiLibrary {
   using Handle = void *;
   static constexpr int kSuccess = 0, kThreadMultiple = 3;
@@ -38,7 +38,7 @@ struct MpiLibrary {
 
   Handle world, byte, errorsReturn;
 
-  /// NotFound where there is no library, or one that is not Open MPI's.
+  /// NotFound if there is no library, or it is not Open MPI.
   static absl::StatusOr<MpiLibrary> open();
 };
 

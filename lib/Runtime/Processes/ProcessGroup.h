@@ -1,4 +1,4 @@
-// What communicators between processes share: who holds which rank, and how errors say it.
+// Common parts of communicators between processes: the ranks of each process, and error texts.
 #ifndef ST_LIB_RUNTIME_PROCESSGROUP_H
 #define ST_LIB_RUNTIME_PROCESSGROUP_H
 
@@ -19,9 +19,9 @@ struct Member {
 
   /// "process 0 of 2"
   std::string name() const;
-  /// What is said of another one that ended while it was needed.
+  /// The error for a peer that ended while it was needed.
   std::string lost(int64_t other) const;
-  /// What did not come within the watchdog's time.
+  /// The error for something that did not arrive within the watchdog's time.
   absl::Status silent(absl::string_view what, double seconds) const;
 };
 
@@ -34,10 +34,10 @@ public:
   int64_t processOf(int64_t rank) const override { return rank * self.processes / options.ranks; }
 
 protected:
-  /// From now on an early end says which process this was.
+  /// Sets the process name that an early end reports.
   void setSelf(const Member &member);
   absl::Status checkPeer(const Peer &peer) const;
-  /// What a process is at while it receives.
+  /// Describes a receive in progress.
   static std::string receiving(const Peer &from);
 
   GroupOptions options;

@@ -23,7 +23,7 @@ namespace {
 absl::Status systemError() { return absl::UnavailableError(std::strerror(errno)); }
 
 void setOption(int descriptor, int level, int name, int value) {
-  // What a system does not have costs speed or patience only.
+  // A missing option only costs speed or delays error detection.
   (void)::setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
@@ -59,8 +59,7 @@ Endpoint endOf(const Socket &socket, NameOf nameOf) {
     ::inet_ntop(AF_INET, &address.ip4.sin_addr, text, sizeof text);
     return {text, ntohs(address.ip4.sin_port)};
   }
-  // Where one socket listens for both kinds, an address of the older kind comes inside of one of
-  // the newer; a machine may have none of these.
+  // On a dual-stack socket, IPv4 addresses appear mapped into IPv6.
   const in6_addr &ip6 = address.ip6.sin6_addr;
   if (IN6_IS_ADDR_V4MAPPED(&ip6))
     ::inet_ntop(AF_INET, ip6.s6_addr + 12, text, sizeof text);
@@ -69,7 +68,7 @@ Endpoint endOf(const Socket &socket, NameOf nameOf) {
   return {text, ntohs(address.ip6.sin6_port)};
 }
 
-/// Not open where the address cannot be had; errno says why.
+/// Not open if the address is unavailable; errno says why.
 Socket tryToListen(const sockaddr *address, socklen_t length) {
   Socket socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.isOpen())
@@ -96,7 +95,7 @@ absl::Status waitFor(const Socket &socket, short events, Clock::time_point deadl
   }
 }
 
-/// Moves bytes by `move` until all are there.
+/// Calls `move` until all bytes are transferred.
 template <typename Move>
 absl::Status moveAll(const Socket &socket, size_t size, short events, Clock::time_point deadline,
                      Move move) {
@@ -128,7 +127,7 @@ Socket &Socket::operator=(Socket &&other) noexcept {
 
 void Socket::close() {
   if (number >= 0) {
-    const int error = errno; // of what failed before
+    const int error = errno; // of the failed call above
     ::close(number);
     errno = error;
   }
@@ -160,7 +159,7 @@ absl::StatusOr<Socket> listenAt(const std::string &host, int port) {
     sockaddr_in ip4 = {};
     ip4.sin_family = AF_INET;
     ip4.sin_port = number;
-    // Some machines have only the older kind of addresses.
+    // Some machines have only IPv4.
     if (!socket.isOpen() && errno != EADDRINUSE)
       socket = tryToListen(reinterpret_cast<const sockaddr *>(&ip4), sizeof ip4);
   }
@@ -190,14 +189,14 @@ absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline)
       status = systemError();
       continue;
     }
-    // One address that does not answer leaves time for the next.
+    // An address that does not answer must leave time for the next one.
     status = waitFor(socket, POLLOUT, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
     int error = 0;
     socklen_t length = sizeof error;
     if (status.ok() &&
         ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error != 0)
       status = absl::UnavailableError(std::strerror(error));
-    // Where nobody listens a connection may meet itself.
+    // If nobody listens, a TCP connection may connect to itself.
     if (status.ok() && ownEnd(socket).text() == otherEnd(socket).text())
       status = absl::UnavailableError(std::strerror(ECONNREFUSED));
     if (status.ok())

@@ -1,4 +1,4 @@
-// Connections of TCP, and what waits for them no longer than it should.
+// TCP connections with deadlines.
 #ifndef ST_LIB_RUNTIME_SOCKET_H
 #define ST_LIB_RUNTIME_SOCKET_H
 
@@ -39,27 +39,27 @@ struct Endpoint {
   std::string text() const;
 };
 
-/// Whether a number means the machine itself.
+/// Returns true for a numeric loopback address.
 bool isLoopback(const std::string &host);
 
 /// Of a connection, as numbers.
 Endpoint ownEnd(const Socket &socket);
 Endpoint otherEnd(const Socket &socket);
 
-/// Listens on an address of the host, or, where that is empty, on all of this machine. Port 0 is
-/// one that the system chooses.
+/// Listens on an address of the host, or on all addresses of this machine if `host` is empty. Port
+/// 0 lets the system choose.
 absl::StatusOr<Socket> listenAt(const std::string &host, int port);
 
-/// The next connection of one that listens; not open if there is none after all.
+/// The next connection of a listening socket; not open if there is none.
 absl::StatusOr<Socket> acceptFrom(const Socket &listener);
 
 /// Tries every address of the host once.
 absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline);
 
-/// Small messages leave at once, and a machine that is lost is noticed in about these seconds.
+/// Disables delays for small messages, and detects a lost machine within about `seconds`.
 void setUpConnection(const Socket &socket, double seconds);
 
-/// All bytes. DeadlineExceeded if time is over, OutOfRange where the other side closed the
+/// Transfers all bytes. DeadlineExceeded if time is over, OutOfRange if the other side closed the
 /// connection.
 absl::Status sendAll(const Socket &socket, absl::Span<const uint8_t> bytes,
                      Clock::time_point deadline);

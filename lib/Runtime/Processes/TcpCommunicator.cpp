@@ -28,11 +28,11 @@
 namespace st {
 namespace {
 
-// Behind the channels of messages.
+// After the message channels.
 constexpr int kCollectives = kAgreementChannel + 1;
 constexpr int kGoodbye = kAgreementChannel + 2; ///< the last message of all
 
-/// What goes over a connection: a header and then the bytes.
+/// The wire format: a header followed by the bytes.
 struct Message {
   struct Header {
     uint64_t size = 0;
@@ -50,7 +50,7 @@ struct Message {
   void allocate() { bytes.reset(new uint8_t[header.size]); }
   bool isDone() const { return done >= sizeof header && done == sizeof header + header.size; }
 
-  /// What has not gone or come yet. Without an allocation it is the header only.
+  /// The part that has not been transferred yet. Without an allocation, only the header.
   std::array<iovec, 2> rest() {
     const size_t ofHeader = std::min(done, sizeof header), ofBytes = done - ofHeader;
     return {iovec{reinterpret_cast<uint8_t *>(&header) + ofHeader, sizeof header - ofHeader},
@@ -62,7 +62,7 @@ struct Message {
   size_t done = 0; ///< of header and bytes
 };
 
-/// One thread moves all bytes, so that nobody who sends or computes waits for another process.
+/// One thread moves all bytes, so no thread that sends or computes waits for another process.
 class TcpCommunicator : public ProcessGroup {
 public:
   explicit TcpCommunicator(const GroupOptions &options) : ProcessGroup(options) {}
@@ -80,42 +80,43 @@ private:
     Socket socket;
     Message coming;
     Message going;
-    bool isBusy = false; ///< something is going
-    // Of all threads, with the mutex:
+    bool isBusy = false; ///< a message is being sent
+    // Shared by all threads, guarded by the mutex:
     std::deque<Message> queue;
-    bool isSent = true;    ///< nothing is in the queue or going
+    bool isSent = true;    ///< the queue is empty and nothing is being sent
     bool hasLeft = false;  ///< has said goodbye
-    bool isComing = false; ///< a part of a message has come
+    bool isComing = false; ///< a message has partly arrived
     Clock::time_point heard;
   };
 
-  /// Messages of a channel that nobody has received yet.
+  /// Messages of a channel that have not been received yet.
   struct Inbox {
     std::deque<Message> messages;
     absl::CondVar changed;
   };
 
-  /// To one that is still there.
+  /// Queues a message to a process that has not left.
   void post(int64_t process, Message message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::StatusOr<Message> take(int64_t process, int channel, const std::string &what);
   absl::Status receiveFrom(absl::Span<uint8_t> bytes, const Peer &from);
   bool allLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void wake();
 
-  // Of the thread that moves bytes.
+  // Runs on the thread that moves bytes.
   void moveBytes();
   void readFrom(int64_t process);
   void writeTo(int64_t process);
   void deliver(int64_t process, Message message);
   void onClosed(int64_t process, int error);
 
-  std::vector<Connection> connections; ///< by process; the own one is not open
+  std::vector<Connection> connections; ///< by process; the one of this process is not open
   std::thread mover;
-  int wakeUp = -1; ///< an event for the mover
+  int wakeUp = -1; ///< wakes the moving thread
   absl::Mutex mutex;
-  absl::CondVar left; ///< someone has left, or all is sent
+  absl::CondVar left; ///< a process has left, or everything is sent
   std::map<std::pair<int64_t, int>, Inbox> inboxes ABSL_GUARDED_BY(mutex);
-  bool failed ABSL_GUARDED_BY(mutex) = false; ///< a process that gave up on others says no goodbye
+  bool failed ABSL_GUARDED_BY(mutex) = false; ///< a process that gave up on others does not say
+                                              ///< goodbye
   bool isEnding ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -140,8 +141,8 @@ TcpCommunicator::~TcpCommunicator() {
     for (int64_t i = 0; saysGoodbye && i < self.processes; ++i)
       if (i != self.process)
         post(i, Message(kGoodbye, {}));
-    // Who ends before all have said goodbye would be taken for lost. One that has more to do for
-    // longer than this knows that this process has left.
+    // A process that ends before all have said goodbye would be considered lost. A process that
+    // continues for longer than this knows that this one has left.
     while (saysGoodbye && !allLeft() && Clock::now() < end)
       left.WaitWithTimeout(&mutex, absl::FromChrono(end - Clock::now()));
     isEnding = true;
@@ -171,7 +172,7 @@ void TcpCommunicator::post(int64_t process, Message message) {
   if (!connection.socket.isOpen())
     return;
   connection.queue.push_back(std::move(message));
-  // Else the mover looks here anyway when what is going has gone.
+  // Otherwise the moving thread checks the queue after the current message.
   if (connection.isSent)
     wake();
   connection.isSent = false;
@@ -187,7 +188,7 @@ absl::StatusOr<Message> TcpCommunicator::take(int64_t process, int channel,
     const Clock::time_point begin = Clock::now();
     const Clock::duration patience = deadlineAfter(options.watchdogSeconds) - begin;
     while (inbox.messages.empty()) {
-      // A long message takes its time, and so does one behind it.
+      // A long message takes time, and so does a message behind it.
       const Clock::time_point end =
           (connection.isComing ? std::max(begin, connection.heard) : begin) + patience;
       const Clock::time_point now = Clock::now();
@@ -241,7 +242,7 @@ absl::Status TcpCommunicator::receive(absl::Span<uint8_t> bytes, const Peer &fro
 absl::Status TcpCommunicator::broadcast(absl::Span<uint8_t> bytes, int64_t root) {
   const std::string what = absl::StrCat("broadcast of process ", root);
   const int64_t count = self.processes, place = (self.process - root + count) % count;
-  // Those who have the bytes are twice as many after each turn.
+  // The number of processes with the bytes doubles in each round.
   for (int64_t having = 1; having < count; having *= 2) {
     if (place < having && place + having < count) {
       Message message(kCollectives, bytes);
@@ -257,7 +258,7 @@ absl::Status TcpCommunicator::broadcast(absl::Span<uint8_t> bytes, int64_t root)
 
 absl::Status TcpCommunicator::barrier() {
   const int64_t count = self.processes;
-  // After each turn a process knows of twice as many that have come (dissemination barrier).
+  // After each round, a process knows of twice as many arrivals (dissemination barrier).
   for (int64_t known = 1; known < count; known *= 2) {
     {
       absl::MutexLock lock(&mutex);
@@ -283,7 +284,7 @@ void TcpCommunicator::moveBytes() {
           connection.isBusy = true;
         }
     }
-    for (size_t i = 0; i < connections.size(); ++i) // what is not open is not polled
+    for (size_t i = 0; i < connections.size(); ++i) // closed connections are not polled
       polled[i] = {connections[i].socket.descriptor(),
                    static_cast<short>(connections[i].isBusy ? POLLIN | POLLOUT : POLLIN), 0};
     polled.back() = {wakeUp, POLLIN, 0};
@@ -293,7 +294,7 @@ void TcpCommunicator::moveBytes() {
     if (polled.back().revents != 0)
       (void)!::read(wakeUp, &times, sizeof times);
     for (size_t i = 0; i < connections.size(); ++i) {
-      // What came before a connection ended is read before the end is noticed.
+      // Data that arrived before a connection ended is read before the end is noticed.
       if ((polled[i].revents & ~POLLOUT) != 0)
         readFrom(static_cast<int64_t>(i));
       if ((polled[i].revents & POLLOUT) != 0 && connections[i].socket.isOpen())
@@ -304,7 +305,7 @@ void TcpCommunicator::moveBytes() {
 
 void TcpCommunicator::readFrom(int64_t process) {
   Connection &connection = connections[static_cast<size_t>(process)];
-  // The others have their turn, too.
+  // Gives other connections a turn.
   constexpr int kMostReads = 64;
   for (int i = 0; i < kMostReads; ++i) {
     Message &message = connection.coming;
@@ -359,7 +360,7 @@ void TcpCommunicator::writeTo(int64_t process) {
       return;
     if (gone < 0 && errno != EPIPE && errno != ECONNRESET)
       return onClosed(process, errno);
-    // It may have said goodbye before.
+    // The peer may have said goodbye before.
     while (gone < 0 && connection.socket.isOpen())
       readFrom(process);
     if (gone < 0)
@@ -390,7 +391,7 @@ void TcpCommunicator::onClosed(int64_t process, int error) {
                                      " is lost: ", std::strerror(error))
                             .c_str());
   }
-  // It has no use for what is not sent.
+  // The peer no longer needs unsent messages.
   connection.socket.close();
   connection.queue.clear();
   connection.isBusy = false;

@@ -21,21 +21,21 @@
 namespace st {
 namespace {
 
-// Every process but the first connects to the first and says hello, with the port at which it
-// listens itself. The first says at once that it is there, and, when all have come, where each one
-// listens. Of two others the later one connects to the earlier.
+// Every other process connects to process 0 and sends a hello with the port at which it listens.
+// Process 0 acknowledges at once and, when all have arrived, sends the address of each. Of two
+// other processes, the one with the higher number connects to the lower.
 
 constexpr size_t kLongestText = 1024;
 
 struct Welcome {
   Handshake handshake;
-  uint32_t refusal; ///< if not 0, no places follow but a text of that length
+  uint32_t refusal; ///< if not 0, a text of this length follows instead of the places
   uint8_t key[16];
 };
 
-/// Where a process listens.
+/// The address at which a process listens.
 struct Place {
-  char host[60]; ///< as the first process sees it
+  char host[60]; ///< as process 0 sees it
   uint32_t port;
 };
 
@@ -44,7 +44,7 @@ std::string otherVersion(uint32_t found) {
                       ": all run the same program");
 }
 
-/// Joins one process with all others.
+/// Connects one process with all others.
 class Join {
 public:
   explicit Join(const TcpOptions &options)
@@ -62,15 +62,15 @@ private:
   double seconds() const { return options.group.watchdogSeconds; }
   absl::StatusOr<Socket> listen(int port) const;
 
-  // Of the first process.
+  // Process 0:
   absl::Status gather();
   absl::Status leaveAddress(int port) const;
   absl::Status assignRank(JoiningPeer peer);
-  /// Says to all that have come why there will be no group, and returns it.
+  /// Tells all connected processes why there will be no group, and returns the error.
   absl::Status refuse(absl::string_view text, const JoiningPeer *peer = nullptr);
   absl::Status sendPlaces();
 
-  // Of the others.
+  // Other processes:
   absl::Status meet();
   absl::Status reachFirst(Hello hello);
   absl::StatusOr<Socket> tryFirst(const Hello &hello);
@@ -80,7 +80,7 @@ private:
 
   const TcpOptions &options;
   Member self;
-  Endpoint first; ///< the address of the first process
+  Endpoint first; ///< the address of process 0
   Clock::time_point deadline;
   std::vector<Socket> connections;
   std::vector<Place> places;
@@ -98,8 +98,9 @@ absl::Status Join::silent(absl::string_view whom, const Rendezvous &rendezvous) 
 }
 
 absl::StatusOr<Socket> Join::listen(int port) const {
-  // What is on one machine only, others need not reach. A name may mean more to them: some
-  // launchers call the machine of process 0 "localhost" there and by its name elsewhere.
+  // Listening on one machine only suffices if all processes are there. A host name may mean more to
+  // others: some launchers call the machine of process 0 "localhost" there and by its name
+  // elsewhere.
   const std::string host = isLoopback(options.address) ? options.address : "";
   absl::StatusOr<Socket> socket = listenAt(host, port);
   if (!socket.ok() && port != 0)
@@ -174,7 +175,7 @@ absl::Status Join::assignRank(JoiningPeer peer) {
   const auto process = static_cast<size_t>(hello.process);
   if (connections[process].isOpen())
     return refuse(absl::StrCat("two processes have RANK=", hello.process), &peer);
-  // Should it be lost already, the rendezvous notices.
+  // If the peer is already lost, the rendezvous notices.
   Handshake here = Handshake::own();
   (void)sendAll(peer.socket, bytesOf(here), deadline);
   otherEnd(peer.socket).host.copy(places[process].host, sizeof(Place::host) - 1);
@@ -187,7 +188,7 @@ absl::Status Join::refuse(absl::string_view text, const JoiningPeer *peer) {
   Welcome welcome = {Handshake::own(), static_cast<uint32_t>(text.size()), {}};
   std::vector<uint8_t> bytes(bytesOf(welcome).begin(), bytesOf(welcome).end());
   bytes.insert(bytes.end(), text.begin(), text.end());
-  // Who does not read it has its own troubles.
+  // A peer that does not read this has failed as well.
   const Clock::time_point soon = deadlineAfter(1);
   for (const Socket &socket : connections)
     if (socket.isOpen())
@@ -222,7 +223,7 @@ absl::Status Join::meet() {
                  {}};
   ST_RETURN_IF_ERROR(reachFirst(hello));
   ST_RETURN_IF_ERROR(receivePlaces());
-  // All have come: what is left takes no longer.
+  // All processes have arrived; the rest takes no longer than this.
   deadline = deadlineAfter(seconds());
   ST_RETURN_IF_ERROR(connectToEarlier());
   Rendezvous rendezvous(std::move(listener), seconds(), deadline);
@@ -252,7 +253,7 @@ absl::Status Join::reachFirst(Hello hello) {
 absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
   Endpoint to = first;
   if (!options.storeKey.empty()) {
-    // Asked each time: a process 0 that failed may be started anew.
+    // Queried each time, because a failed process 0 may have been restarted.
     ST_ASSIGN_OR_RETURN(Socket store, connectTo(first, deadline));
     ST_ASSIGN_OR_RETURN(std::string text, getFromStore(store, options.storeKey, deadline));
     const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 1));
@@ -278,7 +279,7 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
 }
 
 absl::Status Join::receivePlaces() {
-  // The first process waits for the last one no longer than this, and then says so.
+  // Process 0 waits for the last process no longer than this, and then says so.
   const double patience = 2 * seconds();
   const Clock::time_point end = deadlineAfter(patience);
   auto receive = [&](absl::Span<uint8_t> bytes) {
@@ -302,7 +303,7 @@ absl::Status Join::receivePlaces() {
 absl::Status Join::connectToEarlier() {
   for (int64_t i = 1; i < self.process; ++i) {
     const Place &place = places[static_cast<size_t>(i)];
-    // Who is on the machine of the first process is where that one is.
+    // A process on process 0's machine has process 0's address.
     Endpoint to = {std::string(place.host, ::strnlen(place.host, sizeof place.host)),
                    static_cast<int>(place.port)};
     if (isLoopback(to.host))
@@ -333,7 +334,7 @@ absl::Status Join::awaitLater(Rendezvous &rendezvous) {
     if (!peer.ok())
       return fail(peer.status().message());
     const Hello &hello = peer->hello;
-    // Another program's process that has met a port of this one is no concern of either.
+    // A process of another program has connected to this port; ignore it.
     if (hello.handshake.version != kJoinVersion || std::memcmp(hello.key, key, sizeof key) != 0 ||
         hello.process <= self.process || hello.process >= self.processes ||
         connections[static_cast<size_t>(hello.process)].isOpen())

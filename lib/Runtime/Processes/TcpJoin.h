@@ -1,4 +1,4 @@
-// How processes that know the address of process 0 come to have a connection between each two.
+// Connects all pairs of processes that know the address of process 0.
 #ifndef ST_LIB_RUNTIME_TCPJOIN_H
 #define ST_LIB_RUNTIME_TCPJOIN_H
 
@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// A connection to every other process, by its number; the own one is not open. What others send
-/// once they have theirs is not read.
+/// A connection to every other process, by its number; the own one is not open. Nothing that peers
+/// send afterwards is read here.
 absl::StatusOr<std::vector<Socket>> joinByTcp(const TcpOptions &options);
 
 } // namespace st

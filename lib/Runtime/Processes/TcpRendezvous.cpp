@@ -44,7 +44,7 @@ Rendezvous::Step Rendezvous::read(JoiningPeer &peer) {
   peer.done += static_cast<size_t>(came);
   if (std::memcmp(bytes.data(), kMagic, std::min(peer.done, sizeof kMagic)) != 0)
     return Step::kStranger;
-  // What another version says next is not known.
+  // The rest of another version's message is unknown.
   const bool isOther =
       peer.done >= sizeof(Handshake) && peer.hello.handshake.version != kJoinVersion;
   return isOther || peer.done == bytes.size() ? Step::kDone : Step::kMore;
@@ -61,10 +61,10 @@ absl::Status Rendezvous::accept() {
 }
 
 absl::StatusOr<JoiningPeer> Rendezvous::next(absl::Span<const Socket> joined, int64_t &lost) {
-  // However much strangers say, time runs.
+  // Traffic from strangers must not extend the deadline.
   while (Clock::now() < deadline) {
     std::vector<pollfd> polled = {{listener.descriptor(), POLLIN, 0}};
-    for (const Socket &socket : joined) // what is not open is not polled
+    for (const Socket &socket : joined) // closed connections are not polled
       polled.push_back({socket.descriptor(), POLLRDHUP, 0});
     for (const JoiningPeer &peer : waiting)
       polled.push_back({peer.socket.descriptor(), POLLIN, 0});

@@ -1,4 +1,4 @@
-// Where processes that join each other meet first, among whoever else connects.
+// The rendezvous of processes that join a group: accepts connections and sorts out strangers.
 #ifndef ST_LIB_RUNTIME_TCPLOBBY_H
 #define ST_LIB_RUNTIME_TCPLOBBY_H
 
@@ -17,47 +17,47 @@ namespace st {
 
 constexpr uint32_t kJoinVersion = 1;
 
-/// Each message begins so, in every version.
+/// The start of each message, in every version.
 struct Handshake {
   char magic[8];
   uint32_t version;
 
   static Handshake own();
-  /// Whether such a process says it, of any version.
+  /// Returns true if the sender is a process of ours, of any version.
   bool isOurs() const;
 };
 
 struct Hello {
   Handshake handshake;
-  uint32_t port;     ///< at which the process listens; to process 0 only
-  int64_t processes; ///< of the group, as this process knows
-  int64_t process;   ///< this one
-  uint8_t key[16];   ///< of the group; not to process 0, which draws it
+  uint32_t port;     ///< at which the process listens; sent to process 0 only
+  int64_t processes; ///< size of the group, as this process knows it
+  int64_t process;   ///< number of this process
+  uint8_t key[16];   ///< of the group; not sent to process 0, which draws it
 };
 
-/// What goes over a connection as it lies in memory.
+/// The wire format of a struct is its memory.
 template <typename Plain> absl::Span<uint8_t> bytesOf(Plain &plain) {
   return absl::MakeSpan(reinterpret_cast<uint8_t *>(&plain), sizeof plain);
 }
 
-/// One who has connected to where this process listens.
+/// A process that has connected to this one.
 struct JoiningPeer {
   Socket socket;
   Hello hello;
-  size_t done = 0; ///< bytes of the hello that have come
+  size_t done = 0; ///< bytes of the hello received
 };
 
-/// Where others connect. Strangers may, too, and say anything or nothing.
+/// Accepts connections. Strangers may connect as well and send anything or nothing.
 class Rendezvous {
 public:
   Rendezvous(Socket listener, double seconds, Clock::time_point deadline)
       : listener(std::move(listener)), seconds(seconds), deadline(deadline) {}
 
-  /// The next one that says hello; DeadlineExceeded if none comes. One of those that have `joined`
-  /// and is lost is OutOfRange, and `lost` is its place.
+  /// The next peer that sends a hello; DeadlineExceeded if none comes. If one of `joined` is lost,
+  /// OutOfRange, and `lost` is its index.
   absl::StatusOr<JoiningPeer> next(absl::Span<const Socket> joined, int64_t &lost);
 
-  /// For errors: what strangers came, or nothing.
+  /// For errors: describes the strangers that connected, or is empty.
   std::string strangers() const;
 
 private:

@@ -9,12 +9,12 @@
 namespace st {
 namespace {
 
-// As TCPStore of PyTorch reads them (torch/csrc/distributed/c10d/TCPStoreBackend.hpp).
+// The query codes of PyTorch's TCPStore (torch/csrc/distributed/c10d/TCPStoreBackend.hpp).
 enum Query : uint8_t { kValidate = 0, kSet = 1, kGet = 3, kWait = 6 };
 constexpr uint32_t kMagic = 0x3C85F7CE;
 constexpr uint8_t kStopWaiting = 0;
 
-/// What the store reads, of which numbers are in the order of the machine's bytes.
+/// A request in the store's format; numbers are in host byte order.
 class Request {
 public:
   template <typename Number> Request &add(Number number) {
@@ -48,7 +48,7 @@ absl::StatusOr<std::string> waitAndGet(const Socket &store, const std::string &k
   ST_RETURN_IF_ERROR(receiveNumber(store, answer, deadline));
   if (answer != kStopWaiting)
     return noStore();
-  // The store would not wait with the answer to this.
+  // Without the wait, the store would answer this at once.
   const Request get = Request().add(kGet).add(key);
   ST_RETURN_IF_ERROR(sendAll(store, get.bytes, deadline));
   constexpr uint64_t kLargest = 4096;
@@ -68,7 +68,7 @@ absl::Status setInStore(const Socket &store, const std::string &key, const std::
                         Clock::time_point deadline) {
   const Request set = Request().add(kValidate).add(kMagic).add(kSet).add(key).add(value);
   ST_RETURN_IF_ERROR(sendAll(store, set.bytes, deadline));
-  // Nothing answers that; what reads the value shows that it is there.
+  // Setting has no answer; reading the value back proves that it is there.
   return waitAndGet(store, key, deadline).status();
 }
 

@@ -1,4 +1,4 @@
-// The key-value store of PyTorch that torchrun keeps at MASTER_ADDR and MASTER_PORT for those that
+// PyTorch's key-value store, which torchrun runs at MASTER_ADDR and MASTER_PORT for the processes
 // it starts.
 #ifndef ST_LIB_RUNTIME_TORCHSTORE_H
 #define ST_LIB_RUNTIME_TORCHSTORE_H
@@ -9,7 +9,7 @@
 
 namespace st {
 
-/// Sets a value of the store at the other end. It is there on return.
+/// Sets a value in the store at the other end; the value is visible on return.
 absl::Status setInStore(const Socket &store, const std::string &key, const std::string &value,
                         Clock::time_point deadline);
 
