@@ -23,7 +23,7 @@ namespace st {
 namespace cuda {
 namespace {
 
-/// The arena of a rank that another process may hold: that one alone has memory for it.
+/// The arena of a rank. If another process holds the rank, only that process has memory for it.
 class CudaBuffer : public Buffer {
 public:
   CudaBuffer(Communicator &communicator, int64_t owner, const Rank &rank, int64_t bytes)
@@ -59,8 +59,8 @@ public:
         timesProducts(options.products == "timed"), usesGraphs(options.graphs),
         isOneByOne(options.sync) {}
 
-  /// `first`: an executable whose arenas this one shares; it must outlive this one. Null: this one
-  /// allocates its arenas.
+  /// `first` is an executable whose arenas this one shares and which must outlive it. Null: this
+  /// one allocates its arenas.
   absl::Status load(const proto::Executable &program, CudaExecutable *first = nullptr);
 
   int64_t numRanks() const override { return static_cast<int64_t>(ranks.size()); }
@@ -92,17 +92,17 @@ private:
   };
   using Schedule = std::vector<TaskRun>;
 
-  /// How many devices there are: GPUs, or as many as the program names where the host stands in.
+  /// The number of devices: GPUs, or for the host target as many as the program names.
   absl::Status countDevices(const proto::Executable &program);
   absl::StatusOr<GpuDevice *> getDevice(const proto::CudaCode &code, int64_t id);
   absl::Status loadGroup(const proto::Executable &program, const proto::Group &group);
-  /// Gives a rank of this process its memory.
+  /// Allocates the memory of a rank of this process.
   absl::Status place(Rank &rank, const proto::Executable &program, const proto::Group &group,
                      int64_t device);
   /// Chooses how to compute products and attention.
   absl::Status prepare(Ways &ways);
-  /// Takes what the first process chose that has a product, so that all compute the same bits.
-  /// Whether something else had been chosen here.
+  /// Adopts the choices of the first process that has each product, so that all processes compute
+  /// the same bits. Returns true if a choice changed here.
   absl::StatusOr<bool> agreeOnChoices();
   absl::Status writeConstants(const Rank &rank);
   absl::Status runStep();
@@ -115,10 +115,10 @@ private:
   bool usesAttentionLibrary, timesProducts, usesGraphs, isOneByOne;
   std::optional<RemoteRanks> remote;
   int64_t numDevices = 0;
-  std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; the ranks of one share it
+  std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; ranks on one device share it
   std::vector<std::unique_ptr<DecodedTask>> tasks;
   std::vector<std::vector<int64_t>> tables; // of ranks
-  std::deque<Rank> ranks;                   // those of other processes without a device
+  std::deque<Rank> ranks;                   // ranks of other processes have no device
   std::vector<CudaBuffer> arenas;
   std::vector<std::shared_ptr<const Schedule>> schedules;
   std::vector<size_t> here; // the ranks of this process
@@ -128,12 +128,13 @@ private:
   std::map<const GpuDevice *, OneByOne> oneByOne;
   std::chrono::steady_clock::time_point stepBegin;
   std::unique_ptr<Exchange> exchange;
-  // Of programs that share arenas.
-  CudaExecutable *first = nullptr;        ///< owns the arenas; null: this one does
-  const CudaExecutable *lastToRun = this; ///< of `first`: whose constants are in the arenas
+  // For programs that share arenas:
+  CudaExecutable *first = nullptr;        ///< owner of the arenas; null: this one
+  const CudaExecutable *lastToRun = this; ///< of `first`: the program whose constants are in the
+                                          ///< arenas
   std::map<int64_t, google::protobuf::RepeatedPtrField<proto::ConstantData>> constants; // by rank
   std::map<std::string, std::unique_ptr<CudaExecutable>, std::less<>> others;
-  GpuGroups groups; // ends first: memory of a GPU is not given back while a message is under way
+  GpuGroups groups; // destroyed first: GPU memory must not be freed while a message is in transit
 };
 
 absl::Status CudaExecutable::countDevices(const proto::Executable &program) {
@@ -150,7 +151,7 @@ absl::Status CudaExecutable::countDevices(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
-// A machine with fewer GPUs than the program names shares them out in turns.
+// If a machine has fewer GPUs than the program names, they are shared round-robin.
 absl::StatusOr<GpuDevice *> CudaExecutable::getDevice(const proto::CudaCode &code, int64_t id) {
   const int64_t number = id % numDevices;
   std::unique_ptr<GpuDevice> &device = devices[number];
@@ -220,7 +221,7 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
   return absl::OkStatus();
 }
 
-/// One line, of a program that has attention which a library may compute.
+/// Prints one line for a program with attention that a library may compute.
 void sayHowAttentionGoes(const AttentionWays &ways) {
   const int64_t all = ways.byLibrary + ways.byKernels;
   if (all == 0)
@@ -244,7 +245,7 @@ void sayHowAttentionGoes(const AttentionWays &ways) {
                  static_cast<long long>(all), std::string(ways.refused.message()).c_str());
 }
 
-/// One line, of a program in which products are not computed with their epilogues, or untried.
+/// Prints one line for a program with products that run without their fused epilogue, or untried.
 void sayHowProductsGo(const ProductWays &ways) {
   std::string said;
   if (ways.refused > 0)
@@ -356,8 +357,7 @@ absl::Status CudaExecutable::runCommands(size_t rank) {
   return runner.finish();
 }
 
-/// The driver tells that work has failed to whoever asks next: a command that has nothing to do
-/// with it.
+/// The driver reports failed work to the next call, which may be an unrelated command.
 absl::Status CudaExecutable::runRank(size_t rank) {
   const absl::Status status = runCommands(rank);
   if (status.ok() || isOneByOne || ranks[rank].stream->isDone().ok())
@@ -367,9 +367,10 @@ absl::Status CudaExecutable::runRank(size_t rank) {
                                                   "failed: run with --sync to see which"));
 }
 
-// A thread a rank: they wait for each other. For one that the host does not start, nobody waits.
+// One thread per rank, because ranks wait for each other. If the host cannot start a thread, no
+// rank waits for it.
 absl::Status CudaExecutable::runStep() {
-  // Where another program ran last, it has used the places of this one's constants.
+  // Another program that ran last has overwritten this one's constants.
   const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
   for (size_t rank : here)
     if (last != this)
@@ -403,7 +404,7 @@ absl::Status CudaExecutable::traceNextStep() {
 }
 
 absl::StatusOr<StepTrace> CudaExecutable::tracedStep() {
-  // From when process 0 began the step, by the clock of this one.
+  // The start of the step on process 0, by this process's clock.
   auto now = [] {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch());
   };
@@ -440,7 +441,7 @@ private:
   std::vector<Device> known;
 };
 
-// What is about the simulator means nothing here.
+// Simulator options have no meaning here.
 absl::Status CudaClient::checkOptions() const {
   const ClientOptions none;
   const char *flag = options.timingOnly                    ? "timing-only"

@@ -1,4 +1,4 @@
-// What the client asks of a GPU, or of what stands in its place.
+// The device interface: what the client needs from a GPU, or from the host in its place.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_GPUDEVICE_H
 #define ST_BACKENDS_CUDA_RUNTIME_GPUDEVICE_H
 
@@ -14,7 +14,7 @@
 
 namespace st::cuda {
 
-/// In the memory of a device. Addresses of all devices of a process are one space.
+/// An address in device memory. All devices of a process share one address space.
 using Address = uint64_t;
 
 /// Rows of bytes.
@@ -22,13 +22,13 @@ struct Extent {
   int64_t rowBytes = 0, rows = 1;
 };
 
-/// A moment in the work of a stream.
+/// A point in the work of a stream.
 class GpuMark {
 public:
   virtual ~GpuMark() = default;
   virtual absl::StatusOr<bool> isReached() = 0;
 };
-using Mark = std::shared_ptr<GpuMark>; ///< null: everything up to it is done
+using Mark = std::shared_ptr<GpuMark>; ///< null: all earlier work is done
 
 struct ProductOperands {
   Address a = 0, b = 0, d = 0;
@@ -38,36 +38,35 @@ struct ProductOperands {
 struct AttentionOperands {
   Address q = 0, k = 0, v = 0;
   Address o = 0, bias = 0, max = 0, sum = 0; ///< 0: none
-  Address dO = 0, dQ = 0, dK = 0, dV = 0;    ///< of a gradient
+  Address dO = 0, dQ = 0, dK = 0, dV = 0;    ///< for a gradient
 };
 
-/// What a stream tries out before the first step: how a command runs in memory beside the
-/// program's.
+/// Runs a command on scratch memory before the first step, so that a stream can time or compare it.
 class GpuTrial {
 public:
   virtual ~GpuTrial() = default;
-  /// The operands of the command there, which hold random numbers. An error where there is no
-  /// memory for them.
+  /// The operands of the command in scratch memory, filled with random numbers. An error if there
+  /// is no memory for them.
   virtual absl::StatusOr<ProductOperands> productOperands() = 0;
   virtual absl::StatusOr<AttentionOperands> attentionOperands() = 0;
   virtual bool hasBody() const = 0;
-  /// Gives the stream the commands that do the same on these operands.
+  /// Submits the equivalent commands of the body on these operands to the stream.
   virtual absl::Status runBody() = 0;
 };
 
-/// Work of a stream that was recorded, to be given again as a whole.
+/// Recorded work of a stream, which can be submitted as a whole.
 class GpuGraph {
 public:
   virtual ~GpuGraph() = default;
 };
 
-/// Work that a device does in the order in which it is given. Nobody waits but in `wait`.
+/// A queue of device work that runs in submission order. Only `wait` blocks.
 class GpuStream {
 public:
   virtual ~GpuStream() = default;
 
-  /// Between these, copies, kernels, products and attention are not done but become a graph.
-  /// Products and attention have to be prepared.
+  /// Between these, copies, kernels, products and attention are recorded into a graph instead of
+  /// run. Products and attention must be prepared.
   virtual bool canRecord() const { return false; }
   virtual absl::Status beginRecording() = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() = 0;
@@ -77,59 +76,59 @@ public:
                             Extent extent) = 0;
   virtual absl::Status zero(Address to, int64_t pitch, Extent extent) = 0;
   virtual absl::Status writeWord(Address to, uint32_t word) = 0;
-  /// A kernel of the device's code.
+  /// Launches a kernel of the device's image.
   virtual absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) = 0;
   virtual absl::Status multiply(const proto::CudaProduct &product,
                                 const ProductOperands &operands) = 0;
-  /// Chooses how to, and takes the memory for that, before the first time: by how long it takes in
-  /// a trial, if there is one. False where the commands in its body are faster. Unimplemented where
-  /// the device has no way to do all of it.
+  /// Chooses an implementation and allocates its memory, by timing candidates if a trial is given.
+  /// Returns false if the commands of the body are faster. Unimplemented if the device has no
+  /// implementation of the whole command.
   virtual absl::StatusOr<bool> prepare(const proto::CudaProduct &product,
                                        const ProductOperands &operands, GpuTrial *trial) = 0;
-  /// Whether `prepare` said so; only then is it multiplied.
+  /// True if `prepare` succeeded; only then may the product be run.
   virtual bool canMultiply(const proto::CudaProduct &product) const = 0;
-  /// Products are prepared anew.
+  /// Forgets prepared products.
   virtual void forgetProducts() {}
 
-  /// Whether a library computes some attention, which then takes its memory; the status says why
-  /// not, as where its results in the trial are not those of the commands in its body. What was not
-  /// prepared, it does not.
+  /// Prepares attention by a library, which then allocates its memory. The status says why the
+  /// library is not used, for instance because its results in the trial differ from those of the
+  /// body. Unprepared attention is not run.
   virtual absl::Status prepare(const proto::CudaAttention &attention, GpuTrial &trial) = 0;
   virtual bool canAttend(const proto::CudaAttention &attention) const = 0;
   virtual absl::Status attend(const proto::CudaAttention &attention,
                               const AttentionOperands &operands) = 0;
 
-  /// Behind what was given so far.
+  /// A mark after all work submitted so far.
   virtual absl::StatusOr<Mark> mark() = 0;
-  /// One whose time GpuDevice::secondsBetween knows.
+  /// A mark for GpuDevice::secondsBetween.
   virtual absl::StatusOr<Mark> markTime() = 0;
-  /// What is given from now on is done after a mark, which may be another stream's and device's.
+  /// Later work of this stream runs after the mark, which may belong to another stream or device.
   virtual absl::Status waitFor(const Mark &mark) = 0;
 
   virtual absl::StatusOr<bool> isDone() = 0;
-  /// Returns when all work is done, with the first error of it.
+  /// Returns when all work is done, with its first error.
   virtual absl::Status wait() = 0;
 };
 
-/// Ranks that have a GPU each, joined by NCCL: what one has for another goes from GPU to GPU as
-/// work of a stream, and the host does not wait for it. With the group goes what is under way.
+/// Ranks with one GPU each, connected by NCCL. Data goes from GPU to GPU as work of a stream,
+/// without the host waiting. Destroying the group aborts transfers in progress.
 class GpuGroup {
 public:
   virtual ~GpuGroup() = default;
 
   struct Piece {
-    int64_t member = 0; ///< who gets or has it, by place in the group
+    int64_t member = 0; ///< the peer, by its position in the group
     Address place = 0;
     int64_t bytes = 0;
   };
-  /// What is sent leaves when its receiver takes it; all pieces go together. The group has to be
-  /// ready, and may need a while to be so again: only then does the stream have the work. For the
-  /// first message between two members that takes both of them.
+  /// A send completes when its receiver takes it; all pieces are transferred together. The group
+  /// must be ready, and may need time to become ready again: only then does the stream have the
+  /// work. The first message between two members requires calls by both.
   virtual absl::Status transfer(GpuStream &stream, absl::Span<const Piece> sent,
                                 absl::Span<const Piece> received) = 0;
 
-  /// Whether all members have joined, and what was given last is on its way; the error, once the
-  /// group has met one.
+  /// Returns true if all members have joined and the last transfer has been submitted; an error
+  /// once the group has failed.
   virtual absl::StatusOr<bool> isReady() = 0;
 };
 
@@ -137,7 +136,7 @@ class GpuDevice {
 public:
   virtual ~GpuDevice() = default;
 
-  /// Memory of zeros, aligned to 256 bytes; it goes with the device, or is given back when no
+  /// Zeroed memory, aligned to 256 bytes. It is freed with the device, or by `release` when no
   /// stream uses it.
   virtual absl::StatusOr<Address> allocate(int64_t bytes) = 0;
   virtual void release(Address memory) = 0;
@@ -146,46 +145,47 @@ public:
 
   virtual absl::StatusOr<std::unique_ptr<GpuStream>> createStream() = 0;
 
-  /// Between two marks of streams of this device, which are reached.
+  /// The time between two reached marks of this device's streams.
   virtual absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const = 0;
 
-  /// Leaves what was chosen for products to later runs.
+  /// Stores the choices for products for later runs.
   virtual void keepChoices() {}
-  /// What was chosen for products in this run, for devices of the same kind in other processes;
-  /// empty: nothing.
+  /// The choices for products in this run, for devices of the same kind in other processes; empty
+  /// if there are none.
   virtual std::string choices() const { return {}; }
-  /// Chooses the same. True where something else had been chosen.
+  /// Adopts such choices. Returns true if a choice changed.
   virtual bool adoptChoices(const std::string & /*choices*/) { return false; }
 
-  /// The same for two devices of any processes if they are one; empty: NCCL does not know it.
+  /// A name that is equal for the same device in different processes; empty: NCCL does not know the
+  /// device.
   virtual absl::StatusOr<std::string> identity() { return std::string(); }
 
   struct GroupMember {
-    std::string group; ///< from createGroupId, of one of the members
+    std::string group; ///< from createGroupId, called by one of the members
     int64_t members = 0, number = 0;
   };
-  /// Does not wait for the other members, as `isReady` of the group tells.
+  /// Does not wait for the other members; `isReady` of the group reports them.
   virtual absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &member) = 0;
 };
 
-/// The host: kernels as functions of the shared object among the images.
+/// The host device: kernels are functions of the shared object among the images.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createHostDevice(const proto::CudaCode &code);
 
-/// Unavailable, with what is missing, without NCCL.
+/// Unavailable if NCCL is missing; says what is missing.
 absl::Status findNccl();
 
-/// What the members of a group have in common.
+/// An id shared by the members of a group.
 absl::StatusOr<std::string> createGroupId();
 
-/// How many GPUs this machine has. Unavailable without a driver.
+/// The number of GPUs of this machine. Unavailable without a driver.
 absl::StatusOr<int64_t> countGpus();
 
 /// GPU `ordinal` of this machine, through libcuda.so.1, libcublasLt.so for products, and
-/// libcudnn.so.9 for attention. An error names what is missing, but for the last.
+/// libcudnn.so.9 for attention. An error names a missing library; cuDNN is optional.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createDriverDevice(const proto::CudaCode &code,
                                                               int64_t ordinal);
 
-/// Lets two devices of the driver read each other's memory without a detour, where they can.
+/// Enables direct access between the memories of two devices where possible.
 void connectDrivers(GpuDevice &one, GpuDevice &other);
 
 } // namespace st::cuda

@@ -1,4 +1,4 @@
-// How long to pause between two questions whether a GPU is done.
+// Pauses between polls of a GPU.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_BACKOFF_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_BACKOFF_H
 
@@ -8,15 +8,15 @@
 
 namespace st::cuda {
 
-/// One of `sharers` that wait for one GPU. All that is asked of the driver goes through its
-/// context, as does the work that others give it. Who has the GPU alone asks again at once, and
-/// yields its processor from time to time. Of several each asks a few times at once; then it pauses
-/// for an eighth of the time that it has paused already, up to a millisecond.
+/// One of `sharers` threads that wait for one GPU. All driver calls, including those that submit
+/// other work, go through the GPU's context. A single waiter polls continuously and sometimes
+/// yields its processor. With several, each polls a few times and then pauses for an eighth of the
+/// time that it has waited, up to a millisecond.
 class Backoff {
 public:
   explicit Backoff(int64_t sharers) : isAlone(sharers <= 1) {}
 
-  /// Before the next question; 0: none.
+  /// The pause before the next poll; 0: none.
   std::chrono::microseconds next() {
     ++asked;
     if (isAlone)

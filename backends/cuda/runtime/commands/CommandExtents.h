@@ -1,4 +1,4 @@
-// How many bytes commands touch.
+// The bytes that commands access.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDEXTENTS_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDEXTENTS_H
 
@@ -14,12 +14,12 @@ namespace st::cuda {
 /// Bytes of one element of a float type.
 int64_t widthOf(proto::ElementType type);
 
-/// From the first element of rows of `width` elements to behind the last, in elements.
+/// The number of elements from the first to the last of rows of `width` elements.
 int64_t extentOf(const proto::CudaAttention &attention, const proto::CudaHeads &heads, int64_t rows,
                  int64_t width);
 
-/// Every place that a launch, a copy, a product or attention touches, with its bytes from there,
-/// also those of the commands in its body.
+/// Visits every place that a launch, copy, product or attention accesses, with its size in bytes,
+/// including those of the commands in its body.
 using VisitPlace = std::function<void(const proto::CudaPlace &place, int64_t bytes)>;
 void visitPlaces(const proto::CudaCommand &command, absl::Span<const proto::CudaKernel> kernels,
                  const VisitPlace &visit);

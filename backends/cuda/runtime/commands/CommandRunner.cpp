@@ -14,8 +14,8 @@
 
 namespace st::cuda {
 
-/// Commands of a graph: fewer are given as fast one by one. And of all graphs of a rank, each of
-/// which takes memory of its GPU.
+/// Limits of graphs: a graph of fewer commands gains nothing, and every graph of a rank takes GPU
+/// memory.
 static constexpr int64_t kLeastRecorded = 3, kMostRecorded = 200000;
 
 Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
@@ -157,7 +157,7 @@ absl::Status CommandRunner::giveTimed(const proto::CudaCommand &command) {
                             labelOf(command, context), std::move(start));
 }
 
-/// What carries bytes between ranks says itself where it failed.
+/// Code that carries bytes between ranks reports its own errors.
 absl::Status CommandRunner::named(const absl::Status &status,
                                   const proto::CudaCommand &command) const {
   if (status.ok() || absl::StrContains(status.message(), " in task \""))
@@ -196,7 +196,8 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
   return absl::InternalError("a command of no kind");
 }
 
-/// As how much work of a stream alone a command counts; 0: others or the host take part.
+/// The amount of work of a command that involves one stream alone; 0 if other ranks or the host
+/// take part.
 static int64_t countWork(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kExchange:
@@ -221,7 +222,7 @@ static int64_t countWork(const proto::CudaCommand &command) {
   return __builtin_mul_overflow(body, command.loop().trips(), &all) ? kMostRecorded : all;
 }
 
-/// Whether a command is given as the commands of its body.
+/// Returns true if a command runs as the commands of its body.
 bool CommandRunner::runsBody(const proto::CudaCommand &command) const {
   return command.has_loop() ||
          (command.has_attention() && !stream->canAttend(command.attention())) ||
@@ -230,11 +231,11 @@ bool CommandRunner::runsBody(const proto::CudaCommand &command) const {
 
 absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (runsBody(command))
-    return give(command); // Its parts come here.
+    return give(command); // The commands of the body come through here as well.
   if (!rank.oneByOne)
     return named(giveTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
-    // A kernel that never ends is named to who ends the process.
+    // Names a kernel that never ends when the process is ended.
     const NotedOnEarlyEnd noted(
         absl::StrCat("waiting for ", transfers.where(describe(command, context))));
     absl::Status status = giveTimed(command);
@@ -269,10 +270,10 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   };
   if (count < kLeastRecorded || !rank.graphs || !stream->canRecord() || isTogether || rank.recorder)
     return runAll();
-  isTogether = true; // What loops repeat is part of this.
+  isTogether = true; // Commands of loops belong to the same graph.
   absl::Cleanup apart = [&] { isTogether = false; };
   Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
-  // What runs once is not worth it.
+  // Commands that run once are not worth a graph.
   if (!recording.graph && !recording.isRefused && recording.runs++ > 0 &&
       rank.recordedCommands + count <= kMostRecorded)
     record(recording, count, runAll);
@@ -281,7 +282,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   const absl::Status status = stream->launch(*recording.graph);
   if (status.ok())
     return status;
-  const bool isGraphToBlame = stream->isDone().ok(); // and not what was given before it
+  const bool isGraphToBlame = stream->isDone().ok(); // and not earlier work
   return absl::Status(status.code(),
                       absl::StrCat(transfers.where(absl::StrCat("graph of ", count, " commands")),
                                    ": ", status.message(),
@@ -290,12 +291,12 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
 
 absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
   stream = &chosen;
-  isTogether = true; // No graph is made of them.
+  isTogether = true; // No graph is made of these commands.
   absl::Cleanup apart = [&] { isTogether = false; };
   return run(commands);
 }
 
-/// The stream of a command, with what it waits for.
+/// Selects the stream of a command, with what it waits for.
 absl::Status CommandRunner::choose(const proto::CudaCommand &command) {
   stream = command.aside() ? rank.aside.get() : rank.stream.get();
   if (!command.waits())

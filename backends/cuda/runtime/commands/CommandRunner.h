@@ -1,4 +1,4 @@
-// Gives a rank's commands to its stream.
+// Submits a rank's commands to its streams.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDRUNNER_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDRUNNER_H
 
@@ -13,22 +13,22 @@ namespace st::cuda {
 
 class TrialMemory;
 
-/// How attention of a program is computed.
+/// How a program's attention is computed.
 struct AttentionWays {
-  bool usesLibrary = true; ///< where it can
+  bool usesLibrary = true; ///< where possible
   int64_t byLibrary = 0, byKernels = 0;
-  absl::Status refused; ///< the first reason for which kernels do
+  absl::Status refused; ///< the first reason to use generated kernels
   absl::Status untried; ///< why the library's results were not compared
 };
 
-/// How products with an activation or sums are computed, and the others.
+/// How products with an activation or operand sums are computed, and other products.
 struct ProductWays {
-  bool areTimed = true; ///< algorithms, and the commands in bodies beside them
-  int64_t whole = 0;    ///< with their epilogue
+  bool areTimed = true; ///< time the algorithms, and the commands of bodies against them
+  int64_t whole = 0;    ///< run with their epilogue
   int64_t refused = 0;  ///< the library has no algorithm
   int64_t slower = 0;   ///< than the commands in the body
-  absl::Status reason;  ///< the first for which it has none
-  absl::Status untried; ///< why something was not timed
+  absl::Status reason;  ///< the reason for the first without an algorithm
+  absl::Status untried; ///< why an algorithm was not timed
 };
 
 struct Ways {
@@ -36,19 +36,19 @@ struct Ways {
   ProductWays products;
 };
 
-/// Commands were checked by validateExecutable. What lies between exchanges, messages and bytes
-/// that the host waits for becomes a graph when it runs for the second time; where none can be
-/// made, its commands are given one by one.
+/// Runs commands that validateExecutable has checked. Commands between exchanges, messages and host
+/// waits become a graph when they run for the second time; if a graph cannot be made, they are
+/// submitted one by one.
 class CommandRunner {
 public:
   CommandRunner(Rank &rank, const Carriers &carriers, absl::Span<const proto::CudaKernel> kernels)
       : rank(rank), transfers(rank, carriers), context{kernels, rank.table} {}
 
-  /// `task` is what errors call the program.
+  /// `task` names the program in errors.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
-  /// Chooses how to compute the products and the attention of a task.
+  /// Chooses implementations for the products and the attention of a task.
   absl::Status prepare(const proto::CudaProgram &program, Ways &ways);
-  /// Returns when all that was run is done.
+  /// Returns when all submitted work is done.
   absl::Status finish() { return transfers.finish(); }
 
 private:
@@ -58,9 +58,9 @@ private:
   Rank &rank;
   Transfers transfers;
   CommandContext context;
-  GpuStream *stream = nullptr;        ///< of the commands that are being given
-  bool isTogether = false;            ///< what runs is part of a graph, or will be
-  const TrialMemory *trial = nullptr; ///< where places lie while a command is tried
+  GpuStream *stream = nullptr;        ///< of the commands being submitted
+  bool isTogether = false;            ///< the commands are part of a graph, or will be
+  const TrialMemory *trial = nullptr; ///< where places are while a command is tried
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;
@@ -69,11 +69,11 @@ private:
   absl::Status prepare(GpuStream &chosen, const proto::CudaProduct &product, Ways &ways);
   ProductOperands operandsOf(const proto::CudaProduct &product) const;
   AttentionOperands operandsOf(const proto::CudaAttention &attention) const;
-  /// Gives commands to one stream, one by one.
+  /// Submits commands to one stream, one by one.
   absl::Status runAlone(const Commands &commands, GpuStream &chosen);
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
-  /// Leaves in the recording that it is refused, where it is.
+  /// Marks the recording as refused if it cannot be made.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   bool runsBody(const proto::CudaCommand &command) const;
   absl::Status run(const proto::CudaCommand &command);

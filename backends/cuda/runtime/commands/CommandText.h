@@ -1,4 +1,4 @@
-// Commands as people read them, in traces and errors.
+// Commands as text for people, in traces and errors.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDTEXT_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDTEXT_H
 
@@ -11,20 +11,20 @@
 
 namespace st::cuda {
 
-/// Whose commands they are, and when they run.
+/// The rank that runs a command, and the micro-batch.
 struct CommandContext {
   absl::Span<const proto::CudaKernel> kernels; ///< of the program
   absl::Span<const int64_t> table;             ///< of the rank
   int64_t microBatch = 0;
 };
 
-/// In the arena of the rank or its scratch memory, in bytes.
+/// A byte offset in the arena of the rank or in its scratch memory.
 int64_t offsetOf(const proto::CudaPlace &place, const CommandContext &context);
 
-/// The kernel's name, or what kind of command it is and how large.
+/// The kernel's name, or the kind and size of another command.
 std::string labelOf(const proto::CudaCommand &command, const CommandContext &context);
 
-/// With the places and sizes of what it reads and writes.
+/// The label with the places and sizes that the command reads and writes.
 std::string describe(const proto::CudaCommand &command, const CommandContext &context);
 
 } // namespace st::cuda

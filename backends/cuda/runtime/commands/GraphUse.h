@@ -1,4 +1,4 @@
-// What became of the graphs that ranks have asked for.
+// Counts the graphs that ranks requested, and those that could not be made.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_GRAPHUSE_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_GRAPHUSE_H
 
@@ -12,7 +12,7 @@
 
 namespace st::cuda {
 
-/// Of all ranks of a process.
+/// Shared by all ranks of a process.
 class GraphUse {
 public:
   void count(const absl::Status &made, absl::string_view where) {
@@ -24,7 +24,7 @@ public:
       first = absl::StrCat(where, ": ", made.message());
   }
 
-  /// A line if graphs could not be made since the last time; else nothing.
+  /// Returns a line if graphs could not be made since the last call; else an empty string.
   std::string takeReport() {
     std::lock_guard<std::mutex> lock(mutex);
     std::string line;

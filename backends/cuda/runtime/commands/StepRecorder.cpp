@@ -18,7 +18,7 @@
 namespace st::cuda {
 
 absl::Status StepRecorder::begin(GpuStream &stream) {
-  // The stream's mark lies somewhere between two looks at the clock.
+  // The stream's mark is between two readings of the clock.
   constexpr int kTries = 8;
   using Clock = std::chrono::steady_clock;
   recorded.clear();
@@ -37,8 +37,9 @@ absl::Status StepRecorder::begin(GpuStream &stream) {
 }
 
 std::chrono::nanoseconds StepRecorder::bound() const {
-  // The driver tells the time between two events to half a microsecond, as a float of milliseconds
-  // (cuEventElapsedTime): in a step of some seconds that is rounded by as much.
+  // The driver reports the time between two events with half a microsecond of resolution, as a
+  // float in milliseconds (cuEventElapsedTime); in a step of some seconds, rounding adds as much
+  // again.
   return baseBound + std::chrono::microseconds(1);
 }
 
@@ -58,7 +59,7 @@ absl::Status StepRecorder::read(const GpuDevice &device, int64_t rank,
   for (const Recorded &each : recorded) {
     ST_ASSIGN_OR_RETURN(double start, device.secondsBetween(*base, *each.start));
     ST_ASSIGN_OR_RETURN(double duration, device.secondsBetween(*each.start, *each.end));
-    // A row's work is done one after the other, but each time since the base is rounded.
+    // Work in a row is sequential, but each time since the base is rounded.
     int64_t &last = ends[static_cast<size_t>(each.row)];
     const int64_t from = std::max<int64_t>(picoseconds(begin + start), last);
     last = std::max<int64_t>(picoseconds(begin + start + duration), from);
@@ -116,7 +117,7 @@ absl::StatusOr<StepTrace> gatherTrace(std::vector<StepRecorder::Span> own,
     ST_RETURN_IF_ERROR(broadcastNumber(number, process, communicator));
     most = std::max(most, number);
   }
-  // Each of two ranks may be wrong; nanoseconds.
+  // Both of two ranks may be off; nanoseconds.
   trace.clockBound = devices.size() > 1 ? 2 * 1000 * most : 0;
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const StepRecorder::Span &span : spans)

@@ -1,4 +1,4 @@
-// When a rank's streams did what, in a step that is traced.
+// Records when a rank's streams did what, in a traced step.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_STEPRECORDER_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_STEPRECORDER_H
 
@@ -20,18 +20,18 @@ public:
   enum class Row { Tasks, Kernels, Transfers };
   static constexpr const char *kRowNames[] = {"tasks", "kernels", "transfers"};
 
-  /// From now on, on a stream that has nothing to do.
+  /// Starts recording on an idle stream.
   absl::Status begin(GpuStream &stream);
 
-  /// What is given to a stream between the two calls.
+  /// Brackets work that is submitted to a stream between the two calls.
   absl::StatusOr<Mark> start(GpuStream &stream) { return stream.markTime(); }
   absl::Status end(GpuStream &stream, Row row, std::string label, Mark start);
 
-  /// By how much the times that are read may be wrong, by this process's clock.
+  /// The error bound of the recorded times, by this process's clock.
   std::chrono::nanoseconds bound() const;
 
-  /// What took how long, in picoseconds from `origin`, of this process's clock; a little may lie
-  /// before it. All work has to be done.
+  /// A label and its duration, in picoseconds from `origin` by this process's clock; a span may
+  /// begin slightly earlier. All work must be done.
   struct Span {
     int64_t rank = 0;
     Row row = Row::Tasks;
@@ -49,17 +49,17 @@ private:
   };
 
   Mark base;
-  std::chrono::steady_clock::time_point baseTime; ///< when that was, to `baseBound` either way
+  std::chrono::steady_clock::time_point baseTime; ///< the time of the base mark, within `baseBound`
   std::chrono::steady_clock::duration baseBound{0};
   std::vector<Recorded> recorded;
 };
 
-/// Every process gets the number that `root` holds.
+/// Sends the number of process `root` to every process.
 absl::Status broadcastNumber(int64_t &number, int64_t root, Communicator &communicator);
 
-/// The spans of all processes, by rank, row and start, from that of the first; each process has
-/// those of its own ranks, from a moment of process 0's clock, of which `bound` says by how much
-/// its ranks may be wrong. `devices` are names by rank. All processes call it.
+/// Gathers the spans of all processes, ordered by rank, row and start, relative to the first one.
+/// Each process passes the spans of its own ranks, relative to a time of process 0's clock that is
+/// accurate to `bound`. `devices` are names by rank. All processes must call it.
 absl::StatusOr<StepTrace> gatherTrace(std::vector<StepRecorder::Span> own,
                                       std::chrono::nanoseconds bound,
                                       const std::vector<std::string> &devices,

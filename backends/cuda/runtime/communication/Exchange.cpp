@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<Exchange::Pieces>> Exchange::meet(absl::Span<const in
   }
   if (!failure.ok())
     return failure;
-  // Nobody comes to the next but one before all have left this one.
+  // No rank enters the exchange after the next before all have left this one.
   return meeting.seen;
 }
 
@@ -98,13 +98,13 @@ absl::StatusOr<Exchange::Message> Exchange::takePlace(GpuDevice &device, int64_t
     std::lock_guard<std::mutex> lock(mutex);
     std::deque<Message> &unused = places[{&device, bytes}];
     if (!unused.empty()) {
-      // The one that was returned first has been read the longest ago.
+      // The one returned first was read the longest ago.
       Message place = std::move(unused.front());
       unused.pop_front();
       return place;
     }
   }
-  // Waits for the GPU, for which nobody else has to.
+  // Waits for the GPU, outside the lock.
   ST_ASSIGN_OR_RETURN(Address place, device.allocate(bytes));
   return Message{&device, place, bytes, Mark()};
 }

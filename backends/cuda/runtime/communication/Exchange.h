@@ -1,4 +1,4 @@
-// Where the ranks of a process meet and hand each other messages.
+// The in-process exchange: where the ranks of a process meet and pass messages.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_EXCHANGE_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_EXCHANGE_H
 
@@ -18,30 +18,31 @@
 
 namespace st::cuda {
 
-/// Of threads, one a rank of this process. Where nobody can go on any more, because all others wait
+/// Used by threads, one per rank of this process. If no rank can continue, because all others wait
 /// or have ended, every wait ends with an error.
 class Exchange {
 public:
   explicit Exchange(int64_t ranks) : ranks(ranks) {}
 
-  /// Before the ranks of a step run. Forgets what a failed step has left.
+  /// Call before the ranks of a step run. Discards what a failed step has left.
   void begin();
-  /// A rank has ended; where its status is an error, nobody waits for it.
+  /// A rank has ended. If its status is an error, no rank waits for it.
   void end(const absl::Status &status);
   /// The first error of a rank.
   absl::Status status();
 
-  /// What a rank has for the members of an exchange, one after the other, from a moment on.
+  /// A rank's contributions to the members of an exchange, in order, valid after the mark.
   struct Pieces {
     Address first = 0;
     int64_t stride = 0, bytes = 0;
     Mark mark;
   };
-  /// Returns when all members have called it, with what each has brought.
+  /// Returns when all members have called it, with the contributions of each.
   absl::StatusOr<std::vector<Pieces>> meet(absl::Span<const int64_t> members, int64_t rank,
                                            const Pieces &brought);
 
-  /// From rank to rank, by channel; messages of a channel keep their order. Sending does not wait.
+  /// A message channel between two ranks. Messages of a channel stay in order. Sending does not
+  /// wait.
   struct Channel {
     int64_t from = 0, to = 0, number = 0;
     bool operator<(const Channel &other) const {
@@ -49,15 +50,15 @@ public:
     }
   };
   struct Message {
-    GpuDevice *device = nullptr; ///< whose memory it lies in
+    GpuDevice *device = nullptr; ///< the device whose memory holds it
     Address place = 0;
     int64_t bytes = 0;
-    Mark mark; ///< until which somebody writes it, or reads what it was before
+    Mark mark; ///< until then the memory is being written, or its previous contents are being read
   };
   void send(const Channel &channel, const Message &message);
   absl::StatusOr<Message> receive(const Channel &channel);
 
-  /// Memory for a message, which may be written behind its mark, and its return.
+  /// Allocates memory for a message, writable after its mark, and returns it to the pool.
   absl::StatusOr<Message> takePlace(GpuDevice &device, int64_t bytes);
   void returnPlace(Message message);
 
@@ -65,7 +66,7 @@ private:
   struct Meeting {
     size_t arrived = 0;
     int64_t held = 0;
-    std::vector<Pieces> brought, seen; // by who is coming, and at the last one held
+    std::vector<Pieces> brought, seen; // of the current exchange, and of the last one
   };
   struct Queue {
     std::deque<Message> messages;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kIdentityBytes = 16, kGroupIdBytes = 128;
 
-/// Each process gets what all have: `own` of this one, of which the others know the size.
+/// All-gathers values of equal size over the processes.
 absl::Status shareAll(Communicator &communicator, const std::vector<size_t> &sizes,
                       std::vector<std::string> &all) {
   for (int64_t process = 0; process < communicator.numProcesses(); ++process) {
@@ -28,8 +28,7 @@ absl::Status shareAll(Communicator &communicator, const std::vector<size_t> &siz
   return absl::OkStatus();
 }
 
-/// What the ranks' GPUs are called; nothing where NCCL is missing in a process, or does not know
-/// them.
+/// The identities of the ranks' GPUs; empty if a process lacks NCCL or NCCL does not know a GPU.
 absl::StatusOr<std::vector<std::string>> shareIdentities(absl::Span<GpuDevice *const> devices,
                                                          Communicator &communicator) {
   const auto processes = static_cast<size_t>(communicator.numProcesses());
@@ -59,7 +58,8 @@ absl::StatusOr<std::vector<std::string>> shareIdentities(absl::Span<GpuDevice *c
   return identities;
 }
 
-/// By rank, how many have its GPU. Where the GPUs have no names only those of this process count.
+/// For each rank, how many ranks share its GPU. If GPUs have no identity, only ranks of this
+/// process count.
 std::vector<int64_t> countSharing(absl::Span<GpuDevice *const> devices,
                                   const std::vector<std::string> &identities) {
   std::vector<int64_t> counts;
@@ -70,7 +70,7 @@ std::vector<int64_t> countSharing(absl::Span<GpuDevice *const> devices,
   return counts;
 }
 
-/// Whether each of the members has a GPU of its own.
+/// Returns true if each member has its own GPU.
 bool areApart(const std::vector<int64_t> &members, const std::vector<std::string> &identities) {
   std::set<std::string> seen;
   return std::all_of(members.begin(), members.end(), [&](int64_t rank) {
@@ -79,7 +79,7 @@ bool areApart(const std::vector<int64_t> &members, const std::vector<std::string
   });
 }
 
-/// Whether NCCL is there in all processes; the first that lacks it says so.
+/// Returns true if all processes have NCCL; the first that lacks it says so.
 absl::StatusOr<bool> isNcclEverywhere(Communicator &communicator) {
   const absl::Status tried = findNccl();
   const auto processes = static_cast<size_t>(communicator.numProcesses());
@@ -93,7 +93,7 @@ absl::StatusOr<bool> isNcclEverywhere(Communicator &communicator) {
   return lacking == all.end();
 }
 
-/// Returns when all that are asked say that they are ready.
+/// Returns when all groups report that they are ready.
 template <class AreReady>
 absl::Status waitFor(const std::vector<int64_t> &members, double watchdogSeconds,
                      AreReady areReady) {
@@ -139,8 +139,8 @@ absl::Status GpuGroups::join(const Key &key, const std::string &id,
   return tryOut(key, devices, watchdogSeconds);
 }
 
-// The first message between two ranks sets up its way, which takes both: in a step a rank that
-// sends would wait for the one that receives, and that one for another.
+// The first message between two ranks sets up its route, which requires both. Inside a step, a
+// sending rank would wait for the receiver, and the receiver for another rank.
 absl::Status GpuGroups::tryOut(const Key &key, absl::Span<GpuDevice *const> devices,
                                double watchdogSeconds) {
   struct Trial {
@@ -204,7 +204,7 @@ absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,
   ST_ASSIGN_OR_RETURN(bool isThere, isNcclEverywhere(communicator));
   if (!isThere)
     return made;
-  // The process of the first member names a group.
+  // The process of the first member creates the group's id.
   const auto processes = static_cast<size_t>(communicator.numProcesses());
   std::vector<size_t> sizes(processes);
   std::vector<std::string> ids(processes);

@@ -1,4 +1,4 @@
-// Which ranks NCCL joins.
+// The groups of ranks that NCCL connects.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_GPUGROUPS_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_GPUGROUPS_H
 
@@ -15,22 +15,22 @@
 
 namespace st::cuda {
 
-/// The groups of the ranks that this process holds: the members of exchanges, and sender and
-/// receiver of a channel between processes. Each member has a GPU of its own, or there is no group,
-/// and memory of the GPUs or of the host carries what they exchange.
+/// The NCCL groups of the ranks in this process: the members of exchanges, and the sender and
+/// receiver of each channel between processes. Every member has its own GPU; otherwise there is no
+/// group, and data goes through GPU or host memory.
 class GpuGroups {
 public:
-  /// All processes call it, and return when the groups have come together. `devices` are by rank,
-  /// of other processes null.
+  /// All processes must call it; it returns when the groups are connected. `devices` are by rank,
+  /// null for other processes' ranks.
   static absl::StatusOr<GpuGroups> create(const ProgramPeers &peers,
                                           absl::Span<GpuDevice *const> devices,
                                           Communicator &communicator, double watchdogSeconds);
 
-  /// Of a rank of this process; null: there is none.
+  /// The group of a rank of this process; null if there is none.
   GpuGroup *find(int64_t rank, absl::Span<const int64_t> members) const;
   GpuGroup *find(int64_t rank, const Exchange::Channel &channel) const;
 
-  /// How many ranks of all processes have the GPU of a rank of this process.
+  /// The number of ranks, over all processes, that share the GPU of a rank of this process.
   int64_t countSharers(int64_t rank) const { return sharers[static_cast<size_t>(rank)]; }
 
   static constexpr int64_t kSender = 0, kReceiver = 1; ///< members of a channel's group

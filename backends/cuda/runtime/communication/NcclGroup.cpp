@@ -7,12 +7,12 @@
 namespace st::cuda {
 namespace {
 
-// A communicator that does not block: what it was asked for may be in progress when a call returns,
-// and nothing else may be asked of it until it is not.
+// A non-blocking communicator: an operation may still be in progress when its call returns, and no
+// other call is allowed until it completes.
 class NcclGroup : public GpuGroup {
 public:
   NcclGroup(const Nccl &nccl, Handle communicator) : nccl(nccl), communicator(communicator) {}
-  // Others may be lost: nobody waits for them.
+  // Other members may be lost, so do not wait for them.
   ~NcclGroup() override { nccl.abort(communicator); }
 
   absl::Status transfer(GpuStream &stream, absl::Span<const Piece> sent,

@@ -7,13 +7,13 @@
 
 namespace st::cuda {
 
-/// A stream of the driver, which NCCL's work can become part of.
+/// A stream of the driver, to which NCCL can add work.
 class StreamOfDriver : public GpuStream {
 public:
   virtual Handle handle() const = 0;
 };
 
-/// For the GPU that the calling thread has entered.
+/// Joins a group on the GPU that the calling thread has entered.
 absl::StatusOr<std::unique_ptr<GpuGroup>> joinNcclGroup(const GpuDevice::GroupMember &member);
 
 } // namespace st::cuda

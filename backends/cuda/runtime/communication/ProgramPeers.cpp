@@ -7,7 +7,7 @@ namespace st::cuda {
 
 using Commands = google::protobuf::RepeatedPtrField<proto::CudaCommand>;
 
-/// Adds whom a rank sends to.
+/// Adds the ranks to which a rank sends.
 static void addPeers(const Commands &commands, int64_t rank, absl::Span<const int64_t> table,
                      ProgramPeers &peers) {
   for (const proto::CudaCommand &command : commands) {

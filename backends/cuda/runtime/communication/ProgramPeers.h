@@ -1,4 +1,4 @@
-// Who exchanges what with whom, from the commands of a program. It is the same in all processes.
+// The exchanges and channels of a program, read from its commands; the same in all processes.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_PROGRAMPEERS_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_PROGRAMPEERS_H
 
@@ -12,7 +12,7 @@
 
 namespace st::cuda {
 
-/// The channel of exchanges, which programs' messages do not have.
+/// The channel number of exchanges; messages never use it.
 constexpr int64_t kExchangeChannel = -1;
 
 struct ProgramPeers {

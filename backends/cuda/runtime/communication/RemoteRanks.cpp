@@ -19,7 +19,7 @@ absl::StatusOr<RemoteRanks> RemoteRanks::create(const ProgramPeers &peers,
     for (int64_t from : members)
       for (int64_t to : members)
         channels.insert({from, to, kExchangeChannel});
-  std::map<std::pair<int64_t, int64_t>, int> used; // between two processes
+  std::map<std::pair<int64_t, int64_t>, int> used; // number of channels between two processes
   for (const Exchange::Channel &channel : channels) {
     const std::pair<int64_t, int64_t> ends = {communicator.processOf(channel.from),
                                               communicator.processOf(channel.to)};
@@ -45,7 +45,7 @@ absl::Status RemoteRanks::send(const Exchange::Channel &channel, absl::string_vi
 
 absl::Status RemoteRanks::receive(const Exchange::Channel &channel, absl::string_view what,
                                   GpuDevice &device, Address to, int64_t bytes) const {
-  // A rank of another process that sends nothing on this channel would be waited for in vain.
+  // A remote rank that sends nothing on this channel would never satisfy the wait.
   const auto it = numbers.find(channel);
   if (it == numbers.end())
     return absl::InvalidArgumentError(absl::StrCat("rank ", channel.to, " waits for what rank ",

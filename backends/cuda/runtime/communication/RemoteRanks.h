@@ -1,4 +1,4 @@
-// The ranks that other processes hold, and messages to and from them.
+// Messages to and from ranks of other processes.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_REMOTERANKS_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_REMOTERANKS_H
 
@@ -12,8 +12,8 @@
 
 namespace st::cuda {
 
-/// Between two processes a channel stands for one from rank to rank. What the program sends is the
-/// same everywhere, so all processes number them alike.
+/// Each channel between two ranks maps to a channel between their processes. The program is the
+/// same everywhere, so all processes assign the same numbers.
 class RemoteRanks {
 public:
   static absl::StatusOr<RemoteRanks> create(const ProgramPeers &peers, Communicator &communicator);
@@ -22,7 +22,7 @@ public:
     return communicator->processOf(rank) == communicator->process();
   }
 
-  /// From and into the memory of a device. `what` is said in errors.
+  /// Transfers from and to device memory. `what` appears in errors.
   absl::Status send(const Exchange::Channel &channel, absl::string_view what, GpuDevice &device,
                     Address from, int64_t bytes) const;
   absl::Status receive(const Exchange::Channel &channel, absl::string_view what, GpuDevice &device,

@@ -37,7 +37,7 @@ absl::Status Transfers::waitUntil(const std::string &what, bool forSent, IsDone 
   const std::string work = where("work");
   Clock::time_point begin = Clock::now();
   std::optional<NotedOnEarlyEnd> noted;
-  const std::string *last = nullptr; // what was waited for when this was looked at last
+  const std::string *last = nullptr; // what the last check waited for
   Backoff backoff(rank.sharers);
   while (true) {
     ST_ASSIGN_OR_RETURN(bool done, isDone());
@@ -102,7 +102,7 @@ absl::Status Transfers::transfer(GpuGroup &group, GpuStream &stream,
   ST_RETURN_IF_ERROR(group.transfer(stream, sent, received));
   if (std::find(used.begin(), used.end(), &group) == used.end())
     used.push_back(&group);
-  // Not before then is it part of the stream.
+  // The work is not part of the stream before that.
   ST_RETURN_IF_ERROR(waitUntil(what, /*forSent=*/true, [&] { return group.isReady(); }));
   ST_ASSIGN_OR_RETURN(Mark mark, stream.mark());
   underWay.push_back({std::move(mark), what, received.empty()});
@@ -137,7 +137,7 @@ absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &comma
     return swapByNccl(*group, stream, command, from, to, members);
   const RemoteRanks &remote = carriers.remote;
   std::vector<int64_t> here;
-  std::vector<size_t> places; // of those that are here, among the members
+  std::vector<size_t> places; // positions of this process's ranks among the members
   size_t self = 0;
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank.number)
@@ -173,7 +173,7 @@ absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &comma
       ST_RETURN_IF_ERROR(remote.receive({members[i], rank.number, kExchangeChannel},
                                         where(command.name()), *rank.device,
                                         pieceOf(to, command.to_stride(), i), command.bytes()));
-  // Nobody writes over what others still read.
+  // No rank may overwrite what others still read.
   ST_ASSIGN_OR_RETURN(own.mark, stream.mark());
   ST_ASSIGN_OR_RETURN(brought, carriers.exchange.meet(here, rank.number, own));
   for (const Exchange::Pieces &pieces : brought)
@@ -203,7 +203,7 @@ absl::Status Transfers::send(GpuStream &stream, const proto::CudaSend &send, Add
     exchange.send(channel, message);
     return absl::OkStatus();
   }
-  // It leaves when it is taken: until then the rank goes on.
+  // The send completes when it is received; the rank continues meanwhile.
   std::unique_ptr<GpuStream> &side = rank.sideStreams[channel];
   if (!side) {
     ST_ASSIGN_OR_RETURN(side, rank.device->createStream());
@@ -226,7 +226,7 @@ absl::Status Transfers::receive(GpuStream &stream, const proto::CudaReceive &rec
   if (GpuGroup *group = carriers.groups.find(rank.number, channel))
     return transfer(*group, stream, {}, {{GpuGroups::kSender, to, receive.bytes()}}, what);
   if (!carriers.remote.isHere(from)) {
-    // What is still to be done may read what lies there now.
+    // Pending work may read the current contents.
     ST_RETURN_IF_ERROR(wait(stream));
     return carriers.remote.receive(channel, what, *rank.device, to, receive.bytes());
   }

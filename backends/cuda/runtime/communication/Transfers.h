@@ -1,4 +1,4 @@
-// What ranks give each other.
+// Data transfers between ranks.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_TRANSFERS_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_TRANSFERS_H
 
@@ -21,32 +21,33 @@
 
 namespace st::cuda {
 
-/// A rank that this process holds.
+/// A rank of this process.
 struct Rank {
   int64_t number = 0; ///< among all groups
   GpuDevice *device = nullptr;
-  int64_t sharers = 1; ///< ranks of this GPU
+  int64_t sharers = 1; ///< number of ranks on this GPU
   Address arena = 0, scratch = 0;
-  std::unique_ptr<GpuStream> stream, aside; ///< of kernels, and of transfers beside it
+  std::unique_ptr<GpuStream> stream, aside; ///< for kernels, and for transfers beside them
   absl::Span<const int64_t> table;
-  /// For what is sent beside what the rank does, by channel.
+  /// For sends that overlap with the rank's work, by channel.
   std::map<Exchange::Channel, std::unique_ptr<GpuStream>> sideStreams;
 
-  /// Commands behind each other that are the same work whenever the micro-batch is.
+  /// Consecutive commands that are the same work for every micro-batch.
   struct Recording {
     int64_t runs = 0;
     std::unique_ptr<GpuGraph> graph;
-    bool isRefused = false; ///< it cannot be made
+    bool isRefused = false; ///< no graph can be made
   };
-  std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording> recordings; // by the first
+  std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording>
+      recordings; // by the first command
   int64_t recordedCommands = 0;
-  GraphUse *graphs = nullptr; ///< null: none are made
+  GraphUse *graphs = nullptr; ///< null: no graphs are made
 
-  OneByOne *oneByOne = nullptr;           ///< null: nobody waits for each command
+  OneByOne *oneByOne = nullptr;           ///< null: commands are not waited for one by one
   std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
 };
 
-/// What carries bytes between ranks.
+/// The transports between ranks.
 struct Carriers {
   const RemoteRanks &remote;
   const GpuGroups &groups;
@@ -64,7 +65,7 @@ class Transfers {
 public:
   Transfers(Rank &rank, const Carriers &carriers) : rank(rank), carriers(carriers) {}
 
-  /// What errors say from now on.
+  /// Sets the task that errors name.
   void enter(absl::string_view name, int64_t number) {
     task = name;
     microBatch = number;
@@ -75,21 +76,21 @@ public:
   absl::Status send(GpuStream &stream, const proto::CudaSend &send, Address from);
   absl::Status receive(GpuStream &stream, const proto::CudaReceive &receive, Address to);
 
-  /// Something of the task that was entered, as errors call it.
+  /// A part of the current task, as errors name it.
   std::string where(absl::string_view what) const;
 
-  /// Returns when the work of a stream is done, or when it cannot be: a rank is lost, or has
+  /// Returns when the work of a stream is done, or cannot complete because a rank is lost or has
   /// failed.
   absl::Status wait(GpuStream &stream);
-  /// Returns when all work of the rank is done, and what it has sent is taken.
+  /// Returns when all work of the rank is done and its sends have been received.
   absl::Status finish();
 
 private:
-  /// What a stream does until a mark.
+  /// Work of a stream up to a mark.
   struct UnderWay {
     Mark mark;
     std::string what;
-    bool isSent; ///< nothing of this rank waits for it
+    bool isSent; ///< a send, for which no work of this rank waits
   };
 
   Rank &rank;
@@ -104,8 +105,8 @@ private:
                           Address from, Address to, absl::Span<const int64_t> members);
   absl::Status transfer(GpuGroup &group, GpuStream &stream, absl::Span<const GpuGroup::Piece> sent,
                         absl::Span<const GpuGroup::Piece> received, const std::string &what);
-  /// Until `isDone` says so. Waited for is `what`, or, where that is empty, the first of what is
-  /// under way; of that, what this rank has sent only if so said.
+  /// Waits until `isDone`. Errors name `what` or, if that is empty, the first pending transfer;
+  /// sends of this rank count only if `forSent`.
   template <class IsDone>
   absl::Status waitUntil(const std::string &what, bool forSent, IsDone isDone);
 };

@@ -32,7 +32,7 @@ AttentionGraph::Tensor AttentionGraph::addStatistic(Part part) {
                                    {heads * rows, rows, 1, 1}));
 }
 
-/// With their scale and bias.
+/// Scores with their scale and bias.
 AttentionGraph::Tensor AttentionGraph::addScores(Tensor q, Tensor scale) {
   const int64_t rows = attention.rows(), columns = attention.columns();
   const Tensor k = addColumns(Part::K, attention.k(), columns, attention.depth());
@@ -41,7 +41,7 @@ AttentionGraph::Tensor AttentionGraph::addScores(Tensor q, Tensor scale) {
     scores = graph.combine(kCudnnMul, scores, scale);
   if (!attention.has_bias())
     return scores;
-  // What does not vary has one element there.
+  // A dimension along which the bias does not vary has size 1.
   const proto::CudaHeads &bias = attention.bias();
   const int64_t alongRows = bias.row() ? rows : 1, row = bias.row() ? bias.row() : columns;
   const int64_t alongHeads = bias.head() ? attention.heads() : 1,
@@ -62,7 +62,7 @@ AttentionGraph::Tensor AttentionGraph::addMask(Tensor scores) {
   return graph.select(sees, scores, bind(Part::Low, graph.byValue()));
 }
 
-/// The logarithm of each row's sum is always asked for: without it there may be no engine.
+/// Always requests the logarithm of each row's sum: without it there may be no engine.
 void AttentionGraph::buildForward() {
   const Tensor q = addRows(Part::Q, attention.q(), attention.rows(), attention.depth());
   const Tensor v = addRows(Part::V, attention.v(), attention.columns(), attention.width());
@@ -90,12 +90,13 @@ void AttentionGraph::buildGradient() {
   const Tensor rowSum = graph.reduce(kCudnnReduceAdd, graph.combine(kCudnnMul, dO, o));
   const Tensor kept = graph.combine(kCudnnMul, rowSum, bind(Part::One, graph.byValue()), kCudnnF32,
                                     addStatistic(Part::RowSum));
-  // Probabilities, and by them dv.
+  // Probabilities, and dv from them.
   const Tensor shifted = graph.combine(kCudnnSub, addScores(q, scale), addStatistic(Part::LogSum));
   const Tensor probabilities = graph.apply(kCudnnExp, addMask(shifted));
   graph.multiply(graph.transpose(probabilities, type()), dO, type(),
                  addRows(Part::DV, attention.d_v(), columns, width));
-  // The gradient of the scores, and by it dk and dq. Engines add up dq in f32, from many blocks.
+  // The gradient of the scores, and dk and dq from it. Engines accumulate dq in f32 over many
+  // blocks.
   const Tensor ofProbabilities =
       graph.multiply(dO, addColumns(Part::V, attention.v(), columns, width), kCudnnF32);
   Tensor ofScores =

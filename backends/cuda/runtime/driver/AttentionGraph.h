@@ -1,4 +1,4 @@
-// Attention as a graph of cuDNN's operations.
+// Attention as a graph of cuDNN operations.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVER_ATTENTIONGRAPH_H
 #define ST_BACKENDS_CUDA_RUNTIME_DRIVER_ATTENTIONGRAPH_H
 
@@ -12,7 +12,7 @@
 
 namespace st::cuda {
 
-/// What a graph reads and writes.
+/// The tensors that a graph reads and writes.
 enum class AttentionPart {
   Q,
   K,
@@ -28,27 +28,27 @@ enum class AttentionPart {
   DV,
   RowSum, ///< of each row: the sum of do * o
   DQSum,  ///< dq in f32, 0 at first
-  Scale,  ///< on the host, as what follows
+  Scale,  ///< on the host, as are the following
   Low,
   One,
   Count
 };
-/// Where each lies; null where a graph has none.
+/// The address of each part; null if a graph does not have it.
 using AttentionParts = std::array<const void *, static_cast<size_t>(AttentionPart::Count)>;
 
-/// cuDNN recognises attention by the operations that it is made of, in the order in which its
-/// frontend composes them, and keeps no score in memory.
+/// cuDNN recognises attention by its operations in the order in which its frontend composes them,
+/// and then keeps no scores in memory.
 class AttentionGraph {
 public:
   AttentionGraph(const Cudnn &cudnn, const proto::CudaAttention &attention)
       : cudnn(cudnn), graph(cudnn), attention(attention) {}
 
-  // One of these, first. The forward pass of a gradient is that without maxima and sums, whose o
-  // lies dense.
+  // Call one of these first. The forward pass of a gradient has neither maxima nor sums, and its o
+  // is dense.
   void buildForward();
   void buildGradient();
 
-  /// The first engine that takes at most so many bytes.
+  /// Selects the first engine that needs at most `most` bytes of workspace.
   absl::Status plan(const CudnnTarget &target, int64_t mostWorkspace);
   int64_t workspaceBytes() const { return workspace; }
 
@@ -69,7 +69,7 @@ private:
     return tensor;
   }
   CudnnData type() const { return attention.type() == proto::F16 ? kCudnnF16 : kCudnnBF16; }
-  /// Rows of neighbours, or their transpose.
+  /// Adds contiguous rows, or their transpose.
   Tensor addRows(AttentionPart part, const proto::CudaHeads &heads, int64_t rows, int64_t width);
   Tensor addColumns(AttentionPart part, const proto::CudaHeads &heads, int64_t rows, int64_t width);
   Tensor addStatistic(AttentionPart part);
@@ -78,7 +78,7 @@ private:
   bool isScaled() const { return static_cast<float>(attention.scale()) != 1; }
 };
 
-/// o of a forward pass that a gradient makes again: dense, in the workspace.
+/// o of a forward pass that a gradient recomputes: dense, in the workspace.
 proto::CudaHeads denseOutput(const proto::CudaAttention &attention);
 
 } // namespace st::cuda

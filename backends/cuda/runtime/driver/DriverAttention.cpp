@@ -10,7 +10,7 @@
 
 namespace st::cuda {
 
-/// What masked scores are: cuDNN's engines take the lowest number for minus infinity.
+/// The value of masked scores: cuDNN's engines use the lowest float as minus infinity.
 static constexpr float kLowest = -FLT_MAX;
 static constexpr int64_t kWorkspaceAlignment = 256;
 
@@ -66,7 +66,7 @@ DriverAttention::create(const CudnnHandle &handle, const proto::CudaAttention &a
   return made;
 }
 
-/// Of the workspace.
+/// Reserves bytes of the workspace.
 int64_t DriverAttention::take(int64_t count) {
   const int64_t begin = bytes;
   bytes += (count + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;

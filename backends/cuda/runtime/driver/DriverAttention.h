@@ -9,12 +9,12 @@
 
 namespace st::cuda {
 
-/// cuDNN for one stream, or for a GPU that is described and not there, for which it makes plans
-/// that nobody runs.
+/// A cuDNN handle for one stream, or for a described GPU that is not present, for which plans can
+/// be built but not run.
 class CudnnHandle {
 public:
   static absl::StatusOr<std::unique_ptr<CudnnHandle>> create(Handle stream);
-  /// By the JSON that cuDNN has for the properties of a GPU.
+  /// Creates a handle from cuDNN's JSON description of a GPU.
   static absl::StatusOr<std::unique_ptr<CudnnHandle>> describe(const std::string &json);
   ~CudnnHandle();
   CudnnHandle(const CudnnHandle &) = delete;
@@ -31,16 +31,16 @@ private:
   std::unique_ptr<CudnnDesc> device;
 };
 
-/// Plans of cuDNN for some attention or its gradient, which makes o and the logarithms of sums
-/// again before.
+/// cuDNN plans for attention or its gradient, which first recomputes o and the logarithms of the
+/// sums.
 class DriverAttention {
 public:
-  /// Fails where cuDNN has no engine, or more than so many bytes of workspace are needed. The
-  /// handle outlives it.
+  /// Fails if cuDNN has no engine, or needs more than `most` bytes of workspace. The handle must
+  /// outlive it.
   static absl::StatusOr<std::unique_ptr<DriverAttention>>
   create(const CudnnHandle &handle, const proto::CudaAttention &attention, int64_t mostBytes);
 
-  /// The same for attention that the same plan computes.
+  /// Equal for attention that one plan can compute.
   static std::string key(const proto::CudaAttention &attention);
 
   int64_t workspaceBytes() const { return bytes; }
@@ -54,9 +54,9 @@ private:
   int64_t take(int64_t count);
 
   const CudnnHandle &handle;
-  std::unique_ptr<AttentionGraph> forward, gradient; ///< the latter may be null
+  std::unique_ptr<AttentionGraph> forward, gradient; ///< the gradient may be null
   float scale = 1;
-  int64_t bytes = 0; ///< of the workspace, in which these lie behind what engines take
+  int64_t bytes = 0; ///< size of the workspace: the engines' part, then these parts
   int64_t logSum = 0, o = 0, rowSum = 0, dQSum = 0, dQSumBytes = 0;
 };
 

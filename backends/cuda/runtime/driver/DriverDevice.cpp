@@ -10,7 +10,7 @@
 
 namespace st::cuda {
 
-/// Of one piece: long enough for the bus to be at its rate.
+/// Bytes per staged piece, enough to reach the bus's full rate.
 static constexpr size_t kStagedBytes = size_t{4} << 20;
 
 DriverDevice::~DriverDevice() {
@@ -34,7 +34,8 @@ DriverDevice::~DriverDevice() {
   driver.releaseContext(number);
 }
 
-// A cubin runs on GPUs of its major version from its minor one on, PTX on all that are not older.
+// A cubin runs on GPUs of its major version with an equal or higher minor version; PTX runs on all
+// GPUs that are not older.
 absl::StatusOr<std::vector<const proto::CudaImage *>>
 DriverDevice::chooseImages(const proto::CudaCode &code) const {
   int major = 0, minor = 0;
@@ -70,7 +71,7 @@ absl::Status DriverDevice::loadImage(const proto::CudaImage &image) {
   std::string log(4096, '\0');
   int names[] = {kJitErrorLog, kJitErrorLogBytes};
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-  // PTX is a text, which ends with a zero as std::string's does.
+  // PTX is text and must end with a zero byte, as std::string's data does.
   absl::Status loaded = driver.check(
       driver.loadModule(&module, image.data().c_str(), 2, names, values), "loading kernels");
   return loaded.ok() ? loaded
@@ -87,7 +88,7 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
   if (code.kernels().empty())
     return absl::OkStatus();
   ST_ASSIGN_OR_RETURN(const std::vector<const proto::CudaImage *> images, chooseImages(code));
-  // A driver that is older than the toolkit refuses its cubins, and compiles the PTX.
+  // A driver older than the toolkit refuses its cubins and compiles the PTX.
   absl::Status first = loadImage(*images.front()), loaded = first;
   for (size_t next = 1; next < images.size() && !loaded.ok(); ++next)
     loaded = loadImage(*images[next]);
@@ -118,8 +119,8 @@ absl::StatusOr<Address> DriverDevice::allocate(int64_t bytes) {
     std::lock_guard<std::mutex> lock(mutex);
     allocations.push_back(memory);
   }
-  // Without a stream that would be work of the legacy stream, which nobody waits for and which none
-  // of our streams is in order with: it could clear what was written meanwhile.
+  // Without a stream, the clearing would run on the legacy stream, which nothing waits for and
+  // which is not ordered with our streams: it could clear data written meanwhile.
   std::lock_guard<std::mutex> lock(staging);
   ST_RETURN_IF_ERROR(openStagingStream());
   ST_RETURN_IF_ERROR(

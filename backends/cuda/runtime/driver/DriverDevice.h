@@ -28,10 +28,10 @@ public:
   ~DriverDevice() override;
 
   absl::Status load(const proto::CudaCode &code);
-  /// Contexts belong to threads.
+  /// Contexts are per thread.
   absl::Status enter() const { return driver.check(driver.setContext(context), "entering a GPU"); }
 
-  /// Lets copies go from the other one to this one without a detour, where that can be.
+  /// Enables direct copies from the other device to this one where possible.
   void reach(const DriverDevice &other);
 
   absl::StatusOr<Address> allocate(int64_t bytes) override;
@@ -51,14 +51,14 @@ public:
 
   absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const override;
 
-  /// An event, new or used before, and its return.
+  /// Takes an event from the pool or creates one; and returns one to the pool.
   absl::StatusOr<Handle> takeEvent(bool isTimed);
   void returnEvent(Handle event, bool isTimed) {
     std::lock_guard<std::mutex> lock(mutex);
     events[isTimed].push_back(event);
   }
 
-  /// Of cuBLASLt for this GPU, which is looked for now.
+  /// The choices of cuBLASLt for this GPU; loads cuBLASLt on first use.
   absl::StatusOr<ProductChoices *> getChoices();
   void keepChoices() override {
     if (productChoices)
@@ -69,9 +69,9 @@ public:
     return productChoices && productChoices->adopt(other);
   }
 
-  /// Whether rows that are so many bytes apart are copied by one command.
+  /// Returns true if one command can copy rows that are `pitch` bytes apart.
   bool canCopyRows(int64_t pitch) const { return !copiesOneByOne && pitch <= maxPitch; }
-  /// The driver has refused to: says so, and from now on rows are copied one by one.
+  /// The driver has refused such a copy: reports that, and copies rows one by one from now on.
   void copyOneByOne(const absl::Status &refused);
 
   const Driver &driver;
@@ -81,8 +81,8 @@ private:
   absl::StatusOr<std::vector<const proto::CudaImage *>>
   chooseImages(const proto::CudaCode &code) const;
   absl::Status loadImage(const proto::CudaImage &image);
-  /// Pieces of bytes through pinned memory, of which one is filled or emptied while another is on
-  /// its way. `begin` and `end` do that with a piece.
+  /// Moves bytes through pinned memory in pieces; one piece is filled or emptied while another is
+  /// in transit. `begin` and `end` process a piece.
   template <class Begin, class End> absl::Status stage(size_t bytes, Begin begin, End end);
   absl::Status openStagingStream();
 
@@ -91,17 +91,17 @@ private:
   int64_t maxPitch = 0;
   std::atomic<bool> copiesOneByOne{false};
 
-  std::mutex staging; ///< of what follows
+  std::mutex staging; ///< guards the following fields
   Handle stagingStream = nullptr;
   struct {
     void *memory = nullptr;
     Handle event = nullptr;
   } halves[2];
 
-  std::mutex mutex;                               ///< of what follows
-  std::shared_ptr<ProductChoices> productChoices; // of all GPUs of a kind
+  std::mutex mutex;                               ///< guards the following fields
+  std::shared_ptr<ProductChoices> productChoices; // shared by all GPUs of one kind
   std::vector<DevicePointer> allocations;
-  std::vector<Handle> events[2]; // that nobody uses, without and with a time
+  std::vector<Handle> events[2]; // unused ones, without and with timing
 };
 
 class DriverMark : public GpuMark {
@@ -119,7 +119,7 @@ private:
   bool isTimed;
 };
 
-/// Streams of a device end before it.
+/// Streams must be destroyed before their device.
 absl::StatusOr<std::unique_ptr<GpuStream>> createDriverStream(DriverDevice &device);
 
 } // namespace st::cuda

@@ -15,8 +15,9 @@ namespace st::cuda {
 namespace {
 
 constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
-constexpr int kMostTried = 8;     // algorithms of a product
-/// What is tried later has to take less than this of the best time before: no noise of clocks.
+constexpr int kMostTried = 8;     // algorithms per product
+/// A later candidate must take less than this fraction of the best time, so that clock noise
+/// decides nothing.
 constexpr double kWorthwhile = 0.98;
 
 absl::Status check(int result, const char *what) {
@@ -38,8 +39,8 @@ int typeOf(proto::ElementType type) {
   }
 }
 
-/// By what all addresses of an operand can be divided, 16 at most: the first one, and what other
-/// micro-batches and positions add to it.
+/// The alignment, up to 16, that all addresses of an operand share: the first one, and the offsets
+/// that other micro-batches and positions add.
 uint32_t alignmentOf(Address first, const proto::CudaPlace &place) {
   const auto steps = static_cast<Address>((place.slots() > 1 ? place.stride() : 0) |
                                           (place.has_position() ? place.position_stride() : 0));
@@ -97,8 +98,8 @@ DriverProduct::~DriverProduct() {
     blas.destroyDesc(desc);
 }
 
-/// Of the transpose of a matrix, which lies column by column where the matrix lies row by row; one
-/// that does not is transposed again, which nobody does for d.
+/// Adds the layout of a matrix's transpose, which is column-major if the matrix is row-major; other
+/// matrices are transposed once more, which never happens for d.
 absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::CudaMatrix &matrix,
                                       int64_t rows, int64_t columns, int32_t *isTransposed) {
   const bool isRows = matrix.column() == 1 || columns == 1;
@@ -143,8 +144,8 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
       check(blas.setDesc(desc, kDescTransB, &transposedA, sizeof(transposedA)), "a transpose"));
   ST_RETURN_IF_ERROR(setEpilogue());
 
-  // Where it is called for one matrix of the batch after the other, these are aligned to their
-  // elements at least.
+  // If the product is called once per matrix of the batch, these are aligned at least to their
+  // elements.
   const auto narrow =
       static_cast<uint32_t>(std::min(widthOf(product.type()), widthOf(product.d_type())));
   const bool isSingle = product.batch_size() < 2;
@@ -156,8 +157,8 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
   std::vector<uint32_t> alignments;
   for (int operand = 0; operand < 4; ++operand)
     alignments.push_back(isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow);
-  // Of an epilogue's buffers it sees the address, which has to stand for those of all
-  // micro-batches: the number by which all can be divided.
+  // cuBLASLt sees one address of an epilogue's buffers, which must represent those of all
+  // micro-batches: use their common alignment.
   const uint32_t vector = operands.bias   ? alignmentOf(operands.bias, product.bias())
                           : operands.sums ? alignmentOf(operands.sums, product.sums())
                                           : 0;
@@ -182,7 +183,7 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
   choice.algorithm = proposed.front();
   if (trial && (proposed.size() > 1 || trial->trial.hasBody())) {
     const absl::StatusOr<ProductOperands> tried = trial->trial.productOperands();
-    if (!tried.ok()) // No memory for it, which is said elsewhere: a later run may try it.
+    if (!tried.ok()) // Out of memory, reported elsewhere: a later run may try again.
       return absl::OkStatus();
     ST_RETURN_IF_ERROR(choose(proposed, *tried, *trial));
   }
@@ -269,7 +270,7 @@ absl::Status DriverProduct::choose(absl::Span<const ProductAlgorithm> proposed,
     best = *seconds;
     fastest = each;
   }
-  if (best == 0) // None of what it proposes runs.
+  if (best == 0) // None of the proposed algorithms runs.
     return absl::UnimplementedError(absl::StrCat(refused.message(),
                                                  nameOfEpilogue(product).empty() ? "" : ", with",
                                                  nameOfEpilogue(product)));

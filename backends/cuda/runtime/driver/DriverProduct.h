@@ -1,4 +1,4 @@
-// Products on a GPU, by cuBLASLt.
+// Products on a GPU through cuBLASLt.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVER_DRIVERPRODUCT_H
 #define ST_BACKENDS_CUDA_RUNTIME_DRIVER_DRIVERPRODUCT_H
 
@@ -13,22 +13,22 @@
 
 namespace st::cuda {
 
-/// How products of a stream are tried out.
+/// How products of a stream are timed.
 struct ProductTrial {
   GpuTrial &trial;
   DevicePointer workspace;
   Handle stream;
-  /// How many seconds some work of the stream takes. Aborted where the GPU has failed; other errors
-  /// are those of the work.
+  /// Returns the seconds that some work of the stream takes. Aborted if the GPU has failed; other
+  /// errors come from the work.
   std::function<absl::StatusOr<double>(const std::function<absl::Status()> &work)> time;
 };
 
-/// What cuBLASLt needs to know of a product, chosen once. cuBLASLt's matrices lie column by column:
-/// it is asked for the transpose of d, which is that of b times that of a.
+/// What cuBLASLt needs for a product, chosen once. cuBLASLt's matrices are column-major, so it
+/// computes the transpose of d as the transpose of b times the transpose of a.
 class DriverProduct {
 public:
-  /// Without a trial the algorithm is the first that cuBLASLt proposes; in one, that which takes
-  /// the least time. Unimplemented where there is none.
+  /// Without a trial, takes the first algorithm that cuBLASLt proposes; with one, the fastest.
+  /// Unimplemented if there is none.
   static absl::StatusOr<std::unique_ptr<DriverProduct>>
   create(Handle library, const proto::CudaProduct &product, const ProductOperands &operands,
          size_t workspaceBytes, ProductChoices &choices, const ProductTrial *trial);
@@ -36,10 +36,10 @@ public:
   DriverProduct(const DriverProduct &) = delete;
   DriverProduct &operator=(const DriverProduct &) = delete;
 
-  /// The commands in the product's body take less time.
+  /// The commands of the product's body are faster.
   bool isApart() const { return choice.isApart; }
 
-  /// Once for each matrix of the dimensions of the batch before the last.
+  /// Calls cuBLASLt once per matrix of the batch dimensions other than the last.
   absl::Status run(const ProductOperands &operands, DevicePointer workspace, Handle stream);
 
 private:
@@ -49,14 +49,14 @@ private:
   absl::Status prepare(const ProductOperands &operands, size_t workspaceBytes,
                        ProductChoices &choices, const ProductTrial *trial);
   absl::Status setEpilogue();
-  /// The places of what an epilogue reads and writes beside the result.
+  /// Sets the addresses that an epilogue reads and writes.
   absl::Status setPointers(Address bias, Address aux);
-  /// What cuBLASLt proposes, the best by its own estimate first.
+  /// cuBLASLt's proposals, best estimate first.
   absl::StatusOr<std::vector<ProductAlgorithm>> propose(absl::Span<const uint32_t> alignments,
                                                         size_t workspaceBytes, int most);
   absl::Status choose(absl::Span<const ProductAlgorithm> proposed, const ProductOperands &operands,
                       const ProductTrial &trial);
-  /// What a choice depends on.
+  /// Everything on which a choice depends.
   std::string key(absl::Span<const uint32_t> alignments, size_t workspaceBytes) const;
   absl::Status addLayout(Handle &layout, int type, const proto::CudaMatrix &matrix, int64_t rows,
                          int64_t columns, int32_t *isTransposed);

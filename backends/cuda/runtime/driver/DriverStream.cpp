@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
 constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
-/// How often work is timed, and how often it is done each time.
+/// How often work is timed, and the runs per timing.
 constexpr int kTimings = 3, kTimedRuns = 3;
 
 class DriverGraph : public GpuGraph {
@@ -39,7 +39,7 @@ public:
       : device(device), driver(device.driver), stream(stream) {}
   ~DriverStream() override {
     const bool isOpen = device.enter().ok();
-    plans.clear(); // cuDNN ends before its stream.
+    plans.clear(); // cuDNN must be destroyed before its stream.
     cudnn.reset();
     if (isOpen)
       driver.destroyStream(stream);
@@ -145,7 +145,7 @@ absl::Status DriverStream::copy(Address to, int64_t toPitch, Address from, int64
   const int result = driver.copy2D(&copy, stream);
   if (result != kErrorInvalidValue)
     return driver.check(result, "a copy on a GPU");
-  // As documented, it may fail for pitches that cuMemAllocPitch has not chosen.
+  // As documented, this may fail for pitches that cuMemAllocPitch did not choose.
   const absl::Status refused = driver.check(
       result, absl::StrCat("a copy of rows ", fromPitch, " and ", toPitch, " bytes apart").c_str());
   ST_RETURN_IF_ERROR(copyOneByOne(to, toPitch, from, fromPitch, extent));
@@ -186,10 +186,10 @@ absl::Status DriverStream::launch(int64_t kernel, absl::Span<const Address> argu
                       "launching a kernel");
 }
 
-/// The least of several times of a few runs each.
+/// The minimum over several timings of a few runs each.
 absl::StatusOr<double> DriverStream::time(const std::function<absl::Status()> &work) {
   double least = HUGE_VAL;
-  ST_RETURN_IF_ERROR(work()); // The first run loads code.
+  ST_RETURN_IF_ERROR(work()); // The first run loads the code.
   for (int timing = 0; timing < kTimings; ++timing) {
     ST_ASSIGN_OR_RETURN(const Mark begin, markTime());
     for (int i = 0; i < kTimedRuns; ++i)
@@ -247,7 +247,7 @@ absl::Status DriverStream::prepare(const proto::CudaAttention &attention, GpuTri
     known =
         plans.emplace(key, DriverAttention::create(*cudnn, attention, kMostAttentionBytes)).first;
   ST_RETURN_IF_ERROR(known->second.status());
-  // Plans know no addresses; a workspace that has become too small goes with the device.
+  // Plans contain no addresses; an outgrown workspace is freed with the device.
   if (const int64_t bytes = (*known->second)->workspaceBytes(); bytes > attentionBytes) {
     ST_ASSIGN_OR_RETURN(attentionWorkspace, device.allocate(bytes));
     attentionBytes = bytes;

@@ -35,7 +35,7 @@ std::string cacheFolder() {
   return parent.empty() ? parent : parent + "/st";
 }
 
-/// What it says is left to whoever writes there.
+/// Errors are left to the later write.
 void makeFolders(const std::string &path) {
   for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
     ::mkdir(path.substr(0, end).c_str(), 0777);
@@ -151,7 +151,7 @@ void ProductChoices::save() {
     return;
   hasNew = false;
   makeFolders(path);
-  // One that cannot be written is missed by nobody but the next run's patience.
+  // If the file cannot be written, the next run only takes longer to choose.
   (void)writeFileAtomically(path, write(chosen));
 }
 

@@ -1,4 +1,4 @@
-// What cuBLASLt chose for products, in this run and before.
+// The algorithms that cuBLASLt chose for products, in this run and earlier ones.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVER_PRODUCTCHOICES_H
 #define ST_BACKENDS_CUDA_RUNTIME_DRIVER_PRODUCTCHOICES_H
 
@@ -18,31 +18,30 @@ namespace st::cuda {
 /// How a product is computed.
 struct ProductChoice {
   ProductAlgorithm algorithm = {};
-  bool isApart = false; ///< its epilogue is faster as commands behind the product
+  bool isApart = false; ///< separate commands for the epilogue are faster
 
   bool operator==(const ProductChoice &other) const;
 };
 
-/// Algorithms by what they are for, kept in a file of text for each kind of GPU and version of
-/// cuBLASLt: in $ST_CACHE_DIR, or st in $XDG_CACHE_HOME or $HOME/.cache. What is in the file is a
-/// proposal, which cuBLASLt has to accept. Where there is no such folder, or it cannot be written,
-/// each run chooses anew.
+/// Algorithms by product, stored in a text file per kind of GPU and version of cuBLASLt: in
+/// $ST_CACHE_DIR, or st in $XDG_CACHE_HOME or $HOME/.cache. Entries of the file are proposals that
+/// cuBLASLt must accept. Without a writable folder, each run chooses anew.
 class ProductChoices {
 public:
-  /// Those of a kind of GPU in this process: all that are alike do the same.
+  /// The choices for a kind of GPU in this process; all such GPUs use the same.
   static std::shared_ptr<ProductChoices> get(const std::string &gpu, size_t version);
   /// Reads the file.
   ProductChoices(const std::string &gpu, size_t version);
 
   std::optional<ProductChoice> find(const std::string &key);
   void add(const std::string &key, const ProductChoice &choice);
-  /// Writes the file where something is new.
+  /// Writes the file if there is a new choice.
   void save();
 
-  /// The kind of GPU, and what was found or added in this process; for `adopt` of another one.
+  /// The kind of GPU and the choices used in this process, for `adopt` in another one.
   std::string used();
-  /// Takes the choices of another process instead of its own, for the same kind of GPU. Whether
-  /// something that was used is another one now.
+  /// Replaces this process's choices by those of another one for the same kind of GPU. Returns true
+  /// if a used choice changed.
   bool adopt(const std::string &text);
 
 private:
@@ -52,10 +51,10 @@ private:
   std::string path; ///< empty: there is none
   std::mutex mutex;
   Choices chosen;
-  std::set<std::string> keys; ///< that were used
+  std::set<std::string> keys; ///< used in this process
   bool hasNew = false;
 
-  /// A line for each choice, and whether all lines are such ones.
+  /// Formats one choice per line; and parses them, returning whether all lines were valid.
   static std::string write(const Choices &choices);
   static bool read(absl::string_view text, Choices &choices);
 };

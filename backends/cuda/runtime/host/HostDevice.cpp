@@ -22,7 +22,7 @@
 namespace st::cuda {
 namespace {
 
-// A buffer of one dimension as compiled kernels take it.
+// A one-dimensional buffer in the calling convention of compiled kernels.
 struct BufferDescription {
   void *allocated, *aligned;
   int64_t offset, size, stride;
@@ -31,7 +31,7 @@ using Entry = void (*)(BufferDescription *memory, BufferDescription *offsets);
 
 uint8_t *pointer(Address address) { return reinterpret_cast<uint8_t *>(address); }
 
-// A shared object that was never a file.
+// A shared object loaded from memory.
 class Library {
 public:
   Library() = default;
@@ -49,7 +49,8 @@ public:
 
 private:
   void *handle = nullptr;
-  int file = -1; // open as long as the library, by whose name the loader knows it again
+  int file = -1; // stays open as long as the library, because the loader identifies the library by
+                 // its name
 };
 
 absl::Status Library::open(const std::string &bytes) {
@@ -101,7 +102,7 @@ public:
   const std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
 };
 
-// Kernels run in the thread that launches them.
+// Kernels run on the launching thread.
 class HostStream : public GpuStream {
 public:
   explicit HostStream(const std::vector<Entry> &entries) : entries(entries) {}
@@ -130,7 +131,7 @@ public:
   }
 
   absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) override {
-    // Offsets count from the first of the buffers.
+    // Offsets are relative to the first buffer.
     const Address base =
         arguments.empty() ? 0 : *std::min_element(arguments.begin(), arguments.end());
     std::vector<int64_t> offsets;
@@ -161,7 +162,7 @@ public:
     return absl::InternalError("the host has no library for attention");
   }
 
-  // All is done when it is given.
+  // Work is done when it is submitted.
   absl::StatusOr<Mark> mark() override { return Mark(); }
   absl::StatusOr<Mark> markTime() override { return std::make_shared<HostMark>(); }
   absl::Status waitFor(const Mark &) override { return absl::OkStatus(); }

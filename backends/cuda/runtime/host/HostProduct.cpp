@@ -10,7 +10,7 @@
 namespace st::cuda {
 namespace {
 
-/// To the nearest number of 10 bits of mantissa, ties to even.
+/// Rounds to the nearest value with 10 mantissa bits, ties to even.
 float roundToTf32(float x) {
   if (!std::isfinite(x))
     return x;
@@ -23,7 +23,7 @@ float roundToTf32(float x) {
   return x;
 }
 
-// One matrix of a batch, dense and in the type of the sums.
+// One matrix of a batch, dense and in the accumulator's type.
 template <class Sum, class Element>
 void pack(const Element *from, const proto::CudaMatrix &layout, int64_t rows, int64_t columns,
           bool isTf32, std::vector<Sum> &to) {
@@ -86,7 +86,7 @@ private:
       addUp();
   }
 
-  /// All columns of a or rows of b, as they were packed.
+  /// Sums all columns of a or rows of b, as packed.
   void addUp() {
     const int64_t m = product.m(), n = product.n(), k = product.k();
     Result *total = pointer<Result>(operands.sums);

@@ -1,4 +1,4 @@
-// Products of matrices on the host, in the place of cuBLASLt.
+// Matrix products on the host in place of cuBLASLt.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_HOST_HOSTPRODUCT_H
 #define ST_BACKENDS_CUDA_RUNTIME_HOST_HOSTPRODUCT_H
 
@@ -6,7 +6,7 @@
 
 namespace st::cuda {
 
-/// Sums are carried in f32 (of f64 in f64), in the order of k; the result is rounded once.
+/// Accumulates in f32 (f64 for f64), in the order of k; the result is rounded once.
 absl::Status multiplyOnHost(const proto::CudaProduct &product, const ProductOperands &operands);
 
 } // namespace st::cuda

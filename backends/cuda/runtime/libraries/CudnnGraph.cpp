@@ -8,7 +8,7 @@
 
 namespace st::cuda {
 
-/// Of the engines that heuristics propose, the best first, as many are tried.
+/// The number of proposed engines to try, best first.
 static constexpr int64_t kMostEngines = 8;
 static constexpr int64_t kAlignment = 16; // of what lies in memory
 
@@ -235,7 +235,7 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &work
           cudnn.getAttribute(plan->desc, kCudnnPlanWorkspace, kCudnnInt64Type, 1, &one, &workspace),
           "asking for a workspace");
     if (plan->status.ok() && workspace <= mostWorkspace) {
-      // The plan is of a configuration, which is kept with the graph.
+      // The plan refers to its configuration, which is kept with the graph.
       std::move(configs.begin(), configs.end(), std::back_inserter(parts));
       return plan;
     }

@@ -1,4 +1,4 @@
-// Descriptors of cuDNN, and graphs of its operations.
+// cuDNN descriptors and operation graphs.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_CUDNNGRAPH_H
 #define ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_CUDNNGRAPH_H
 
@@ -12,8 +12,7 @@
 
 namespace st::cuda {
 
-/// One descriptor. The first thing that cuDNN refuses is its status, and nothing more is asked
-/// then.
+/// One descriptor. Keeps the first error as its status and makes no calls after it.
 class CudnnDesc {
 public:
   CudnnDesc(const Cudnn &cudnn, CudnnKind kind, absl::string_view what);
@@ -39,14 +38,14 @@ private:
   std::string what; ///< for errors
 };
 
-/// Where a graph runs: the GPU of a library's handle, or one that is described and not there.
+/// Where a graph runs: the GPU of a library handle, or a described GPU that is not present.
 struct CudnnTarget {
   Handle library = nullptr;
   const CudnnDesc *device = nullptr;
 };
 
-/// Operations on tensors of four dimensions, computed in f32. What its tensors are is put together
-/// first; `plan` ends that.
+/// Operations on four-dimensional tensors, computed in f32. First add operations; `plan` completes
+/// the graph.
 class CudnnGraph {
 public:
   using Extents = std::array<int64_t, 4>;
@@ -56,22 +55,22 @@ public:
   explicit CudnnGraph(const Cudnn &cudnn) : cudnn(cudnn) {}
 
   Tensor inMemory(CudnnData type, const Extents &extents, const Extents &strides);
-  /// One number of f32 on the host.
+  /// One f32 number on the host.
   Tensor byValue();
 
-  // What is made of others lies nowhere, but where `made` says.
+  // Intermediate results are virtual, unless `made` names a tensor in memory.
   Tensor multiply(Tensor a, Tensor b, CudnnData type, Tensor made = 0);
   Tensor combine(CudnnPointwiseOp op, Tensor x, Tensor b, CudnnData type = kCudnnF32,
                  Tensor made = 0);
   Tensor apply(CudnnPointwiseOp op, Tensor x, Tensor made = 0);
-  /// The last two dimensions change places.
+  /// Exchanges the last two dimensions.
   Tensor transpose(Tensor x, CudnnData type);
   Tensor select(Tensor predicate, Tensor x, Tensor otherwise);
   Tensor indexAlong(int64_t dimension, Tensor like);
   /// Along the last dimension.
   Tensor reduce(int op, Tensor x, Tensor made = 0);
 
-  /// The first engine that cuDNN proposes and that takes at most so many bytes of workspace.
+  /// The first engine proposed by cuDNN that needs at most `most` bytes of workspace.
   absl::StatusOr<std::unique_ptr<CudnnDesc>> plan(const CudnnTarget &target, int64_t mostWorkspace,
                                                   int64_t &workspace);
 

@@ -1,5 +1,5 @@
-// The functions of cuDNN that are used, found at run time. Names and numbers are those of
-// cudnn_graph.h, which a test compares where it is found.
+// The cuDNN functions in use, found at run time. Names and numbers are those of cudnn_graph.h; a
+// test compares them where that header is installed.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_CUDNNLIBRARY_H
 #define ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_CUDNNLIBRARY_H
 
@@ -9,7 +9,7 @@
 
 namespace st::cuda {
 
-/// 9.13: the first whose attention gives out the maximum and the sum of each row.
+/// 9.13: the first version whose attention returns the maximum and the sum of each row.
 constexpr size_t kCudnnLeastVersion = 91300;
 
 /// Kinds of descriptors.
@@ -131,11 +131,11 @@ struct Cudnn {
 
   /// "9.19.0".
   std::string version() const;
-  /// An error of cuDNN, with what was being done and what it says of it.
+  /// Turns a cuDNN error into a status, with the attempted operation and cuDNN's message.
   absl::Status check(int result, absl::string_view what) const;
 };
 
-/// Opened once a process. Unavailable, with what is missing, where there is none or too old a one.
+/// Loaded once per process. Unavailable if cuDNN is missing or too old; says what is missing.
 absl::StatusOr<const Cudnn *> getCudnn();
 
 } // namespace st::cuda

@@ -105,7 +105,7 @@ absl::StatusOr<Nccl> openNccl() {
 }
 
 absl::StatusOr<Cudnn> openCudnn() {
-  // Its parts, and these by their names, it opens itself, when it makes plans.
+  // cuDNN opens its parts, and these libraries by name, when it builds plans.
   preloadLibraries({"libcudart.so.13", "libcudart.so.12", "libnvrtc.so.13", "libnvrtc.so.12",
                     "libcublasLt.so.13", "libcublasLt.so.12", "libcublas.so.13",
                     "libcublas.so.12"});
@@ -140,7 +140,7 @@ absl::Status Cudnn::check(int result, absl::string_view what) const {
     return absl::OkStatus();
   char text[512] = "";
   getLastError(text, sizeof(text));
-  // One line of what may be several.
+  // The first line of a possibly longer text.
   absl::string_view reason(text);
   reason = reason.substr(0, reason.find('\n'));
   return absl::UnavailableError(absl::StrCat("cuDNN: ", what, " failed (status ", result, ")",

@@ -1,6 +1,6 @@
-// The functions of NVIDIA's libraries that are used, found at run time: nothing of CUDA is needed
-// to build or to start a training binary. Names and numbers are those of cuda.h, cublasLt.h and
-// nccl.h, which a test compares where they are found.
+// The functions of NVIDIA's libraries in use, found at run time: building or starting a training
+// binary needs nothing of CUDA. Names and numbers are those of cuda.h, cublasLt.h and nccl.h; a
+// test compares them where those headers are installed.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_DRIVERLIBRARIES_H
 #define ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_DRIVERLIBRARIES_H
 
@@ -90,11 +90,11 @@ struct Driver {
   int (*destroyGraph)(Handle graph);
   int (*destroyExecutable)(Handle executable);
 
-  /// An error of the driver, with what was being done.
+  /// Turns a driver error into a status with the attempted operation.
   absl::Status check(int result, const char *what) const;
 };
 
-/// Opened and initialised once a process.
+/// Loaded and initialised once per process.
 absl::StatusOr<const Driver *> getDriver();
 
 constexpr int kTypeF32 = 0, kTypeF64 = 1, kTypeF16 = 2, kTypeBF16 = 14;
@@ -115,7 +115,7 @@ struct ProductAlgorithm {
   int reserved[4];
 };
 
-/// cuBLASLt: products with what follows them.
+/// cuBLASLt: products with fused epilogues.
 struct BlasLt {
   size_t (*getVersion)();
   int (*create)(Handle *library);
@@ -130,7 +130,7 @@ struct BlasLt {
   int (*destroyPreference)(Handle preference);
   int (*choose)(Handle library, Handle desc, Handle a, Handle b, Handle c, Handle d,
                 Handle preference, int most, ProductAlgorithm *found, int *count);
-  /// Whether an algorithm of an earlier run is one for this product.
+  /// Checks whether an algorithm from an earlier run is valid for this product.
   int (*accepts)(Handle library, Handle desc, Handle a, Handle b, Handle c, Handle d,
                  const void *algorithm, ProductAlgorithm *result);
   int (*multiply)(Handle library, Handle desc, const void *alpha, const void *a, Handle aLayout,
@@ -139,17 +139,17 @@ struct BlasLt {
                   size_t workspaceBytes, Handle stream);
 };
 
-/// Opened once a process.
+/// Loaded once per process.
 absl::StatusOr<const BlasLt *> getBlasLt();
 
 constexpr int kNcclInProgress = 7, kNcclBytes = 0;
-constexpr int kNcclLeastVersion = 21400; // 2.14: the first whose communicators need not block
+constexpr int kNcclLeastVersion = 21400; // 2.14: the first version with non-blocking communicators
 
 struct NcclId {
   char bytes[128];
 };
 
-/// What the first version with settings had of them; later ones take the rest as not set.
+/// The settings of the first version that has them; later versions treat the rest as unset.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef, version = kNcclLeastVersion;
@@ -170,11 +170,11 @@ struct Nccl {
               Handle stream);
   int (*receive)(void *to, size_t count, int type, int peer, Handle communicator, Handle stream);
 
-  /// An error of NCCL, with what was being done. That something is still in progress is none.
+  /// Turns an NCCL error into a status with the attempted operation. "In progress" is not an error.
   absl::Status check(int result, absl::string_view what) const;
 };
 
-/// Opened once a process.
+/// Loaded once per process.
 absl::StatusOr<const Nccl *> getNccl();
 
 } // namespace st::cuda

@@ -14,19 +14,19 @@
 namespace st::cuda {
 namespace {
 
-/// A library has fewer dependencies: after as many the loader is asked no more.
+/// More dependencies than any library has; bounds the number of loader calls.
 constexpr int kMostDependencies = 32;
-/// And they need each other less deeply.
+/// The maximum depth of dependencies.
 constexpr int kMostDepth = 8;
 
-/// Where a library lies in the folders of the variable; empty: nowhere.
+/// The path of a library in the variable's folders; empty if it is in none.
 std::string findFile(absl::string_view name) {
   const char *folders = std::getenv(kLibrariesVariable);
   for (absl::string_view folder : absl::StrSplit(folders ? folders : "", ':', absl::SkipEmpty())) {
     std::string path = absl::StrCat(folder, "/", name);
     if (::access(path.c_str(), F_OK) == 0)
       return path;
-    // Each package has a folder of its own, or all of a version of CUDA have one.
+    // Each package has its own folder, or all packages of a CUDA version share one.
     glob_t found = {};
     const std::string pattern = absl::StrCat(folder, "/nvidia/*/lib/", name);
     if (::glob(pattern.c_str(), 0, nullptr, &found) == 0 && found.gl_pathc > 0)
@@ -44,14 +44,14 @@ bool isNotFound(absl::string_view error, absl::string_view name) {
   return absl::StartsWith(error, absl::StrCat(name, ": cannot open shared object file"));
 }
 
-/// Of a library that the loader does not find, its name; empty where it says something else.
+/// The name of the library that the loader did not find; empty if the error says something else.
 std::string nameOfMissing(absl::string_view error) {
   const absl::string_view name = error.substr(0, error.find(':'));
   return isNotFound(error, name) ? std::string(name) : "";
 }
 
-/// Opens a file or what the loader finds by a name. What it needs and the loader does not find is
-/// opened before, where it is in our folders. An error is one line.
+/// Opens a file, or what the loader finds by name. Dependencies that the loader does not find are
+/// opened first if they are in our folders. An error is one line.
 void *open(const std::string &file, std::string &error, int depth = 0) {
   for (int attempt = 0; attempt < kMostDependencies; ++attempt) {
     if (void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
@@ -85,7 +85,7 @@ SharedLibrary::SharedLibrary(absl::Span<const char *const> names, const char *pu
     for (const char *candidate : names) {
       const std::string file = inFolders ? findFile(candidate) : candidate;
       std::string error;
-      // What lies in our folders is what is asked for: another one is not taken silently.
+      // The user asked for the library in our folders, so no other one is taken silently.
       if (handle || !refused.empty() || file.empty())
         continue;
       handle = open(file, error);
@@ -124,7 +124,7 @@ void SharedLibrary::expectVersion(int64_t found, int64_t least) {
 void preloadLibraries(absl::Span<const char *const> names) {
   for (const char *name : names)
     if (const std::string file = findFile(name); !file.empty()) {
-      std::string error; // Whoever needs it says so.
+      std::string error; // The user of the library reports the error.
       open(file, error);
     }
 }

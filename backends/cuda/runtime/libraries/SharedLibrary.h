@@ -1,4 +1,4 @@
-// NVIDIA's libraries, opened when a program runs.
+// Loads NVIDIA's libraries at run time.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_SHAREDLIBRARY_H
 #define ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_SHAREDLIBRARY_H
 
@@ -10,25 +10,25 @@
 
 namespace st::cuda {
 
-/// The variable with folders to look in, separated by colons, before the loader's own: folders of
-/// libraries, or Python's site-packages, in which NVIDIA's packages have theirs in nvidia/*/lib.
+/// A variable with folders to search before the loader's own, separated by colons: folders of
+/// libraries, or Python's site-packages, where NVIDIA's packages keep them in nvidia/*/lib.
 constexpr char kLibrariesVariable[] = "ST_CUDA_LIBRARIES";
 
-/// A library that stays open as long as the process runs. What it needs is looked for in the same
-/// folders as itself.
+/// A library that stays open for the life of the process. Its dependencies are searched for in the
+/// same folders.
 class SharedLibrary {
 public:
-  /// Opens the first of some names that is there; `purpose` ends errors: "which ...".
+  /// Opens the first available one of several names. `purpose` ends errors: "which ...".
   SharedLibrary(absl::Span<const char *const> names, const char *purpose);
 
-  /// Looks up a function of C.
+  /// Looks up a C function.
   template <class Function> void find(Function &function, const char *symbol) {
     function = reinterpret_cast<Function>(findSymbol(symbol));
   }
   /// Versions as NCCL and cuDNN number them.
   void expectVersion(int64_t found, int64_t least);
 
-  /// Unavailable, with one line: which library is missing, what the loader says of one that it
+  /// Unavailable, with one line: which library is missing, what the loader says about one that it
   /// cannot open, or what a library lacks.
   absl::Status status;
 
@@ -39,9 +39,8 @@ private:
   void *findSymbol(const char *symbol);
 };
 
-/// Opens those of some libraries that are in the folders of kLibrariesVariable: another library
-/// opens them later by their names, and the loader then knows them. Names of which none is there
-/// are left out.
+/// Opens those libraries that are in the folders of kLibrariesVariable, so that another library
+/// that opens them by name finds them. Missing ones are skipped.
 void preloadLibraries(absl::Span<const char *const> names);
 
 /// Of a number such as 21400: 2.14.0.
