@@ -30,90 +30,27 @@ static StringRef otherNameOf(StringRef opcode) {
   return names.lookup(opcode);
 }
 
-/// Opcodes whose op has the same name, but for dashes.
+/// Opcodes whose op has the same name, except for dashes.
+static constexpr llvm::StringLiteral kSameNames =
+    "abs add all-gather all-reduce all-to-all and atan2 batch-norm-grad batch-norm-inference "
+    "batch-norm-training bitcast-convert cbrt ceil cholesky clamp collective-broadcast "
+    "collective-permute compare complex concatenate constant convert convolution cosine "
+    "count-leading-zeros custom-call divide dynamic-slice dynamic-update-slice exponential "
+    "exponential-minus-one fft floor gather imag iota is-finite log log-plus-one logistic map "
+    "maximum minimum multiply negate not or pad partition-id popcnt power real reduce "
+    "reduce-precision reduce-scatter reduce-window remainder replica-id reshape reverse "
+    "rng-bit-generator round-nearest-afz round-nearest-even rsqrt scatter select "
+    "select-and-scatter shift-left shift-right-arithmetic shift-right-logical sign sine slice "
+    "sort sqrt subtract tan tanh transpose triangular-solve while xor";
+
+/// Returns true if an opcode is one of kSameNames.
 static bool hasOwnName(StringRef opcode) {
-  static const llvm::StringSet<> names = {"abs",
-                                          "add",
-                                          "all-gather",
-                                          "all-reduce",
-                                          "all-to-all",
-                                          "and",
-                                          "atan2",
-                                          "batch-norm-grad",
-                                          "batch-norm-inference",
-                                          "batch-norm-training",
-                                          "bitcast-convert",
-                                          "cbrt",
-                                          "ceil",
-                                          "cholesky",
-                                          "clamp",
-                                          "collective-broadcast",
-                                          "collective-permute",
-                                          "compare",
-                                          "complex",
-                                          "concatenate",
-                                          "constant",
-                                          "convert",
-                                          "convolution",
-                                          "cosine",
-                                          "count-leading-zeros",
-                                          "custom-call",
-                                          "divide",
-                                          "dynamic-slice",
-                                          "dynamic-update-slice",
-                                          "exponential",
-                                          "exponential-minus-one",
-                                          "fft",
-                                          "floor",
-                                          "gather",
-                                          "imag",
-                                          "iota",
-                                          "is-finite",
-                                          "log",
-                                          "log-plus-one",
-                                          "logistic",
-                                          "map",
-                                          "maximum",
-                                          "minimum",
-                                          "multiply",
-                                          "negate",
-                                          "not",
-                                          "or",
-                                          "pad",
-                                          "partition-id",
-                                          "popcnt",
-                                          "power",
-                                          "real",
-                                          "reduce",
-                                          "reduce-precision",
-                                          "reduce-scatter",
-                                          "reduce-window",
-                                          "remainder",
-                                          "replica-id",
-                                          "reshape",
-                                          "reverse",
-                                          "rng-bit-generator",
-                                          "round-nearest-afz",
-                                          "round-nearest-even",
-                                          "rsqrt",
-                                          "scatter",
-                                          "select",
-                                          "select-and-scatter",
-                                          "shift-left",
-                                          "shift-right-arithmetic",
-                                          "shift-right-logical",
-                                          "sign",
-                                          "sine",
-                                          "slice",
-                                          "sort",
-                                          "sqrt",
-                                          "subtract",
-                                          "tan",
-                                          "tanh",
-                                          "transpose",
-                                          "triangular-solve",
-                                          "while",
-                                          "xor"};
+  static const llvm::StringSet<> names = [] {
+    llvm::StringSet<> set;
+    for (StringRef name : llvm::split(kSameNames, ' '))
+      set.insert(name);
+    return set;
+  }();
   return names.contains(opcode);
 }
 

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// A parameter, its gradient, and what replaces it.
+/// A parameter, its gradient and its new value.
 struct Update {
   unsigned argument;
   StringAttr name;
@@ -28,7 +28,7 @@ struct Update {
   Value updated;
 };
 
-/// A tensor of optimizer state: the argument it comes in as, its new value.
+/// A tensor of optimizer state: its argument and its new value.
 struct State {
   unsigned argument;
   Value updated;
@@ -66,7 +66,7 @@ private:
   bool isLossScale(unsigned argument);
   double weightDecayOf(unsigned argument);
   void prepareScalars();
-  /// What becomes of a scale, and of the counts that go with it.
+  /// Updates a loss scale and its counters.
   void updateScale();
   void updateDynamicScale();
   Value full(Value scalar, Value like) { return emit.broadcast(scalar, {}, emit.shapeOf(like)); }
@@ -84,9 +84,9 @@ private:
   /// The results to keep, by index.
   SmallVector<unsigned> keptResults;
   Value gradientNorm;
-  /// What the loss was multiplied by, null if it was not: a state where the scale is dynamic.
+  /// The factor of the loss, or null if it is not scaled; a state if the scale is dynamic.
   Value lossScale;
-  /// Of a scaled loss: whether all gradients are finite, and how often they were not before.
+  /// For a scaled loss: whether all gradients are finite, and how many steps were skipped.
   Value isFinite, skippedSteps;
   std::unique_ptr<Optimizer> optimizer;
 };
@@ -183,10 +183,10 @@ void StepBuilder::finish() {
   signature.eraseResults(gone);
   if (gradientNorm)
     signature.appendResult(gradientNorm, resultAttrs(builder.getStringAttr("grad_norm"), "metric"));
-  // Of a metric that is a state, the value that this step was computed with.
+  // A metric that is a state reports the value that this step used.
   if (isa_and_nonnull<BlockArgument>(lossScale))
     signature.appendResult(lossScale, resultAttrs(builder.getStringAttr("loss_scale"), "metric"));
-  // A donated argument names the result that takes its place.
+  // A donated argument names the result that replaces it.
   auto donate = [&](unsigned argument, Value updated, StringRef role) {
     signature.setArgumentAttr(argument, "tf.aliasing_output",
                               builder.getI32IntegerAttr(signature.getNumResults()));
@@ -262,14 +262,14 @@ void StepBuilder::updateDynamicScale() {
   Value grows = emit.compare(stablehlo::ComparisonDirection::GE, counted,
                              emit.splatLike(counted, countOf("growth_interval")));
   Value doubled = emit.scale(lossScale, 2.0);
-  // It does not grow beyond f32.
+  // The scale stays within f32.
   Value canGrow = emit.compare(stablehlo::ComparisonDirection::LT, doubled,
                                emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
   Value grown = emit.select(emit.bitAnd(grows, canGrow), doubled, lossScale);
   Value least = emit.splatLike(lossScale, scaling.getAs<FloatAttr>("min_scale").getValueAsDouble());
   Value fallen = emit.max(emit.scale(lossScale, 0.5), least);
   if (hysteresis > 1) {
-    // How many steps were left out since the scale last grew, as far as it matters.
+    // The number of overflows since the scale last grew.
     Value overflows = addCounter("loss_scale.overflows");
     Value most = emit.splatLike(overflows, hysteresis);
     Value more = emit.min(emit.add(overflows, one), most);
@@ -291,7 +291,7 @@ void StepBuilder::clip() {
   auto locate = [&](StringRef name) {
     emit.loc = NameLoc::get(builder.getStringAttr("optimizer/clip/" + name));
   };
-  // In the order of the parameters: the sum has one order under any layout.
+  // In parameter order, so that the sum has one order under any layout.
   Value sum;
   for (const Update &update : updates) {
     locate(update.name);
@@ -299,7 +299,7 @@ void StepBuilder::clip() {
     Value part = emit.reduceAdd(squares, remainingDims(emit.typeOf(squares).getRank(), {}));
     sum = sum ? emit.add(sum, part) : part;
   }
-  // As torch.nn.utils.clip_grad_norm_.
+  // Like torch.nn.utils.clip_grad_norm_.
   locate("norm");
   gradientNorm = emit.sqrt(sum);
   Value ratio = emit.div(emit.splatLike(sum, options.clipNorm), emit.offset(gradientNorm, 1e-6));
@@ -321,7 +321,7 @@ void StepBuilder::prepareScalars() {
   Value learningRate = addArgument("learning_rate", "scalar", scalar), step;
   if (optimizer->readsStep())
     step = addArgument("step", "scalar", scalar);
-  // Steps that were left out do not count: neither here, nor in the host's schedule.
+  // Skipped steps do not count, neither here nor in the host's schedule.
   if (scaling) {
     skippedSteps = addCounter(kSkippedStepsName);
     if (step)
@@ -345,7 +345,7 @@ void StepBuilder::update() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Which parameter lacks its gradient, collect() says.
+/// collect() reports which parameter lacks its gradient.
 static constexpr FactContract kContract = {
     {}, FactSet({Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 

@@ -47,11 +47,11 @@ namespace {
 /// An associative computation of pairs of elements that lie along a dimension.
 class Fold {
 public:
-  /// With `isReverse` the elements lie in the opposite order.
+  /// `isReverse`: the elements are in the opposite order.
   Fold(Emitter &emit, Region &computation, int64_t dim, bool isReverse = false)
       : emit(emit), computation(computation), dim(dim), isReverse(isReverse) {}
 
-  /// Pairs of neighbours combined; of an odd number the last one is left out.
+  /// Combines pairs of neighbours; an odd last element is left out.
   SmallVector<Value> neighbours(ArrayRef<Value> xs) {
     int64_t even = size(xs) / 2 * 2;
     return combine(take(xs, 0, even, 2), take(xs, 1, even, 2));
@@ -120,8 +120,7 @@ Value Fold::interleave(Value a, Value b) {
                         : emit.concatenate({woven, emit.sliceDim(a, dim, pairs, count)}, dim);
 }
 
-/// The places 1, 3, ... are the prefixes of the pairs; each place after one of them adds its
-/// own element.
+/// Positions 1, 3, ... are the prefixes of the pairs; each following position adds its own element.
 SmallVector<Value> Fold::prefixes(ArrayRef<Value> xs) {
   int64_t count = size(xs);
   if (count < 2)

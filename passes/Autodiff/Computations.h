@@ -12,11 +12,11 @@
 
 namespace mlir::st {
 
-/// Whether each op of the computation does to whole tensors what it does to scalars.
+/// Returns true if each op of the computation applies to whole tensors as it does to scalars.
 bool isElementwise(Region &computation);
 
-/// The results of an elementwise computation for all elements of the arguments, which have
-/// the one shape.
+/// The results of an elementwise computation for all elements of the arguments, which have equal
+/// shapes.
 SmallVector<Value> applyElementwise(Emitter &emit, Region &computation, ValueRange arguments,
                                     ArrayRef<int64_t> shape);
 

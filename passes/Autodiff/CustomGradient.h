@@ -9,10 +9,10 @@
 
 namespace mlir::st {
 
-/// Copies the ops of a region whose arguments have these values; returns what it returns.
+/// Copies the ops of a region with its arguments replaced by values; returns its results.
 SmallVector<Value> inlineRegion(OpBuilder &builder, Region &region, ValueRange values);
 
-/// Copies the forward region of the op before it; returns its results, then residuals.
+/// Copies the op's forward region before the op; returns its results, then its residuals.
 SmallVector<Value> inlineForward(CustomGradientOp op);
 
 /// Replaces every op by its forward region.

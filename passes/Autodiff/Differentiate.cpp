@@ -27,8 +27,8 @@ static StringRef roleOfResult(func::FuncOp function, unsigned index) {
   return role ? role.getValue() : "";
 }
 
-/// The index of the result that is the loss: the one of that role, else the one
-/// without a role that is a float scalar.
+/// The index of the loss among the results: the one with that role, else the only float scalar
+/// without a role.
 static FailureOr<unsigned> findLoss(func::FuncOp function) {
   SmallVector<unsigned> named, candidates;
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
@@ -113,7 +113,7 @@ static void eraseDeadOps(Block &block) {
   }
 }
 
-/// A mesh may be there: a program brings it along with its annotations.
+/// A mesh is allowed: annotated programs bring one.
 static constexpr FactContract kContract = {
     {}, FactSet({Fact::Gradients, Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 
@@ -133,7 +133,7 @@ struct Differentiate : mlir::st::impl::DifferentiateBase<Differentiate> {
     }
     if (failed(differentiate(function)))
       return signalPassFailure();
-    // Those that no gradient went through are left.
+    // Inlines those that no gradient passed through.
     inlineCustomGradients(getOperation());
     eraseDeadOps(function.front());
   }

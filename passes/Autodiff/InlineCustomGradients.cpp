@@ -29,7 +29,7 @@ SmallVector<Value> st::inlineForward(CustomGradientOp op) {
 }
 
 void st::inlineCustomGradients(ModuleOp module) {
-  // Inner ones first: what is copied then has none.
+  // Inner ops first, so that copied regions contain none.
   SmallVector<CustomGradientOp> ops;
   module.walk<WalkOrder::PostOrder>([&](CustomGradientOp op) { ops.push_back(op); });
   for (CustomGradientOp op : ops) {

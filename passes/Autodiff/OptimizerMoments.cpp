@@ -96,7 +96,7 @@ static Value encode(Emitter &emit, Value x, bool isSigned) {
   if (!isSigned)
     return emit.convert(emit.offset(encodeRank(emit, x, false), -1), ui8);
   Value rank = encodeRank(emit, emit.abs(x), true);
-  // As in bitsandbytes, what is below zero stays there; there is no -1.
+  // As in bitsandbytes, a negative value keeps its sign; there is no -1.
   Value below = emit.clamp(emit.splatLike(x, 1), rank, emit.splatLike(x, kZeroCode));
   Value isNegative = emit.compare(Direction::LT, x, emit.zerosLike(x));
   return emit.convert(emit.offset(emit.select(isNegative, emit.neg(below), rank), kZeroCode), ui8);
@@ -126,7 +126,7 @@ struct Blocks {
   }
 
   static constexpr int64_t kSize = 256;
-  /// Shards of rows that are a multiple of this long need no elements of each other.
+  /// Row shards whose length is a multiple of this need no elements of each other.
   static constexpr int64_t kUnit = 32;
 
   ArrayRef<int64_t> shape;
@@ -151,7 +151,7 @@ static Value maximaOf(Emitter &emit, Value magnitudes, const Blocks &blocks) {
   return emit.reduceMax(emit.reshape(maxima, blocks.with({blocks.count, blocks.perBlock})), {rank});
 }
 
-/// The number of each block for all its elements.
+/// Broadcasts one number per block to all elements of the block.
 static Value spread(Emitter &emit, Value numbers, const Blocks &blocks) {
   const int64_t rank = blocks.rank();
   if (blocks.units == 1)

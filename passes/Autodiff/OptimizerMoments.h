@@ -15,12 +15,12 @@
 
 namespace mlir::st {
 
-/// A moment as a step finds it.
+/// A moment at the start of a step.
 struct Moment {
   Value value; ///< f32, in the parameter's shape
   bool isSigned;
   Value state;
-  Value absmax; ///< of 8 bits; else null
+  Value absmax; ///< for an 8-bit moment, else null
 };
 
 class OptimizerMoments {
@@ -28,7 +28,7 @@ public:
   OptimizerMoments(Emitter &emit, const AddOptimizerOptions &options, StateSource &source)
       : emit(emit), options(options), source(source) {}
 
-  /// A moment of the parameter's shape. One that is not signed is never below zero.
+  /// Adds a moment of the parameter's shape. An unsigned moment is never negative.
   Moment add(const ParameterUpdate &update, StringRef suffix, bool isSigned);
   void set(const Moment &moment, Value updated);
 

@@ -14,25 +14,25 @@ static SmallVector<int64_t> allDims(Value x) {
 }
 
 namespace {
-/// What optimizers have in common.
+/// Shared parts of all optimizers.
 class BaseOptimizer : public Optimizer {
 public:
   BaseOptimizer(Emitter &emit, const AddOptimizerOptions &options, StateSource &source)
       : emit(emit), options(options), moments(emit, options, source), source(source) {}
 
 protected:
-  /// A scalar for every element of `like`.
+  /// Broadcasts a scalar to the shape of `like`.
   Value full(Value scalar, Value like) { return emit.broadcast(scalar, {}, emit.shapeOf(like)); }
   Value scalar(double value) {
     return emit.splat(RankedTensorType::get({}, emit.builder.getF32Type()), value);
   }
-  /// 1 - decay^step, exact also where decay^step is close to one.
+  /// 1 - decay^step, exact even if decay^step is close to one.
   Value biasCorrection(Value step, double decay) {
     if (decay == 0.0)
       return emit.splatLike(step, 1.0);
     return emit.neg(emit.expm1(emit.scale(step, std::log(decay))));
   }
-  /// 1 - rate * decay, one scalar for all parameters of a decay.
+  /// 1 - rate * decay, one scalar for all parameters with this decay.
   Value decayFactor(double decay) {
     Value &factor = decayFactors[decay];
     if (!factor)
@@ -61,7 +61,7 @@ private:
 // Adam
 //===----------------------------------------------------------------------===//
 
-/// As torch.optim.AdamW and torch.optim.Adam.
+/// Like torch.optim.AdamW and torch.optim.Adam.
 class Adam : public BaseOptimizer {
 public:
   using BaseOptimizer::BaseOptimizer;
@@ -86,7 +86,7 @@ public:
   }
 
 protected:
-  /// The first moment over the corrected root of the second, both moved on by one step.
+  /// The first moment divided by the corrected root of the second, both advanced by one step.
   Value adamDirection(const ParameterUpdate &update, Value gradient) {
     Moment first = moments.add(update, ".exp_avg", /*isSigned=*/true);
     Moment second = moments.add(update, ".exp_avg_sq", /*isSigned=*/false);
@@ -104,8 +104,8 @@ protected:
   Value stepSize, inverseRootCorrection;
 };
 
-/// You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes"
-/// (arXiv 1904.00962), as optax.lamb: Adam's direction with decoupled decay, as long as the
+/// You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes" (arXiv
+/// 1904.00962), like optax.lamb: Adam's direction with decoupled decay, scaled to the norm of the
 /// parameter.
 class Lamb : public Adam {
 public:
@@ -123,7 +123,7 @@ public:
     direction = emit.mul(direction, full(inverseCorrection, direction));
     if (update.weightDecay != 0.0)
       direction = emit.add(direction, emit.scale(parameter, update.weightDecay));
-    // A parameter of zeros, or one that stays, is moved by the rate alone.
+    // A zero parameter, or a zero direction, is scaled by the rate alone.
     Value length = emit.sqrt(sumOfSquares(parameter)), move = emit.sqrt(sumOfSquares(direction));
     Value zero = emit.zerosLike(length), one = emit.splatLike(length, 1.0);
     Value hasRatio = emit.bitAnd(emit.compare(Direction::GT, length, zero),
@@ -141,7 +141,7 @@ private:
 // Gradient descent
 //===----------------------------------------------------------------------===//
 
-/// As torch.optim.SGD, and optax.sgd where nothing decays.
+/// Like torch.optim.SGD, and like optax.sgd without decay.
 class Sgd : public BaseOptimizer {
 public:
   using BaseOptimizer::BaseOptimizer;
@@ -166,9 +166,9 @@ public:
 // Adafactor
 //===----------------------------------------------------------------------===//
 
-/// Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost"
-/// (arXiv 1804.04235), as optax.adafactor without momentum. Weight decay is decoupled and times the
-/// rate, as AdamW's; optax's is not times the rate.
+/// Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost" (arXiv
+/// 1804.04235), like optax.adafactor without momentum. Weight decay is decoupled and multiplied by
+/// the rate, as in AdamW; optax does not multiply it by the rate.
 class Adafactor : public BaseOptimizer {
 public:
   using BaseOptimizer::BaseOptimizer;
@@ -186,7 +186,7 @@ public:
       Value divisor = emit.max(excess, scalar(1.0));
       direction = emit.div(direction, full(divisor, direction));
     }
-    // Steps are relative to the size of the parameter, which counts as 1e-3 at least.
+    // Steps are relative to the RMS of the parameter, which counts as at least 1e-3.
     Value size = emit.mul(learningRate, emit.max(rootMeanSquare(update.parameter), scalar(1e-3)));
     return emit.sub(decayed(update.parameter, update.weightDecay),
                     emit.mul(direction, full(size, direction)));
@@ -207,8 +207,8 @@ private:
     return emit.scale(emit.reduceAdd(x, {dim}), 1.0 / emit.typeOf(x).getDimSize(dim));
   }
 
-  /// One over the root of the second moment. That of a large matrix is the product of its mean over
-  /// rows and its mean over columns: the two largest dimensions are those of the matrix.
+  /// The inverse root of the second moment. For a large matrix, the moment is the product of its
+  /// row means and column means; the matrix dimensions are the two largest ones.
   Value inverseRoot(const ParameterUpdate &update) {
     ArrayRef<int64_t> shape = emit.shapeOf(update.gradient);
     Value squares = emit.offset(emit.mul(update.gradient, update.gradient), options.epsilon);

@@ -1,8 +1,8 @@
 // Optimizers: each is a formula for one parameter, written in stablehlo.
 //
-// Nothing behind `add-optimizer` knows an optimizer by name. A sum over a whole parameter (a norm,
-// a mean of a row) is a reduction like any other: where the parameter is sharded, partitioning
-// makes it a partial one and a collective.
+// No pass after `add-optimizer` knows an optimizer by name. A sum over a whole parameter (a norm, a
+// row mean) is an ordinary reduction: if the parameter is sharded, partitioning turns it into a
+// partial reduction and a collective.
 #pragma once
 
 #include "dialects/StableHLO/Utils/Emitter.h"
@@ -23,31 +23,31 @@ struct ParameterUpdate {
 class StateSource {
 public:
   virtual ~StateSource() = default;
-  /// State `<parameter><suffix>` as the step finds it; zeros before the first step.
+  /// State `<parameter><suffix>` at the start of the step; zeros before the first step.
   virtual Value addState(StringAttr parameter, StringRef suffix, RankedTensorType type) = 0;
-  /// What the step leaves in the place of a value that addState returned.
+  /// Sets the new value of a state that addState returned.
   virtual void setState(Value state, Value updated) = 0;
 };
 
 class Optimizer {
 public:
   virtual ~Optimizer() = default;
-  /// Whether prepare() wants the number of the step, counted from 1.
+  /// Returns true if prepare() needs the step number, counted from 1.
   virtual bool readsStep() const { return true; }
-  /// Emits the scalars that all updates share. `step` is null where it is not read.
+  /// Emits the scalars that all updates share. `step` is null if readsStep() is false.
   virtual void prepare(Value learningRate, Value step) = 0;
   /// Emits the update of one parameter and returns its new value.
   virtual Value update(const ParameterUpdate &update) = 0;
 };
 
-/// All three outlive the optimizer.
+/// All three arguments must outlive the optimizer.
 std::unique_ptr<Optimizer> createOptimizer(Emitter &emit, const AddOptimizerOptions &options,
                                            StateSource &source);
 
-/// Reports the first option out of its range.
+/// Fails with a diagnostic on the first option that is out of range.
 LogicalResult checkOptimizer(Operation *op, const AddOptimizerOptions &options);
 
-/// What later phases and the runner want to know of the optimizer: its name and its constants.
+/// The optimizer's name and constants, for later phases and the runner.
 DictionaryAttr describeOptimizer(Builder &builder, const AddOptimizerOptions &options);
 
 } // namespace mlir::st

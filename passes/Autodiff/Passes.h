@@ -10,9 +10,9 @@ namespace mlir::st {
 
 enum class OptimizerKind { AdamW, Adam, Sgd, Lamb, Adafactor };
 
-/// Of a parameter, f64: its weight decay in the place of the optimizer's.
+/// On a parameter, f64: its weight decay, overriding the optimizer's.
 constexpr llvm::StringLiteral kWeightDecayAttr = "st.weight_decay";
-/// The state that counts the steps whose gradients were not finite, of a scaled loss.
+/// For a scaled loss, the state that counts the steps whose gradients were not finite.
 constexpr llvm::StringLiteral kSkippedStepsName = "loss_scale.skipped_steps";
 
 #define GEN_PASS_DECL

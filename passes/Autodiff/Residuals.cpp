@@ -8,7 +8,8 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
-/// Whether an op costs no more than reading its result would: it moves data, or counts.
+/// Returns true if recomputing an op costs no more than reading its result: it moves data, or
+/// counts.
 static bool isCheap(Operation *op) {
   if (op->getNumRegions() != 0 || op->getNumResults() != 1)
     return false;
@@ -19,10 +20,10 @@ static bool isCheap(Operation *op) {
   return isElementwise && isa<IntegerType>(getElementTypeOrSelf(op->getResult(0).getType()));
 }
 
-/// Whether an op's operand is no larger than its result and has all of it.
+/// Returns true if an op's operand is no larger than its result and contains all of its data.
 static bool isView(Operation *op) { return isa<ReshapeOp, TransposeOp, BroadcastInDimOp>(op); }
 
-/// Whether `backward` can have the value without that it was saved.
+/// Returns true if `backward` can recompute the value without saving it.
 bool Residuals::isFree(Value value) {
   if (mapping.contains(value) || value.getParentBlock() != &forward)
     return true;

@@ -20,11 +20,11 @@ public:
   /// `known` maps values of `forward` to values that `backward` can see.
   Residuals(Block &forward, Block &backward, const IRMapping &known);
 
-  /// The values of `forward` that must be saved.
+  /// The values of `forward` to save.
   ArrayRef<Value> saved() const { return toSave.getArrayRef(); }
 
-  /// Replaces what `backward` takes from `forward`, given what was saved. Emits at `builder`,
-  /// whose place `backward` reaches before it uses any of it.
+  /// Replaces the uses in `backward` of values from `forward`, given the saved values. Emits at
+  /// `builder`, which must dominate those uses.
   void replace(OpBuilder &builder, ArrayRef<Value> loaded);
 
 private:

@@ -12,7 +12,7 @@ using namespace mlir::st;
 // What depends on a parameter
 //===----------------------------------------------------------------------===//
 
-/// Tuples count, so that what goes through them is refused instead of lost.
+/// Tuples count, so that a gradient through them is refused instead of lost.
 static bool canVary(Type type) {
   return isa<FloatType, ComplexType, TupleType>(getElementTypeOrSelf(type));
 }
@@ -145,7 +145,7 @@ LogicalResult ReverseMode::expand(Operation *op, ArrayRef<Value> cotangents, Gra
   for (auto [result, ct] : llvm::zip_equal(results, cotangents))
     if (ct)
       gradients.add(result, ct);
-  // Unlike in replace, what varied of the op's results need not vary now.
+  // Unlike in replace, results of the op that varied need not vary now.
   for (Value result : op->getResults())
     varied.erase(result);
   op->replaceAllUsesWith(results);

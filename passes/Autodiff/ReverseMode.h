@@ -12,28 +12,28 @@ namespace mlir::st {
 /// ops marked `st.stop_gradient`.
 FailureOr<SmallVector<Value>> emitGradients(Block &block, Value loss, ValueRange parameters);
 
-/// One run over a function: which values matter, then op after op backwards. Rules of ops
-/// with regions come back to it for the blocks within.
+/// One run over a function: finds the values that depend on a parameter, then visits ops in
+/// reverse. Rules of ops with regions call it for the blocks within.
 class ReverseMode {
 public:
   /// Finds the values of `block`, regions included, that depend on `parameters`.
   ReverseMode(Block &block, ValueRange parameters);
 
-  /// Whether the value depends differentiably on a parameter.
+  /// Returns true if the value depends differentiably on a parameter.
   bool isVaried(Value value) const { return varied.contains(value); }
 
-  /// Takes the cotangents of the results of `forward`'s ops, last op first, and adds to
-  /// those of their operands. Emits where `gradients` does.
+  /// Given the cotangents of the results of `forward`'s ops, last op first, adds to those of their
+  /// operands. Emits where `gradients` does.
   LogicalResult propagate(ArrayRef<Operation *> forward, Gradients &gradients);
 
-  /// Finds what depends on a parameter among ops that a rule put before its own.
+  /// Finds dependences on parameters among ops that a rule inserted before its own.
   void mark(ArrayRef<Operation *> ops);
 
-  /// Replaces `op` by one with the same results before others of its own.
+  /// Replaces `op` by an op with the same results, followed by additional ones.
   void replace(Operation *op, ValueRange results);
 
-  /// Puts the ops that `make` emits, in whose results those of `op` are, in its place, and
-  /// propagates the cotangents of its results through them.
+  /// Replaces `op` by the ops that `make` emits and propagates the cotangents of its results
+  /// through them.
   LogicalResult expand(Operation *op, ArrayRef<Value> cotangents, Gradients &gradients,
                        function_ref<SmallVector<Value>(Emitter &)> make);
 
@@ -50,7 +50,7 @@ private:
   DenseSet<Value> varied;
 };
 
-/// The ops of a block but its terminator.
+/// The ops of a block without its terminator.
 SmallVector<Operation *> opsOf(Block &block);
 
 } // namespace mlir::st

@@ -61,18 +61,18 @@ static int64_t bytesOf(ValueRange values) {
 }
 
 namespace {
-/// Fills the buckets of one part of a task, in which no border lies.
+/// Fills the buckets of a part of a task without barriers.
 class Filler {
 public:
   Filler(std::vector<Bucket> &buckets, llvm::function_ref<int64_t(Operation *)> most)
       : buckets(buckets), most(most) {}
 
   void visit(Operation *op);
-  /// Nothing may move from here on to what was visited so far.
+  /// Ends the part: no op may move across this point.
   void end();
 
 private:
-  /// What collectives of a bucket have in common.
+  /// The common properties of a bucket's collectives.
   using Key = std::tuple<OperationName, Attribute, Type>;
   struct Open {
     unsigned bucket;
@@ -80,12 +80,12 @@ private:
   };
 
   void take(Operation *op, const llvm::BitVector &needed);
-  /// `needed` and the buckets that these need in turn.
+  /// `needed` and, transitively, the buckets that these need.
   llvm::BitVector close(const llvm::BitVector &needed) const;
 
   std::vector<Bucket> &buckets;
   llvm::function_ref<int64_t(Operation *)> most;
-  /// The buckets that an op and that a bucket's collectives need.
+  /// The buckets that an op, or the collectives of a bucket, need.
   DenseMap<Operation *, llvm::BitVector> needs;
   std::vector<llvm::BitVector> needsOfBucket;
   llvm::MapVector<Key, Open> open;

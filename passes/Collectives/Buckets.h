@@ -1,4 +1,4 @@
-// Which collectives of a task become one.
+// Chooses which collectives of a task are combined into one.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -7,11 +7,10 @@
 
 namespace mlir::st {
 
-/// What an op does to the storage of its program.
+/// How the ops of a task access the storage of its program.
 class StorageOrder {
 public:
-  /// Ops before this one that it has to stay behind: writes before a read, all accesses before a
-  /// write.
+  /// Earlier ops that this one must stay behind: writes before a read, all accesses before a write.
   ArrayRef<Operation *> predecessors(Operation *op) const;
   void add(Operation *op);
 
@@ -22,19 +21,19 @@ private:
   llvm::DenseMap<StringAttr, Accesses> accesses;
 };
 
-/// Whether ops may not move across this one: messages to and from other groups, and what else has
-/// effects that are no access to storage.
+/// Returns true if ops must not move across this one: messages with other groups, and ops with
+/// effects other than storage accesses.
 bool isBorder(Operation *op);
 
-/// Values of the block that an op uses, those used in its regions included.
+/// The producers of an op's operands in its block, including values used in its regions.
 SmallVector<Operation *> getProducers(Operation *op);
 
-/// Collectives in program order, all alike.
+/// Similar collectives in program order.
 using Bucket = SmallVector<Operation *>;
 
-/// Fills buckets with the collectives of a block, each of at most `most(op)` bytes, which is the
-/// same for collectives that are alike. Of collectives that are one bucket none depends on another,
-/// also not through other buckets.
+/// Fills buckets with the collectives of a block, each of at most `most(op)` bytes, which must be
+/// equal for similar collectives. No collective of a bucket depends on another one of it, directly
+/// or through other buckets.
 std::vector<Bucket> fillBuckets(Block &block, llvm::function_ref<int64_t(Operation *)> most);
 
 } // namespace mlir::st

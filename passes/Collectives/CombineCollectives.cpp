@@ -13,10 +13,9 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// The bytes of a bucket of such collectives in which what each collective takes beside its bytes
-/// (its start, and its messages' latencies) is a twentieth of its time. A larger bucket would save
-/// little, and waits longer for its last tensor; none is larger than those of PyTorch's
-/// DistributedDataParallel.
+/// The bucket size at which the fixed cost of a collective (its start and the latencies of its
+/// messages) is a twentieth of its time. A larger bucket saves little and waits longer for its last
+/// tensor. At most the bucket size of PyTorch's DistributedDataParallel.
 static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
   constexpr double most = 25 << 20, share = 1.0 / 20;
   auto time = [&](double bytes) {
@@ -31,8 +30,8 @@ static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
 }
 
 namespace {
-/// What lies between the collectives of a bucket, in program order: what they need, and what needs
-/// them. No op is both.
+/// The ops between the collectives of a bucket, in program order: those that the collectives need,
+/// and those that need them. No op is both.
 struct Between {
   SmallVector<Operation *> needed, needing;
 };
@@ -63,12 +62,11 @@ static Between findBetween(const Bucket &bucket) {
   return between;
 }
 
-/// One collective where the last of the bucket stands, with what needs it moved behind it, or where
-/// the first stands, with what it needs moved before it: whichever moves less. Weights are so
-/// gathered where the first is used, and gradients summed once the last is known, and what lies
-/// between stays where it is.
+/// Combines a bucket at the position of its last collective, moving users behind it, or of its
+/// first, moving producers before it: whichever moves less. Weights are thus gathered at their
+/// first use, and gradients are summed once the last is known; other ops stay in place.
 static void combine(Bucket &bucket) {
-  // Where other buckets were put together, these may have changed places.
+  // Combining other buckets may have reordered these.
   llvm::sort(bucket, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   Between between = findBetween(bucket);
   bool standsFirst = between.needed.size() < between.needing.size();

@@ -21,7 +21,7 @@ struct ReuseAccumulators : mlir::st::impl::ReuseAccumulatorsBase<ReuseAccumulato
 } // namespace
 
 void ReuseAccumulators::visit(ProgramOp program) {
-  // Of all tasks: another may come to read what this one has overwritten.
+  // Over all tasks, because another task may read what this one has overwritten.
   DenseMap<StringAttr, int64_t> reads;
   program.walk([&](ReadOp read) { ++reads[read.getSourceAttr().getAttr()]; });
   SymbolTable symbols(program);

@@ -10,7 +10,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// The op of one tensor that makes the operand of `op`, and whose result nothing else uses.
+/// The single-tensor op that defines the operand of `op`, if its result has no other use.
 template <typename Op> static Op onlyBefore(Operation *op) {
   auto before = op->getOperand(0).getDefiningOp<Op>();
   return before && before->getNumResults() == 1 && before->hasOneUse() ? before : Op();
@@ -20,7 +20,7 @@ template <typename A, typename B> static bool isAlongSame(A a, B b) {
   return a.getDim() == b.getDim() && a.getAxes() == b.getAxes() && a.getMesh() == b.getMesh();
 }
 
-/// What the slice or gather can be replaced by, together with the collective before it.
+/// The replacement for a slice or gather together with the collective before it.
 static Value simplify(OpBuilder &builder, Operation *op) {
   auto made = [&](Operation *one) {
     one->setDiscardableAttrs(op->getDiscardableAttrDictionary());

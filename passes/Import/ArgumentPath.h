@@ -6,13 +6,11 @@
 
 namespace mlir::st {
 
-/// The parts of a path: `p['layer_0'].w[1]` is p, layer_0, w, 1. What stands in quotes
-/// is one part, whatever is in it.
+/// The parts of a path: `p['layer_0'].w[1]` is p, layer_0, w, 1. Quoted text is a single part.
 using ArgumentPath = SmallVector<std::string, 4>;
 ArgumentPath parseArgumentPath(StringRef text);
 
-/// The path of an argument: from `jax.arg_info`, else from its location; empty where
-/// neither has one.
+/// The path of an argument: from `jax.arg_info`, else from its location; empty if neither has one.
 ArgumentPath pathOfArgument(func::FuncOp function, unsigned argument);
 
 /// The path in `jax.result_info`, without the leading `result`.

@@ -85,7 +85,7 @@ public:
   StatePairs run();
 
 private:
-  /// What the pairs start from: every alias, or those whose update reaches their argument.
+  /// The initial pairs: every alias, or only those whose update reaches their argument.
   enum class Start { Aliases, ReachedAliases };
 
   void findNames();
@@ -104,14 +104,14 @@ private:
   func::FuncOp function;
   const UpdateChains &chains;
   SmallVector<unsigned> state, donated;
-  /// Results at an argument's place in the containers of the program, if there are any.
+  /// Results at an argument's place in the program's containers, if there are any.
   DenseMap<unsigned, DenseSet<unsigned>> named;
   DenseMap<unsigned, unsigned> aliases, argumentOf, resultOf;
 };
 } // namespace
 
-/// `params['w']` and `result[1]['w']` are at the same place, but for what the container is called
-/// and its place among the results.
+/// `params['w']` and `result[1]['w']` are at the same place: the container's name and its position
+/// among the results do not count.
 void StateMatching::findNames() {
   llvm::StringMap<SmallVector<unsigned>> places;
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
@@ -158,7 +158,7 @@ void StateMatching::collect(ArrayRef<unsigned> alsoState) {
     if (isDonated || llvm::is_contained(alsoState, i))
       state.push_back(i);
   }
-  // JAX would have taken the first buffer of the type.
+  // JAX would have chosen the first buffer of the type.
   for (unsigned argument : donated)
     for (unsigned result = 0; result < function.getNumResults() && !aliases.contains(argument);
          ++result)
@@ -166,8 +166,8 @@ void StateMatching::collect(ArrayRef<unsigned> alsoState) {
         aliases[argument] = result;
 }
 
-/// Gives the argument a result that reaches it, moving others to other results that
-/// reach them.
+/// Gives the argument a result that reaches it, reassigning other arguments along an augmenting
+/// path.
 bool StateMatching::augment(unsigned argument, Start start, DenseSet<unsigned> &tried) {
   for (unsigned result = 0; result < function.getNumResults(); ++result) {
     if (!fits(argument, result) || !chains.reaches(result, argument) ||
@@ -184,8 +184,8 @@ bool StateMatching::augment(unsigned argument, Start start, DenseSet<unsigned> &
   return false;
 }
 
-/// State that is replaced by something not made of it: its alias, else the first result
-/// of its type that is left.
+/// For state whose new value does not depend on it: takes its alias, else the first free result of
+/// its type.
 void StateMatching::takeFree(unsigned argument) {
   if (auto alias = aliases.find(argument);
       alias != aliases.end() && !argumentOf.contains(alias->second))
@@ -222,7 +222,7 @@ int64_t StateMatching::countReached(const StatePairs &pairs) const {
   return llvm::count_if(pairs, [&](auto pair) { return chains.reaches(pair.second, pair.first); });
 }
 
-/// State that nothing but state reads, or that never changes.
+/// Counts state that only state reads, or that never changes.
 int64_t StateMatching::countUseless(const StatePairs &pairs) {
   DenseSet<unsigned> live = findLiveState(function, pairs);
   Operation *terminator = function.front().getTerminator();
@@ -234,7 +234,7 @@ int64_t StateMatching::countUseless(const StatePairs &pairs) {
 
 StatePairs StateMatching::run() {
   StatePairs byAlias = match(Start::Aliases), byReach = match(Start::ReachedAliases);
-  // In x' = y - g, y' = x' + m (x' - x) it is y that reaches x', but then x is of no use.
+  // In x' = y - g, y' = x' + m (x' - x), it is y that reaches x', but then x would be useless.
   bool isBetter = countReached(byReach) > countReached(byAlias) &&
                   byReach.size() < function.getNumResults() &&
                   countUseless(byReach) <= countUseless(byAlias);

@@ -6,11 +6,11 @@
 
 namespace mlir::st {
 
-/// Operands of an op and what its regions take from outside.
+/// Operands of an op and values that its regions capture.
 SmallVector<Value> readsOf(Operation *op);
 
-/// For each result of a function the arguments that its update reaches: back from the
-/// result through ops that are elementwise in its shape.
+/// For each result of a function, the arguments that its update reaches: backwards from the result
+/// through ops that are elementwise in its shape.
 class UpdateChains {
 public:
   explicit UpdateChains(func::FuncOp function);
@@ -26,18 +26,17 @@ private:
 /// Argument -> result of the state that a step takes and gives back.
 using StatePairs = llvm::MapVector<unsigned, unsigned>;
 
-/// Arguments that results other than their own depend on, through other state too.
+/// Arguments on which results other than their own depend, also through other state.
 DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs);
 
-/// Finds the state of a function: what is donated by `tf.aliasing_output` or
-/// `jax.buffer_donor`, and `alsoState`.
+/// Finds the state of a function: arguments donated by `tf.aliasing_output` or `jax.buffer_donor`,
+/// and `alsoState`.
 ///
-/// Aliasing says only that a result fits into an argument's buffer: JAX takes the first
-/// donated buffer of the same type. Where both have names in the program's containers,
-/// `params['w']` and `result[1]['w']`, these decide. Of what is left, the aliases hold,
-/// unless another pairing (a maximum matching that starts from them) has more pairs whose
-/// result's update reaches its argument, and leaves no more state useless: read by nothing
-/// but state, or never changed.
+/// An alias only says that a result fits into an argument's buffer: JAX takes the first donated
+/// buffer of the same type. If both have names in the program's containers (`params['w']` and
+/// `result[1]['w']`), the names decide. Otherwise the aliases hold, unless another pairing (a
+/// maximum matching that starts from them) has more pairs whose result's update reaches its
+/// argument, and leaves no more state useless: read only by state, or never changed.
 StatePairs findDonatedState(func::FuncOp function, const UpdateChains &chains,
                             ArrayRef<unsigned> alsoState);
 

@@ -29,14 +29,14 @@ static LogicalResult expandComposite(stablehlo::CompositeOp op) {
 }
 
 namespace {
-/// A constant place in one dimension. None where the update is as large as the whole.
+/// A constant position in one dimension. None if the update is as large as the whole.
 struct Place {
   std::optional<int64_t> dim;
   int64_t start = 0, size = 0;
 };
 } // namespace
 
-/// Nothing for an update at a computed place, or one smaller in several dimensions.
+/// Nothing for an update at a computed position, or one that is smaller in several dimensions.
 static std::optional<Place> findPlace(stablehlo::DynamicUpdateSliceOp op) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand()),
                     part = Emitter::shapeOf(op.getUpdate());
@@ -57,8 +57,8 @@ static std::optional<Place> findPlace(stablehlo::DynamicUpdateSliceOp op) {
   return place;
 }
 
-/// Updates that fill a dimension one after the other, as an unrolled scan stacks what its trips
-/// give, side by side. Null where `last` does not end such a row.
+/// Concatenates updates that fill a dimension one after the other, as an unrolled scan stacks its
+/// results. Null if `last` does not end such a sequence.
 static Value joinUpdates(Emitter &emit, stablehlo::DynamicUpdateSliceOp last) {
   std::optional<int64_t> dim;
   std::map<int64_t, std::pair<int64_t, Value>> pieces; // by start: size and value
@@ -84,8 +84,8 @@ static Value joinUpdates(Emitter &emit, stablehlo::DynamicUpdateSliceOp last) {
   return emit.concatenate(values, *dim);
 }
 
-/// An update at a constant place: padded to the whole and selected where it lies. Null for any
-/// other.
+/// An update at a constant position: padded to the whole and selected at that position. Null for
+/// any other.
 static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
   std::optional<Place> place = findPlace(op);
   if (!place)
@@ -123,7 +123,7 @@ static Value widenProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   return widened;
 }
 
-/// The op in terms of others; null where it stays.
+/// The op in terms of others; null if it stays.
 static Value expand(Emitter &emit, Operation *op) {
   if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op))
     return emitPatchConvolution(emit, convolution);
@@ -153,7 +153,7 @@ struct ExpandOps : mlir::st::impl::ExpandOpsBase<ExpandOps> {
               stablehlo::DynamicUpdateSliceOp, stablehlo::MapOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
-    // Users first: a row of updates is joined as a whole.
+    // Users first, so that a sequence of updates is joined as a whole.
     for (Operation *op : llvm::reverse(ops)) {
       if (isa<stablehlo::DynamicUpdateSliceOp>(op) && op->use_empty()) {
         op->erase();

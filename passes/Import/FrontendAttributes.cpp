@@ -17,7 +17,7 @@ static constexpr StringLiteral kAttributes = "mhlo.frontend_attributes",
                                kGspmdSharding = "mhlo.sharding", kSharding = "xla.sdy.sharding",
                                kSdySharding = "sdy.sharding";
 
-/// The attribute of sdy's that a frontend attribute spells; fails with a diagnostic at `at`.
+/// Parses the sdy attribute in a frontend attribute; fails with a diagnostic at `at`.
 template <typename AttrT>
 static FailureOr<AttrT> read(Operation *at, DictionaryAttr attributes, StringRef key) {
   auto text = attributes ? attributes.getAs<StringAttr>(key) : StringAttr();
@@ -25,7 +25,7 @@ static FailureOr<AttrT> read(Operation *at, DictionaryAttr attributes, StringRef
     return at->emitError("expects a frontend attribute ") << key;
   Attribute parsed;
   if (!::st::findDeepNesting(text.getValue())) {
-    // Its place in the attribute's text helps nobody.
+    // The position in the attribute's text does not help the user.
     ScopedDiagnosticHandler quiet(at->getContext(), [](Diagnostic &) { return success(); });
     parsed = parseAttribute(text.getValue(), at->getContext());
   }
@@ -35,7 +35,7 @@ static FailureOr<AttrT> read(Operation *at, DictionaryAttr attributes, StringRef
          << key << " is " << text << ", expected " << AttrT::name;
 }
 
-/// Without the attributes that have been read.
+/// Drops the attributes that have been read.
 static DictionaryAttr dropRead(DictionaryAttr attributes) {
   SmallVector<NamedAttribute> left;
   for (NamedAttribute attribute : attributes)
@@ -62,7 +62,7 @@ static LogicalResult readMeshes(ModuleOp module, DictionaryAttr attributes) {
   return success();
 }
 
-/// GSPMD's form of the shardings stands beside sdy's, and says less.
+/// GSPMD's form of the shardings accompanies sdy's and carries less information.
 static LogicalResult readSignature(func::FuncOp function) {
   SmallVector<Attribute> arguments, results;
   auto convert = [&](DictionaryAttr attributes, SmallVectorImpl<Attribute> &into) -> LogicalResult {
@@ -103,7 +103,7 @@ static bool isCallOf(Operation *op, StringRef target) {
 
 static bool isEntry(Operation *op) { return isCallOf(op, "xla.sdy.GlobalToLocalShape"); }
 
-/// The sharding of a call about one value.
+/// The sharding of a custom call on one value.
 static FailureOr<sdy::TensorShardingAttr> readSharding(stablehlo::CustomCallOp call) {
   auto shardings = read<sdy::TensorShardingPerValueAttr>(call, attributesOf(call), kSharding);
   if (failed(shardings))
@@ -114,7 +114,7 @@ static FailureOr<sdy::TensorShardingAttr> readSharding(stablehlo::CustomCallOp c
   return shardings->getShardings().front();
 }
 
-/// A constraint for a value's sharding, or for that of a result: both constrain.
+/// Reads a constraint on a value's sharding, or on that of a result.
 static LogicalResult readConstraint(stablehlo::CustomCallOp call) {
   FailureOr<sdy::TensorShardingAttr> sharding = readSharding(call);
   if (failed(sharding))
@@ -130,14 +130,14 @@ static LogicalResult readConstraint(stablehlo::CustomCallOp call) {
 }
 
 namespace {
-/// What is computed on shards for a @LocalToGlobalShape: the ops that it needs, back to a
+/// The per-shard computation of a @LocalToGlobalShape: the ops that it needs, back to a
 /// @GlobalToLocalShape, which a computation without operands does not have.
 struct ShardComputation {
-  /// Fails, with a diagnostic, where it needs a value from elsewhere.
+  /// Fails, with a diagnostic, if it needs an outside value.
   LogicalResult collect(stablehlo::CustomCallOp exit);
 
   stablehlo::CustomCallOp entry;
-  /// In the order of the block.
+  /// In block order.
   SmallVector<Operation *> ops;
 };
 } // namespace
@@ -212,7 +212,7 @@ static LogicalResult readShardComputation(stablehlo::CustomCallOp exit) {
   return success();
 }
 
-/// The number that a frontend attribute of a call about one value spells, below `limit`.
+/// The number in a frontend attribute of a custom call on one value, below `limit`.
 static FailureOr<int64_t> readNumber(stablehlo::CustomCallOp call, StringRef key, int64_t limit) {
   auto number = read<IntegerAttr>(call, attributesOf(call), key);
   if (failed(number))
@@ -276,7 +276,7 @@ LogicalResult mlir::st::readFrontendAttributes(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(readSignature(function)))
       return failure();
-  // In the order of the program, so that a computation on shards in another comes before it.
+  // In program order, so that nested per-shard computations come first.
   SmallVector<stablehlo::CustomCallOp> calls;
   module.walk([&](stablehlo::CustomCallOp call) {
     StringRef target = call.getCallTargetName();

@@ -9,7 +9,7 @@ using namespace mlir::st;
 
 static constexpr int64_t kMostDevices = 1 << 20;
 
-/// Takes `[1,2]`, or what `close` ends, from the front of the text.
+/// Takes `[1,2]`, or a list that `close` ends, from the front of the text.
 static bool takeList(StringRef &text, char open, char close, SmallVectorImpl<int64_t> &list) {
   if (!text.consume_front(StringRef(&open, 1)))
     return false;
@@ -38,10 +38,10 @@ static bool isPermutation(ArrayRef<int64_t> numbers, size_t count) {
   return llvm::equal(sorted, llvm::seq<int64_t>(0, count));
 }
 
-/// The shape and the transposition that give devices in the order of a list; false where none do.
+/// The shape and the transposition that produce a list of devices; returns false if there are none.
 static bool readOrder(ArrayRef<int64_t> list, GspmdSharding &sharding) {
-  // The digits of a place in the list, the fastest first: how many there are of each, and how far
-  // apart the devices of neighbours are.
+  // The digits of a position in the list, fastest first: their sizes, and the distance between the
+  // devices of neighbours.
   struct Digit {
     int64_t count, stride;
   };
@@ -145,7 +145,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
 }
 
 FailureOr<SmallVector<int64_t>> mlir::st::commonAxes(ArrayRef<GspmdSharding> shardings) {
-  // Where one axis ends and the next begins: products of the sizes before.
+  // Axis boundaries: products of the sizes of preceding axes.
   std::set<int64_t> borders = {1};
   std::optional<int64_t> devices;
   for (const GspmdSharding &sharding : shardings) {

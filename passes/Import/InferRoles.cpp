@@ -17,14 +17,14 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// What is known of one argument or result.
+/// What is known about one argument or result.
 struct Port {
   std::string role, name;
-  /// Of optimizer state: the argument of its parameter.
+  /// For optimizer state: the argument of its parameter.
   std::optional<unsigned> of;
 };
 
-/// Works out one signature and writes it down.
+/// Infers the roles of one signature and records them.
 class RoleInference {
 public:
   RoleInference(func::FuncOp function, RoleOverrides overrides)
@@ -64,9 +64,9 @@ private:
   SmallVector<Port> arguments, results;
   StatePairs pairs;
   DenseSet<unsigned> stateResults;
-  /// Arguments that the loss depends on.
+  /// Arguments on which the loss depends.
   DenseSet<unsigned> read;
-  /// Ops that the loss depends on.
+  /// Ops on which the loss depends.
   DenseSet<Operation *> forward;
   NamePool names;
 };
@@ -87,7 +87,7 @@ void RoleInference::takeOverrides() {
   for (auto &[i, given] : overrides.results)
     results[i] = {given.role, given.name, std::nullopt};
   for (auto [argument, result] : findDonatedState(function, chains, alsoState)) {
-    // Donated, but the user says that the step does not keep it, or what the result is.
+    // Donated, but the user says that the step does not keep it, or gives the result another role.
     bool isKept = arguments[argument].role.empty() || isState(argument);
     if (!isKept || !results[result].role.empty())
       continue;
@@ -102,7 +102,7 @@ static bool isFloatScalar(Type type) {
 }
 
 LogicalResult RoleInference::findLoss() {
-  // Without state the function is no training step.
+  // A function without state is not a training step.
   bool isStep = !pairs.empty() ||
                 llvm::any_of(arguments, [](const Port &port) { return port.role == "parameter"; });
   if (!isStep)
@@ -228,8 +228,8 @@ void RoleInference::nameState() {
   }
 }
 
-/// A runner feeds the learning rate and the number of the step; which of them a scalar
-/// is, its name or its type says.
+/// A runner feeds the learning rate and the step number; a scalar's name or type says which one it
+/// is.
 LogicalResult RoleInference::nameScalar(unsigned argument) {
   Port &port = arguments[argument];
   ArgumentPath path = pathOf(argument);
@@ -297,8 +297,8 @@ void RoleInference::nameResults() {
 // Writing it down
 //===----------------------------------------------------------------------===//
 
-/// Whether the forward pass multiplies the elements of a vector with something: a scale
-/// starts at one, a bias at zero.
+/// Returns true if the forward pass multiplies by the elements of a vector: a scale starts at one,
+/// a bias at zero.
 bool RoleInference::isScale(Value value) const {
   for (Operation *user : value.getUsers()) {
     if (!forward.contains(user))
@@ -311,8 +311,8 @@ bool RoleInference::isScale(Value value) const {
   return false;
 }
 
-/// How a training binary fills state that no checkpoint brings. The program does not
-/// say; matrices get what BERT and GPT-2 start from.
+/// The initial value of state that no checkpoint provides. The program does not specify it;
+/// matrices get the initialisation of BERT and GPT-2.
 Attribute RoleInference::initOf(unsigned argument) {
   Builder builder(function.getContext());
   auto kind = [&](StringRef name) {
@@ -395,7 +395,7 @@ LogicalResult RoleInference::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// The first thing that keeps @main from being imported.
+/// The first reason why @main cannot be imported.
 static LogicalResult check(ModuleOp module, func::FuncOp function) {
   if (!function || function.isExternal() || !function.getBody().hasOneBlock())
     return module.emitError("expected a function @main with a body of one block");
@@ -416,7 +416,7 @@ static LogicalResult check(ModuleOp module, func::FuncOp function) {
   return failure(walk.wasInterrupted());
 }
 
-/// What has roles has been imported, or comes from a front end that knows them.
+/// A function with roles has been imported already, or comes from a front end that sets them.
 static constexpr FactContract kContract = {
     {}, FactSet({Fact::Roles, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 

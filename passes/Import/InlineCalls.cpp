@@ -11,7 +11,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// A few small functions that call each other twice can stand for any number of ops.
+/// A few small functions that each call another twice can expand to any number of ops.
 static constexpr int64_t kMostOps = 10'000'000;
 
 namespace {
@@ -88,7 +88,7 @@ LogicalResult CallInliner::inlineCall(func::CallOp call) {
   return success();
 }
 
-/// Private functions without a call are gone; those that something else names stay.
+/// Erases private functions without callers; functions that other ops name stay.
 void CallInliner::eraseUnused(ModuleOp module) {
   DenseSet<StringAttr> used;
   if (auto uses = SymbolTable::getSymbolUses(&module.getBodyRegion()))
@@ -110,7 +110,7 @@ struct InlineCalls : mlir::st::impl::InlineCallsBase<InlineCalls> {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && !function.isExternal() && failed(inliner.inlineInto(function)))
         return signalPassFailure();
-    // A callee that only unused functions call falls in the round after theirs.
+    // A callee of unused functions only is erased in the next round.
     inliner.eraseUnused(getOperation());
     calls += inliner.count();
   }

@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// An op of the forward pass that reads a parameter, and the layer it seems to be in.
+/// An op of the forward pass that reads a parameter, and the layer it appears to belong to.
 struct ParameterRead {
   Operation *op;
   unsigned argument;
@@ -42,9 +42,9 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
   return forward;
 }
 
-/// Reads by ops that bring a parameter together with something else. What is made of it alone before,
-/// as a copy in another type, stands for it; a number made of it, as a weight's square, says nothing
-/// about the layer where it is added to the loss.
+/// Reads by ops that combine a parameter with another value. A value computed from the parameter
+/// alone, such as a converted copy, represents it. A scalar computed from it, such as a weight's
+/// square, says nothing about the layer where it is added to the loss.
 static std::vector<ParameterRead> findReads(func::FuncOp function) {
   DenseSet<Operation *> forward = findForward(function);
   DenseMap<Value, unsigned> parameters;
@@ -105,7 +105,7 @@ static std::optional<int64_t> firstNumber(StringRef text, StringRef separators) 
 
 static std::optional<int64_t> layerOfName(func::FuncOp function, const ParameterRead &read) {
   auto name = function.getArgAttrOfType<StringAttr>(read.argument, kNameAttr);
-  // "arg7" is the name of what has none.
+  // "arg7" is the name of an argument without one.
   if (!name || name.getValue() == ("arg" + Twine(read.argument)).str())
     return std::nullopt;
   return firstNumber(name.getValue(), "._/");
@@ -124,7 +124,7 @@ static std::optional<int64_t> layerOfLocation(const ParameterRead &read) {
   return layer;
 }
 
-/// Whether layers follow each other, and there are at least two.
+/// Returns true if layers are consecutive and there are at least two.
 static bool areLayers(ArrayRef<ParameterRead> reads) {
   std::optional<int64_t> first, last;
   for (const ParameterRead &read : reads) {

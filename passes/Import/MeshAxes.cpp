@@ -11,7 +11,7 @@ namespace {
 /// `"a":(2)4`: after parts of `a` that make up 2, that of 4.
 struct AxisPart {
   StringRef axis;
-  int64_t before = 1, size = 0; ///< of a whole axis the size is 0
+  int64_t before = 1, size = 0; ///< 0 for a whole axis
 };
 
 class AxisSplitter {
@@ -30,7 +30,7 @@ private:
 
   ModuleOp module;
   llvm::StringMap<int64_t> sizes;
-  /// For each axis that is used in parts, where they begin and end: 1, ..., its size.
+  /// For each axis that is used in parts, their boundaries: 1, ..., its size.
   llvm::StringMap<std::set<int64_t>> cuts;
   Operation *firstUse = nullptr;
 };
@@ -43,7 +43,7 @@ static AxisPart parse(StringRef name) {
     return part;
   auto [before, size] = rest.split(')');
   if (before.getAsInteger(10, part.before) || size.getAsInteger(10, part.size))
-    part.size = -1; // of a name that only looks like a part
+    part.size = -1; // for a name that only looks like a part
   return part;
 }
 
@@ -55,7 +55,7 @@ LogicalResult AxisSplitter::collect(Operation *op, StringAttr name) {
   AxisPart part = parse(name);
   auto size = sizes.find(part.axis);
   if (part.size == 0 || sizes.contains(name.getValue()) || size == sizes.end())
-    return success(); // whole, or unknown: what reads it says so
+    return success(); // a whole axis, or an unknown one, which its user reports
   if (part.before < 1 || part.size < 2 || part.before > size->second || part.size > size->second ||
       size->second % (part.before * part.size) != 0)
     return op->emitError("a sharding names ")
@@ -101,7 +101,7 @@ LogicalResult AxisSplitter::checkCuts() {
   return success();
 }
 
-/// A name that stands for parts of the new mesh: those between its ends.
+/// The axes of the new mesh that a name denotes: those within its bounds.
 SmallVector<StringAttr> AxisSplitter::partsOf(StringAttr name) const {
   AxisPart part = parse(name);
   auto found = cuts.find(part.axis);

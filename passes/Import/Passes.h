@@ -1,4 +1,4 @@
-// From a program that another tool printed to `@main` with roles.
+// Passes from a program that another tool printed to `@main` with roles.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

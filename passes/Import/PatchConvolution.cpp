@@ -7,8 +7,7 @@ static int64_t at(std::optional<ArrayRef<int64_t>> values, size_t i) {
   return values ? (*values)[i] : 1;
 }
 
-/// Whether padding, dilation of the input, groups and reversal are what they are in a
-/// product.
+/// Returns true if padding, input dilation, groups and reversal are those of a product.
 static bool isPlain(stablehlo::ConvolutionOp op) {
   auto areZero = [](std::optional<DenseIntElementsAttr> padding) {
     return !padding ||
@@ -32,7 +31,7 @@ Value mlir::st::emitPatchConvolution(Emitter &emit, stablehlo::ConvolutionOp op)
                     to = emit.shapeOf(op.getResult());
   if (!isPlain(op))
     return nullptr;
-  // Each spatial dimension becomes two, one of the window and one of the result.
+  // Each spatial dimension becomes two: one of the window and one of the result.
   SmallVector<bool> windowIsMinor;
   for (size_t i = 0; i < input.size(); ++i) {
     int64_t taken = window[kernel[i]], made = to[output[i]];

@@ -1,4 +1,4 @@
-// Convolutions whose windows do not overlap are products.
+// Convolutions with non-overlapping windows, as products.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -6,10 +6,10 @@
 
 namespace mlir::st {
 
-/// The convolution as one dot_general of the reshaped input, where every element of the
-/// input is read by one window: windows side by side (the stride is the kernel's size),
-/// or kernels spread over the whole input (the dilation is the result's size: the
-/// gradient of such a kernel). Null for any other convolution.
+/// The convolution as one dot_general of the reshaped input, if one window reads each element of
+/// the input: adjacent windows (the stride equals the kernel's size), or kernels spread over the
+/// whole input (the dilation equals the result's size: the gradient of such a convolution). Null
+/// for any other convolution.
 Value emitPatchConvolution(Emitter &emit, stablehlo::ConvolutionOp op);
 
 } // namespace mlir::st

@@ -12,7 +12,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// Ops that only the dropped results needed.
+/// Erases ops that only dropped results needed.
 static void eraseUnused(func::FuncOp function) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
     if (isOpTriviallyDead(&op))
@@ -46,7 +46,7 @@ static unsigned removeDeadState(func::FuncOp function) {
   signature.eraseResults(results);
   signature.write();
   eraseUnused(function);
-  // An argument that something other than dead state still reads stays, as a constant input.
+  // An argument that other ops still read stays, as a constant input.
   for (unsigned argument : arguments.set_bits())
     assert(function.getArgument(argument).use_empty() && "dead state that something reads");
   (void)function.eraseArguments(arguments);

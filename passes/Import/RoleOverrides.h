@@ -1,4 +1,4 @@
-// What the user says of arguments and results.
+// Roles that the user gives to arguments and results.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// A role and, where it was given, a name.
+/// A role and an optional name.
 struct GivenRole {
   std::string role, name;
 };
@@ -14,8 +14,8 @@ struct GivenRole {
 struct RoleOverrides {
   std::map<unsigned, GivenRole> arguments, results;
 
-  /// Reads `arg3=batch,result0=loss,arg4=scalar:learning_rate,arg0-15=parameter`. Fails,
-  /// with a diagnostic, where the text or a number is wrong.
+  /// Parses `arg3=batch,result0=loss,arg4=scalar:learning_rate,arg0-15=parameter`. Fails, with a
+  /// diagnostic, if the text or a number is wrong.
   static FailureOr<RoleOverrides> parse(StringRef text, func::FuncOp function);
 };
 

@@ -29,7 +29,7 @@ struct Simplify : mlir::st::impl::SimplifyBase<Simplify> {
     round.addPass(createRemoveDeadState());
     if (failed(runPipeline(inlining, getOperation())))
       return signalPassFailure();
-    // What CSE makes equal may fold again; in practice two or three rounds are enough.
+    // Values that CSE merges may fold again; in practice two or three rounds suffice.
     constexpr int maxRounds = 16;
     OperationFingerPrint before(getOperation());
     for (int i = 0; i < maxRounds; ++i) {

@@ -14,7 +14,7 @@ std::string NamePool::unique(StringRef name) {
 }
 
 SmallVector<std::string> mlir::st::nameParameters(ArrayRef<ArgumentPath> paths) {
-  // How many leading parts go.
+  // Number of leading parts to drop.
   size_t skipped = 0;
   auto sharePart = [&](size_t i) {
     return llvm::all_of(paths, [&](const ArgumentPath &path) {

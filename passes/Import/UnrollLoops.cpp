@@ -11,7 +11,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// Puts the body before the loop, once for each trip.
+/// Copies the body before the loop, once per trip.
 static void unroll(stablehlo::WhileOp op, int64_t trips) {
   Block &body = op.getBody().front();
   SmallVector<Value> values(op->getOperands());
@@ -36,7 +36,7 @@ struct UnrollLoops : mlir::st::impl::UnrollLoopsBase<UnrollLoops> {
     if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
       return signalPassFailure();
     SmallVector<stablehlo::WhileOp> loops;
-    // Inner loops first, so that the size of what is copied is known.
+    // Inner loops first, so that the size of copied bodies is known.
     getOperation().walk<WalkOrder::PostOrder>([&](stablehlo::WhileOp op) { loops.push_back(op); });
     for (stablehlo::WhileOp op : loops) {
       std::optional<CountedLoop> counted = findCountedLoop(op);

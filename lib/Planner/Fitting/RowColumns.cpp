@@ -122,19 +122,21 @@ std::string readFamily(RawRow &raw, Text text) {
   return "gpt or bert";
 }
 
-std::vector<RowColumn> makeColumns() {
-  auto count = [](auto &&member, int64_t least = 1) {
-    return [member, least](RawRow &raw, Text text) { return readCount(text, member(raw), least); };
-  };
-  auto number = [](auto &&member, double factor) {
-    return [member, factor](RawRow &raw, Text text) {
-      return readPositive(text, factor, member(raw));
-    };
-  };
-  auto memory = [](double factor) {
-    return [factor](RawRow &raw, Text text) { return readMemory(text, factor, raw.row.memoryMib); };
-  };
-  auto ms = [](RawRow &raw) -> auto & { return raw.row.measuredMs; };
+auto count(int64_t &(*member)(RawRow &), int64_t least = 1) {
+  return [member, least](RawRow &raw, Text text) { return readCount(text, member(raw), least); };
+}
+
+auto number(double &(*member)(RawRow &), double factor) {
+  return
+      [member, factor](RawRow &raw, Text text) { return readPositive(text, factor, member(raw)); };
+}
+
+auto memory(double factor) {
+  return [factor](RawRow &raw, Text text) { return readMemory(text, factor, raw.row.memoryMib); };
+}
+
+/// Sizes of the model and the layout.
+std::vector<RowColumn> sizeColumns() {
   return {
       {{"tp", "tensor", "tensor_parallel"},
        count([](RawRow &raw) -> auto & { return raw.row.layout.tensor; })},
@@ -166,6 +168,12 @@ std::vector<RowColumn> makeColumns() {
        count([](RawRow &raw) -> auto & { return raw.row.model.vocabulary; })},
       {{"ffn_hidden", "ffn_hidden_size", "ffn"},
        count([](RawRow &raw) -> auto & { return raw.row.ffnHidden; })},
+  };
+}
+
+/// Choices of the run.
+std::vector<RowColumn> choiceColumns() {
+  return {
       {{"zero", "zero_stage"}, readZero},
       {{"recompute", "recomputation", "activation_recomputation", "recompute_granularity",
         "checkpoint", "checkpointing", "activation_checkpointing", "checkpoint_activations"},
@@ -177,6 +185,13 @@ std::vector<RowColumn> makeColumns() {
       {{"precision", "dtype"}, readPrecision},
       {{"optimizer"}, readOptimizer},
       {{"family", "model_type", "task"}, readFamily},
+  };
+}
+
+/// What was measured.
+std::vector<RowColumn> measuredColumns() {
+  auto ms = [](RawRow &raw) -> auto & { return raw.row.measuredMs; };
+  return {
       {{"iteration_ms", "ms", "measured_ms", "ms_per_iteration", "step_ms"}, number(ms, 1), true},
       {{"seconds_per_iteration", "iteration_s", "sec_per_it", "s_per_iteration", "seconds",
         "iteration_seconds", "step_s"},
@@ -207,6 +222,14 @@ std::vector<RowColumn> makeColumns() {
        memory(kMibOfGib),
        true},
   };
+}
+
+std::vector<RowColumn> makeColumns() {
+  std::vector<RowColumn> columns = sizeColumns();
+  for (auto *make : {choiceColumns, measuredColumns})
+    for (RowColumn &column : make())
+      columns.push_back(std::move(column));
+  return columns;
 }
 
 } // namespace

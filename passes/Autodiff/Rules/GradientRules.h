@@ -27,7 +27,7 @@ public:
   Emitter &emit;
   ReverseMode &mode;
 
-  /// Whether the value depends on a parameter, so that its cotangent matters.
+  /// Returns true if the value depends on a parameter, so that its cotangent is needed.
   bool wants(Value value) const;
 
   /// Adds a contribution, of the type of `value`, to its cotangent.
@@ -35,19 +35,17 @@ public:
     if (wants(value))
       contributions[value].push_back(contribution);
   }
-  /// The same, where `make` emits the contribution only if it is wanted.
+  /// As above; `make` emits the contribution only if it is needed.
   template <typename Make, typename = std::enable_if_t<std::is_invocable_r_v<Value, Make>>>
   void add(Value value, Make &&make) {
     if (wants(value))
       contributions[value].push_back(make());
   }
 
-  /// The sum of the contributions in the order in which they came, or null
-  /// where there is none.
+  /// The sum of the contributions in order of arrival, or null if there is none.
   Value take(Value value);
 
-  /// The same, as what is added to `sum`. A contribution that is zero but for a slice
-  /// touches no more than that.
+  /// As above, added to `sum`. A contribution that is zero outside a slice only updates that slice.
   Value takeInto(Value sum, Value value);
 
 private:
@@ -56,7 +54,7 @@ private:
 
 class GradientRules {
 public:
-  /// A rule gets the cotangent of each result, null where there is none.
+  /// A rule receives the cotangent of each result, null where there is none.
   using Rule = std::function<LogicalResult(Operation *, ArrayRef<Value>, Gradients &)>;
 
   /// The rules of every differentiable op.

@@ -8,12 +8,12 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
-/// The start indices as the gather uses them. It moves slices that leave the
-/// operand back into it, where a scatter would drop them.
+/// The start indices as the gather uses them. It clamps slices into the operand, where a scatter
+/// would drop them.
 static Value clampedIndices(Emitter &emit, GatherOp op) {
   GatherDimensionNumbersAttr numbers = op.getDimensionNumbers();
   Value indices = op.getStartIndices();
-  // A bound may be more than a narrow type can say.
+  // The bound may exceed a narrow index type.
   if (Emitter::typeOf(indices).getElementType().getIntOrFloatBitWidth() < 32)
     indices = emit.convert(indices, emit.builder.getI32Type());
   auto type = Emitter::typeOf(indices);
@@ -36,7 +36,7 @@ static Value clampedIndices(Emitter &emit, GatherOp op) {
   return emit.clamp(emit.zerosLike(indices), indices, high);
 }
 
-/// A gather's gradient adds up at each place what was read from there.
+/// The gradient of a gather adds up, at each place, what was read from there.
 static void gatherRule(GatherOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&]() -> Value {
     Emitter &emit = g.emit;
@@ -58,8 +58,8 @@ static void gatherRule(GatherOp op, Value ct, Gradients &g) {
 // Orders
 //===----------------------------------------------------------------------===//
 
-/// Adds each element of `ct` to zeros like `operand`, at the place along `dim` that
-/// the element of `places` says; no two go to one place.
+/// Adds each element of `ct` to zeros of the operand's shape, at the place along `dim` given by
+/// `places`; places are distinct.
 static Value scatterAlong(Emitter &emit, Value operand, Value places, Value ct, int64_t dim) {
   int64_t rank = Emitter::typeOf(operand).getRank();
   SmallVector<int64_t> others = remainingDims(rank, {dim});
@@ -71,8 +71,8 @@ static Value scatterAlong(Emitter &emit, Value operand, Value places, Value ct, 
   return scatter.getResult(0);
 }
 
-/// The sort with the positions of the elements as one more operand: where they come from,
-/// also of equal ones whose order an unstable sort leaves open.
+/// The sort with the positions of the elements as an additional operand, so that the origin of each
+/// is known, even of equal elements whose order an unstable sort leaves open.
 static SortOp sortWithPositions(SortOp op, int64_t dim) {
   OpBuilder builder(op);
   Type index = builder.getI32Type();

@@ -17,7 +17,7 @@ using namespace mlir::stablehlo;
 using namespace mlir::st;
 
 namespace {
-/// One forward loop and the backward one that grows beside it.
+/// A forward loop and the backward loop that is built for it.
 class LoopReversal {
 public:
   LoopReversal(WhileOp forward, CountedLoop count, Gradients &g)
@@ -40,7 +40,7 @@ private:
   CountedLoop count;
   Gradients &g;
   OpBuilder &builder;
-  /// The carries with a cotangent, and the values outside that get one.
+  /// Carries with a cotangent, and outside values that receive one.
   SmallVector<unsigned> carries;
   SmallVector<Value> captured;
   /// In the body of the backward loop: the number of the forward trip, what is known of
@@ -66,8 +66,8 @@ static SmallVector<Value> startsOf(Emitter &emit, Value row, int64_t rank) {
   return starts;
 }
 
-/// Lets the body read what no trip changes from outside, as it would a constant, and hands
-/// the cotangent of such a carry on.
+/// Makes loop-invariant carries visible to the body as outside values, and passes on their
+/// cotangents.
 static void freeInvariants(WhileOp op, MutableArrayRef<Value> cts, Gradients &g) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     if (!isInvariant(op, i))
@@ -114,7 +114,7 @@ void LoopReversal::createBackward(ArrayRef<Value> cts) {
 void LoopReversal::emitPreamble() {
   Block *body = &backward.getBody().front();
   builder.setInsertionPointToStart(body);
-  // A pool of its own, so that its constants stand before the ops.
+  // A separate pool, so that its constants come before the ops.
   Emitter emit(builder, body, g.emit.loc);
   Value counter = body->getArgument(0);
   trip = emit.sub(integerLike(emit, counter, count.trips - 1), counter);
@@ -160,7 +160,7 @@ LogicalResult LoopReversal::emitBody() {
   return success();
 }
 
-/// The carry that is the number of a trip, counted from 0, if there is one.
+/// The carry that counts trips from 0, if there is one.
 std::optional<unsigned> LoopReversal::findTripNumber() {
   for (unsigned i = 0; i < forward->getNumOperands(); ++i) {
     std::optional<LinearCarry> linear = findLinearCarry(forward, i);
@@ -170,8 +170,8 @@ std::optional<unsigned> LoopReversal::findTripNumber() {
   return std::nullopt;
 }
 
-/// Replaces the forward loop by one that carries a buffer for each value to be saved, the
-/// last ones, and before them the number of the trip where nothing else is that.
+/// Replaces the forward loop by one that also carries a buffer per saved value, at the end,
+/// preceded by a trip counter if no carry is one.
 void LoopReversal::save(ArrayRef<Value> saved) {
   if (saved.empty())
     return;

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
-/// In training the statistics are results of their own, and may have cotangents.
+/// In training, the statistics are results as well and may have cotangents.
 static LogicalResult trainingRule(BatchNormTrainingOp op, ArrayRef<Value> cts, Gradients &g) {
   Emitter &emit = g.emit;
   Value x = op.getOperand(), mean = op.getBatchMean();

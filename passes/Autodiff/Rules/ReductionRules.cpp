@@ -12,7 +12,7 @@ using namespace mlir::st;
 // reduce
 //===----------------------------------------------------------------------===//
 
-/// The cotangent goes to the elements that are the extremum, in equal parts.
+/// The cotangent is divided equally among the elements that equal the extremum.
 static void extremumReductionRule(ReduceOp op, Value ct, Gradients &g) {
   Value x = op.getInputs().front();
   g.add(x, [&] {
@@ -134,7 +134,7 @@ static LogicalResult reduceRule(ReduceOp op, ArrayRef<Value> cts, Gradients &g) 
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The dimensions of one operand of a product, by what becomes of them.
+/// The dimensions of one operand of a product, by their role.
 struct Side {
   Value value;
   ArrayRef<int64_t> batch, contract;
@@ -165,10 +165,9 @@ static Value operandCotangent(Emitter &emit, DotGeneralOp op, Value ct, const Si
   SmallVector<int64_t> batch = range(0, self.batch.size());
   SmallVector<int64_t> otherFree = range(other.freeStart, other.free.size());
 
-  // The product leaves self's dimensions as batch, free, contracted, the last in
-  // the order in which `other` has them; with the factors exchanged as batch,
-  // contracted, free. Take the way that needs no transpose, if there is one, or
-  // else one that leaves the minor dimension in place.
+  // The product yields self's dimensions as batch, free, contracted, the last in the order of
+  // `other`; with the factors exchanged, as batch, contracted, free. Choose the form that needs no
+  // transpose, if there is one, or else one that keeps the minor dimension in place.
   SmallVector<int64_t> otherContract(other.contract);
   llvm::sort(otherContract);
   SmallVector<int64_t> contracted = partners(otherContract, other, self);

@@ -41,8 +41,8 @@ void st::fillWithSum(Emitter &emit, Region &region, Type elementType) {
 }
 
 Value st::unpadded(Emitter &emit, PadOp op, Value ct) {
-  // Undo the edges, which crops where they grew and grows where they cropped,
-  // then skip what lies between.
+  // Undoes edge padding, cropping where it grew and growing where it cropped, then skips interior
+  // padding.
   SmallVector<int64_t> low, high, strides;
   for (auto [l, h, interior] :
        llvm::zip_equal(op.getEdgePaddingLow(), op.getEdgePaddingHigh(), op.getInteriorPadding())) {
@@ -64,7 +64,7 @@ Value st::unpadded(Emitter &emit, PadOp op, Value ct) {
   return emit.slice(x, zeros, Emitter::shapeOf(x), strides);
 }
 
-/// Moves the elements along `dim` by so many places; ones come in.
+/// Shifts the elements along `dim`; ones enter.
 static Value shift(Emitter &emit, Value x, int64_t dim, int64_t places) {
   SmallVector<int64_t> low(Emitter::typeOf(x).getRank(), 0), high(low), interior(low);
   low[dim] = places;
@@ -73,7 +73,7 @@ static Value shift(Emitter &emit, Value x, int64_t dim, int64_t places) {
   return emit.pad(x, one, low, high, interior);
 }
 
-/// The products of what comes before each element, or after it, by doubling.
+/// The products of the elements before (or after) each element, by doubling.
 static Value exclusiveProducts(Emitter &emit, Value x, int64_t dim, int64_t direction) {
   int64_t size = Emitter::shapeOf(x)[dim];
   Value product = shift(emit, x, dim, direction);

@@ -15,7 +15,7 @@ Value scalarZero(Emitter &emit, Value like);
 /// The sum of all elements, a scalar.
 Value sumAll(Emitter &emit, Value x);
 
-/// The op of a body that applies one op to its two arguments, or null.
+/// The op of a body that applies a single op to its two arguments, or null.
 Operation *singleOp(Region &region);
 
 /// Fills a region with a computation of two scalars.
@@ -24,10 +24,10 @@ void fillBody(Emitter &emit, Region &region, Type elementType,
 /// The same with their sum.
 void fillWithSum(Emitter &emit, Region &region, Type elementType);
 
-/// The part of the cotangent of a pad that belongs to what was padded.
+/// The part of a pad's cotangent that belongs to its operand.
 Value unpadded(Emitter &emit, stablehlo::PadOp op, Value ct);
 
-/// At each place the product of all other elements along `dim`, which no zero spoils.
+/// At each place, the product of all other elements along `dim`; exact if an element is zero.
 Value productOfOthers(Emitter &emit, Value x, int64_t dim);
 
 /// The complex conjugate.

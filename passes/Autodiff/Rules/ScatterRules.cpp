@@ -11,7 +11,7 @@ namespace {
 enum class Body { Add, Multiply, Extremum, Overwrite, Other };
 } // namespace
 
-/// What a scatter of one operand does with a value and its update.
+/// How a single-operand scatter combines a value with its update.
 static Body bodyOf(ScatterOp op) {
   Block &body = op.getUpdateComputation().front();
   if (body.getNumArguments() != 2)
@@ -40,7 +40,7 @@ static SmallVector<int64_t> windowSizes(ScatterOp op) {
   return sizes;
 }
 
-/// What stands at the places of the updates; beyond the bounds, something else.
+/// Gathers the values at the places of the updates; undefined beyond the bounds.
 static Value gatherUpdates(Emitter &emit, ScatterOp op, Value from) {
   ScatterDimensionNumbersAttr n = op.getScatterDimensionNumbers();
   auto numbers = GatherDimensionNumbersAttr::get(
@@ -66,8 +66,8 @@ static Value overwrite(Emitter &emit, ScatterOp op, Value target, Value updates)
   return scatterLike(emit, op, target, updates, [](Value, Value update) { return update; });
 }
 
-/// The updates that are the last written to their places: they leave their number
-/// there. An update beyond the bounds leaves none.
+/// Marks the updates that are written last to their places, by scattering their numbers. Updates
+/// beyond the bounds are not marked.
 static Value isWritten(Emitter &emit, ScatterOp op) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(op.getUpdates().front());
   Type index = emit.builder.getI32Type();
@@ -78,7 +78,7 @@ static Value isWritten(Emitter &emit, ScatterOp op) {
   return emit.compare(ComparisonDirection::EQ, left, numbers);
 }
 
-/// The updates whose window lies within the operand: the others are skipped.
+/// Marks the updates whose window is inside the operand; the others are skipped.
 static Value isInBounds(Emitter &emit, ScatterOp op) {
   Value indices = op.getScatterIndices();
   ScatterDimensionNumbersAttr n = op.getScatterDimensionNumbers();
@@ -107,14 +107,14 @@ static Value isInBounds(Emitter &emit, ScatterOp op) {
   return all ? emit.broadcast(all, batchDims, updateShape) : Value();
 }
 
-/// What stands at the places of the updates, and zero for those that are skipped.
+/// Gathers the values at the places of the updates, and zero for skipped ones.
 static Value gatherInBounds(Emitter &emit, ScatterOp op, Value from) {
   Value found = gatherUpdates(emit, op, from);
   Value counts = isInBounds(emit, op);
   return counts ? emit.select(counts, found, emit.zerosLike(found)) : found;
 }
 
-/// What was there and the updates that are the extremum share its cotangent equally.
+/// The old value and the updates that equal the extremum share its cotangent equally.
 static void extremumScatterRule(ScatterOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   Value input = op.getInputs().front(), update = op.getUpdates().front();

@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
-/// Sums a cotangent over what the broadcast repeated.
+/// Sums a cotangent over broadcast dimensions.
 static Value sumRepeated(Emitter &emit, BroadcastInDimOp op, Value ct) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand());
   // The result's dimensions that hold the operand's, and are not repetitions.
@@ -19,7 +19,7 @@ static Value sumRepeated(Emitter &emit, BroadcastInDimOp op, Value ct) {
     }
   }
   Value sum = emit.reduceAdd(ct, remainingDims(Emitter::typeOf(ct).getRank(), kept));
-  // The sum has them in ascending order; the operand may have had another.
+  // The sum has ascending dimensions; the operand may have another order.
   SmallVector<int64_t> sorted(kept);
   llvm::sort(sorted);
   SmallVector<int64_t> permutation;
@@ -30,7 +30,7 @@ static Value sumRepeated(Emitter &emit, BroadcastInDimOp op, Value ct) {
 
 static void broadcastRule(BroadcastInDimOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&] {
-    // A negation moves behind the sum, where the tensor is smaller.
+    // Moves a negation after the sum, where the tensor is smaller.
     if (auto negated = ct.getDefiningOp<NegOp>())
       return g.emit.neg(sumRepeated(g.emit, op, negated.getOperand()));
     return sumRepeated(g.emit, op, ct);

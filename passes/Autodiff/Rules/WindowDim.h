@@ -7,16 +7,15 @@
 
 namespace mlir::st {
 
-/// One dimension that a window slides along: output o reads, through window
-/// element k, the place o * stride + k * windowDilation - low of the operand
-/// whose elements lie baseDilation apart.
+/// One dimension of a sliding window: output o reads, through window element k, position o * stride
+/// + k * windowDilation - low of the operand, whose elements are baseDilation apart.
 struct WindowDim {
   int64_t size, stride, baseDilation, windowDilation, low, input, output;
 
   int64_t reach() const { return (size - 1) * windowDilation + 1; }
   static int64_t spread(int64_t count, int64_t dilation) { return (count - 1) * dilation + 1; }
-  /// The padding of the cotangent, spread by the stride, under which a window of
-  /// the same size that steps by the base dilation leads back to the operand.
+  /// The padding of the cotangent, dilated by the stride, with which a window of the same size and
+  /// the base dilation as stride leads back to the operand.
   int64_t backLow() const { return reach() - 1 - low; }
   int64_t backHigh() const {
     return spread(input, baseDilation) - 1 + reach() - backLow() - spread(output, stride);

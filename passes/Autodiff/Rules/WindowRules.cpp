@@ -57,7 +57,7 @@ static Value windowExtremumCotangent(Emitter &emit, ReduceWindowOp op, Value ct,
   Value x = op.getInputs().front();
   if (isEmpty(x) || isEmpty(ct))
     return emit.zerosLike(x);
-  // What lies between the elements is never the first extremum, unless there is no other.
+  // The padding between elements is never the first extremum, unless there is no other.
   SmallVector<int64_t> zeros(Emitter::typeOf(x).getRank(), 0), interior;
   for (const WindowDim &dim : windowDims(op))
     interior.push_back(dim.baseDilation - 1);
@@ -77,8 +77,8 @@ static Value windowExtremumCotangent(Emitter &emit, ReduceWindowOp op, Value ct,
 }
 
 namespace {
-/// What the windows read: their elements in a dimension each of the output
-/// and the window, gathered from the padded operand.
+/// The elements that windows read, gathered from the padded operand, with one dimension for the
+/// output and one for the window.
 struct Patches {
   Value padded, flat, places, elements;
 };
@@ -138,8 +138,8 @@ static Value windowProductCotangent(Emitter &emit, ReduceWindowOp op, Value ct) 
   return patches.padded == x ? whole : unpadded(emit, patches.padded.getDefiningOp<PadOp>(), whole);
 }
 
-/// The dimension along which each window holds all elements up to its own or, in reverse, all
-/// from its own on, as JAX prints cumsum and its like.
+/// The dimension along which each window holds all elements up to its own (or in reverse, from its
+/// own on), as JAX prints cumsum and similar functions.
 static std::optional<std::pair<int64_t, bool>> cumulativeDim(ReduceWindowOp op) {
   std::optional<std::pair<int64_t, bool>> found;
   for (auto [i, dim] : llvm::enumerate(windowDims(op))) {
@@ -156,7 +156,7 @@ static std::optional<std::pair<int64_t, bool>> cumulativeDim(ReduceWindowOp op) 
   return found;
 }
 
-/// Whether the initial value leaves what it is combined with alone.
+/// Returns true if combining with the initial value changes nothing.
 static bool isIdentity(Operation *body, Value init) {
   DenseFPElementsAttr constant;
   if (!isa_and_nonnull<MaxOp, MinOp, MulOp>(body) || !matchPattern(init, m_Constant(&constant)))
@@ -211,7 +211,7 @@ static LogicalResult reduceWindowRule(ReduceWindowOp op, ArrayRef<Value> cts, Gr
   }
   if (!isElementwise(op.getBody()))
     return op.emitOpError("has no gradient rule: expected a computation of elementwise ops");
-  // Windows that there are not, or that hold nothing of the operands, let no gradient through.
+  // Windows that do not exist, or that hold no operand elements, pass no gradient.
   if (isEmpty(op.getResult(0)) || (isEmpty(x) && !g.wants(init)))
     return success();
   return g.mode.expand(op, cts, g, [&](Emitter &emit) { return expandWindows(emit, op); });
@@ -221,8 +221,8 @@ static LogicalResult reduceWindowRule(ReduceWindowOp op, ArrayRef<Value> cts, Gr
 // select_and_scatter
 //===----------------------------------------------------------------------===//
 
-/// What each window of the operand selected is read back from `ct`, where a window of both
-/// is reduced by the same choice. Outside the operand nothing is ever selected.
+/// Reads from `ct` what each window of the operand selected, by reducing a window of both with the
+/// same selection. Padding is never selected.
 static Value selectAndGather(Emitter &emit, SelectAndScatterOp op, CompareOp choice, Value ct) {
   Value x = op.getOperand();
   Type element = Emitter::typeOf(x).getElementType();

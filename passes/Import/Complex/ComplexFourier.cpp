@@ -1,8 +1,8 @@
 // Fourier transforms as products with matrices of roots of unity.
 //
-// A length with small factors is cut in two (Cooley and Tukey, 1965): an index i = i1 n2 + i2 of a
-// row of n = n1 n2 gives the frequencies k = k1 + n1 k2 by transforms of n1, a rotation by
-// the root of order n to the power i2 k1, and transforms of n2.
+// A length with small factors is split in two (Cooley and Tukey, 1965): an index i = i1 n2 + i2 of
+// a row of n = n1 n2 gives the frequencies k = k1 + n1 k2 by transforms of n1, a rotation by the
+// root of order n to the power i2 k1, and transforms of n2.
 
 #include "passes/Import/Complex/ComplexParts.h"
 #include <cmath>
@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Up to here one product is as good as two small ones and what moves between them.
+/// Up to this length, one product is as fast as two small ones with the data movement between them.
 static constexpr int64_t kLargestMatrix = 64;
 
 namespace {
@@ -18,7 +18,7 @@ class Fourier {
 public:
   Fourier(Emitter &emit, bool isInverse) : emit(emit), math(emit), isInverse(isInverse) {}
 
-  /// Along one dimension; without an imaginary part all of them are zero.
+  /// Transforms one dimension; without an imaginary part, the input is real.
   Parts transform(Parts x, int64_t dim);
 
 private:
@@ -46,7 +46,7 @@ Parts Fourier::roots(int64_t order, int64_t rows, int64_t columns, Type element)
       int64_t power = row * column % order;
       double angle = 2 * M_PI * static_cast<double>(power) / static_cast<double>(order);
       double x = std::cos(angle), y = std::sin(angle);
-      if (power * 4 % order == 0) { // On an axis: exact.
+      if (power * 4 % order == 0) { // A value on an axis is exact.
         int64_t quarter = power * 4 / order;
         x = quarter == 0 ? 1 : quarter == 2 ? -1 : 0;
         y = quarter == 1 ? 1 : quarter == 3 ? -1 : 0;
@@ -111,7 +111,7 @@ Parts Fourier::transform(Parts x, int64_t dim) {
   });
 }
 
-/// A row of the spectrum of real numbers, whose second half mirrors the first.
+/// Completes a row of a real signal's spectrum, whose second half mirrors the first.
 static Parts completeRows(Emitter &emit, Parts half, int64_t length) {
   int64_t last = Emitter::typeOf(half.re).getRank() - 1;
   int64_t mirrored = length - length / 2 - 1;

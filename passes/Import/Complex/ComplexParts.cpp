@@ -1,4 +1,4 @@
-// Functions of complex numbers, of their parts.
+// Functions of complex numbers, in terms of their parts.
 
 #include "passes/Import/Complex/ComplexParts.h"
 #include "dialects/StableHLO/ChloOps.h"
@@ -18,14 +18,14 @@ Value ComplexEmitter::magnitude(Parts a) {
   return emit.select(infinite, large, length);
 }
 
-/// What is real stays so where its exponential overflows: not infinity times the sine of 0.
+/// A real number stays real even if its exponential overflows: no infinity times sine of 0.
 Parts ComplexEmitter::exponential(Parts z) {
   Parts result = polar(emit.exp(z.re), z.im);
   Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
   return {result.re, emit.select(isReal, z.im, result.im)};
 }
 
-/// Scaled by the divisor's larger part; each part by zero where both are.
+/// Scaled by the divisor's larger part; divides each part by zero if both are zero.
 Parts ComplexEmitter::div(Parts a, Parts b) {
   Value larger = emit.max(emit.abs(b.re), emit.abs(b.im));
   Value isZero = emit.compare(Direction::EQ, larger, emit.zerosLike(larger));
@@ -37,7 +37,7 @@ Parts ComplexEmitter::div(Parts a, Parts b) {
           emit.select(isZero, emit.div(a.im, b.re), emit.div(top.im, square))};
 }
 
-/// e^(b log a); of zero 1, 0 or no number.
+/// e^(b log a); for a = 0 the result is 1, 0 or NaN.
 Parts ComplexEmitter::power(Parts a, Parts b) {
   auto isNone = [&](Value x) { return emit.compare(Direction::EQ, x, emit.zerosLike(x)); };
   auto choose = [&](Value predicate, Value x, double other) {
@@ -64,10 +64,10 @@ Value ComplexEmitter::precedes(Parts a, Parts b) {
                      emit.compare(Direction::LT, a.re, b.re));
 }
 
-/// -i log(u / root(q)) with u = x + i y and q = x^2 + y^2. Its parts are differences of angles and
-/// of logarithms: what lies on the branch cut stays on its side of it, and nothing overflows.
+/// -i log(u / root(q)) with u = x + i y and q = x^2 + y^2. The parts are differences of angles and
+/// of logarithms, so values near the branch cut stay on their side and nothing overflows.
 Parts ComplexEmitter::angle(Parts y, Parts x) {
-  // Rounding moves an angle by less than this, in f32 as well.
+  // Rounding changes an angle by less than this, in f32 as well.
   constexpr double kPi = llvm::numbers::pi, kRounding = 1e-5;
   Value scale =
       emit.max(emit.max(emit.abs(x.re), emit.abs(x.im)), emit.max(emit.abs(y.re), emit.abs(y.im)));
@@ -81,7 +81,7 @@ Parts ComplexEmitter::angle(Parts y, Parts x) {
   Value most = emit.splatLike(scale, kPi + kRounding);
   re = emit.select(emit.compare(Direction::GT, re, most), emit.sub(re, turn), re);
   re = emit.select(emit.compare(Direction::LT, re, emit.neg(most)), emit.add(re, turn), re);
-  // Where y is i x or -i x there is no angle.
+  // If y is i x or -i x, there is no angle.
   Value isPole = emit.compare(Direction::EQ, length, emit.zerosLike(length));
   re = emit.select(isPole, emit.splatLike(re, std::numeric_limits<double>::quiet_NaN()), re);
   return {re, emit.sub(emit.scale(emit.log(length), 0.5), emit.log(magnitude(u)))};
@@ -110,7 +110,7 @@ Parts ComplexEmitter::acosh(Parts z) {
 }
 
 Parts ComplexEmitter::atanh(Parts z) {
-  // Next to a pole, at a distance whose square vanishes, one logarithm is left.
+  // Near a pole, at a distance whose square vanishes, only one logarithm remains.
   constexpr double kNear = 1e-15;
   Value x = emit.abs(z.re), below = emit.sub(emit.splatLike(x, 1), x), above = emit.offset(x, 1);
   Value square = emit.mul(z.im, z.im), distance = magnitude({below, z.im});

@@ -41,7 +41,7 @@ public:
   Parts exponential(Parts z);
   Parts power(Parts a, Parts b);
   Parts root(Parts a) { return polar(emit.sqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), 0.5)); }
-  /// Whether a comes before b: by real, then by imaginary part.
+  /// Returns where a precedes b: by real part, then by imaginary part.
   Value precedes(Parts a, Parts b);
 
   /// The angle of (x, y), y and x complex.
@@ -56,10 +56,10 @@ public:
   }
 };
 
-/// The Fourier transform of pairs, of real numbers without an imaginary part; of IRFFT the real one
-/// of the result counts.
+/// The Fourier transform of pairs; a real input has no imaginary part; of an IRFFT, use the real
+/// part of the result.
 Parts expandFourier(Emitter &emit, stablehlo::FftOp op, Parts operand);
-/// The factor, of matrices of twice the size.
+/// The Cholesky factor, computed on real matrices of twice the size.
 Parts expandCholesky(Emitter &emit, stablehlo::CholeskyOp op, Parts a);
 Parts expandTriangularSolve(Emitter &emit, stablehlo::TriangularSolveOp op, Parts a, Parts b);
 

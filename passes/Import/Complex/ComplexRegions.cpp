@@ -14,7 +14,7 @@ static RankedTensorType partOf(Value value) {
   return type.clone(cast<ComplexType>(type.getElementType()).getElementType());
 }
 
-/// The values, real and imaginary part in the place of each complex one.
+/// The values with each complex one replaced by its real and imaginary part.
 static SmallVector<Value> splitAll(OpBuilder &builder, Location loc, ValueRange values) {
   SmallVector<Value> parts;
   for (Value value : values) {
@@ -28,8 +28,8 @@ static SmallVector<Value> splitAll(OpBuilder &builder, Location loc, ValueRange 
   return parts;
 }
 
-/// `together` is how many arguments stand for one operand: their real parts stand before their
-/// imaginary ones.
+/// `together` is the number of arguments per operand: their real parts come before their imaginary
+/// ones.
 static void splitArguments(Block &block, Location loc, unsigned together) {
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
   for (unsigned first = 0; first < block.getNumArguments();) {

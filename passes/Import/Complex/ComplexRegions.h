@@ -4,12 +4,12 @@
 
 namespace mlir::st {
 
-/// Whether an op combines numbers so that real and imaginary parts do not meet: a sum, or a scatter
-/// that replaces.
+/// Returns true if an op combines real and imaginary parts separately: a sum, or a scatter that
+/// replaces.
 bool hasSeparateParts(Operation *op);
 
-/// Lets control flow, sorts and what combines numbers otherwise take, carry and return the two real
-/// parts of each complex value.
+/// Makes control flow, sorts and other ops with regions take, carry and return the two real parts
+/// of each complex value.
 void splitComplexRegions(func::FuncOp function);
 
 } // namespace mlir::st

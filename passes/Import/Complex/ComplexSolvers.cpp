@@ -1,8 +1,8 @@
-// Decompositions and solvers of complex matrices as those of real ones of twice the size.
+// Decompositions and solvers of complex matrices through real ones of twice the size.
 //
-// Each number becomes a block [[re, -im], [im, re]] in its place, which keeps sums, products and,
-// of blocks whose imaginary part is zero, triangles: a factor with a real diagonal is the block
-// form of the complex one. A triangular system is divided by its diagonal first.
+// Each number becomes a block [[re, -im], [im, re]]. This preserves sums and products, and
+// triangular form if the diagonal's imaginary parts are zero: a factor with a real diagonal is the
+// block form of the complex one. A triangular system is divided by its diagonal first.
 
 #include "passes/Import/Complex/ComplexParts.h"
 
@@ -10,14 +10,14 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-/// Two tensors side by side along a new dimension before `dim`.
+/// Stacks two tensors along a new dimension before `dim`.
 static Value stack(Emitter &emit, Value first, Value second, int64_t dim) {
   SmallVector<int64_t> shape(Emitter::shapeOf(first));
   shape.insert(shape.begin() + dim, 1);
   return emit.concatenate({emit.reshape(first, shape), emit.reshape(second, shape)}, dim);
 }
 
-/// Dimension `dim` joined with the one of the parts behind it.
+/// Merges dimension `dim` with the parts' dimension after it.
 static Value joinParts(Emitter &emit, Value x, int64_t dim) {
   SmallVector<int64_t> shape(Emitter::shapeOf(x));
   shape[dim] *= 2;
@@ -34,7 +34,7 @@ static Value everyOther(Emitter &emit, Value x, int64_t dim, int64_t first) {
   return emit.slice(x, starts, limits, strides);
 }
 
-/// Where row and column are the same.
+/// A mask of the diagonal.
 static Value isDiagonal(Emitter &emit, Value like) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(like);
   auto rank = static_cast<int64_t>(shape.size());
@@ -43,7 +43,7 @@ static Value isDiagonal(Emitter &emit, Value like) {
                       emit.iota(shape, i32, rank - 1));
 }
 
-/// The real matrices of the blocks; the diagonal counts as real.
+/// The real block matrices; the diagonal counts as real.
 static Value blocksOf(Emitter &emit, Parts a) {
   int64_t rank = Emitter::typeOf(a.re).getRank();
   Value im = emit.select(isDiagonal(emit, a.im), emit.zerosLike(a.im), a.im);
@@ -59,13 +59,13 @@ Parts mlir::st::expandCholesky(Emitter &emit, stablehlo::CholeskyOp op, Parts a)
                                                op.getLower());
   Value left = everyOther(emit, factor, rank - 1, 0);
   Parts result = {everyOther(emit, left, rank - 2, 0), everyOther(emit, left, rank - 2, 1)};
-  // Where there is no factor, there are real parts that are no numbers.
+  // A matrix without a factor has NaN in its real parts.
   Value isNumber = emit.compare(Direction::EQ, result.re, result.re);
   return {result.re, emit.select(isNumber, result.im, emit.zerosLike(result.im))};
 }
 
-/// With op(a) = C, or C^H where it is transposed, and C = D T of the diagonal D: the rows of b, or
-/// of the solution, are divided by D, or columns where a stands on the right.
+/// With op(a) = C, or C^H if transposed, and C = D T with the diagonal D: divides the rows of b, or
+/// of the solution, by D; columns if a is on the right.
 Parts mlir::st::expandTriangularSolve(Emitter &emit, stablehlo::TriangularSolveOp op, Parts a,
                                       Parts b) {
   ComplexEmitter math(emit);
@@ -99,7 +99,7 @@ Parts mlir::st::expandTriangularSolve(Emitter &emit, stablehlo::TriangularSolveO
   };
   if (left != isTransposed)
     b = divided(b);
-  // Columns of numbers are multiplied from the left; rows, as their conjugates, from the right.
+  // Columns are multiplied from the left; rows, as their conjugates, from the right.
   int64_t dim = left ? rank - 2 : rank - 1;
   Value sidesOfParts =
       joinParts(emit, stack(emit, b.re, left ? b.im : emit.neg(b.im), dim + 1), dim);

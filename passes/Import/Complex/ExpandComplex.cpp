@@ -1,4 +1,4 @@
-// Complex values as pairs of reals.
+// The pass expand-complex: complex values become pairs of reals.
 
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
@@ -59,6 +59,10 @@ private:
   }
   Value cloneFor(bool imaginary);
   std::optional<Parts> expand();
+  Parts tanh(Parts z);
+  Parts sign(Parts z);
+  std::optional<Parts> expandExponential(Parts a);
+  std::optional<Parts> expandTrigonometric(Parts a);
   std::optional<Parts> expandFunction();
 
   template <typename Op> Value real(Value x) { return math.real<Op>(x); }
@@ -126,20 +130,26 @@ Parts OpExpansion::product() {
   return {emit.sub(of(a.re, b.re), of(a.im, b.im)), emit.add(of(a.re, b.im), of(a.im, b.re))};
 }
 
-/// Functions of one number; of a name that is not here nothing.
-std::optional<Parts> OpExpansion::expandFunction() {
+/// tanh z = (t (1 + s^2) + i s (1 - t^2)) / (1 + t^2 s^2) with t = tanh re z and s = tan im z.
+Parts OpExpansion::tanh(Parts z) {
+  Value t = real<stablehlo::TanhOp>(z.re), s = real<stablehlo::TanOp>(z.im);
+  Value tt = emit.mul(t, t), ss = emit.mul(s, s), divisor = emit.offset(emit.mul(tt, ss), 1);
+  Value re = emit.mul(t, emit.offset(ss, 1));
+  Value im = emit.mul(s, emit.sub(emit.splatLike(tt, 1), tt));
+  return {emit.div(re, divisor), emit.div(im, divisor)};
+}
+
+/// z / |z|, and 0 for 0.
+Parts OpExpansion::sign(Parts z) {
+  Value length = math.magnitude(z);
+  Value isZero = emit.compare(Direction::EQ, length, emit.zerosLike(length));
+  Value divisor = emit.select(isZero, emit.splatLike(length, 1.0), length);
+  return {emit.div(z.re, divisor), emit.div(z.im, divisor)};
+}
+
+/// Exponentials, logarithms and powers; nothing for other ops.
+std::optional<Parts> OpExpansion::expandExponential(Parts a) {
   using namespace stablehlo;
-  if (op->getNumOperands() == 0 || !isComplex(op->getOperand(0)))
-    return std::nullopt;
-  Parts a = partsOf(0u);
-  // With t = tanh x and s = tan y: (t (1 + s^2) + i s (1 - t^2)) / (1 + t^2 s^2).
-  auto tanh = [&](Parts z) {
-    Value t = real<TanhOp>(z.re), s = real<TanOp>(z.im);
-    Value tt = emit.mul(t, t), ss = emit.mul(s, s), divisor = emit.offset(emit.mul(tt, ss), 1);
-    Value re = emit.mul(t, emit.offset(ss, 1));
-    Value im = emit.mul(s, emit.sub(emit.splatLike(tt, 1), tt));
-    return Parts{emit.div(re, divisor), emit.div(im, divisor)};
-  };
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case([&](ExpOp) { return math.exponential(a); })
       .Case([&](Expm1Op) {
@@ -155,19 +165,6 @@ std::optional<Parts> OpExpansion::expandFunction() {
         return Parts{emit.scale(real<Log1pOp>(square), 0.5),
                      math.atan2(a.im, emit.offset(a.re, 1))};
       })
-      .Case<chlo::SinhOp>([&](auto) {
-        return Parts{emit.mul(real<chlo::SinhOp>(a.re), emit.cosine(a.im)),
-                     emit.mul(real<chlo::CoshOp>(a.re), emit.sine(a.im))};
-      })
-      .Case<chlo::CoshOp>([&](auto) {
-        return Parts{emit.mul(real<chlo::CoshOp>(a.re), emit.cosine(a.im)),
-                     emit.mul(real<chlo::SinhOp>(a.re), emit.sine(a.im))};
-      })
-      .Case([&](TanhOp) { return tanh(a); })
-      .Case<TanOp, chlo::TanOp>([&](auto) {
-        Parts turned = tanh({emit.neg(a.im), a.re}); // tan z = -i tanh(i z)
-        return Parts{turned.im, emit.neg(turned.re)};
-      })
       .Case([&](LogOp) { return math.logarithm(a); })
       .Case([&](SqrtOp) { return math.root(a); })
       .Case([&](RsqrtOp) {
@@ -175,6 +172,26 @@ std::optional<Parts> OpExpansion::expandFunction() {
       })
       .Case([&](CbrtOp) {
         return math.power(a, {emit.splatLike(a.re, 1.0 / 3), emit.zerosLike(a.im)});
+      })
+      .Case([&](PowOp) { return math.power(a, partsOf(1u)); })
+      .Case([&](LogisticOp) {
+        Parts one = {emit.splatLike(a.re, 1.0), emit.zerosLike(a.im)};
+        return math.div(one, math.add(one, math.exponential({emit.neg(a.re), emit.neg(a.im)})));
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Trigonometric and hyperbolic functions and their inverses; nothing for other ops.
+std::optional<Parts> OpExpansion::expandTrigonometric(Parts a) {
+  using namespace stablehlo;
+  return TypeSwitch<Operation *, std::optional<Parts>>(op)
+      .Case<chlo::SinhOp>([&](auto) {
+        return Parts{emit.mul(real<chlo::SinhOp>(a.re), emit.cosine(a.im)),
+                     emit.mul(real<chlo::CoshOp>(a.re), emit.sine(a.im))};
+      })
+      .Case<chlo::CoshOp>([&](auto) {
+        return Parts{emit.mul(real<chlo::CoshOp>(a.re), emit.cosine(a.im)),
+                     emit.mul(real<chlo::SinhOp>(a.re), emit.sine(a.im))};
       })
       .Case([&](SineOp) {
         return Parts{emit.mul(emit.sine(a.re), real<chlo::CoshOp>(a.im)),
@@ -184,9 +201,10 @@ std::optional<Parts> OpExpansion::expandFunction() {
         return Parts{emit.mul(emit.cosine(a.re), real<chlo::CoshOp>(a.im)),
                      emit.neg(emit.mul(emit.sine(a.re), real<chlo::SinhOp>(a.im)))};
       })
-      .Case([&](LogisticOp) {
-        Parts one = {emit.splatLike(a.re, 1.0), emit.zerosLike(a.im)};
-        return math.div(one, math.add(one, math.exponential({emit.neg(a.re), emit.neg(a.im)})));
+      .Case([&](TanhOp) { return tanh(a); })
+      .Case<TanOp, chlo::TanOp>([&](auto) {
+        Parts turned = tanh({emit.neg(a.im), a.re}); // tan z = -i tanh(i z)
+        return Parts{turned.im, emit.neg(turned.re)};
       })
       .Case([&](chlo::AsinOp) { return math.asin(a); })
       .Case([&](chlo::AcosOp) { return math.acos(a); })
@@ -195,7 +213,20 @@ std::optional<Parts> OpExpansion::expandFunction() {
       .Case([&](chlo::AsinhOp) { return math.overI(math.asin(math.timesI(a))); })
       .Case([&](chlo::AtanOp) { return math.overI(math.atanh(math.timesI(a))); })
       .Case([&](Atan2Op) { return math.angle(a, partsOf(1u)); })
-      .Case([&](PowOp) { return math.power(a, partsOf(1u)); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Functions whose first operand is complex; nothing for other ops.
+std::optional<Parts> OpExpansion::expandFunction() {
+  using namespace stablehlo;
+  if (op->getNumOperands() == 0 || !isComplex(op->getOperand(0)))
+    return std::nullopt;
+  Parts a = partsOf(0u);
+  if (std::optional<Parts> parts = expandExponential(a))
+    return parts;
+  if (std::optional<Parts> parts = expandTrigonometric(a))
+    return parts;
+  return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case([&](MaxOp) { return choose(math.precedes(a, partsOf(1u)), partsOf(1u), a); })
       .Case([&](MinOp) { return choose(math.precedes(partsOf(1u), a), partsOf(1u), a); })
       .Case([&](CholeskyOp cholesky) { return expandCholesky(emit, cholesky, a); })
@@ -203,12 +234,7 @@ std::optional<Parts> OpExpansion::expandFunction() {
         return expandTriangularSolve(emit, solve, a, partsOf(1u));
       })
       .Case([&](BitcastConvertOp) { return a; })
-      .Case([&](SignOp) {
-        Value length = math.magnitude(a);
-        Value isZero = emit.compare(Direction::EQ, length, emit.zerosLike(length));
-        Value divisor = emit.select(isZero, emit.splatLike(length, 1.0), length);
-        return Parts{emit.div(a.re, divisor), emit.div(a.im, divisor)};
-      })
+      .Case([&](SignOp) { return sign(a); })
       .Case([&](chlo::ConjOp) { return Parts{a.re, emit.neg(a.im)}; })
       .Case([&](chlo::SquareOp) { return math.mul(a, a); })
       .Default([](Operation *) { return std::nullopt; });

@@ -40,7 +40,7 @@ static FailureOr<DimensionAxes> axesOf(sdy::ManualComputationOp op,
   return result;
 }
 
-/// Whether the parts of a tensor are of the type that the body has.
+/// Checks that the parts of a tensor have the type that the body expects.
 static LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
                                 const DimensionAxes &axes, ArrayRef<int64_t> sizes) {
   auto shape = cast<RankedTensorType>(whole).getShape();

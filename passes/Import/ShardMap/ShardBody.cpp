@@ -64,7 +64,7 @@ Value ShardBody::transpose(Location loc, Value value, ArrayRef<int64_t> order) {
   return hlo::TransposeOp::create(builder, loc, typeOf(value).clone(shape), value, order);
 }
 
-/// The value with a leading dimension for each of `axes`, of which it has some.
+/// The value with a leading dimension for each of `axes`, some of which it already has.
 Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
   if (value.axes == axes)
     return value.value;
@@ -81,7 +81,7 @@ Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
   return hlo::BroadcastInDimOp::create(builder, loc, type.clone(shape), value.value, dims);
 }
 
-/// Says that the leading dimensions are split by their axes, the others by `dims`.
+/// Constrains the leading dimensions to be sharded by their axes, the others by `dims`.
 void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims) {
   if (names.empty())
     return;
@@ -107,7 +107,7 @@ void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsi
 // Whole tensors and their parts
 //===----------------------------------------------------------------------===//
 
-/// The whole's dimensions, each split into those of its axes and the rest; `places` are the
+/// The dimensions of the whole, each split into those of its axes and the rest; `places` are the
 /// positions of the axes' dimensions, `rests` those of the rests.
 static SmallVector<int64_t> splitShape(ArrayRef<int64_t> shape,
                                        ArrayRef<SmallVector<unsigned>> split,
@@ -153,7 +153,7 @@ Value ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<u
   for (auto &[axis, place] : places)
     wanted.push_back(axis);
   llvm::sort(wanted);
-  // Along an axis that splits nothing all shards have the same: the first one's.
+  // Along an axis that splits nothing, all shards are equal: take the first.
   Axes all = unite(wanted, parts.axes);
   Value value = spread(loc, parts, all);
   auto current = typeOf(value);
@@ -181,7 +181,7 @@ Value ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<u
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Regions of ops on tensors are computations on scalars of their own.
+/// Regions of tensor ops are computations on scalars and capture nothing.
 static bool capturesValues(Operation *op) {
   bool captures = false;
   for (Region &region : op->getRegions())

@@ -1,4 +1,4 @@
-// Computations that are written for one shard, as computations on whole tensors.
+// Rewrites computations on one shard as computations on whole tensors.
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"
@@ -8,37 +8,37 @@
 
 namespace mlir::st {
 
-/// A value of each shard, all in one tensor: leading dimensions, one for each mesh axis
-/// along which shards differ, in the mesh's order, then those of the local value.
+/// The values of all shards in one tensor: a leading dimension for each mesh axis along which
+/// shards differ, in mesh order, then the dimensions of the local value.
 struct Lifted {
   Value value;
   SmallVector<unsigned, 2> axes;
 };
 
-/// Reads the ops of a body that each shard runs on its part, and builds ops on all parts
-/// at once. A collective along an axis becomes an op along the axis' dimension, so that
-/// partitioning finds it again; devices that ops name by number are places in the mesh.
+/// Reads the ops of a body that each shard runs on its part, and builds ops on all parts at once. A
+/// collective along an axis becomes an op along the axis' dimension, which partitioning turns into
+/// a collective again. Devices that ops name by number are positions in the mesh.
 class ShardBody {
 public:
-  /// `sizes` are those of all axes of the mesh, `manual` says over which the body is local.
+  /// `sizes` are those of all mesh axes; `manual` are the axes over which the body is local.
   ShardBody(OpBuilder &builder, ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes,
             ArrayRef<unsigned> manual)
       : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()) {}
 
-  /// The parts of a whole tensor whose dimensions are split by axes, major to minor;
-  /// `free` are axes of each dimension that the body does not see.
+  /// The parts of a whole tensor whose dimensions are split by axes, major to minor; `free` are
+  /// axes of each dimension that the body does not see.
   Lifted enter(Location loc, Value whole, ArrayRef<SmallVector<unsigned>> split,
                ArrayRef<SmallVector<unsigned>> free);
 
-  /// The whole of type `type` that the parts make up.
+  /// The whole of type `type` that the parts form.
   Value leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
               RankedTensorType type);
 
   void map(Value local, Lifted lifted) { values[local] = std::move(lifted); }
-  /// What stands for a local value; one from outside of the body is the same everywhere.
+  /// The lifted form of a local value; an outside value is equal on all shards.
   Lifted lookup(Value local) const;
 
-  /// Builds what stands for an op. Fails with a diagnostic at the op.
+  /// Builds the lifted form of an op. Fails with a diagnostic at the op.
   LogicalResult lift(Operation *op);
 
 private:
@@ -85,7 +85,7 @@ private:
   LogicalResult liftPartitionId(Operation *op);
   bool liftAxisIndex(Operation *op);
   int64_t numDevices() const;
-  /// What one step along an axis adds to a device's number.
+  /// How much a device number changes per step along an axis.
   int64_t strideOf(unsigned axis) const;
   LogicalResult checkDevice(Operation *op, int64_t device) const;
   FailureOr<Axes> axesOfGroups(Operation *op, DenseIntElementsAttr groups) const;

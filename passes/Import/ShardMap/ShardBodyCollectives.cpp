@@ -35,7 +35,7 @@ LogicalResult ShardBody::checkDevice(Operation *op, int64_t device) const {
          << device << " of " << numDevices();
 }
 
-/// What the positions along `axes`, the first major, add to a device's number.
+/// How much the positions along `axes`, the first major, add to a device number.
 static SmallVector<int64_t> offsetsAlong(ArrayRef<unsigned> axes, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> offsets = {0};
   for (unsigned axis : axes) {
@@ -49,7 +49,7 @@ static SmallVector<int64_t> offsetsAlong(ArrayRef<unsigned> axes, ArrayRef<int64
   return offsets;
 }
 
-/// Whether the groups are those of devices that differ along `axes` only, in their order.
+/// Returns true if the groups are those of devices that differ along `axes` only, in order.
 static bool areGroupsAlong(ArrayRef<int64_t> numbers, ArrayRef<unsigned> axes,
                            ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> offsets = offsetsAlong(axes, sizes);
@@ -68,7 +68,7 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
   if (numbers.empty())
     numbers = llvm::to_vector(llvm::seq<int64_t>(0, devices));
   int64_t width = groups.empty() ? devices : groups.getType().getDimSize(1);
-  // Ordered choices of axes, from none on.
+  // Ordered selections of axes, starting with none.
   std::vector<Axes> candidates = {{}};
   for (size_t i = 0; i < candidates.size() && candidates.size() < 10'000; ++i) {
     Axes axes = candidates[i];
@@ -93,8 +93,8 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// The op that combines a reducer's two arguments into its result, ignoring sharding constraints on
-/// their shardings on the way; null where it does more.
+/// The op that combines a reducer's two arguments into its result, ignoring sharding constraints;
+/// null if the reducer does more.
 static Operation *findCombiner(Region &reducer) {
   auto skipConstraints = [](Value value) {
     while (auto constraint = value.getDefiningOp<sdy::ShardingConstraintOp>())
@@ -167,7 +167,7 @@ LogicalResult ShardBody::liftReducing(Operation *op) {
       return failure();
     Lifted value = *reduced;
     if (auto scatter = dyn_cast<hlo::ReduceScatterOp>(op)) {
-      // The dimension's parts are where the devices are.
+      // The parts of the dimension belong to the devices.
       auto dim = static_cast<size_t>(scatter.getScatterDimension()) + value.axes.size();
       SmallVector<int64_t> shape(typeOf(value.value).getShape()), order;
       int64_t parts = 1;
@@ -230,7 +230,7 @@ LogicalResult ShardBody::liftGather(Operation *op) {
   return success();
 }
 
-/// all_to_all: the parts of one dimension and the devices change places.
+/// all_to_all: exchanges the parts of one dimension with the devices.
 LogicalResult ShardBody::liftExchange(Operation *op) {
   auto exchange = cast<hlo::AllToAllOp>(op);
   FailureOr<Axes> over = axesOfGroups(op, exchange.getReplicaGroups());
@@ -248,7 +248,7 @@ LogicalResult ShardBody::liftExchange(Operation *op) {
     shape[count + split] /= static_cast<int64_t>(exchange.getSplitCount());
     for (auto [i, axis] : llvm::enumerate(*over))
       shape.insert(shape.begin() + count + split + i, sizes[axis]);
-    // Dimension d of the local value stands behind the parts if it is not before them.
+    // Dimension d of the local value comes after the parts if it is not before them.
     auto place = [&](int64_t dim) { return count + dim + (dim >= split ? parts : 0); };
     for (auto [i, axis] : llvm::enumerate(all)) {
       auto *found = llvm::find(*over, axis);
@@ -270,7 +270,7 @@ LogicalResult ShardBody::liftExchange(Operation *op) {
   return success();
 }
 
-/// Whether values move alike at all positions along an axis, each to the same position.
+/// Returns true if values at all positions along an axis move equally, each to the same position.
 static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t size) {
   for (auto [device, source] : llvm::enumerate(sources)) {
     int64_t offset = static_cast<int64_t>(device) / stride % size * stride;
@@ -282,8 +282,8 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
   return true;
 }
 
-/// The positions of a dimension in another order, zeros where the source is -1. What stands side by
-/// side before and after moves as one piece.
+/// Permutes the positions of a dimension, with zeros where the source is -1. Positions that are
+/// adjacent before and after move as one piece.
 static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int64_t> sources) {
   auto type = typeOf(value);
   auto size = static_cast<int64_t>(sources.size());
@@ -302,7 +302,7 @@ static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int
   return pieces.size() == 1 ? pieces[0] : emit.concatenate(pieces, dim);
 }
 
-/// What each device gets from another one: its number, or -1 for zeros.
+/// What each device receives: the sender's number, or -1 for zeros.
 LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   Axes over;
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
@@ -313,7 +313,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
                              "that is not manual");
     over.push_back(axis);
   }
-  // Where each position along these axes comes from, the first axis major.
+  // The source of each position along these axes, the first axis major.
   SmallVector<int64_t> positions(sources.size(), -1), from;
   SmallVector<int64_t> offsets = offsetsAlong(over, sizes);
   for (auto [position, offset] : llvm::enumerate(offsets))
@@ -327,7 +327,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   Axes all = unite(own.axes, over);
   Value value = spread(loc, own, all);
   bool isOne = llvm::all_equal(from);
-  // The dimensions of the axes side by side, and as one.
+  // The dimensions of the axes next to each other, merged into one.
   Axes order, others;
   for (unsigned axis : all)
     if (!llvm::is_contained(over, axis))
@@ -347,7 +347,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   merged.erase(merged.begin() + dim, merged.begin() + dim + over.size());
   merged.insert(merged.begin() + dim, offsets.size());
   value = reshape(loc, value, merged);
-  // What all positions get from one is the same along the axes.
+  // If all positions receive from one, the result is equal along the axes.
   value = pickPositions(emit, value, dim, isOne ? ArrayRef(from).take_front() : ArrayRef(from));
   Lifted moved = {value, isOne ? others : all};
   if (isOne) {
@@ -377,13 +377,13 @@ LogicalResult ShardBody::liftPermute(Operation *op) {
 /// collective_broadcast: the members of each group get the value of its first, others zeros.
 LogicalResult ShardBody::liftBroadcast(Operation *op) {
   DenseIntElementsAttr groups = cast<hlo::CollectiveBroadcastOp>(op).getReplicaGroups();
-  // No group means one group of all.
+  // An empty list of groups means one group of all devices.
   SmallVector<int64_t> sources(numDevices(), groups.empty() ? 0 : -1);
   int64_t width = groups.empty() ? 1 : groups.getType().getDimSize(1), root = -1;
   for (auto [i, member] : llvm::enumerate(groups.getValues<int64_t>())) {
     if (static_cast<int64_t>(i) % width == 0)
       root = -1;
-    // What pads a smaller group.
+    // Padding of a smaller group.
     if (member < 0)
       continue;
     if (failed(checkDevice(op, member)))

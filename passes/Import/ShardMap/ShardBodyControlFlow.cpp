@@ -1,4 +1,4 @@
-// Control flow of a computation on shards, which all shards enter together.
+// Control flow of a per-shard computation, which all shards enter together.
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -8,10 +8,10 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
-/// Deeper calls and regions are damage.
+/// Deeper nesting of calls and regions is refused.
 static constexpr int64_t kDeepest = 64;
 
-/// Lifts the ops of a block but the last, and gives what that returns.
+/// Lifts the ops of a block except the terminator, and returns its lifted operands.
 FailureOr<SmallVector<Lifted>> ShardBody::liftBlock(Block &block) {
   if (++depth > kDeepest)
     return block.getParentOp()->emitOpError("nests too deep in a computation on shards");
@@ -41,8 +41,8 @@ LogicalResult ShardBody::liftCall(Operation *op) {
   return success();
 }
 
-/// A computation in another that sees further axes, as JAX writes it to ask for a position along
-/// one of the outer: its values may not be split by them.
+/// A nested computation that sees further axes, as JAX writes it to query a position along an outer
+/// axis: its values must not be split over them.
 LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
   for (auto shardings : {op.getInShardings(), op.getOutShardings()})
     for (sdy::TensorShardingAttr sharding : shardings.getShardings())
@@ -76,8 +76,8 @@ LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
   return success();
 }
 
-/// What the loop carries may come to differ between shards only in its body: the body is
-/// lifted until it returns what it is given.
+/// A carried value may become different between shards only in the body: lifts the body until it
+/// returns the shapes that it receives.
 LogicalResult ShardBody::liftWhile(Operation *op) {
   auto loop = cast<hlo::WhileOp>(op);
   Location loc = op->getLoc();

@@ -1,5 +1,5 @@
-// Ops of a computation on shards that each shard does by itself: a leading dimension for
-// each axis along which shards differ.
+// Ops that each shard runs on its own part: they get a leading dimension for each axis along which
+// shards differ.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Import/ShardMap/ShardBody.h"
 
@@ -21,7 +21,7 @@ static SmallVector<int64_t> shifted(int64_t count, ArrayRef<int64_t> numbers) {
   return llvm::to_vector(llvm::map_range(numbers, [&](int64_t n) { return n + count; }));
 }
 
-/// Ops that have the same attributes whatever dimensions stand before theirs.
+/// Ops whose attributes do not depend on leading dimensions.
 LogicalResult ShardBody::liftAlike(Operation *op, const Axes &axes) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
@@ -56,7 +56,7 @@ LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
   auto dims = [&](StringRef name, ArrayRef<int64_t> all) {
     changed.emplace_back(builder.getStringAttr(name), builder.getDenseI64ArrayAttr(all));
   };
-  // Values of one number for all shards: what pads.
+  // The padding value is one number for all shards.
   if (auto pad = dyn_cast<hlo::PadOp>(op)) {
     if (!lookup(pad.getPaddingValue()).axes.empty())
       return op->emitOpError("in a computation on shards pads with a value that differs between "
@@ -92,7 +92,7 @@ LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
   return rebuild(op, axes, operands, changed);
 }
 
-/// reduce, sort, reduce_window: initial values are the same for all shards.
+/// reduce, sort, reduce_window: initial values are equal on all shards.
 LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
   auto count = static_cast<int64_t>(axes.size());
   SmallVector<NamedAttribute> changed;
@@ -154,7 +154,7 @@ LogicalResult ShardBody::liftDot(Operation *op, const Axes &axes) {
                  NamedAttribute(builder.getStringAttr("dot_dimension_numbers"), numbers));
 }
 
-/// gather and scatter: the leading dimensions are batches of both.
+/// gather and scatter: the leading dimensions become batching dimensions of both.
 LogicalResult ShardBody::liftIndexing(Operation *op, const Axes &axes) {
   auto count = static_cast<int64_t>(axes.size());
   SmallVector<NamedAttribute> changed;
@@ -186,7 +186,7 @@ LogicalResult ShardBody::liftIndexing(Operation *op, const Axes &axes) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(spread(op->getLoc(), lookup(operand), axes));
-  // Batches make no promise about the order of all indices.
+  // With batching, nothing is known about the order of all indices.
   add("indices_are_sorted", builder.getBoolAttr(false));
   return rebuild(op, axes, operands, changed);
 }
@@ -221,7 +221,7 @@ LogicalResult ShardBody::liftDynamicSlice(Operation *op, const Axes &axes) {
     map(op->getResult(0), {operand, axes});
     return success();
   }
-  // Like a dynamic slice, a gather moves a start so that the slice fits.
+  // Like a dynamic slice, a gather clamps a start so that the slice fits.
   OperationState state(loc, hlo::GatherOp::getOperationName(),
                        {operand, indexRows(builder, loc, indices)},
                        {lifted(op->getResult(0).getType(), axes)});
@@ -245,11 +245,11 @@ LogicalResult ShardBody::liftDynamicUpdate(Operation *op, const Axes &axes) {
     map(op->getResult(0), {value, axes});
     return success();
   }
-  // A scatter drops what does not fit; here the start moves.
+  // A scatter drops updates that do not fit; here the start is clamped.
   SmallVector<Value> indices;
   for (auto [dim, index] : llvm::enumerate(update.getStartIndices())) {
     Value own = spread(loc, lookup(index), axes);
-    // The bound has to fit the type as well.
+    // The bound must fit the index type as well.
     if (auto type = typeOf(own); type.getElementTypeBitWidth() < 32)
       own = hlo::ConvertOp::create(builder, loc, type.clone(builder.getI32Type()), own);
     auto bound = [&](int64_t number) -> Value {

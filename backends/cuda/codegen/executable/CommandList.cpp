@@ -254,6 +254,73 @@ static LogicalResult setPredicate(scf::WhileOp loop, proto::CudaLoop &command) {
   return setPlace(loop, (*fetches.begin()).getSrc(), *command.mutable_predicate());
 }
 
+static LogicalResult translateIndex(WriteIndexOp write, proto::CudaIndex &command) {
+  if (auto entry = write.getValue().getDefiningOp<TableEntryOp>())
+    command.set_entry(entry.getEntry());
+  else if (!isa<BlockArgument>(write.getValue()))
+    return refuse(write, "writes a number of another kind");
+  return setPlace(write, write.getTarget(), *command.mutable_to());
+}
+
+static LogicalResult translateRows(CopyRowsOp copy, proto::CudaCopy &command) {
+  command.set_rows(copy.getRows());
+  command.set_row_bytes(bytesOf(copy.getFrom().getType()));
+  command.set_from_pitch(copy.getFromPitch());
+  command.set_to_pitch(copy.getToPitch());
+  return success(succeeded(setPlace(copy, copy.getFrom(), *command.mutable_from())) &&
+                 succeeded(setPlace(copy, copy.getTo(), *command.mutable_to())));
+}
+
+static LogicalResult translateExchange(ExchangeOp exchange, proto::CudaExchange &command) {
+  command.set_name(exchange.getName().str());
+  command.set_bytes(exchange.getBytes());
+  command.set_from_stride(exchange.getFromStride());
+  command.set_to_stride(exchange.getToStride());
+  command.set_first(exchange.getFirst());
+  command.set_count(exchange.getCount());
+  return success(succeeded(setPlace(exchange, exchange.getFrom(), *command.mutable_from())) &&
+                 succeeded(setPlace(exchange, exchange.getTo(), *command.mutable_to())));
+}
+
+static LogicalResult translateSend(SendOp send, proto::CudaSend &command) {
+  command.set_bytes(bytesOf(send.getFrom().getType()));
+  command.set_peer(send.getPeer());
+  command.set_channel(send.getChannel());
+  return setPlace(send, send.getFrom(), *command.mutable_from());
+}
+
+static LogicalResult translateReceive(ReceiveOp receive, proto::CudaReceive &command) {
+  command.set_bytes(bytesOf(receive.getTo().getType()));
+  command.set_peer(receive.getPeer());
+  command.set_channel(receive.getChannel());
+  return setPlace(receive, receive.getTo(), *command.mutable_to());
+}
+
+/// Products and attention, with the equivalent commands in their bodies.
+template <typename OpTy, typename CommandTy>
+LogicalResult CommandLists::translateWithBody(OpTy op, CommandTy &command,
+                                              LogicalResult (*translate)(OpTy, CommandTy &)) {
+  if (failed(translate(op, command)))
+    return failure();
+  if (op.getBody().empty())
+    return success();
+  return translateBlock(op.getBody().front(), *command.mutable_body());
+}
+
+LogicalResult CommandLists::translateCounted(scf::ForOp loop, proto::CudaLoop &command) {
+  std::optional<int64_t> trips = getConstant(loop.getUpperBound());
+  if (!trips)
+    return refuse(loop, "has no known number of trips");
+  command.set_trips(*trips);
+  return translateBlock(*loop.getBody(), *command.mutable_body());
+}
+
+LogicalResult CommandLists::translateWhile(scf::WhileOp loop, proto::CudaLoop &command) {
+  if (failed(setPredicate(loop, command)))
+    return failure();
+  return translateBlock(loop.getAfter().front(), *command.mutable_body());
+}
+
 LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](gpu::LaunchFuncOp launch) {
@@ -261,76 +328,28 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
       })
       .Case(
           [&](gpu::MemcpyOp copy) { return translateCopy(copy, *commands.Add()->mutable_copy()); })
-      .Case([&](ProductOp product) -> LogicalResult {
-        proto::CudaProduct &command = *commands.Add()->mutable_product();
-        if (failed(translateProduct(product, command)))
-          return failure();
-        if (product.getBody().empty())
-          return success();
-        return translateBlock(product.getBody().front(), *command.mutable_body());
+      .Case([&](ProductOp product) {
+        return translateWithBody(product, *commands.Add()->mutable_product(), translateProduct);
       })
-      .Case([&](AttentionOp attention) -> LogicalResult {
-        proto::CudaAttention &command = *commands.Add()->mutable_attention();
-        if (failed(translateAttention(attention, command)))
-          return failure();
-        return translateBlock(attention.getBody().front(), *command.mutable_body());
+      .Case([&](AttentionOp attention) {
+        return translateWithBody(attention, *commands.Add()->mutable_attention(),
+                                 translateAttention);
       })
-      .Case([&](WriteIndexOp write) -> LogicalResult {
-        proto::CudaIndex &command = *commands.Add()->mutable_index();
-        if (auto entry = write.getValue().getDefiningOp<TableEntryOp>())
-          command.set_entry(entry.getEntry());
-        else if (!isa<BlockArgument>(write.getValue()))
-          return refuse(write, "writes a number of another kind");
-        return setPlace(write, write.getTarget(), *command.mutable_to());
+      .Case([&](WriteIndexOp write) {
+        return translateIndex(write, *commands.Add()->mutable_index());
       })
-      .Case([&](CopyRowsOp copy) -> LogicalResult {
-        proto::CudaCopy &command = *commands.Add()->mutable_copy();
-        command.set_rows(copy.getRows());
-        command.set_row_bytes(bytesOf(copy.getFrom().getType()));
-        command.set_from_pitch(copy.getFromPitch());
-        command.set_to_pitch(copy.getToPitch());
-        return success(succeeded(setPlace(copy, copy.getFrom(), *command.mutable_from())) &&
-                       succeeded(setPlace(copy, copy.getTo(), *command.mutable_to())));
+      .Case([&](CopyRowsOp copy) { return translateRows(copy, *commands.Add()->mutable_copy()); })
+      .Case([&](ExchangeOp exchange) {
+        return translateExchange(exchange, *commands.Add()->mutable_exchange());
       })
-      .Case([&](ExchangeOp exchange) -> LogicalResult {
-        proto::CudaExchange &command = *commands.Add()->mutable_exchange();
-        command.set_name(exchange.getName().str());
-        command.set_bytes(exchange.getBytes());
-        command.set_from_stride(exchange.getFromStride());
-        command.set_to_stride(exchange.getToStride());
-        command.set_first(exchange.getFirst());
-        command.set_count(exchange.getCount());
-        return success(succeeded(setPlace(exchange, exchange.getFrom(), *command.mutable_from())) &&
-                       succeeded(setPlace(exchange, exchange.getTo(), *command.mutable_to())));
-      })
-      .Case([&](SendOp send) {
-        proto::CudaSend &command = *commands.Add()->mutable_send();
-        command.set_bytes(bytesOf(send.getFrom().getType()));
-        command.set_peer(send.getPeer());
-        command.set_channel(send.getChannel());
-        return setPlace(send, send.getFrom(), *command.mutable_from());
-      })
+      .Case([&](SendOp send) { return translateSend(send, *commands.Add()->mutable_send()); })
       .Case([&](ReceiveOp receive) {
-        proto::CudaReceive &command = *commands.Add()->mutable_receive();
-        command.set_bytes(bytesOf(receive.getTo().getType()));
-        command.set_peer(receive.getPeer());
-        command.set_channel(receive.getChannel());
-        return setPlace(receive, receive.getTo(), *command.mutable_to());
+        return translateReceive(receive, *commands.Add()->mutable_receive());
       })
-      .Case([&](scf::ForOp loop) -> LogicalResult {
-        std::optional<int64_t> trips = getConstant(loop.getUpperBound());
-        if (!trips)
-          return refuse(loop, "has no known number of trips");
-        proto::CudaLoop &command = *commands.Add()->mutable_loop();
-        command.set_trips(*trips);
-        return translateBlock(*loop.getBody(), *command.mutable_body());
-      })
-      .Case([&](scf::WhileOp loop) -> LogicalResult {
-        proto::CudaLoop &command = *commands.Add()->mutable_loop();
-        if (failed(setPredicate(loop, command)))
-          return failure();
-        return translateBlock(loop.getAfter().front(), *command.mutable_body());
-      })
+      .Case(
+          [&](scf::ForOp loop) { return translateCounted(loop, *commands.Add()->mutable_loop()); })
+      .Case(
+          [&](scf::WhileOp loop) { return translateWhile(loop, *commands.Add()->mutable_loop()); })
       .Case([&](memref::AllocaOp) { return success(); }) // for the predicate of a loop
       .Default([](Operation *other) -> LogicalResult {
         // Places are read where they are used.

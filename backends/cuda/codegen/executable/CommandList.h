@@ -34,6 +34,11 @@ private:
   DenseMap<Operation *, int64_t> numbers;
 
   LogicalResult translateBlock(Block &block, Commands &commands);
+  template <typename OpTy, typename CommandTy>
+  LogicalResult translateWithBody(OpTy op, CommandTy &command,
+                                  LogicalResult (*translate)(OpTy, CommandTy &));
+  LogicalResult translateCounted(scf::ForOp loop, ::st::proto::CudaLoop &command);
+  LogicalResult translateWhile(scf::WhileOp loop, ::st::proto::CudaLoop &command);
   LogicalResult translateOp(Operation *op, Commands &commands);
   LogicalResult translateLaunch(gpu::LaunchFuncOp launch, ::st::proto::CudaLaunch &command);
 };

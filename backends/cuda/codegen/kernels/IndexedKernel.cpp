@@ -51,6 +51,8 @@ public:
   LogicalResult emitScatter(hlo::ScatterOp scatter);
 
 private:
+  class Scatter;
+
   KernelEmitter &emitter;
   Operation *op;
   IndexedAccess access;
@@ -164,35 +166,90 @@ LogicalResult IndexedKernel::emitGather(Value table, Value indices) {
   return success();
 }
 
-LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
-  FailureOr<unsigned> indexBuffer = bufferOf(scatter.getScatterIndices()),
-                      updateBuffer = bufferOf(scatter.getUpdates()[0]);
-  if (failed(indexBuffer) || failed(updateBuffer))
-    return failure();
-  Value input = scatter.getInputs()[0];
-  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(input.getDefiningOp()))
-    input = input.getDefiningOp()->getOperand(0);
+// ---- scatter ------------------------------------------------------------------------------------
+
+/// The code of a scatter. A thread owns one column of the table, in `share` consecutive rows.
+/// Columns are the trailing dimensions that every window covers completely; rows are all before.
+class IndexedKernel::Scatter {
+public:
+  explicit Scatter(IndexedKernel &kernel)
+      : kernel(kernel), emitter(kernel.emitter), access(kernel.access), element(kernel.element) {}
+
+  /// Finds the buffers, the combiner and the shares of threads. Fails with a diagnostic.
+  LogicalResult prepare(hlo::ScatterOp scatter);
+  void emit();
+
+private:
+  LogicalResult findInput(Value input);
+  void findColumns();
+  void listUpdates();
+  Value placeOf(Value row);
+  Number startOf(Value row);
+  Number combine(Number old, Number update);
+  /// Sets the place of update `i` and the row of the table it is for; returns whether that row is
+  /// one of the thread's.
+  Value find(Value i, Value &from, Value &row);
+  Number fetch(Value i, Value exists, Number total);
+  void applyInRegister();
+  void applyInMemory();
+
+  IndexedKernel &kernel;
+  KernelEmitter &emitter;
+  const IndexedAccess &access;
+  Type element;
+
+  unsigned indexBuffer = 0, updateBuffer = 0;
+  std::optional<unsigned> inputBuffer; ///< none: every element starts as `splat`
   SplatElementsAttr splat;
-  std::optional<unsigned> inputBuffer;
-  if (!matchPattern(input, m_Constant(&splat))) {
-    FailureOr<unsigned> found = bufferOf(scatter.getInputs()[0]);
-    if (failed(found))
-      return failure();
+  std::optional<Combiner> combiner; ///< none: updates replace
+
+  SmallVector<int64_t> windowDim, tableStrides, updateStrides;
+  int64_t columns = 1, firstColumnDim = 0, rows = 1, parts = 1, share = 1;
+  /// Updates of a column: the dimensions of points, then those of the window outside columns.
+  SmallVector<int64_t> pointDims, outerDims, sizes;
+  int64_t updates = 1;
+
+  // Of the thread:
+  Value column, first, end;
+  SmallVector<Value> columnPlace;
+};
+
+LogicalResult IndexedKernel::Scatter::findInput(Value input) {
+  Value source = input;
+  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(source.getDefiningOp()))
+    source = source.getDefiningOp()->getOperand(0);
+  if (matchPattern(source, m_Constant(&splat)))
+    return success();
+  FailureOr<unsigned> found = kernel.bufferOf(input);
+  if (succeeded(found))
     inputBuffer = *found;
-  }
+  return found;
+}
+
+LogicalResult IndexedKernel::Scatter::prepare(hlo::ScatterOp scatter) {
+  FailureOr<unsigned> indices = kernel.bufferOf(scatter.getScatterIndices()),
+                      points = kernel.bufferOf(scatter.getUpdates()[0]);
+  if (failed(indices) || failed(points) || failed(findInput(scatter.getInputs()[0])))
+    return failure();
+  indexBuffer = *indices;
+  updateBuffer = *points;
   Block &body = scatter.getUpdateComputation().front();
-  std::optional<Combiner> combiner;
   if (body.getTerminator()->getOperand(0) != body.getArgument(1)) {
     FailureOr<Combiner> found = Combiner::get(scatter);
     if (failed(found))
       return failure();
     combiner = *found;
   }
+  findColumns();
+  listUpdates();
+  return success();
+}
 
-  // Columns: trailing dimensions of the table that every window has whole. Rows: all before.
-  SmallVector<int64_t> windowDim = access.windowDimOf();
-  SmallVector<int64_t> tableStrides = denseStrides(access.table.getShape());
-  int64_t columns = 1, firstColumnDim = access.table.getRank();
+void IndexedKernel::Scatter::findColumns() {
+  windowDim = access.windowDimOf();
+  tableStrides = denseStrides(access.table.getShape());
+  updateStrides = denseStrides(access.points.getShape());
+  firstColumnDim = access.table.getRank();
   while (firstColumnDim > 0) {
     int64_t dim = firstColumnDim - 1;
     if (llvm::is_contained(access.indexedDims, dim) || windowDim[dim] < 0 ||
@@ -201,114 +258,136 @@ LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
     columns *= access.table.getDimSize(dim);
     firstColumnDim = dim;
   }
-  int64_t rows = access.table.getNumElements() / columns;
-  int64_t parts = std::clamp<int64_t>(kOwners / columns, 1, rows), share = divideCeil(rows, parts);
+  rows = access.table.getNumElements() / columns;
+  share = divideCeil(rows, std::clamp<int64_t>(kOwners / columns, 1, rows));
   parts = divideCeil(rows, share);
-  Launch launch{static_cast<int64_t>(divideCeil(parts * columns, kThreads)), kThreads};
+}
 
+void IndexedKernel::Scatter::listUpdates() {
+  pointDims = access.pointDims();
+  for (int64_t dim : pointDims)
+    sizes.push_back(access.points.getDimSize(dim));
+  for (int64_t dim = 0; dim < firstColumnDim; ++dim)
+    if (windowDim[dim] >= 0) {
+      outerDims.push_back(dim);
+      sizes.push_back(access.window[dim]);
+    }
+  for (int64_t size : sizes)
+    updates *= size;
+}
+
+Value IndexedKernel::Scatter::placeOf(Value row) {
+  return emitter.add(emitter.mul(row, columns), column);
+}
+
+Number IndexedKernel::Scatter::startOf(Value row) {
+  return inputBuffer ? emitter.load(*inputBuffer, placeOf(row), element)
+                     : emitter.constant(splat.getSplatValue<Attribute>(), element);
+}
+
+Number IndexedKernel::Scatter::combine(Number old, Number update) {
+  if (!combiner)
+    return update;
+  auto widen = [&](Number x) { return x.isFloat() ? x.toFloat(combiner->getType()) : x; };
+  Number sum = combiner->combine(widen(old), widen(update));
+  return sum.isFloat() ? sum.toFloat(getComputeType(element)) : sum;
+}
+
+Value IndexedKernel::Scatter::find(Value i, Value &from, Value &row) {
+  SmallVector<Value> place = emitter.delinearize(i, sizes);
+  ArrayRef<Value> point = ArrayRef(place).take_front(pointDims.size());
+  Value valid;
+  SmallVector<Value> coordinates = kernel.startsOf(indexBuffer, point, &valid);
+  from = row = emitter.index(0);
+  for (auto [dim, coordinate] : llvm::zip_equal(pointDims, point))
+    from = emitter.add(from, emitter.mul(coordinate, updateStrides[dim]));
+  for (auto [dim, offset] :
+       llvm::zip_equal(outerDims, ArrayRef(place).drop_front(pointDims.size()))) {
+    coordinates[dim] = emitter.add(coordinates[dim], offset);
+    from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[dim]]));
+  }
+  for (int64_t dim = 0; dim < firstColumnDim; ++dim)
+    row = emitter.add(row, emitter.mul(coordinates[dim], tableStrides[dim] / columns));
+  for (auto [k, offset] : llvm::enumerate(columnPlace))
+    from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[firstColumnDim + k]]));
+  // first <= row < end
+  valid = emitter.both(valid, emitter.less(row, end));
+  return emitter.both(valid, emitter.less(first, emitter.add(row, 1)));
+}
+
+/// `total` after update `i`. An update for another thread is fetched from where all fetch it, so
+/// that many loads are in flight at once.
+Number IndexedKernel::Scatter::fetch(Value i, Value exists, Number total) {
+  Value from, row;
+  Value valid = emitter.both(exists, find(i, from, row));
+  from = arith::SelectOp::create(emitter.builder, emitter.loc, valid, from, emitter.index(0));
+  Number update = emitter.load(updateBuffer, from, element);
+  return emitter.number(valid).select(combine(total, update), total);
+}
+
+/// The thread owns one element, which stays in a register.
+void IndexedKernel::Scatter::applyInRegister() {
+  const int64_t together = std::clamp<int64_t>(updates, 1, kUpdatesTogether);
+  const bool isWhole = updates % together == 0;
+  auto atUpdates = [&](Value begin, ArrayRef<Number> before) -> SmallVector<Number> {
+    Number total = before[0];
+    for (int64_t k = 0; k < together; ++k) {
+      Value i = emitter.add(begin, k), exists;
+      if (!isWhole) {
+        exists = emitter.less(i, updates);
+        i = emitter.min(i, updates - 1);
+      }
+      total = fetch(i, exists, total);
+    }
+    return {total};
+  };
+  SmallVector<Number> last =
+      emitter.loop(emitter.index(0), emitter.index(updates), together, {startOf(first)}, atUpdates);
+  emitter.store(emitter.getResultBuffer(0), placeOf(first), last[0]);
+}
+
+void IndexedKernel::Scatter::applyInMemory() {
+  unsigned result = emitter.getResultBuffer(0);
+  emitter.loop(first, end, 1, {}, [&](Value row, ArrayRef<Number>) -> SmallVector<Number> {
+    emitter.store(result, placeOf(row), startOf(row));
+    return {};
+  });
+  auto apply = [&](Value i, ArrayRef<Number>) -> SmallVector<Number> {
+    Value from, row;
+    Value valid = find(i, from, row);
+    emitter.onlyIf(valid, [&] {
+      Number update = emitter.load(updateBuffer, from, element);
+      if (combiner)
+        update = combine(emitter.load(result, placeOf(row), element), update);
+      emitter.store(result, placeOf(row), update);
+    });
+    return {};
+  };
+  emitter.loop(emitter.index(0), emitter.index(updates), 1, {}, apply);
+}
+
+void IndexedKernel::Scatter::emit() {
+  Launch launch{static_cast<int64_t>(divideCeil(parts * columns, kThreads)), kThreads};
   Value owner = emitter.add(emitter.mul(emitter.block(), kThreads), emitter.thread());
   emitter.onlyIf(emitter.less(owner, parts * columns), [&] {
-    Value column = emitter.rem(owner, columns);
-    Value first = emitter.mul(emitter.div(owner, columns), share);
-    Value end = emitter.min(emitter.add(first, share), rows);
-    unsigned result = emitter.getResultBuffer(0);
-    auto placeOf = [&](Value row) { return emitter.add(emitter.mul(row, columns), column); };
-    auto startOf = [&](Value row) {
-      return inputBuffer ? emitter.load(*inputBuffer, placeOf(row), element)
-                         : emitter.constant(splat.getSplatValue<Attribute>(), element);
-    };
-    auto combine = [&](Number old, Number update) {
-      if (!combiner)
-        return update;
-      auto widen = [&](Number x) { return x.isFloat() ? x.toFloat(combiner->getType()) : x; };
-      Number sum = combiner->combine(widen(old), widen(update));
-      return sum.isFloat() ? sum.toFloat(getComputeType(element)) : sum;
-    };
-
-    // All updates, those of a point that are in one column one after the other.
-    SmallVector<int64_t> sizes, outerDims, pointDims = access.pointDims();
-    for (int64_t dim : pointDims)
-      sizes.push_back(access.points.getDimSize(dim));
-    for (int64_t dim = 0; dim < firstColumnDim; ++dim)
-      if (windowDim[dim] >= 0) {
-        outerDims.push_back(dim);
-        sizes.push_back(access.window[dim]);
-      }
-    int64_t updates = 1;
-    for (int64_t size : sizes)
-      updates *= size;
-    SmallVector<int64_t> updateStrides = denseStrides(access.points.getShape());
-    SmallVector<int64_t> columnSizes(access.table.getShape().drop_front(firstColumnDim));
-    SmallVector<Value> columnPlace = emitter.delinearize(column, columnSizes);
-    // Where an update lies, the row of the table that it is for, and whether that is one of the
-    // thread's.
-    auto find = [&](Value i, Value &from, Value &row) {
-      SmallVector<Value> place = emitter.delinearize(i, sizes);
-      ArrayRef<Value> point = ArrayRef(place).take_front(pointDims.size());
-      Value valid;
-      SmallVector<Value> coordinates = startsOf(*indexBuffer, point, &valid);
-      from = row = emitter.index(0);
-      for (auto [dim, coordinate] : llvm::zip_equal(pointDims, point))
-        from = emitter.add(from, emitter.mul(coordinate, updateStrides[dim]));
-      for (auto [dim, offset] :
-           llvm::zip_equal(outerDims, ArrayRef(place).drop_front(pointDims.size()))) {
-        coordinates[dim] = emitter.add(coordinates[dim], offset);
-        from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[dim]]));
-      }
-      for (int64_t dim = 0; dim < firstColumnDim; ++dim)
-        row = emitter.add(row, emitter.mul(coordinates[dim], tableStrides[dim] / columns));
-      for (auto [k, offset] : llvm::enumerate(columnPlace))
-        from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[firstColumnDim + k]]));
-      // first <= row < end
-      valid = emitter.both(valid, emitter.less(row, end));
-      return emitter.both(valid, emitter.less(first, emitter.add(row, 1)));
-    };
-    Value all = emitter.index(updates);
-    if (share == 1) {
-      // One element, in a register. An update for another is fetched from where all fetch it, so
-      // that many are on their way at once.
-      const int64_t together = std::clamp<int64_t>(updates, 1, kUpdatesTogether);
-      const bool isWhole = updates % together == 0;
-      auto atUpdates = [&](Value begin, ArrayRef<Number> before) -> SmallVector<Number> {
-        Number total = before[0];
-        for (int64_t k = 0; k < together; ++k) {
-          Value i = emitter.add(begin, k), exists;
-          if (!isWhole) {
-            exists = emitter.less(i, updates);
-            i = emitter.min(i, updates - 1);
-          }
-          Value from, row;
-          Value valid = emitter.both(exists, find(i, from, row));
-          from =
-              arith::SelectOp::create(emitter.builder, emitter.loc, valid, from, emitter.index(0));
-          Number update = emitter.load(*updateBuffer, from, element);
-          total = emitter.number(valid).select(combine(total, update), total);
-        }
-        return {total};
-      };
-      SmallVector<Number> last =
-          emitter.loop(emitter.index(0), all, together, {startOf(first)}, atUpdates);
-      emitter.store(result, placeOf(first), last[0]);
-      return;
-    }
-    emitter.loop(first, end, 1, {}, [&](Value row, ArrayRef<Number>) -> SmallVector<Number> {
-      emitter.store(result, placeOf(row), startOf(row));
-      return {};
-    });
-    emitter.loop(emitter.index(0), all, 1, {},
-                 [&](Value i, ArrayRef<Number>) -> SmallVector<Number> {
-                   Value from, row;
-                   Value valid = find(i, from, row);
-                   emitter.onlyIf(valid, [&] {
-                     Number update = emitter.load(*updateBuffer, from, element);
-                     if (combiner)
-                       update = combine(emitter.load(result, placeOf(row), element), update);
-                     emitter.store(result, placeOf(row), update);
-                   });
-                   return {};
-                 });
+    column = emitter.rem(owner, columns);
+    first = emitter.mul(emitter.div(owner, columns), share);
+    end = emitter.min(emitter.add(first, share), rows);
+    columnPlace = emitter.delinearize(
+        column, SmallVector<int64_t>(access.table.getShape().drop_front(firstColumnDim)));
+    if (share == 1)
+      applyInRegister();
+    else
+      applyInMemory();
   });
   emitter.finish(launch);
+}
+
+LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
+  Scatter code(*this);
+  if (failed(code.prepare(scatter)))
+    return failure();
+  code.emit();
   return success();
 }
 
