@@ -1,6 +1,5 @@
-// Products before and behind a loop over rows that move into its kernel, so that
-// the rows between them (the scores and probabilities of attention) are in no
-// memory but a core's.
+// Moves products before and after a row loop into its kernel, so that the rows between them (the
+// scores and probabilities of attention) stay in the scratch memory of a core.
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Kernels/KernelPlan.h"
@@ -11,14 +10,14 @@ using namespace mlir::st;
 using stablehlo::DotGeneralOp;
 
 namespace {
-/// The dimensions of one operand of a product that have more than one point.
+/// The dimensions larger than 1 of one operand of a product.
 struct OperandDims {
   SmallVector<int64_t> batch, contracted, free;
 };
 } // namespace
 
-/// Values of whole rows that are alive at once, as many as elements of four bytes take, beside the
-/// loop's own inputs; bytes of what the matrix engine adds up in.
+/// Row values alive at once, counted in four-byte elements, beside the loop's own inputs; and bytes
+/// of an accumulator element of the matrix engine.
 static constexpr int64_t kAlive = 8, kSumBytes = 4;
 
 static OperandDims getDims(Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
@@ -52,7 +51,7 @@ static int64_t getSize(Value value, int64_t dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
-/// What a product adds up over, and the columns of one that reads rows.
+/// The depth of a product, and the columns of one that reads rows.
 static int64_t getDepth(DotGeneralOp dot) {
   return getSize(dot.getLhs(), getLhsDims(dot).contracted.front());
 }
@@ -60,18 +59,18 @@ static int64_t getWidth(DotGeneralOp dot) {
   return getSize(dot.getRhs(), getRhsDims(dot).free.front());
 }
 
-/// Most depth and most columns of products around rows that are made again for each reduction: what
-/// that costs is little, and a core holds the sums of their results.
+/// The largest depth and column count of products around streamed rows, which are recomputed for
+/// each reduction: their cost is small, and a core holds the accumulators of their results.
 static constexpr int64_t kMostStreamed = 128;
 
-/// Whether the matrix engine takes the operands as they are.
+/// Returns true if the matrix engine takes the operands as they are.
 static bool isPlainProduct(DotGeneralOp dot) {
   Type type = getElementTypeOrSelf(dot.getLhs().getType());
   return type == getElementTypeOrSelf(dot.getRhs().getType()) && isa<FloatType>(type) &&
          type.getIntOrFloatBitWidth() <= 32;
 }
 
-/// Whether a product's result is as the matrix engine leaves it.
+/// Returns true if a product's result has the type of the matrix engine's accumulator.
 static bool isSum(DotGeneralOp dot) { return getElementTypeOrSelf(dot.getType()).isF32(); }
 
 /// The product of a matmul node.
@@ -79,7 +78,8 @@ static DotGeneralOp getProduct(const PlanNode &node) {
   return cast<DotGeneralOp>(node.ops.front());
 }
 
-/// A product whose rows and columns are those of the loop, which alone reads it, as it is.
+/// A product whose rows and columns are those of the loop and whose result only the loop reads,
+/// unchanged.
 bool KernelPlan::isChainProducer(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.space != rows.space || !node.writes.empty() ||
@@ -98,7 +98,7 @@ bool KernelPlan::isChainProducer(unsigned product, unsigned loop) const {
   return true;
 }
 
-/// A product of a value of the loop's whole space, of which it contracts one dimension.
+/// A product with an operand over the loop's whole space, one dimension of which it contracts.
 bool KernelPlan::readsRows(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.ops.size() != 1)
@@ -112,7 +112,7 @@ bool KernelPlan::readsRows(unsigned product, unsigned loop) const {
          getLhsDims(dot).contracted.size() == 1 && getRhsDims(dot).free.size() == 1;
 }
 
-/// A product that contracts whole rows of the loop.
+/// A product that contracts complete rows of the loop.
 bool KernelPlan::isChainConsumer(unsigned product, unsigned loop) const {
   if (!readsRows(product, loop))
     return false;
@@ -130,8 +130,8 @@ bool KernelPlan::isColumnProduct(unsigned product, unsigned loop) const {
          (lhs.batch.empty() || lhs.contracted.front() > lhs.batch.back());
 }
 
-/// Where a loop may stand with these consumers: all else that they read is made before, and nobody
-/// reads any of it before.
+/// A place for a loop with these consumers: after all their other operands and before any of their
+/// readers.
 std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
                                                   ArrayRef<unsigned> consumers) const {
   uint64_t place = nodes[loop].place;
@@ -152,10 +152,10 @@ std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
   return place;
 }
 
-/// While every core has as many rows as it holds, all of what the products multiply them with
-/// streams by once. That must be less than what is saved, writing and reading the rows between; and
-/// the rows must fill most of a matrix engine, which takes 16 at a time. The room that a core has
-/// with the fewest rows for which that is so; nothing if it holds fewer.
+/// While every core holds a set of rows, the matrices that the products multiply them with are
+/// streamed once. This traffic must be less than writing and reading the rows in between, and the
+/// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
+/// with the fewest rows for which this holds; nothing if a core holds fewer.
 std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
                                                               ArrayRef<unsigned> producers,
                                                               ArrayRef<unsigned> consumers) {
@@ -173,7 +173,7 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
                : std::nullopt;
   }
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
-  // For each row, or column of what streams by.
+  // Per row, or per column of a streamed matrix.
   int64_t streamed = 0, widest = 0, widths = 0, own = 0, saved = 0;
   llvm::SmallDenseSet<Value> between;
   auto addProduct = [&](Value matrix, int64_t width, Value value) {
@@ -194,7 +194,7 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
     DotGeneralOp dot = getProduct(nodes[consumer]);
     int64_t width = getWidth(dot);
     addProduct(dot.getRhs(), width, dot.getLhs());
-    // Results have two places, and one more for the sums in f32.
+    // Results are double-buffered, and need another buffer for the f32 accumulator.
     own += 2 * width * (kSumBytes + (isSum(dot) ? 0 : getElementBytes(dot.getResult())));
   }
   int64_t tile = kAlive * kSumBytes;
@@ -207,13 +207,13 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
   int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
     return ChainRoom{forRows - needed * rowBytes, needed * columns * tile};
-  // Of rows that are not long beside the products it is no surprise.
+  // Rows that are short compared to the products need no remark.
   if (!longRows && needed <= share && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
   return std::nullopt;
 }
 
-/// All that contract the rows of a value, if nobody else but the loop and `products` reads it.
+/// All products that contract the rows of a value, if only the loop, `products` and they read it.
 SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
                                                     ArrayRef<unsigned> products) const {
   SmallVector<unsigned> found;
@@ -231,10 +231,10 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
   return found;
 }
 
-/// Products that contract the rows join where the rows of one point of the outer dimensions fit the
-/// memory that the cores share, and what a core makes of the results fits beside its rows. Where
-/// the tile was are two blocks of both operands, of as many rows as there are cores, and the sums
-/// of results that are rounded. Of a streamed chain they need but be narrow.
+/// Products that contract the rows join if the rows of one outer iteration fit the memory that the
+/// cores share, and a core's part of the results fits beside its rows. Two blocks of both operands,
+/// with as many rows as there are cores, and the accumulators of rounded results replace the tile.
+/// In a streamed kernel they only need to be narrow.
 void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
                                    const ChainRoom &room) const {
   constexpr int64_t kAlignment = 128;
@@ -242,7 +242,7 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
   bool isStreamed = limits.chains == ChainForm::Streamed;
-  int64_t results = 0, sums = 0, block = 0; // of a core
+  int64_t results = 0, sums = 0, block = 0; // per core
   auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
   };
@@ -281,8 +281,8 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
   }
 }
 
-/// What a product behind a loop multiplies rows with, such as heads that are repeated for groups of
-/// others, may be copied before the loop, of what is there by then.
+/// The matrix of a product after the loop, such as heads repeated for groups of others, may be
+/// copied before the loop, if its source exists by then.
 void KernelPlan::hoistCopy(unsigned copy, unsigned loop) {
   PlanNode &node = nodes[copy];
   const uint64_t place = nodes[loop].place;

@@ -1,5 +1,5 @@
-// Elementwise ops that are computed on the tiles of a product, before these leave the core that
-// made them: what only they read of its result is in no memory but the core's.
+// Computes elementwise ops on the tiles of a product before they leave the core, so that values
+// that only these ops read stay in the core's scratch memory.
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Kernels/KernelPlan.h"
@@ -7,13 +7,13 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether an operand can be applied to a tile of a product as it leaves the matrix engine: it has
-/// the whole shape, is a vector along trailing dimensions, or a scalar.
+/// Returns true if an operand can be applied to a product tile as it leaves the matrix engine: it
+/// has the full shape, is a vector along trailing dimensions, or is a scalar.
 static bool isEpilogueOperand(Axes axes, size_t rank) {
   return axes == 0 || axes + (axes & -axes) == Axes(1) << rank;
 }
 
-/// Whether an inline value is a constant, a tensor or scalar arithmetic, broadcast: index
+/// Returns true if an inline value is a constant, a tensor or broadcast scalar arithmetic; index
 /// arithmetic and slices belong to loops.
 static bool isPlain(const OpKinds &kinds, Value value) {
   if (!kinds.isInline(value))
@@ -34,9 +34,9 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
   });
 }
 
-/// Whether a tile that keeps the matrix engine busy fits a core twice with all that is alive of it
-/// at once, beside two blocks of each operand of the product. `ops`: a product first. Several
-/// products share the columns, and begin with a tile each.
+/// Returns true if a tile that keeps the matrix engine busy fits a core twice with all values alive
+/// at once, beside two blocks of each operand. The first of `ops` is a product. Several products
+/// share the columns, and start with one tile each.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
   constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
   Axes whole = allAxes(space.size());
@@ -54,7 +54,7 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
   for (const auto &[value, reader] : lastReader)
     alive += own.contains(value.getDefiningOp()) ? 0 : getElementBytes(value);
   for (Operation *op : ops) {
-    // What the matrix engine leaves is rounded behind it.
+    // The accumulator is rounded after the product.
     bool isProduct = isa<stablehlo::DotGeneralOp>(op);
     most = std::max(most, alive + (isProduct ? kBytes : 0));
     if (isProduct && waiting-- > 0)
@@ -67,7 +67,7 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
       alive += getElementBytes(result);
     most = std::max(most, alive);
   }
-  // Products of 16 bits are faster, and must be larger to find their operands.
+  // 16-bit products are faster, so their tiles must be larger for the operands to arrive in time.
   int64_t rows = getElementBytes(product->getOperand(0)) < kBytes ? 96 : 64;
   return 2 * (rows * kColumns / products * most + (rows + kColumns) * kDepthBytes) <=
          limits.scratchBytes;
@@ -80,7 +80,7 @@ bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
   if (node.kind != PlanNode::Matmul ||
       ArrayRef<int64_t>(squeeze(op->getResult(0))) != ArrayRef<int64_t>(node.space))
     return false;
-  // Where others read it too, a loop takes the op, and may join the product with it later.
+  // If others read the result too, a loop takes the op, and may join the product later.
   Value tail = node.ops.back()->getResult(0);
   if (!tail.hasOneUse() || *tail.user_begin() != op)
     return false;
@@ -103,8 +103,8 @@ bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
 
 // ---- loop by loop -----------------------------------------------------------------------------
 
-/// Whether an op of a loop, or of the product's own, can be computed on a tile of the product with
-/// all of the loop.
+/// Returns true if an op of a loop, or of the product's kernel, can be computed on a tile of the
+/// product together with the whole loop.
 bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const {
   ArrayRef<int64_t> space = nodes[product].space;
   Axes whole = allAxes(space.size());
@@ -123,8 +123,7 @@ bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const 
          });
 }
 
-/// Where a loop and a product may stand in one: behind all that they read and before all that reads
-/// them.
+/// A place for a merged loop and product: after all their operands and before all their readers.
 std::optional<uint64_t> KernelPlan::getEpiloguePlace(unsigned loop, unsigned product) const {
   uint64_t ofLoop = nodes[loop].place, ofProduct = nodes[product].place;
   auto isReadBefore = [&](unsigned node, uint64_t place) {

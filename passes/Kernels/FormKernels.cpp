@@ -20,7 +20,7 @@ struct FormKernels : mlir::st::impl::FormKernelsBase<FormKernels> {
 };
 } // namespace
 
-/// Reads move to the front of a task: what they read must not have been written before.
+/// Reads move to the front of a task, so their source must not have been written before.
 static LogicalResult checkReads(Block &task) {
   DenseMap<StringAttr, WriteOp> written;
   for (Operation &op : task) {
@@ -49,7 +49,7 @@ LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
   for (auto loop : block.getOps<LoopOp>())
     if (failed(formKernels(loop.getBody().front(), storage, limits)))
       return failure();
-  // What nothing reads would only blur who needs what.
+  // Dead ops would only obscure the dependences.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();

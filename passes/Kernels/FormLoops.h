@@ -1,7 +1,7 @@
 // Tensor ops that work step by step, as loops.
 //
-// Each function gives the values that replace an op's results, or nothing where the op is not of a
-// form that it handles.
+// Each function returns the values that replace an op's results, or nothing for an op of another
+// form.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -11,18 +11,18 @@
 
 namespace mlir::st {
 
-/// What a trip makes of the carried values, given its number, an i32 scalar.
+/// Builds the carried values after a trip, given its number, an i32 scalar.
 using TripBuilder =
     llvm::function_ref<SmallVector<Value>(Emitter &emit, Value trip, ValueRange carried)>;
 
-/// A `while` of so many trips.
+/// A `while` loop with `trips` trips.
 SmallVector<Value> emitLoop(Emitter &emit, int64_t trips, ValueRange inits, TripBuilder body);
 
 /// Row by row of the factor.
 Value formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op);
 /// Row by row of the solution.
 Value formSolveLoop(Emitter &emit, stablehlo::TriangularSolveOp op);
-/// Point by point, where no transfer combines as the op's computation does.
+/// Point by point, for combinations that no transfer supports.
 std::optional<SmallVector<Value>> formScatterLoop(Emitter &emit, stablehlo::ScatterOp op);
 
 } // namespace mlir::st

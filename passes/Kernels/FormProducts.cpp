@@ -1,6 +1,6 @@
-// Products that multiply one tensor with several that are alike: queries, keys and values of an
-// activation, the gate of an MLP and what it gates. One kernel fetches each tile of what they share
-// once, and has a tile for more of the cores.
+// Joins products that multiply one tensor with several others of equal shape: queries, keys and
+// values of an activation, or the gate and up projections of an MLP. One kernel loads each tile of
+// the shared operand once and has tiles for more cores.
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Kernels/KernelPlan.h"
@@ -9,30 +9,30 @@ using namespace mlir;
 using namespace mlir::st;
 using stablehlo::DotGeneralOp;
 
-/// A tile of every product is alive at once, and each should have 32 columns at least.
+/// One tile of every product is alive at once, and each should have at least 32 columns.
 static constexpr int64_t kMostProducts = 4;
 
 static DotGeneralOp getProduct(const PlanNode &node) {
   return cast<DotGeneralOp>(node.ops.front());
 }
 
-/// Whether two products differ only in what their right operand holds.
+/// Returns true if two products differ only in their right operand.
 static bool isAlike(DotGeneralOp a, DotGeneralOp b) {
   return a.getLhs() == b.getLhs() && a.getRhs().getType() == b.getRhs().getType() &&
          a.getType() == b.getType() && a.getDotDimensionNumbers() == b.getDotDimensionNumbers();
 }
 
-/// Whether a product alone leaves cores without a tile. Once all have one, smaller tiles, as a core
-/// holds of several products, fetch more than they share; in 16 bits, where the matrix engine takes
-/// twice as much at a time, already once half of the cores have one.
+/// Returns true if a product alone leaves cores without a tile. Once all cores have one, the
+/// smaller tiles of joined products load more than they share; for 16 bits, where the matrix engine
+/// takes twice as much at a time, this already holds once half of the cores have one.
 static bool isSmall(DotGeneralOp dot, int64_t cores) {
   constexpr int64_t kTile = 64 * 128, kBytes = 4;
   int64_t share = getElementBytes(dot.getLhs()) < kBytes ? kTile / 2 : kTile;
   return getNumElements(dot.getResult()) <= cores * share;
 }
 
-/// The later of two products that are alike moves into the kernel of the first, which moves down to
-/// its place if it has to. Either may be several already.
+/// Moves the later of two similar products into the kernel of the first, which moves down if
+/// necessary. Either may already consist of several.
 bool KernelPlan::joinProducts(unsigned later, unsigned first) {
   PlanNode &source = nodes[later], &target = nodes[first];
   SmallVector<Operation *> ops(target.ops.begin(), target.ops.end());
@@ -54,7 +54,7 @@ bool KernelPlan::joinProducts(unsigned later, unsigned first) {
   return true;
 }
 
-/// A product joins the first one like it that its order allows.
+/// A product joins the first similar one that the order allows.
 void KernelPlan::shareOperands() {
   SmallVector<unsigned> products;
   for (unsigned index = 0; index < nodes.size(); ++index)

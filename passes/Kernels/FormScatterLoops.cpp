@@ -1,4 +1,4 @@
-// Scatters that combine in a way that no transfer does.
+// Scatters with a combination that no transfer supports.
 
 #include "passes/Kernels/FormLoops.h"
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-/// Whether the engines that scatter combine so: one op, or nothing, of what is there and the
-/// update.
+/// Returns true if a transfer supports the combination: a single op of the old value and the
+/// update, or replacement.
 static bool isCombinedByTransfers(stablehlo::ScatterOp op) {
   if (op.getInputs().size() != 1)
     return false;
@@ -40,7 +40,7 @@ static SmallVector<int64_t> windowOf(stablehlo::ScatterOp op) {
   return window;
 }
 
-/// Where no two updates meet: what is there is gathered, combined, and replaced.
+/// For updates that never overlap: gathers the old values, combines them and replaces them.
 static std::optional<SmallVector<Value>> replaceGathered(Emitter &emit, stablehlo::ScatterOp op) {
   auto numbers = op.getScatterDimensionNumbers();
   auto gathering = stablehlo::GatherDimensionNumbersAttr::get(
@@ -72,7 +72,7 @@ static std::optional<SmallVector<Value>> replaceGathered(Emitter &emit, stablehl
 }
 
 namespace {
-/// One update after the other.
+/// Applies one update after the other.
 class UpdateLoop {
 public:
   UpdateLoop(Emitter &emit, stablehlo::ScatterOp op)
@@ -112,7 +112,7 @@ void UpdateLoop::arrange() {
     points *= size;
   Type element = Emitter::typeOf(indices).getElementType();
   if (element.isUnsignedInteger(64)) {
-    // What does not fit is out of bounds, and stays so.
+    // An index that does not fit is out of bounds, and stays so.
     Value largest = emit.constant(
         DenseElementsAttr::get(Emitter::typeOf(indices), APInt::getSignedMaxValue(64)));
     indices = emit.min(indices, largest);
@@ -128,7 +128,7 @@ void UpdateLoop::arrange() {
   }
 }
 
-/// Where the window of a point begins.
+/// The start of a point's window.
 SmallVector<Value> UpdateLoop::startsOf(Emitter &body, Value point) {
   auto scalar = RankedTensorType::get({}, body.builder.getI64Type());
   SmallVector<Value> starts(window.size(), body.splat(scalar, 0));
@@ -151,7 +151,7 @@ SmallVector<Value> UpdateLoop::startsOf(Emitter &body, Value point) {
   return starts;
 }
 
-/// The tensors with the window of one point combined, if it lies in them.
+/// The tensors with the window of one point combined, if the window is in bounds.
 std::optional<SmallVector<Value>> UpdateLoop::combine(Emitter &body, Value point,
                                                       ValueRange carried) {
   SmallVector<Value> starts = startsOf(body, point), arguments, first = {point};

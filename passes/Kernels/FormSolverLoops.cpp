@@ -1,5 +1,5 @@
-// Decompositions and solvers of batches of matrices, a row in each trip. Complex ones have become
-// real ones at the import.
+// Decompositions and solvers of batches of matrices, one row per trip. Complex ones became real at
+// import.
 
 #include "passes/Kernels/FormLoops.h"
 
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-/// All dimensions but the last two as one.
+/// Merges all dimensions but the last two.
 static Value flattenBatch(Emitter &emit, Value x) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
   int64_t batch = 1;
@@ -18,7 +18,7 @@ static Value flattenBatch(Emitter &emit, Value x) {
 
 static Value transposed(Emitter &emit, Value x) { return emit.transpose(x, {0, 2, 1}); }
 
-/// Where row and column of each element of a matrix stand so to each other.
+/// A mask of the matrix elements whose row and column compare as given.
 static Value compareRowAndColumn(Emitter &emit, Direction direction, ArrayRef<int64_t> shape) {
   Type i32 = emit.builder.getI32Type();
   return emit.compare(direction, emit.iota(shape, i32, 1), emit.iota(shape, i32, 2));
@@ -40,8 +40,8 @@ static bool isSolvable(Value a) {
   return isa<FloatType>(type.getElementType()) && type.getNumElements() > 0;
 }
 
-/// Row j of the upper factor U, whose rows before it are known and whose others are zero, is what
-/// is left of row j of the operand without their products, over the root of its first element.
+/// Row j of the upper factor U, given the rows before it and zeros after it, is row j of the
+/// operand minus the products of known rows, divided by the root of its first element.
 Value mlir::st::formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op) {
   if (!isSolvable(op.getA()))
     return nullptr;
@@ -81,8 +81,8 @@ Value mlir::st::formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op) {
   return emit.reshape(result, Emitter::shapeOf(op.getA()));
 }
 
-/// As T x = b, T on the left. Row i of x is what is left of that of b without the product of row i
-/// of T, but for its diagonal, and of the rows of x that are known, the others being zero.
+/// Solves T x = b, with T on the left. Row i of x is row i of b minus the product of row i of T
+/// without its diagonal and the known rows of x, the others being zero.
 Value mlir::st::formSolveLoop(Emitter &emit, stablehlo::TriangularSolveOp op) {
   if (!isSolvable(op.getA()) || !isSolvable(op.getB()))
     return nullptr;

@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Alignments of arguments that do not follow the kernel's space: those that are sliced, and the
-/// operands of an op that stands alone.
+/// Pseudo-axes of arguments that do not follow the kernel's space: sliced ones, and the operands of
+/// an op that is alone in its kernel.
 static constexpr Axes kSliced = ~Axes(0), kOperand = Axes(1) << 31;
 
 // ---- one kernel -------------------------------------------------------------------
@@ -105,18 +105,18 @@ Operation *KernelBody::create(OpBuilder &builder, ValueRange operands) {
 
 // ---- the task ---------------------------------------------------------------------
 
-/// Notes that a value has to lie in memory.
+/// Records that a value must be in memory.
 void TaskRebuilder::demand(Value value) {
   const PlanNode &home = plan.getHome(value);
   if (home.kind == PlanNode::TaskOp)
     return;
-  // An alias shows what its operand's kernel writes.
+  // An alias refers to what its operand's kernel writes.
   while (!home.materialized.contains(value) && !home.ops.contains(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   outputs[&home].insert(value);
 }
 
-/// Builds the kernels from the last to the first, so that each knows what the later ones read.
+/// Builds the kernels from last to first, so that each knows what later ones read.
 void TaskRebuilder::planBodies() {
   SmallVector<const PlanNode *> order = plan.getOrder();
   for (const PlanNode *node : llvm::reverse(order)) {
@@ -175,7 +175,7 @@ void TaskRebuilder::emit(OpBuilder &builder, const PlanNode &node) {
 
 int64_t TaskRebuilder::run() {
   planBodies();
-  // Ops that stay move back from the old body, the others are dropped with it.
+  // Remaining ops move back from the old body; the others are dropped with it.
   Block rest;
   rest.getOperations().splice(rest.end(), task.getOperations());
   OpBuilder builder = OpBuilder::atBlockEnd(&task);

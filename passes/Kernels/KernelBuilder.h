@@ -1,4 +1,4 @@
-// Writes a task's plan down as st.kernel ops.
+// Builds st.kernel ops from a task's plan.
 #pragma once
 
 #include "mlir/IR/Builders.h"
@@ -8,13 +8,13 @@
 
 namespace mlir::st {
 
-/// The body of one kernel, and what it reads and yields as values of the task before fusion.
+/// The body of one kernel; its inputs and results are values of the task before fusion.
 class KernelBody {
 public:
   KernelBody(const KernelPlan &plan, const PlanNode &node, ArrayRef<Value> outputs);
 
   ArrayRef<Value> getInputs() const { return inputs; }
-  /// Makes the kernel; `operands` are the task's values of the inputs.
+  /// Creates the kernel; `operands` are the task's values of the inputs.
   Operation *create(OpBuilder &builder, ValueRange operands);
 
 private:

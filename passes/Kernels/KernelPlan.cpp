@@ -10,7 +10,7 @@ KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimi
     : task(task), storage(storage), limits(limits),
       kinds(task, limits.chains == ChainForm::Streamed) {}
 
-/// Complex values are refused where something is done with them.
+/// Complex values are refused if an op computes with them.
 static LogicalResult checkNumbers(Block &task) {
   auto isComplex = [](Type type) { return isa<ComplexType>(getElementTypeOrSelf(type)); };
   Operation *first = nullptr;
@@ -46,7 +46,7 @@ LogicalResult KernelPlan::build() {
   for (unsigned index = 0; index < nodes.size(); ++index)
     if (nodes[index].kind == PlanNode::Loop && !nodes[index].merged)
       formEpilogue(index);
-  // What stood between two products may have joined the first.
+  // Nodes between two products may have joined the first.
   shareOperands();
   return success();
 }
@@ -100,8 +100,8 @@ unsigned KernelPlan::home(Value value) {
   return find(nodeOf.find(op)->second);
 }
 
-/// An inline value that something needs in memory gets a kernel: a copy where that is data movement
-/// of one tensor, a loop where anything is computed.
+/// Gives an inline value that must be in memory a kernel: a copy if it is data movement of one
+/// tensor, otherwise a loop.
 unsigned KernelPlan::materialize(Value value) {
   if (auto found = materializedIn.find(value); found != materializedIn.end())
     return find(found->second);
@@ -134,7 +134,8 @@ unsigned KernelPlan::materialize(Value value) {
   return node;
 }
 
-/// The loop that can put a scalar into memory beside its own results: the last that it depends on.
+/// The loop that can store a scalar beside its own results: the last one on which the scalar
+/// depends.
 std::optional<unsigned> KernelPlan::materializeInLoop(Value value, ArrayRef<Leaf> leaves) {
   int64_t last = getLastProducer(leaves);
   if (last < 0 || nodes[last].kind != PlanNode::Loop || getNumElements(value) != 1 ||
@@ -190,7 +191,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
   if (kind == OpKind::Write) {
     auto write = cast<WriteOp>(op);
     unsigned producer = home(write.getValue());
-    // In a loop the buffer holds what the trip began with until the trip ends.
+    // In a loop, the buffer keeps the value from the start of the trip until the trip ends.
     if (storage.lookup<BufferOp>(write.getTarget()) && !isa<LoopOp>(op->getParentOp())) {
       nodes[producer].writes.push_back(op);
       return;
@@ -202,7 +203,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
   SmallVector<unsigned> producers;
   for (Value operand : op->getOperands())
     producers.push_back(home(operand));
-  // A constant may be read by kernels that stand early.
+  // A constant may be read by kernels early in the order.
   bool early = isa<stablehlo::ConstantOp>(op);
   unsigned node = addNode(PlanNode::TaskOp, early ? nextRead++ : takePlace(), op);
   for (unsigned producer : producers)
@@ -292,15 +293,15 @@ int64_t KernelPlan::getLastProducer(ArrayRef<Leaf> leaves) {
 // ---- joining --------------------------------------------------------------------
 
 bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const {
-  // Every input is double-buffered. What is alive at once beside them in the row kernels of a
-  // transformer stays below eight rows of four-byte values.
+  // Every input is double-buffered. The values alive at once beside them in the row kernels of a
+  // transformer take less than eight rows of four-byte values.
   constexpr int64_t kAlive = 8, kBytes = 4;
   int64_t row = kBytes, rows = 1;
   for (int64_t size : space.drop_front(rowDims))
     row *= size;
   for (int64_t size : space.take_front(rowDims))
     rows *= size;
-  // Where rows stream by they may be of any length, if there are some for every core.
+  // Streamed rows may have any length, if there are some for every core.
   if (limits.chains == ChainForm::Streamed && rows >= limits.cores)
     return true;
   return row * (2 * static_cast<int64_t>(inputs) + kAlive) <= limits.scratchBytes;
@@ -323,7 +324,7 @@ std::optional<Axes> KernelPlan::getAxesInLoop(Operation *op, const PlanNode &nod
   return std::nullopt;
 }
 
-/// Whether what an op reads from a node's own values lies there as the op needs it.
+/// Returns true if the values that an op reads from a node have the axes that the op needs.
 bool KernelPlan::fits(ArrayRef<Leaf> leaves, unsigned node) {
   return llvm::all_of(leaves, [&](const Leaf &leaf) {
     if (home(leaf.value) != node)
@@ -393,12 +394,13 @@ void KernelPlan::mergeProducers(unsigned index, ArrayRef<Leaf> leaves) {
   }
 }
 
-/// Whether values of one space are row statistics of another: it starts with the same dimensions.
+/// Returns true if values of one space are row statistics of another: it starts with the same
+/// dimensions.
 static bool isPrefix(ArrayRef<int64_t> small, ArrayRef<int64_t> large) {
   return !small.empty() && small.size() < large.size() && large.take_front(small.size()) == small;
 }
 
-/// The space of two loops in one, and the leading dimensions that its row reductions keep.
+/// The space of two merged loops, and the leading dimensions that its row reductions keep.
 static std::optional<std::pair<ArrayRef<int64_t>, int64_t>> getCommonSpace(const PlanNode &a,
                                                                            const PlanNode &b) {
   ArrayRef<int64_t> spaceA = a.space, spaceB = b.space;
@@ -416,7 +418,7 @@ static std::optional<std::pair<ArrayRef<int64_t>, int64_t>> getCommonSpace(const
   return std::make_pair(ArrayRef<int64_t>(large.space), rowDims);
 }
 
-/// Moves a loop down into a later one that reads it, if nothing in between does.
+/// Moves a loop down into a later one that reads it, if no node in between does.
 bool KernelPlan::mergeInto(unsigned from, unsigned into) {
   PlanNode &source = nodes[from], &target = nodes[into];
   if (source.kind != PlanNode::Loop || target.kind != PlanNode::Loop ||

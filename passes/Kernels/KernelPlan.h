@@ -1,10 +1,9 @@
-// Which ops of a task share a kernel, and in which order kernels and task-level ops run.
+// Chooses which ops of a task share a kernel, and the order of kernels and task-level ops.
 //
-// Everything that runs is a node with a place in one order. A node reads only
-// from nodes before it: an op joins an existing node only if all that it reads
-// comes from before that node's place or from the node itself, and a node moves
-// down into a later one only if nothing in between reads it. Both keep the order
-// valid, so no cycle arises and no search for one is needed.
+// Everything that runs is a node with a place in one order. A node reads only from earlier nodes:
+// an op joins an existing node only if all its operands come from before that node's place or from
+// the node itself, and a node moves down into a later one only if no node in between reads it. Both
+// rules keep the order valid, so no cycle can arise and no search for one is needed.
 #pragma once
 
 #include "mlir/IR/SymbolTable.h"
@@ -19,9 +18,9 @@ namespace mlir::st {
 struct FusionLimits {
   int64_t maxOps = 400;
   int64_t maxInputs = 12;
-  int64_t scratchBytes = 256 * 1024; ///< of a core
+  int64_t scratchBytes = 256 * 1024; ///< per core
   int64_t cores = 1;                 ///< that share the work of a kernel
-  int64_t sharedBytes = 0;           ///< of a memory that all these cores reach
+  int64_t sharedBytes = 0;           ///< of the memory that all these cores share
   ChainForm chains = ChainForm::Resident;
 };
 
@@ -30,50 +29,52 @@ struct PlanNode {
 
   Kind kind = TaskOp;
   uint64_t place = 0;
-  llvm::SetVector<Operation *> ops; ///< not in order after nodes were merged
+  llvm::SetVector<Operation *> ops; ///< unordered after merges
   SmallVector<int64_t> space;       ///< of a fused kernel
   int64_t rowDims = -1; ///< leading dimensions that a loop's row reductions keep; -1: none yet
-  llvm::SmallSetVector<Value, 1> materialized; ///< inline values that this node puts into memory
-  SmallVector<Operation *> writes;             ///< of its values to buffers, placed right behind it
-  SmallVector<unsigned> readers;               ///< nodes that read from it, may repeat
-  llvm::SmallSetVector<Value, 8> inputs;       ///< what it reads from others
-  /// Nodes from which it reads a value in a way that keeps the two apart.
+  llvm::SmallSetVector<Value, 1> materialized; ///< inline values that this node stores
+  SmallVector<Operation *> writes;             ///< of its values to buffers, placed directly after
+                                               ///< it
+  SmallVector<unsigned> readers;               ///< nodes that read from it; may contain duplicates
+  llvm::SmallSetVector<Value, 8> inputs;       ///< values it reads from other nodes
+  /// Nodes from which it reads in a way that prevents merging.
   llvm::SmallDenseSet<unsigned> apart;
   bool merged = false; ///< into another node
 };
 
-/// Rows between two products that are too long for the scratch memory of a core.
+/// Rows between two products that are too long for a core's scratch memory.
 struct LongRows {
   Operation *product = nullptr; ///< that reads them
   int64_t elements = 0;         ///< of a row
-  int64_t rows = 0;             ///< that a core holds
-  int64_t needed = 0;           ///< rows on a core that would be worth it
+  int64_t rows = 0;             ///< per core
+  int64_t needed = 0;           ///< rows per core that would be worthwhile
 };
 
 class KernelPlan {
 public:
-  /// `storage` holds what the task's program names.
+  /// `storage` resolves the symbols of the task's program.
   KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits);
 
-  /// Fails with a diagnostic on an op that has no kernel.
+  /// Fails with a diagnostic on an op without a kernel.
   LogicalResult build();
 
-  /// The first loop between products that is no chain because a core holds too few of its rows.
+  /// The first loop between products that is not fused with them because a core holds too few of
+  /// its rows.
   std::optional<LongRows> getLongRows() const { return longRows; }
-  /// Nodes in the order in which they run.
+  /// Nodes in execution order.
   SmallVector<const PlanNode *> getOrder() const;
   const OpKinds &getKinds() const { return kinds; }
-  /// The node that puts a value into memory; aliases lie where their operand lies.
+  /// The node that stores a value; an alias shares the memory of its operand.
   const PlanNode &getHome(Value value) const { return nodes[find(homeIndex(value))]; }
   /// The axes of an op's result in the space of its kernel.
   Axes getAxes(Operation *op) const { return axesOf.lookup(op); }
 
 private:
-  /// One value that an op needs from outside itself, inline values looked through.
+  /// A value that an op needs from outside its node, looking through inline values.
   struct Leaf {
     Value value;
-    Axes axes;     ///< that the op needs it to have
-    bool inKernel; ///< may be computed by the op's own kernel, not just read
+    Axes axes;     ///< that the op requires
+    bool inKernel; ///< may be computed by the op's own kernel instead of read
   };
 
   unsigned find(unsigned node) const;
@@ -83,7 +84,7 @@ private:
   uint64_t takePlace() { return nextPlace += 2; }
 
   unsigned homeIndex(Value value) const;
-  /// The home of a value that must lie in memory; makes one for an inline value.
+  /// The node that stores a value; creates one for an inline value.
   unsigned home(Value value);
   unsigned materialize(Value value);
   std::optional<unsigned> materializeInLoop(Value value, ArrayRef<Leaf> leaves);
@@ -98,12 +99,12 @@ private:
   void addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,
                  SmallVectorImpl<Leaf> &leaves) const;
 
-  /// The node that makes the last of an op's leaves; -1 if it has none.
+  /// The node that produces the last of an op's leaves; -1 if it has none.
   int64_t getLastProducer(ArrayRef<Leaf> leaves);
   bool joinLoop(Operation *op, unsigned node);
   std::optional<Axes> getAxesInLoop(Operation *op, const PlanNode &node) const;
   bool fits(ArrayRef<Leaf> leaves, unsigned node);
-  /// Whether rows of a space stay in the scratch memory of a core beside `inputs` tensors.
+  /// Returns true if rows of a space fit a core's scratch memory beside `inputs` tensors.
   bool rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const;
   void join(Operation *op, unsigned node, Axes axes, ArrayRef<Leaf> leaves);
   void noteReads(unsigned node, ArrayRef<Leaf> leaves);
@@ -121,8 +122,8 @@ private:
   bool tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const;
   bool isReadOutside(Value value, const DenseSet<Operation *> &ops) const;
 
-  /// What a chain with the fewest rows that are worth it leaves of a core's scratch memory, and
-  /// what of it their tile takes, in bytes.
+  /// The scratch memory that a fused kernel with the fewest worthwhile rows leaves free, and that
+  /// its tile takes, in bytes.
   struct ChainRoom {
     int64_t spare = 0, tile = 0;
   };

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 using namespace mlir::stablehlo;
 
-/// Most arithmetic ops that are cloned into a kernel for one value.
+/// The most arithmetic ops cloned into a kernel for one value.
 static constexpr int64_t kMaxInlineOps = 8;
 
 OpKinds::OpKinds(Block &task, bool positionsInline) : positionsInline(positionsInline) {
@@ -37,8 +37,8 @@ bool mlir::st::isFilled(OpOperand &operand) {
   return constant && constant.getValue().isSplat();
 }
 
-/// Scalar arithmetic is repeated where it is used, as long as that is little: a kernel of its own
-/// and a tensor of one element cost more.
+/// Scalar arithmetic is repeated at its uses as long as it is short: a separate kernel and a
+/// one-element tensor cost more.
 bool OpKinds::isCheapScalar(Operation *op) {
   if (getNumElements(op->getResult(0)) != 1 || isTranscendental(op))
     return false;
@@ -52,7 +52,7 @@ bool OpKinds::isCheapScalar(Operation *op) {
   return true;
 }
 
-/// A causal mask is one: a comparison of positions that chooses between constants.
+/// A causal mask is an example: a comparison of positions that selects between constants.
 bool OpKinds::isCheapPosition(Operation *op) {
   if (!positionsInline || isTranscendental(op))
     return false;
@@ -94,7 +94,7 @@ OpKind OpKinds::classify(Operation *op) {
   }
   if (auto broadcast = dyn_cast<BroadcastInDimOp>(op))
     return llvm::is_sorted(broadcast.getBroadcastDimensions()) ? OpKind::Inline : OpKind::Copy;
-  // A kernel can read a part of its argument, not of a value of its own.
+  // A kernel can read a slice of its argument, but not of a value it computes.
   if (auto slice = dyn_cast<SliceOp>(op)) {
     OpKind source = get(slice.getOperand());
     return source == OpKind::Read || source == OpKind::Task ? OpKind::Inline : OpKind::Copy;

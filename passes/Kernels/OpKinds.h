@@ -1,4 +1,4 @@
-// What becomes of each op of a task when kernels are formed.
+// The role of each op of a task when kernels are formed.
 #pragma once
 
 #include "mlir/IR/Block.h"
@@ -8,29 +8,29 @@
 namespace mlir::st {
 
 enum class OpKind {
-  Read,   ///< storage: stands first
+  Read,   ///< storage access at the front of the task
   Task,   ///< stays at task level and yields a value: receives, collectives, constants
   Send,   ///< stays at task level
   Write,  ///< stays at task level
   Inline, ///< cloned into each kernel that reads it
-  Alias,  ///< a reshape: shows its operand's memory
+  Alias,  ///< a reshape: shares its operand's memory
   Elementwise,
   Reduce,
   Dot,
-  Copy, ///< data movement, a kernel of its own
+  Copy, ///< data movement, in a separate kernel
   Gather,
   Scatter,
-  Unsupported, ///< there is no kernel for it
+  Unsupported, ///< no kernel exists for it
 };
 
-/// The kinds of all ops of a task, found once, in order.
+/// The kinds of all ops of a task, computed once, in order.
 class OpKinds {
 public:
-  /// With `positionsInline` arithmetic of positions and constants is repeated where it is read,
-  /// too: where computing little is less than reading.
+  /// `positionsInline`: arithmetic on positions and constants is also repeated at its uses, where
+  /// recomputing is cheaper than reading.
   OpKinds(Block &task, bool positionsInline);
   OpKind get(Operation *op) const { return kinds.find(op)->second; }
-  /// Of the op that defines a value.
+  /// The kind of the op that defines a value.
   OpKind get(Value value) const { return get(value.getDefiningOp()); }
   bool isInline(Value value) const { return get(value) == OpKind::Inline; }
 
@@ -42,14 +42,14 @@ private:
   bool positionsInline;
   DenseMap<Operation *, OpKind> kinds;
   DenseMap<Operation *, int64_t> scalarCost;
-  DenseMap<Operation *, int64_t> positionCost; ///< of what is made of positions and constants
+  DenseMap<Operation *, int64_t> positionCost; ///< of values computed from positions and constants
 };
 
-/// Whether an elementwise op costs many times an addition.
+/// Returns true if an elementwise op costs many times an addition.
 bool isTranscendental(Operation *op);
 
-/// Whether an op that stands alone in its kernel writes an operand as a constant instead of reading
-/// it from memory: the padding, parts of a concatenation, what a scatter adds to.
+/// Returns true if an op that is alone in its kernel writes an operand as a constant instead of
+/// reading it: padding, parts of a concatenation, the initial tensor of a scatter.
 bool isFilled(OpOperand &operand);
 
 } // namespace mlir::st

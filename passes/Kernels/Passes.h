@@ -1,15 +1,15 @@
-// From tensor ops to kernels.
+// Passes from tensor ops to kernels.
 #pragma once
 
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::st {
 
-/// What becomes of rows between products.
+/// Where the rows between two products are kept.
 enum class ChainForm {
-  None,     ///< they lie in memory
-  Resident, ///< a core holds them whole
-  Streamed, ///< a core makes them again, part by part, for each reduction
+  None,     ///< in memory
+  Resident, ///< complete in a core's scratch memory
+  Streamed, ///< nowhere: a core recomputes them part by part for each reduction
 };
 
 #define GEN_PASS_DECL

@@ -1,4 +1,4 @@
-// Elementwise ops that move or are repeated into the reduction that reads them.
+// Moves or repeats elementwise ops in the reduction that reads them.
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Kernels/KernelPlan.h"
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// Most ops that are repeated for one reduction.
+/// The most ops repeated for one reduction.
 constexpr size_t kMaxTaken = 16;
 } // namespace
 
@@ -24,16 +24,17 @@ bool KernelPlan::isReadElsewhere(Value value, const PlanNode &node,
   });
 }
 
-/// A reduction that stands alone would read a tensor that a loop has just written. Where only it
-/// reads that tensor, the reduction computes it itself, from what the loop reads or writes anyway.
+/// A separate reduction would read a tensor that a loop has just written. If it is the tensor's
+/// only reader, the reduction computes the tensor itself from values that the loop reads or writes
+/// anyway.
 void KernelPlan::fuseReduceProducers(PlanNode &node) {
   Operation *reduce = node.ops.front();
   if (cast<stablehlo::ReduceOp>(reduce).getInputs().size() != 1)
     return;
   llvm::SetVector<Operation *> taken;
   taken.insert(reduce);
-  // Grows by ops of loops whose values nobody else reads from memory; an op that its own loop needs
-  // too is repeated, unless it is expensive. Fails where that would put another tensor into memory.
+  // Adds ops of loops whose values no other op reads from memory; an op that its own loop needs as
+  // well is repeated unless it is expensive. Fails if another tensor would have to be stored.
   SmallVector<Operation *> worklist = {reduce};
   while (!worklist.empty()) {
     Operation *op = worklist.pop_back_val();

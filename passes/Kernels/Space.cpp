@@ -26,7 +26,7 @@ int64_t mlir::st::getElementBytes(Value value) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
-/// The bit of each squeezed dimension of a value that has `axes`.
+/// The bit of each squeezed dimension of a value with `axes`.
 static SmallVector<Axes> splitAxes(Axes axes) {
   SmallVector<Axes> bits;
   for (; axes != 0; axes &= axes - 1)

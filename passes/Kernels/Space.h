@@ -1,8 +1,8 @@
-// Iteration spaces of kernels, and how values lie in them.
+// Iteration spaces of kernels, and the axes of values in them.
 //
-// Dimensions of size 1 do not count. A value of a kernel varies along some of the
-// space's dimensions, its axes, in ascending order: a bias of [C] in a space
-// [R, C] has axis 1, the row sums have axis 0, a scalar has none.
+// Dimensions of size 1 do not count. A value of a kernel varies along some of the space's
+// dimensions, its axes, in ascending order: a bias of [C] in a space [R, C] has axis 1, the row
+// sums have axis 0, a scalar has none.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -23,8 +23,7 @@ int64_t getElementBytes(Value value);
 inline Axes allAxes(size_t rank) { return (Axes(1) << rank) - 1; }
 
 /// The axes of an operand of an elementwise op, a broadcast, a reshape of unit dimensions, or a
-/// reduction whose result (of the others) has `axes`. A reduction's operand spans the whole of
-/// `space`.
+/// reduction, given the `axes` of the result. A reduction's operand spans the whole of `space`.
 Axes getOperandAxes(OpOperand &operand, Axes axes, ArrayRef<int64_t> space);
 
 /// The dimensions of its operand's squeezed shape that a reduction removes.

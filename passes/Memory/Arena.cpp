@@ -20,7 +20,7 @@ int64_t StorageLayout::place(OpType op, Type type, int64_t copies, int64_t &aren
   return arenaEnd - before;
 }
 
-/// What others have put into the arena counts as it does for them: parameters that are read here,
+/// Data that other programs keep in the arena counts as for them: parameters that are read here,
 /// and the rest.
 void StorageLayout::placeResident(ProgramOp program, DictionaryAttr resident) {
   for (auto state : program.getOps<StateOp>()) {
@@ -74,7 +74,7 @@ int64_t mlir::st::placeIntervals(MutableArrayRef<Interval> intervals, int64_t al
   SmallVector<Interval *> order;
   for (Interval &interval : intervals)
     order.push_back(&interval);
-  // Equal sizes keep their order in the task: addresses of one in the array are that order.
+  // Equal sizes keep their order in the task, which is the order of the array.
   llvm::sort(order, [](const Interval *a, const Interval *b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
   });

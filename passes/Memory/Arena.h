@@ -1,4 +1,4 @@
-// Places in an arena.
+// Offsets in an arena.
 #pragma once
 
 #include "passes/Memory/MemoryUtils.h"
@@ -7,30 +7,29 @@
 
 namespace mlir::st {
 
-/// Bytes of a program's arenas by what they hold; all but `host` on the device.
+/// Bytes of a program's arenas by class; all but `host` on the device.
 struct MemoryClasses {
   int64_t parameters = 0, optimizer = 0, gradients = 0, activations = 0, workspace = 0, inputs = 0;
   int64_t host = 0;
 };
 
-/// The places of a program's storage, one behind the other in the device's arena or the host's.
+/// The offsets of a program's storage, placed consecutively in the device's arena or the host's.
 class StorageLayout {
 public:
   StorageLayout(ProgramOp program, int64_t alignment, int64_t microBatches);
 
   AddressAttr lookup(StringRef symbol) const { return addresses.lookup(symbol); }
   bool isOnHost(StringRef symbol) const { return onHost.contains(symbol); }
-  /// The place of a constant's data; equal data has one place.
+  /// The address of a constant's data; equal data is stored once.
   AddressAttr getConstant(Attribute data, Type type);
-  /// Where storage and constants end.
+  /// The end of storage and constants.
   int64_t getEnd() const { return end; }
   int64_t getHostEnd() const { return hostEnd; }
   const MemoryClasses &getClasses() const { return classes; }
 
 private:
   void placeResident(ProgramOp program, DictionaryAttr resident);
-  /// Writes the address on a storage op and returns the bytes it takes of the arena that so far
-  /// ends at `arenaEnd`.
+  /// Sets the address of a storage op and returns its bytes; the arena so far ends at `arenaEnd`.
   template <typename OpType> int64_t place(OpType op, Type type, int64_t copies, int64_t &arenaEnd);
   AddressAttr append(Type type, int64_t copies, int64_t &arenaEnd);
 
@@ -43,14 +42,14 @@ private:
   MemoryClasses classes;
 };
 
-/// A value that needs a place from the op at `start` to the op at `stop`, both included.
+/// A value that needs memory from the op at `start` to the op at `stop`, both included.
 struct Interval {
   int64_t start = 0, stop = 0;
   int64_t bytes = 0;
-  int64_t offset = 0; ///< set by placeIntervals, from the area's start
+  int64_t offset = 0; ///< set by placeIntervals, relative to the area's start
 };
 
-/// Places intervals so that no two that overlap in time overlap in space, largest first, each in
+/// Places intervals so that no two that overlap in time overlap in memory: largest first, each in
 /// the smallest gap that fits. Returns the bytes of the area.
 int64_t placeIntervals(MutableArrayRef<Interval> intervals, int64_t alignment);
 

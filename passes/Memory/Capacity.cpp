@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The arenas of one device, and the program that has most of it.
+/// The arenas of one device, and the program with the largest part.
 struct DeviceLoad {
   int64_t bytes = 0, ranks = 0, hostBytes = 0;
   ProgramOp largest;
@@ -28,7 +28,7 @@ static int64_t arenaBytes(ProgramOp program) {
   return program->getAttrOfType<IntegerAttr>(kArenaBytesAttr).getInt();
 }
 
-/// Rows of a micro-batch on a device: the fewest that an input has. 1 where nothing is fed so.
+/// Rows of a micro-batch on a device: the smallest over its inputs; 1 if it has none.
 static int64_t rowsOf(ProgramOp program) {
   int64_t rows = 0;
   for (auto input : program.getOps<InputOp>())
@@ -40,8 +40,8 @@ static int64_t rowsOf(ProgramOp program) {
   return std::max<int64_t>(rows, 1);
 }
 
-/// What stashes shrink by where there are `factor` times as many micro-batches of a part of the
-/// size. A group that keeps all of them will keep more, up to one a stage that is left.
+/// How much stashes shrink with `factor` times as many, correspondingly smaller micro-batches. A
+/// group that keeps all of them will keep more, up to one per remaining stage.
 static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_t micro,
                                    int64_t factor) {
   int64_t saved = 0;
@@ -57,7 +57,7 @@ static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_
   return saved;
 }
 
-/// What is saved if replicas share the optimizer state that each now has whole.
+/// How much is saved if replicas shard the optimizer state that each now replicates.
 static int64_t savedByZero(ProgramOp program, int64_t replicas) {
   int64_t saved = 0;
   for (auto state : program.getOps<StateOp>())
@@ -68,8 +68,8 @@ static int64_t savedByZero(ProgramOp program, int64_t replicas) {
   return saved;
 }
 
-/// What a policy of recomputation saves of the stashes of all micro-batches in flight, less what
-/// one block takes while it is computed again; 0 where nobody has recorded it.
+/// How much a recomputation policy saves of the stashes of all micro-batches in flight, minus what
+/// one block takes while it is recomputed; 0 if not recorded.
 static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
   llvm::StringMap<int64_t> slots;
   for (auto buffer : program.getOps<BufferOp>())
@@ -90,7 +90,8 @@ static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
   return std::max<int64_t>(saved - largest, 0);
 }
 
-/// What leaves the device with the stashes that may, less the largest of them, which comes back.
+/// How much leaves the device if offloadable stashes go to the host, minus the largest of them,
+/// which returns.
 static int64_t savedByOffload(ProgramOp program) {
   int64_t saved = 0, largest = 0;
   for (BufferOp buffer : findOffloadable(program))
@@ -102,9 +103,9 @@ static int64_t savedByOffload(ProgramOp program) {
   return std::max<int64_t>(saved - largest, 0);
 }
 
-/// The first change that makes room, those first that cost the least time: smaller micro-batches
-/// cost a longer schedule, shared optimizer state a gather, recomputation a few percent of a step
-/// or a forward pass, the host what its link takes, more devices what they cost.
+/// The first change that makes enough room, in order of cost in time: smaller micro-batches (a
+/// longer schedule), sharded optimizer state (a gather), recomputation (a few percent of a step, or
+/// a forward pass), offloading (the host link), more devices.
 static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, TargetAttr target) {
   const int64_t memoryBytes = target.getMemoryBytes();
   ProgramOp program = load.largest;

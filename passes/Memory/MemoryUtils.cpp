@@ -68,7 +68,7 @@ size_t mlir::st::getLastUnderWay(ArrayRef<int64_t> bytes, size_t index) {
   return last;
 }
 
-/// Whether a scatter updates the operand: it reads nothing else there.
+/// Returns true if a scatter updates the operand in place and reads nothing else there.
 static bool isScatteredInto(KernelOp kernel, Value operand) {
   auto scatters = kernel.getBody().getOps<stablehlo::ScatterOp>();
   if (kernel.getKind() != "scatter" || scatters.empty())
@@ -79,7 +79,7 @@ static bool isScatteredInto(KernelOp kernel, Value operand) {
                         [&](Value input) { return getRoot(input) == operand; }) == 1;
 }
 
-/// Whether the operand is summed into the result, and nothing else made of it.
+/// Returns true if the operand is only summed into the result.
 static bool isSummedInto(AllReduceOp sum, Value operand, OpResult result) {
   return getRoot(sum.getInputs()[result.getResultNumber()]) == operand &&
          llvm::count_if(sum.getInputs(), [&](Value input) { return getRoot(input) == operand; }) ==
@@ -92,7 +92,7 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
   auto kernel = dyn_cast<KernelOp>(op);
   if (kernel && isScatteredInto(kernel, operand))
     return true;
-  // A product reads what it does not multiply tile by tile of its result.
+  // A product reads epilogue operands tile by tile of its result.
   if (!kernel || (kernel.getKind() != "loop" && kernel.getKind() != "matmul") ||
       kernel->hasAttr("st.apart") ||
       getNumBytes(operand.getType()) != getNumBytes(result.getType()))
@@ -109,7 +109,7 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
       if (!isElementwise(user) && !isa<YieldOp>(user))
         return false;
   }
-  // A loop over more elements than these comes back to them.
+  // A loop over more elements than these reads them again.
   return llvm::all_of(kernel.getBody().front(), [&](Operation &inner) {
     return llvm::all_of(inner.getResultTypes(), [&](Type type) {
       return cast<RankedTensorType>(type).getNumElements() <= elements;

@@ -21,22 +21,22 @@ namespace {
 struct OffloadStash : mlir::st::impl::OffloadStashBase<OffloadStash> {
   using OffloadStashBase::OffloadStashBase;
   void runOnOperation() override;
-  /// Marks buffers until at most `bytes` stay; whether there are any that may go.
+  /// Marks buffers until at most `bytes` stay; returns whether any may leave.
   bool mark(ProgramOp program, const MeshAxes &axes, int64_t bytes);
 };
 
-/// A buffer that may go, and how long a value waits in it: in tasks, of which the last part of the
-/// one that makes it and the first part of the one that reads it count by the time of their ops.
+/// A buffer that may leave, and how long a value waits in it, in tasks. The last part of the
+/// producing task and the first part of the consuming task count by the time of their ops.
 struct Candidate {
   BufferOp buffer;
   double wait = 0;
 };
 
-/// When each task runs, and which part of it lies before an op.
+/// When each task runs, and which part of it comes before an op.
 class StashTimes {
 public:
   StashTimes(ProgramOp program, const MeshAxes &axes);
-  /// On the average of the micro-batches.
+  /// Averaged over the micro-batches.
   double getWait(StringRef buffer) const;
 
 private:
@@ -49,7 +49,7 @@ private:
 };
 } // namespace
 
-/// The time of a task's op, microseconds: of a loop that of all its trips.
+/// The time of a task's op in microseconds; for a loop, of all its trips.
 static double getTime(Operation *op, const MeshAxes &axes) {
   auto loop = dyn_cast<LoopOp>(op);
   if (!loop)
@@ -97,8 +97,8 @@ double StashTimes::getWait(StringRef buffer) const {
   return static_cast<double>(between) / static_cast<double>(made.size()) + read.place - write.place;
 }
 
-/// In tasks. What is read again sooner would still be on its way out, or already on its way back:
-/// in both directions a quarter of a task's bytes is on the device anyway (getLastUnderWay).
+/// In tasks. A value that is read again sooner would still be leaving or already returning: in both
+/// directions a quarter of a task's bytes is on the device anyway (getLastUnderWay).
 static constexpr double kShortestWait = 0.25;
 
 bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) {
@@ -127,7 +127,7 @@ bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) 
   return !candidates.empty();
 }
 
-/// The first op that takes what a read yields.
+/// The first user of a read's value.
 static Operation *getFirstUser(ReadOp read) {
   Operation *first = nullptr;
   for (Operation *user : read->getUsers())
@@ -136,15 +136,15 @@ static Operation *getFirstUser(ReadOp read) {
   return first;
 }
 
-/// A copy lies in the device's memory from its read on. So a read stands where one before it is
-/// first used: copies are on their way while others are worked with.
+/// A copy occupies the device's memory from its read on. Each read is placed where an earlier one
+/// is first used, so that copies are in transit while others are in use.
 static void placeReads(TaskOp task, const llvm::StringSet<> &onHost) {
   SmallVector<std::pair<ReadOp, Operation *>> reads;
   for (auto read : task.getBody().front().getOps<ReadOp>())
     if (onHost.contains(read.getSource()))
       if (Operation *user = getFirstUser(read))
         reads.push_back({read, user});
-  // The last one first: what is under way with a read comes before it.
+  // The last one first, because reads in transit with it come before it.
   llvm::stable_sort(
       reads, [](const auto &a, const auto &b) { return b.second->isBeforeInBlock(a.second); });
   SmallVector<int64_t> bytes =

@@ -1,13 +1,13 @@
-// The stashes that may lie in the memory of the host.
+// The stashes that may be kept in the host's memory.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
 
 namespace mlir::st {
 
-/// The buffers that a forward task writes once and that backward tasks alone read, where they hold
-/// what follows from a micro-batch: activations, never what parameters alone make. In the order of
-/// the program. What loops touch is left out.
+/// The buffers that a forward task writes once and only backward tasks read, and that depend on a
+/// micro-batch: activations, but not values of parameters alone. In program order, without buffers
+/// that loops access.
 SmallVector<BufferOp> findOffloadable(ProgramOp program);
 
 } // namespace mlir::st

@@ -27,18 +27,18 @@ struct OverlapCollectives : mlir::st::impl::OverlapCollectivesBase<OverlapCollec
 using Order = SmallVector<int64_t>;
 using Graph = ArrayRef<TaskNode>;
 
-/// A device that does one thing after the other, beside its links, which do too. What the device
-/// does is longer by what the two together need of the memory's rate beyond all of it.
+/// Models a device that runs ops in order, beside its links, which do the same. Device work takes
+/// longer by the memory bandwidth that both together need in excess.
 class Clock {
 public:
   explicit Clock(Graph graph) : graph(graph), ready(graph.size(), 0) {}
 
-  /// When what a node needs is there.
+  /// When the operands of a node are available.
   double readyAt(int64_t node) const;
   void run(int64_t node);
   double now() const { return device; }
   double end() const { return std::max(device, linksEnd()); }
-  /// How long a link op would take to be done, what is under way included.
+  /// How long a link op would take to complete, including link work in progress.
   double linkTime(int64_t node) const {
     return std::max(0.0, linksEnd() - device) + graph[node].time;
   }
@@ -58,13 +58,14 @@ private:
 };
 
 struct ListOptions {
-  /// How long before its turn what uses the links starts, as a multiple of what it takes.
+  /// How long before its turn a link op starts, as a multiple of its duration.
   double lead;
-  /// How far ahead of an op that waits for the links others are taken, as a multiple of its wait.
+  /// How far ahead of an op that waits for the links other ops are taken, as a multiple of its
+  /// wait.
   double reach;
 };
 
-/// Takes the nodes in program order, but for what the options let go first.
+/// Takes the nodes in program order, except for those that the options move ahead.
 class ListScheduler {
 public:
   ListScheduler(Graph graph, ListOptions options);
@@ -76,10 +77,10 @@ private:
   Graph graph;
   ListOptions options;
   Clock clock;
-  SmallVector<int64_t> missing; ///< nodes before, of each, that have not run
-  SmallVector<double> turn;     ///< the device's time before each in program order, without waits
+  SmallVector<int64_t> missing; ///< for each node, the number of predecessors that have not run
+  SmallVector<double> turn;     ///< device time before each node in program order, without waits
   std::set<int64_t> computing, linking; ///< ready nodes
-  std::set<int64_t> pending;            ///< nodes with code of the device that have not run
+  std::set<int64_t> pending;            ///< device nodes that have not run
   Order order;
 
   void makeReady(int64_t node);
@@ -97,7 +98,7 @@ double Clock::readyAt(int64_t node) const {
   return time;
 }
 
-/// When what the device starts now ends.
+/// When work that the device starts now ends.
 double Clock::endOf(const TaskNode &node, double start) const {
   double end = start + node.time;
   for (const Flight &flight : llvm::reverse(flights)) {
@@ -113,7 +114,7 @@ void Clock::run(int64_t node) {
   const TaskNode &what = graph[node];
   double needed = readyAt(node);
   if (what.isLink) {
-    // The device starts it, once it has come there.
+    // The device starts it when it gets there.
     device = std::max(device, needed);
     double start = std::max(linksEnd(), device);
     flights.push_back({start, start + what.time, what.memoryShare});
@@ -156,7 +157,7 @@ void ListScheduler::take(int64_t node) {
       makeReady(after);
 }
 
-/// Its turn has come; or behind the next op of the device it would be too late.
+/// Its turn has come, or starting after the next device op would be too late.
 bool ListScheduler::isDue(int64_t link) const {
   if (pending.empty() || *pending.begin() > link)
     return true;
@@ -206,13 +207,12 @@ static double timeOf(Graph graph, ArrayRef<int64_t> order) {
   return clock.end();
 }
 
-/// The most bytes that values of the task take at one time. What is written to storage is taken to
-/// be made there.
+/// The peak bytes of the task's values. Values written to storage count as computed in place.
 static int64_t peakBytesOf(Graph graph, ArrayRef<int64_t> order) {
   DenseMap<Operation *, int64_t> place;
   for (auto [position, node] : llvm::enumerate(order))
     place[graph[node].op] = static_cast<int64_t>(position);
-  // A collective reads until something needs what it makes.
+  // A collective reads its operand until its result is first needed.
   auto firstUse = [&](Operation *op) {
     return findFirstUse(op, [&](Operation *user) { return place.lookup(user); }, order.size());
   };
@@ -246,9 +246,9 @@ static Order programOrder(Graph graph) {
   return llvm::to_vector(llvm::seq<int64_t>(0, graph.size()));
 }
 
-/// The fastest order that keeps within the bytes; program order unless another is faster.
+/// The fastest order within the bytes; program order unless another is faster.
 static Order chooseOrder(Graph graph, int64_t bytes) {
-  // Less than this is lost in what the times leave out.
+  // A smaller gain is within the error of the times.
   constexpr double worthIt = 0.999;
   Order best = programOrder(graph);
   double bestTime = timeOf(graph, best) * worthIt;
@@ -264,7 +264,7 @@ static Order chooseOrder(Graph graph, int64_t bytes) {
   return best;
 }
 
-/// Bytes of a device that a rank's program leaves to its tasks.
+/// Bytes of a device that are left for a rank's tasks.
 static int64_t bytesLeft(ProgramOp program, MeshOp mesh, TargetAttr target) {
   int64_t storage = 0;
   for (Operation &op : program.getBody().front()) {
@@ -291,7 +291,7 @@ int64_t OverlapCollectives::bytesForTasks(ProgramOp program, MeshOp mesh) {
                   bytesLeft(program, mesh, target));
 }
 
-/// Takes orders until none is better: what this leaves, it would leave.
+/// Reorders until no order is better, so that the pass is idempotent.
 void OverlapCollectives::overlap(Block &body, const MeshAxes &axes, int64_t bytes) {
   for (;;) {
     SmallVector<TaskNode, 0> graph = buildTaskGraph(body, axes);
@@ -308,7 +308,7 @@ void OverlapCollectives::overlap(Block &body, const MeshAxes &axes, int64_t byte
 }
 
 void OverlapCollectives::overlap(ProgramOp program, const MeshAxes &axes) {
-  // Tasks share their area: one may take what another does.
+  // Tasks share their area: one may use what another does.
   int64_t bytes = bytesForTasks(program, getMesh(program));
   for (auto task : program.getOps<TaskOp>()) {
     SmallVector<TaskNode, 0> graph = buildTaskGraph(task.getBody().front(), axes);

@@ -24,28 +24,28 @@ struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
   void split(Block &body, const MeshAxes &axes);
 };
 
-/// A kernel of products, whose results are cut along their first dimension of more than one
-/// position. Its products share their left operand and differ in no type.
+/// A kernel of products whose results are split along their first dimension larger than 1. The
+/// products share their left operand and have equal types.
 class Product {
 public:
-  /// nullopt if the kernel is no product that can be cut there.
+  /// Returns nothing if the kernel is not a product that can be split there.
   static std::optional<Product> find(KernelOp kernel);
 
   KernelOp kernel;
   SmallVector<stablehlo::DotGeneralOp, 1> dots;
   int64_t dim = 0, size = 1;        ///< of the results
   int64_t rows = 1;                 ///< of a result, all dimensions but the last
-  int64_t lhsDim = -1, rhsDim = -1; ///< of the operands; -1 where they do not have it
+  int64_t lhsDim = -1, rhsDim = -1; ///< of the operands; -1 if they do not have it
 
-  /// Whether an operand of a product that is cut along `along` is the tensor `whole`.
+  /// Returns true if `whole` is an operand of a product that is split along `along`.
   bool reads(Value whole, int64_t along);
-  /// Whether it divides into so many parts that keep a core array busy.
+  /// Returns true if `count` parts each fill the matrix array.
   bool isWorthCutting(int64_t count) const;
-  /// The input that is an operand of the product.
+  /// The kernel input that is an operand of the product.
   Value inputOf(Value operand) {
     return kernel.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
   }
-  /// One of `count` parts. `whole` of the inputs, if not null, comes in parts already: `part`.
+  /// One of `count` parts. If `whole` is not null, that input is already split; `part` is its part.
   ValueRange makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part);
 
 private:
@@ -75,16 +75,16 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
   return stablehlo::SliceOp::create(builder, loc, part, value, start, limit, step);
 }
 
-/// Whether an op beside the product does the same for a part of its result's rows.
+/// Returns true if an op beside the product computes the same for a part of its result's rows.
 bool Product::canCut(Operation *op) const {
   ArrayRef<int64_t> shape = typeOf(kernel->getResult(0)).getShape();
-  // Rows are alike: the dimension is a new one.
+  // All rows are equal: the dimension is new.
   if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op))
     return typeOf(broadcast).getShape() == shape &&
            !llvm::is_contained(broadcast.getBroadcastDimensions(), dim);
   if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
-  // What it reads of an argument is cut where it is.
+  // Its argument is split where it is defined.
   return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
            return !isa<BlockArgument>(operand) || typeOf(operand).getShape() == shape;
          });
@@ -127,7 +127,7 @@ std::optional<Product> Product::find(KernelOp kernel) {
       return std::nullopt;
   if (!isOperand(dot.getLhs(), product.dots.size()))
     return std::nullopt;
-  // An operand is cut where it has the dimension's factors.
+  // An operand is split where it has the dimension's factors.
   ShardingRule rule = getShardingRule(dot);
   auto along = [&](const TensorFactors &operand) -> int64_t {
     const auto *found = llvm::find(operand, rule.results[0][product.dim]);
@@ -202,7 +202,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
 
 // ---- what is cut --------------------------------------------------------------------------------
 
-/// A kernel that moves data, as `make` does with its arguments.
+/// A data movement kernel that applies `make` to its arguments.
 static Value makeCopy(OpBuilder &builder, Location loc, ValueRange inputs, RankedTensorType type,
                       function_ref<Value(OpBuilder &, ValueRange)> make) {
   auto kernel =
@@ -221,7 +221,7 @@ static Value join(OpBuilder &builder, Location loc, ValueRange parts, RankedTens
   });
 }
 
-/// The collective, of a part of what it moves along `dim`.
+/// The collective on a part of its operand along `dim`.
 static Value makePart(OpBuilder &builder, Operation *collective, Value operand, int64_t dim,
                       int64_t count) {
   IRMapping mapping;
@@ -232,14 +232,14 @@ static Value makePart(OpBuilder &builder, Operation *collective, Value operand, 
 }
 
 namespace {
-/// Decides into how many parts products and a collective beside them are cut.
+/// Decides into how many parts products and a collective beside them are split.
 class Weigher {
 public:
   Weigher(const MeshAxes &axes, bool always) : axes(axes), always(always) {}
 
-  /// 1 where cutting is not worth it.
+  /// 1 if splitting is not worthwhile.
   int64_t choose(Operation *collective, ArrayRef<Product> products) const;
-  /// Whether enough that does not wait for the sum follows its operand's maker.
+  /// Returns true if enough work that does not depend on the sum follows its operand's producer.
   bool hasOtherWork(Operation *sum, KernelOp maker) const;
 
 private:
@@ -261,7 +261,7 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
   }
   double free = 1 - std::max(0.0, share + links.memoryShare - 1);
   int64_t best = 1;
-  // Less than a tenth of the collective is lost in what the times leave out.
+  // Gains below a tenth of the collective are within the error of the times.
   double most = links.time / 10;
   for (int64_t count : {2, 4, 8}) {
     if (llvm::any_of(products,
@@ -281,7 +281,7 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
 bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
   if (always)
     return false;
-  // Beyond so many kernels nobody would bring one forward.
+  // Kernels farther away are not moved ahead.
   constexpr int64_t within = 12;
   double needed = timeTaskOp(sum, axes).time, found = 0;
   DenseSet<Operation *> waiting = {sum};
@@ -300,7 +300,7 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
   return found >= needed / 2;
 }
 
-/// A product whose partial sums are summed: parts are summed while the next are computed.
+/// A product whose partial sums are reduced: parts are reduced while the next ones are computed.
 static bool cutSum(Operation *sum, const Weigher &weigher) {
   auto maker = sum->getOperand(0).getDefiningOp<KernelOp>();
   if (!maker || sum->getNumOperands() != 1 || maker->getNumResults() != 1 || !maker->hasOneUse())
@@ -326,7 +326,7 @@ static bool cutSum(Operation *sum, const Weigher &weigher) {
   return true;
 }
 
-/// Products of what is gathered: parts are gathered while those before are multiplied.
+/// Products of a gathered operand: parts are gathered while earlier ones are multiplied.
 static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
   // A weight is gathered ahead of its use.
   if (gather->getNumOperands() != 1 || !getRoot(gather.getInputs()[0]).getDefiningOp() ||

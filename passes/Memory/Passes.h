@@ -1,4 +1,4 @@
-// What a step's memory holds, and where.
+// Passes that plan the memory of a step.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -12,7 +12,7 @@ using namespace mlir::st;
 static int64_t getNumBytes(ValueRange values) {
   int64_t bytes = 0;
   for (Value value : values)
-    if (isa<RankedTensorType>(value.getType())) // not the micro-batch's number
+    if (isa<RankedTensorType>(value.getType())) // excludes the micro-batch number
       bytes += getNumBytes(value.getType());
   return bytes;
 }
@@ -29,7 +29,7 @@ static void timeKernel(TaskNode &node, const MeshAxes &axes) {
   setTimes(node, time);
 }
 
-/// Of a message between groups the slowest link of the mesh counts.
+/// A message between groups counts with the slowest link of the mesh.
 static void timeLinkOp(TaskNode &node, const MeshAxes &axes) {
   if (node.op->hasAttr("axes")) {
     node.fixedTime =
@@ -47,13 +47,14 @@ static void timeLinkOp(TaskNode &node, const MeshAxes &axes) {
   setTimes(node, time);
 }
 
-/// Whether a write puts a value where it has been made, most likely, and is no code then.
+/// Returns true if a write's value is most likely computed in place, so that the write needs no
+/// code.
 static bool isMadeInPlace(WriteOp write) {
   Operation *maker = getRoot(write.getValue()).getDefiningOp();
   return maker && !write.getAccumulate() && !isa<ReadOp>(maker) && !movesOverLinks(maker);
 }
 
-/// An op that is no kernel: a copy, or nothing.
+/// An op other than a kernel: a copy, or no code.
 static void timeOther(TaskNode &node, const MeshAxes &axes) {
   auto write = dyn_cast<WriteOp>(node.op);
   if (isa<ReadOp, CaptureOp, stablehlo::ConstantOp, stablehlo::ReshapeOp>(node.op) ||
@@ -106,7 +107,7 @@ void GraphBuilder::addWrite(WriteOp write, int64_t number) {
     add(numbers.lookup(read), number);
     for (Operation *user : getUsersOfRoots(read)) {
       add(numbers.lookup(user), number);
-      // The value may be made where the old one is read.
+      // The value may be computed where the old one is read.
       add(numbers.lookup(user), numbers.lookup(maker));
     }
   }
@@ -157,7 +158,7 @@ TaskNode mlir::st::timeTaskOp(Operation *op, const MeshAxes &axes) {
     timeLinkOp(node, axes);
   else if (!kernel)
     timeOther(node, axes);
-  else if (getJoinedOffsets(kernel).empty()) // else its operands are made in their places
+  else if (getJoinedOffsets(kernel).empty()) // otherwise its operands are computed in place
     timeKernel(node, axes);
   return node;
 }

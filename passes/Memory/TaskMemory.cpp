@@ -46,7 +46,7 @@ int64_t TaskMemory::place(int64_t alignment) {
   return placeIntervals(intervals, alignment);
 }
 
-/// A copy to the host is under way while the next ones are made.
+/// A copy to the host is in transit while the next ones are computed.
 void TaskMemory::holdForHost() {
   SmallVector<WriteOp> writes;
   SmallVector<int64_t> bytes;
@@ -69,11 +69,11 @@ void TaskMemory::findLifetimes() {
       if (!isa<RankedTensorType>(operand.getType()))
         continue;
       int64_t &last = lastUse[getRoot(operand)];
-      // A send may still be under way while later ops run.
+      // A send may still be in transit while later ops run.
       last = std::max(last, isa<SendOp>(op) ? end : getIndex(&op));
     }
     if (auto read = dyn_cast<ReadOp>(op)) {
-      // A read of the host's memory makes a copy, which lies where any value does.
+      // A read of host memory creates a copy, which is placed like any value.
       if (!layout->isOnHost(read.getSource())) {
         reads[read.getSource()].push_back(read);
         fixed[read] = layout->lookup(read.getSource());
@@ -83,7 +83,7 @@ void TaskMemory::findLifetimes() {
       for (auto [result, buffer] : llvm::zip_equal(loop.getResults(), loop.getCarried()))
         fixed[result] = layout->lookup(cast<FlatSymbolRefAttr>(buffer).getValue());
     if (auto capture = dyn_cast<CaptureOp>(op))
-      fixed[capture] = AddressAttr(); // known once the values around the loop are placed
+      fixed[capture] = AddressAttr(); // set once the values around the loop are placed
     if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
       fixed[constant] = layout->getConstant(constant.getValue(), constant.getType());
     if (auto write = dyn_cast<WriteOp>(op))
@@ -92,7 +92,8 @@ void TaskMemory::findLifetimes() {
   holdForHost();
 }
 
-/// Whether making `root` where `read` looks leaves every use of what was read intact.
+/// Returns true if computing `root` in the storage of `read` leaves every use of the read value
+/// intact.
 bool TaskMemory::isSafeBeside(ReadOp read, OpResult root) {
   Operation *maker = root.getOwner();
   if (getIndex(read) > getIndex(maker))
@@ -129,7 +130,7 @@ LogicalResult TaskMemory::placeWrites() {
   return success();
 }
 
-/// Whether a write moves nothing, as the value is made where it belongs.
+/// Returns true if a write needs no copy because its value is computed in place.
 bool TaskMemory::isInTarget(WriteOp write) const {
   auto place = fixed.find(getRoot(write.getValue()));
   return place != fixed.end() && place->second == layout->lookup(write.getTarget());
@@ -140,7 +141,7 @@ void TaskMemory::keepOperandsInFlight() {
   for (Operation &op : *block) {
     if (!movesOverLinks(&op) || op.getNumResults() == 0)
       continue;
-    // Nobody waits for what is only written where it is already.
+    // No op waits for a value that is only written where it already is.
     int64_t needed = findFirstUse(
         &op,
         [&](Operation *user) {
@@ -157,7 +158,7 @@ void TaskMemory::keepOperandsInFlight() {
   }
 }
 
-/// Where the value can be made in a part of another: its place is its own, and known to nobody.
+/// Returns true if the value can be computed in a part of another: its memory is not shared.
 bool TaskMemory::canMakeInPart(Value root) {
   Operation *maker = root.getDefiningOp();
   auto kernel = dyn_cast_or_null<KernelOp>(maker);
@@ -166,7 +167,8 @@ bool TaskMemory::canMakeInPart(Value root) {
          !joined.contains(root);
 }
 
-/// Whether the storage in which a value is made is read nowhere here: it may be written sooner.
+/// Returns true if the storage of a value is read nowhere in the task, so that it may be written
+/// earlier.
 bool TaskMemory::isWrittenAlone(Value root) {
   return llvm::all_of(block->getOps<WriteOp>(), [&](WriteOp write) {
     return getRoot(write.getValue()) != root || reads[write.getTarget()].empty();

@@ -1,4 +1,4 @@
-// Where the values of one task lie.
+// Memory of one task's values.
 #pragma once
 
 #include "passes/Memory/Arena.h"
@@ -9,14 +9,14 @@ namespace mlir::st {
 
 class TaskMemory {
 public:
-  /// Decides which values are made in storage, and the lifetimes of the others. Fails with a
-  /// diagnostic if a write would destroy a value that is still read.
-  /// `block` is the body of a task or of a loop in one.
+  /// Decides which values are computed in storage, and the lifetimes of all others. Fails with a
+  /// diagnostic if a write would destroy a value that is still read. `block` is the body of a task
+  /// or of a loop in one.
   static FailureOr<TaskMemory> compute(Block &block, StorageLayout &layout);
 
-  /// Places the values that storage does not hold; returns the bytes they take.
+  /// Places the values that are not in storage; returns their bytes.
   int64_t place(int64_t alignment);
-  /// Writes the addresses; the task's own area begins at `areaStart`.
+  /// Sets the addresses; the task's own area begins at `areaStart`.
   void annotate(int64_t areaStart) { annotate(areaStart, {}); }
   int64_t getNumInPlace() const { return numInPlace; }
 
@@ -28,22 +28,22 @@ private:
   void findLifetimes();
   void holdForHost();
   LogicalResult placeWrites();
-  /// What a collective reads stays until the first use of what it makes: that is when code waits
-  /// for it.
+  /// A collective's operand stays alive until the first use of its result, because that is when
+  /// code waits for it.
   bool isInTarget(WriteOp write) const;
   void keepOperandsInFlight();
-  /// What is joined is made in its parts of the result, where all of it can be.
+  /// Operands of a concatenation are computed in the result if all of them can be.
   void placeJoined();
   bool canMakeInPart(Value root);
   bool isWrittenAlone(Value root);
-  /// Where a root's place is first written.
+  /// When a root's memory is first written.
   int64_t getStart(OpResult root) const;
-  /// Whether a write's value can be made in its target.
+  /// Returns true if a write's value can be computed in its target.
   bool canMakeInTarget(WriteOp write, OpResult root);
   bool isSafeBeside(ReadOp read, OpResult root);
   int64_t getIndex(Operation *op) const { return indices.lookup(op); }
 
-  /// The memory of a loop's body, which lies in an interval of its own while the loop runs.
+  /// The memory of a loop's body: an interval that lives while the loop runs.
   struct Loop {
     LoopOp op;
     std::unique_ptr<TaskMemory> body;
@@ -58,12 +58,12 @@ private:
     Value whole;
     int64_t offset; ///< bytes
   };
-  llvm::MapVector<Value, Part> joined;           ///< roots that are made in their places in others
+  llvm::MapVector<Value, Part> joined;           ///< roots that are computed as parts of others
   DenseMap<Value, int64_t> joinStart;            ///< of those others
   llvm::StringMap<SmallVector<ReadOp, 1>> reads; ///< by symbol
   llvm::StringMap<int64_t> writeCounts;
   StorageLayout *layout;
-  SmallVector<Value> roots; ///< of the first `intervals`
+  SmallVector<Value> roots; ///< of the first `intervals`, in order
   SmallVector<Interval> intervals;
   SmallVector<Loop, 0> loops;
   int64_t numInPlace = 0;

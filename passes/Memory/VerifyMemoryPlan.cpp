@@ -18,7 +18,7 @@ struct VerifyMemoryPlan : mlir::st::impl::VerifyMemoryPlanBase<VerifyMemoryPlan>
   void runOnOperation() override;
 };
 
-/// The bytes that a value takes, over all its slots.
+/// The bytes of a value, over all its slots.
 struct Extent {
   int64_t begin = 0, end = 0;
 
@@ -29,7 +29,7 @@ struct Extent {
   bool overlaps(const Extent &other) const { return begin < other.end && other.begin < end; }
 };
 
-/// Something in memory that ops up to `lastUse` read.
+/// A value in memory that ops up to `lastUse` read.
 struct Content {
   Value value;
   AddressAttr address;
@@ -37,8 +37,7 @@ struct Content {
   int64_t lastUse = 0;
 };
 
-/// Whether two values of a task share bytes. All that it makes for one micro-batch lies in one
-/// slot.
+/// Returns true if two values of a task share bytes. All values of one micro-batch are in one slot.
 static bool overlap(const Content &a, const Content &b) {
   if (a.address.getSlots() != b.address.getSlots() ||
       a.address.getStride() != b.address.getStride())
@@ -80,13 +79,13 @@ private:
   int64_t arenaBytes = 0, hostBytes = 0;
   llvm::StringMap<StoragePlace> storage;
   SmallVector<StoragePlace> sortedStorage, onHost; ///< the former on the device
-  // Of the task at hand.
+  // Of the current task.
   DenseMap<Value, int64_t> lastUse;
   SmallVector<Content> contents;
 };
 } // namespace
 
-/// Whether a value lies where the op, which joins its inputs, has it in its result.
+/// Returns true if a value is at its place in the result of the op that concatenates it.
 static bool isInItsPart(Operation *op, Value value, AddressAttr address, AddressAttr result) {
   auto kernel = dyn_cast_or_null<KernelOp>(op);
   if (!kernel || address.getSlots() != result.getSlots() ||
@@ -138,7 +137,7 @@ LogicalResult ProgramChecker::checkStorage() {
   return checkApart(onHost, hostBytes);
 }
 
-/// Sorts the storage of one arena and checks that it lies there, no two at one place.
+/// Sorts the storage of one arena and checks that it is in bounds and disjoint.
 LogicalResult ProgramChecker::checkApart(MutableArrayRef<StoragePlace> places, int64_t bytes) {
   llvm::sort(places, [](const StoragePlace &a, const StoragePlace &b) {
     return a.extent.begin < b.extent.begin;
@@ -159,7 +158,7 @@ LogicalResult ProgramChecker::checkApart(MutableArrayRef<StoragePlace> places, i
   return success();
 }
 
-/// A value may lie in storage only if it is written there.
+/// A value may be in storage only if it is written there.
 LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content &content) {
   auto read = result.getDefiningOp<ReadOp>();
   if (read && !storage.lookup(read.getSource()).isOnHost()) {
@@ -220,7 +219,7 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
       continue;
     if (failed(checkAgainstStorage(result, content)))
       return failure();
-    // A read of the host's memory puts its copy somewhere, as any op does.
+    // A read of host memory writes its copy, like any op.
     auto read = dyn_cast<ReadOp>(op);
     bool isThere = read ? !storage.lookup(read.getSource()).isOnHost()
                         : isa<CaptureOp, stablehlo::ConstantOp>(op);

@@ -1,12 +1,11 @@
-// Ops that a pass makes belong where the op does that it makes them for.
+// Gives ops that a pass creates the attributes of the op for which it creates them.
 #pragma once
 
 #include "mlir/IR/Builders.h"
 
 namespace mlir::st {
 
-/// Gives every op that is inserted one attribute (a stage, a block of the model); none while it is
-/// null.
+/// Gives every inserted op one attribute (a stage, a block of the model); none while it is null.
 class AttributeListener : public OpBuilder::Listener {
 public:
   explicit AttributeListener(StringRef name) : name(name) {}

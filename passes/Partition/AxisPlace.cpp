@@ -5,17 +5,18 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// Follows one place of the dimension through the ops behind it.
+/// Follows one placement of an axis on a dimension through the ops after it.
 class PlaceCheck {
 public:
   PlaceCheck(int64_t extent, const DenseSet<Operation *> &within)
       : extent(extent), within(within) {}
 
-  /// The place itself if the axis can stay there, else the first behind what it cannot split.
+  /// The placement itself if the axis can stay there, else the first one after what cannot be
+  /// split.
   int64_t run(Value value, int64_t dim, int64_t place);
 
 private:
-  /// A dimension that holds some of the parts of the first one, and the place of the axis in it.
+  /// A dimension that holds some of the parts of the first one, and the axis' placement in it.
   struct Spot {
     Value value;
     int64_t dim;
@@ -52,7 +53,7 @@ void PlaceCheck::visit(OpOperand &use, const Spot &spot) {
     if (kind == FactorKind::Reduction)
       return;
     if (kind != FactorKind::Parallel) {
-      // Behind it the axis can be, if there is anything.
+      // The axis may be placed after it, if elements remain.
       if (spot.inFirst(behind) < extent)
         farthest = std::max(farthest, spot.inFirst(behind));
       return;

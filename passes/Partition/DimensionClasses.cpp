@@ -23,8 +23,8 @@ DimensionClasses::Node DimensionClasses::find(Node node) const {
 bool DimensionClasses::join(Node a, Node b, int64_t parts) {
   a = find(a);
   b = find(b);
-  parts = std::max<int64_t>(parts, 1); // of a dimension without elements
-  // Parts of one that lie across those of the other have no common unit but a far larger one.
+  parts = std::max<int64_t>(parts, 1); // for an empty dimension
+  // If the parts of one cross those of the other, their only common unit is far larger.
   auto goesWith = [&](int64_t own) { return own % parts == 0 || parts % own == 0; };
   if (!goesWith(units[a]) || !goesWith(units[b]))
     return false;
@@ -58,7 +58,7 @@ void DimensionClasses::addValue(Value value) {
 // The program
 //===----------------------------------------------------------------------===//
 
-/// What a loop carries keeps its dimensions.
+/// Values that a loop carries keep their dimensions.
 void DimensionClasses::joinLoop(Operation &op) {
   auto loop = cast<stablehlo::WhileOp>(op);
   Operation *end = loop.getBody().front().getTerminator();
@@ -68,8 +68,8 @@ void DimensionClasses::joinLoop(Operation &op) {
       joinWhole(result, same);
 }
 
-/// Where the factor is the one that dimensions of tensors begin with, it can be larger: elements
-/// are added behind the last. Of another, they would come in between.
+/// A dimension can grow along its major factor, because elements are added at the end. Along
+/// another factor, they would be inserted in between.
 void DimensionClasses::joinFactors(Operation &op) {
   const ShardingRule &rule = rules[&op];
   struct Use {
@@ -138,7 +138,7 @@ void DimensionClasses::resolve() {
     Node root = find(node);
     if (sizes[node] == 0)
       continue;
-    // A unit of the dimension has elements enough for some of the parts.
+    // A unit of the dimension has enough elements for some of the parts.
     int64_t needed = parts / std::gcd(parts, sizes[node] / units[root]);
     shards[root] = std::lcm(shards[root], parts);
     multiples[root] = std::lcm(multiples[root], needed);
@@ -147,7 +147,7 @@ void DimensionClasses::resolve() {
   }
 }
 
-/// Makes each shard of a dimension a multiple of `elements`; false where that adds too much.
+/// Makes each shard of a dimension a multiple of `elements`; returns false if that adds too much.
 bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t mostPercent) {
   const Node root = find(node);
   const int64_t parts = shards[root] * elements;
@@ -162,8 +162,8 @@ bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t mostPercen
   return true;
 }
 
-/// Aligns what products contract and keep of parameters, and so all tensors that have such a
-/// dimension: activations and gradients.
+/// Aligns the contracted and kept dimensions of parameters in products, and thereby all tensors
+/// with such a dimension: activations and gradients.
 void DimensionClasses::alignProducts(func::FuncOp function, const RowAlignment &alignment) {
   DenseSet<Value> weights;
   for (BlockArgument argument : function.getArguments())

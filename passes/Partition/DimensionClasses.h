@@ -1,5 +1,5 @@
 // Which dimensions of a program's values are the same dimension, by the ops' factor rules, and how
-// large each has to be so that every sharding that is asked for divides it.
+// large each must be so that every requested sharding divides it.
 #pragma once
 
 #include "dialects/St/Sharding/OpSharding.h"
@@ -7,36 +7,35 @@
 
 namespace mlir::st {
 
-/// On the module: a dictionary of the padded shapes that another program's parameters have, by
-/// their names. Those of this one get the same, as far as seeds divide them, whatever products
-/// want.
+/// On the module: the padded shapes of another program's parameters, by name. The parameters of
+/// this program get the same shapes as far as seeds divide them, regardless of product alignment.
 constexpr llvm::StringLiteral kParameterShapesAttr = "st.parameter_shapes";
 
-/// What products want of the rows of their operands and results, in bytes.
+/// The row alignment that products prefer, in bytes.
 struct RowAlignment {
   int64_t least =
-      1; ///< below which matrix units are not used well; 1: nothing is padded for products
-  int64_t best = 1;        ///< a multiple of `least`: rows begin where a line of the cache does
-  int64_t mostPercent = 0; ///< how much larger a dimension may become for it
+      1; ///< smallest alignment for good use of the matrix units; 1: no padding for products
+  int64_t best = 1;        ///< a multiple of `least`: rows begin at cache lines
+  int64_t mostPercent = 0; ///< how much a dimension may grow for it
 };
 
-/// Dimensions that become larger together. A class has a number of units, and each of its
-/// dimensions that many parts of equal size: a dimension of 12 heads of 64 elements in one, and one
-/// of 12 heads, are a class of 12 units.
+/// Dimensions that grow together. A class has a number of units, and each of its dimensions
+/// consists of that many equal parts: a dimension of 12 heads of 64 elements each, and one of 12
+/// heads, form a class of 12 units.
 class DimensionClasses {
 public:
-  /// Reads the seeds: shardings of arguments and results and of st.constrain. Dimensions of
-  /// parameters that are operands of products are aligned as well.
+  /// Reads the seeds: shardings of arguments, results and st.constrain ops. Parameter dimensions
+  /// that are product operands are aligned as well.
   DimensionClasses(func::FuncOp function, const MeshAxes &axes, const RowAlignment &alignment = {});
 
-  /// Whether some dimension has to be larger than it is.
+  /// Returns true if a dimension must grow.
   bool anyPadding() const { return isPadded; }
-  /// The type of a value with its dimensions as large as their classes want.
+  /// The type of a value with its dimensions padded to their classes.
   Type paddedType(Value value) const;
-  /// The rule of an op, of the types that it had.
+  /// The rule of an op, for its original types.
   const ShardingRule &ruleOf(Operation *op) const { return rules.find(op)->second; }
-  /// Whether a dimension of an op's operand or result may have padding there: the op then computes
-  /// nothing from it but padding, or what it computes is masked.
+  /// Returns true if a dimension of an op's operand or result may contain padding: the op computes
+  /// only padding from it, or its result is masked.
   bool takesPadding(Operation *op, const TensorFactors &tensor, int64_t dim) const;
 
 private:
@@ -44,8 +43,8 @@ private:
 
   Node nodeOf(Value value, int64_t dim) const;
   Node find(Node node) const;
-  /// Joins two dimensions that are the same to the `parts`-th; false where their classes are not
-  /// divided in a way that goes with it.
+  /// Joins two dimensions that agree in `parts` parts; returns false if the units of their classes
+  /// are incompatible with that.
   bool join(Node a, Node b, int64_t parts);
   void joinWhole(Value a, Value b);
   void addValue(Value value);
@@ -59,7 +58,7 @@ private:
   bool alignRows(Node node, int64_t elements, int64_t mostPercent);
   void resolve();
 
-  DenseMap<Value, Node> first; ///< of the value's dimensions, which follow each other
+  DenseMap<Value, Node> first; ///< first node of the value's consecutive dimensions
   std::vector<int64_t> sizes;  ///< of each dimension
   mutable std::vector<Node> parents;
   std::vector<int64_t> units; ///< of a root's class
@@ -69,7 +68,7 @@ private:
   };
   std::vector<Requirement> requirements;
   std::vector<int64_t> paddedUnits;
-  std::vector<int64_t> multiples; ///< that a root's units are padded to
+  std::vector<int64_t> multiples; ///< to which a root's units are padded
   std::vector<int64_t> shards;    ///< into which seeds split a root's dimensions
   DenseMap<Operation *, ShardingRule> rules;
   DenseSet<std::pair<Operation *, int64_t>> joined; ///< factors whose dimensions are one class

@@ -18,19 +18,19 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// What is known of an op while its operands still have global types.
+/// The plan of an op, made while its operands have global types.
 struct OpPlan {
   Operation *op;
   ShardingRule rule;
   OpSharding how;
   SmallVector<Type> resultTypes;
-  /// Of a reshard.
+  /// For a reshard.
   const ReshardPlan *steps = nullptr;
   ReduceKind kind = ReduceKind::Sum;
   Type reduceType;
 };
 
-/// Turns one function into what one device does.
+/// Turns one function into the program of one device.
 class Localizer {
 public:
   Localizer(func::FuncOp function, const MeshAxes &axes)
@@ -70,7 +70,7 @@ FailureOr<Type> Localizer::localTypeOf(Operation *op, Type type, const TensorSha
   return Type(tensor.clone(localShape(tensor.getShape(), sharding)));
 }
 
-/// Operands have to be what the op takes.
+/// Operands must have the shardings that the op takes.
 LogicalResult Localizer::checkOperands(const OpPlan &plan) {
   for (OpOperand &operand : plan.op->getOpOperands()) {
     auto type = dyn_cast<RankedTensorType>(operand.get().getType());
@@ -122,7 +122,7 @@ FailureOr<OpPlan> Localizer::plan(Operation &op) {
   }
   ChoiceContext context = recordedContext(&op, axes);
   std::optional<OpSharding> how = readOpSharding(&op, plan.rule, context);
-  // Where operands and results do not fit together, the check of the operands says which does not.
+  // If operands and results are inconsistent, the check of the operands names the wrong one.
   if (!how)
     how = exactOpSharding(&op, plan.rule, context);
   if (!how)

@@ -26,7 +26,7 @@ static bool isMove(Operation *op) {
                          TransferOp, stablehlo::ReshapeOp>(op);
 }
 
-/// Whether an op widens what devices sent in fewer bits.
+/// Returns true if an op widens values that were communicated in fewer bits.
 static bool isAfterMove(Operation *op) {
   return isa<stablehlo::ConvertOp>(op) && isMove(op->getOperand(0).getDefiningOp());
 }
@@ -39,7 +39,7 @@ bool mlir::st::isNarrowing(Operation *op) {
   return from && to && to.getWidth() < from.getWidth();
 }
 
-/// Back through what only moves a value between devices, and its conversions for that.
+/// Looks back through ops that only move a value between devices, and their conversions.
 static Value beforeMoves(Value value) {
   bool isMoved = false;
   while (Operation *op = value.getDefiningOp()) {
@@ -57,8 +57,8 @@ static bool isSameShape(Value a, Value b) {
   return ranked && other && ranked.getShape() == other.getShape();
 }
 
-/// Back from updated states through elementwise ops in their shape, to gradients and to whatever
-/// else the update has in that shape.
+/// Walks back from updated states through elementwise ops in their shape, to gradients and to other
+/// operands of the update in that shape.
 static Updates findElementwise(func::FuncOp function, const DenseSet<Value> &stateful) {
   SmallVector<std::pair<Value, BlockArgument>> worklist;
   Operation *terminator = function.front().getTerminator();
@@ -67,7 +67,7 @@ static Updates findElementwise(func::FuncOp function, const DenseSet<Value> &sta
         function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
     if (!result || !stateful.contains(argument))
       continue;
-    // A state that is updated in parts is gathered at the end.
+    // A sharded state update is gathered at the end.
     Value updated = terminator->getOperand(result.getInt());
     while (auto gather = updated.getDefiningOp<AllGatherOp>())
       updated = gather.getInputs().front();
@@ -92,7 +92,7 @@ static Updates findElementwise(func::FuncOp function, const DenseSet<Value> &sta
   return updates;
 }
 
-/// Values that depend on the data of the step otherwise than through a gradient.
+/// Values that depend on the step's data other than through a gradient.
 static DenseSet<Value> findBeforeGradients(func::FuncOp function, const Updates &updates) {
   DenseSet<Value> before;
   for (BlockArgument argument : function.getArguments()) {
@@ -112,7 +112,7 @@ static DenseSet<Value> findBeforeGradients(func::FuncOp function, const Updates 
   return before;
 }
 
-/// The other ops that updates are made of: sums over a parameter or a gradient, and what follows.
+/// The remaining ops of updates: sums over a parameter or a gradient, and values derived from them.
 static void addReductions(func::FuncOp function, const DenseSet<Value> &before, Updates &updates) {
   SmallVector<Operation *> worklist(updates.ops.begin(), updates.ops.end());
   while (!worklist.empty())
@@ -127,14 +127,13 @@ static void addReductions(func::FuncOp function, const DenseSet<Value> &before, 
 
 Updates mlir::st::findUpdates(func::FuncOp function) {
   Updates updates = findElementwise(function, findStateful(function));
-  // A number for all elements that the update itself computes, of states and gradients, is none of
-  // the gradients.
+  // A scalar that the update computes from states and gradients is not a gradient.
   const DenseSet<Value> before = findBeforeGradients(function, updates);
   llvm::MapVector<Value, BlockArgument> gradients;
   for (auto [value, state] : updates.gradients)
     if (before.contains(value))
       gradients.insert({value, state});
-  // Without data there is nothing to tell them by.
+  // Without data, gradients cannot be identified.
   if (gradients.empty())
     return updates;
   updates.gradients = std::move(gradients);

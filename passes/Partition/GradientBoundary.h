@@ -1,4 +1,4 @@
-// Where the backward pass ends and the update begins.
+// The boundary between the backward pass and the update.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -8,24 +8,24 @@ namespace mlir::st {
 
 /// How donated state is updated.
 struct Updates {
-  /// What the updates read that they do not compute, and a state whose update reads it.
+  /// The operands of the updates that they do not compute, each with a state whose update reads it.
   llvm::MapVector<Value, BlockArgument> gradients;
   /// The ops of the updates that are elementwise in the shape of a state.
   DenseSet<Operation *> ops;
-  /// The others: norms of a gradient or a parameter, means of rows, and what follows from them.
+  /// The other ops: norms of a gradient or a parameter, row means, and values derived from them.
   DenseSet<Operation *> reductions;
 };
 
-/// Whether an op rounds what it takes to fewer bits.
+/// Returns true if an op rounds its operand to fewer bits.
 bool isNarrowing(Operation *op);
 
-/// Goes from donated results back through elementwise ops in the shape of the state to the first
+/// Walks back from donated results through elementwise ops in the shape of the state to the first
 /// other op that depends on the step's data, and from there through collectives and transfers.
 Updates findUpdates(func::FuncOp function);
 
-/// Puts an `st.accumulate` on every gradient of a per-device function with a single
-/// micro-batch. The reduction does nothing, but it parts the update from the
-/// backward pass, as it does where there are several.
+/// Inserts an `st.accumulate` on every gradient of a per-device function with a single micro-batch.
+/// The reduction does nothing, but it separates the update from the backward pass, as it does with
+/// several micro-batches.
 void markGradients(func::FuncOp function);
 
 } // namespace mlir::st

@@ -19,7 +19,7 @@ using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-/// Gives every value of a function the type that its dimensions' classes want.
+/// Gives every value of a function the type that its dimensions' classes require.
 class Padder {
 public:
   Padder(func::FuncOp function, const DimensionClasses &classes)
@@ -53,7 +53,7 @@ private:
   AttributeListener listener{kBlockAttr};
   OpBuilder builder;
   DenseMap<Value, RankedTensorType> before;
-  /// Other forms of a value: cut to a shape, or with its padding set to what reductions ignore.
+  /// Other forms of a value: sliced to a shape, or with its padding set to a reduction's identity.
   DenseMap<Value, SmallVector<Value, 2>> cut;
   struct Masked {
     llvm::SmallBitVector dims;
@@ -61,8 +61,9 @@ private:
     Value value;
   };
   llvm::MapVector<Value, SmallVector<Masked, 1>> maskedForms;
-  DenseMap<std::pair<Value, int64_t>, Value> clamped; ///< indices and the last row that they name
-  DenseSet<Value> clean;                              ///< whose padding is zero
+  DenseMap<std::pair<Value, int64_t>, Value> clamped; ///< indices clamped to the last row that they
+                                                      ///< may name
+  DenseSet<Value> clean;                              ///< values whose padding is zero
   int64_t maskCount = 0;
 };
 } // namespace
@@ -71,7 +72,7 @@ private:
 // Forms of a value
 //===----------------------------------------------------------------------===//
 
-/// Forms stand right behind the value, so that every user can have them.
+/// Forms are placed directly after the value, so that every user can use them.
 void Padder::setAfter(Value value) {
   builder.setInsertionPointAfterValue(value);
   if (Operation *op = value.getDefiningOp())
@@ -95,7 +96,7 @@ Value Padder::withShape(Value value, ArrayRef<int64_t> shape) {
   return slice;
 }
 
-/// What a reduction passes over.
+/// The identity of a reduction.
 Value Padder::identity(Location loc, RankedTensorType type, ReductionKind kind) {
   Type element = type.getElementType();
   Attribute value = builder.getZeroAttr(element);
@@ -121,7 +122,7 @@ Value Padder::identity(Location loc, RankedTensorType type, ReductionKind kind) 
   return hlo::ConstantOp::create(builder, loc, SplatElementsAttr::get(type, value));
 }
 
-/// The value with what is padding along `dims` set to what a reduction passes over.
+/// The value with its padding along `dims` set to the reduction's identity.
 Value Padder::masked(Value value, const llvm::SmallBitVector &dims, ReductionKind kind) {
   for (const Masked &known : maskedForms[value])
     if (known.dims == dims && known.kind == kind)
@@ -149,8 +150,8 @@ Value Padder::masked(Value value, const llvm::SmallBitVector &dims, ReductionKin
   return result;
 }
 
-/// Notes where what an op leaves has zeros as padding. That of state is zero before a step, and the
-/// step leaves it so.
+/// Records results whose padding is zero. The padding of state is zero before a step, and the step
+/// keeps it so.
 void Padder::noteClean(Operation &op) {
   auto isClean = [&](Value value) {
     return clean.contains(value) || value.getType() == typeBefore(value) || isZeroConstant(value);
@@ -165,7 +166,7 @@ void Padder::noteClean(Operation &op) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// An operand without the padding that the op cannot take, and with that masked which it would
+/// An operand without padding that the op cannot take, and with padding masked that it would
 /// reduce.
 Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
   Value value = operand.get();
@@ -186,7 +187,7 @@ Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
       continue;
     }
     const Factor &factor = rule.factors[factors[dim].front()];
-    // A lookup sums over rows of other devices, but there are none in what is padding.
+    // A lookup sums over rows of other devices, but padding has none.
     bool ignoresZeros = factor.kind == FactorKind::Reduction &&
                         factor.reduction == ReductionKind::Sum && clean.contains(value);
     if (factor.kind == FactorKind::Reduction && !ignoresZeros &&
@@ -200,7 +201,7 @@ Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
   return withShape(value, shape);
 }
 
-/// Indices that are out of bounds name the last row, not padding behind it.
+/// Out-of-bounds indices must name the last row, not padding after it.
 void Padder::clampIndices(hlo::GatherOp gather) {
   ArrayRef<int64_t> map = gather.getDimensionNumbers().getStartIndexMap();
   RankedTensorType real = typeBefore(gather.getOperand());
@@ -231,7 +232,7 @@ void Padder::clampIndices(hlo::GatherOp gather) {
   gather.getStartIndicesMutable().assign(known);
 }
 
-/// What ops in the regions of an op read from outside is as it was.
+/// Values that regions capture keep their original shape.
 void Padder::unpadCaptured(Operation &op) {
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op.getRegions(), captured);
@@ -296,7 +297,7 @@ void Padder::padOp(Operation &op) {
   for (auto [result, type] : llvm::zip_equal(results, wanted)) {
     if (result.getType() == type)
       continue;
-    // The op makes no padding along some dimension of which others have it.
+    // The op does not pad a dimension that other values of its class have padded.
     auto from = cast<RankedTensorType>(result.getType());
     auto to = cast<RankedTensorType>(type);
     builder.setInsertionPointAfterValue(result);
@@ -314,7 +315,7 @@ void Padder::padOp(Operation &op) {
 }
 
 void Padder::padBlock(Block &block) {
-  // What padding adds is complete.
+  // Ops that padding adds need no padding themselves.
   SmallVector<Operation *> ops;
   for (Operation &op : block)
     ops.push_back(&op);
@@ -340,7 +341,7 @@ void Padder::remember(Block &block) {
   }
 }
 
-/// The dimensions along which a value has padding.
+/// The padded dimensions of a value.
 llvm::SmallBitVector Padder::paddedDims(Value value) const {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
   llvm::SmallBitVector dims(shape.size());
@@ -350,7 +351,7 @@ llvm::SmallBitVector Padder::paddedDims(Value value) const {
   return dims;
 }
 
-/// What replaces state has zeros as padding, as that has.
+/// New state must have zero padding, like the state it replaces.
 void Padder::cleanState() {
   listener.value = {};
   Operation *end = function.front().getTerminator();
@@ -365,7 +366,8 @@ void Padder::cleanState() {
   }
 }
 
-/// What a product reads is stored masked: others then read that, and nothing else is stored.
+/// If a product reads the masked form, the value is stored masked: other users read that form, and
+/// nothing else is stored.
 void Padder::shareMasked() {
   for (auto &[value, forms] : maskedForms) {
     if (!value.getDefiningOp())
@@ -374,7 +376,7 @@ void Padder::shareMasked() {
       if (llvm::any_of(form.value.getUsers(), [](Operation *user) {
             return isa<hlo::DotGeneralOp, hlo::ConvolutionOp>(user);
           })) {
-        // Other forms of the value may stand before this one.
+        // Other forms of the value may come before this one.
         Operation *mask = form.value.getDefiningOp();
         value.replaceUsesWithIf(form.value, [&](OpOperand &use) {
           Operation *user = mask->getBlock()->findAncestorOpInBlock(*use.getOwner());

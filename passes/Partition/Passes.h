@@ -1,4 +1,4 @@
-// From a global training step to what one rank of each stage does.
+// Passes from a global training step to the program of one rank of each stage.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

@@ -1,4 +1,4 @@
-// Functions of single elements that the vector engine has no instruction for.
+// Elementwise functions without a vector instruction.
 
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -40,7 +40,7 @@ static Value lowerPopulationCount(Emitter &emit, stablehlo::PopulationCountOp op
   return x;
 }
 
-/// All bits below the highest one are set; what is left to count are the zeros above.
+/// Sets all bits below the highest one, then counts the zeros above.
 static Value lowerLeadingZeros(Emitter &emit, stablehlo::ClzOp op) {
   Value x = op.getOperand();
   unsigned width = Emitter::typeOf(x).getElementType().getIntOrFloatBitWidth();
@@ -79,8 +79,7 @@ static Value lowerUpperProduct(Emitter &emit, chlo::MulhiOp op) {
                   shift(middle, !isUnsigned, 32));
 }
 
-/// Between elements of different widths: the wide one has the narrow ones as its digits, the lowest
-/// first.
+/// Between elements of different widths: a wide element consists of narrow ones, lowest first.
 static Value lowerBitcast(Emitter &emit, stablehlo::BitcastConvertOp op) {
   Value x = op.getOperand();
   RankedTensorType from = Emitter::typeOf(x), to = Emitter::typeOf(op.getResult());
@@ -116,7 +115,7 @@ static Value lowerBitcast(Emitter &emit, stablehlo::BitcastConvertOp op) {
 
 // ---- floats -------------------------------------------------------------------------------------
 
-/// Bits of floats as integers of the same order: negative numbers count downwards.
+/// The bits of floats as integers in the same order: negative numbers count downwards.
 static Value orderedBits(Emitter &emit, Value x) {
   Value bits = bitsOf(emit, x, /*isUnsigned=*/false);
   unsigned width = Emitter::typeOf(bits).getElementType().getIntOrFloatBitWidth();
@@ -132,7 +131,7 @@ static Value lowerTotalOrder(Emitter &emit, stablehlo::CompareOp op) {
                       orderedBits(emit, op.getRhs()));
 }
 
-/// Rounds the mantissa to nearest even in the bits, then clears what the exponent cannot hold.
+/// Rounds the mantissa to nearest even in the bits, then clears values outside the exponent range.
 static Value lowerReducePrecision(Emitter &emit, stablehlo::ReducePrecisionOp op) {
   Value x = op.getOperand();
   auto type = cast<FloatType>(Emitter::typeOf(x).getElementType());
@@ -166,7 +165,7 @@ static Value lowerReducePrecision(Emitter &emit, stablehlo::ReducePrecisionOp op
   return emit.select(emit.compare(Direction::NE, x, x), x, result);
 }
 
-/// In the order of the bits the neighbour is one away; next to zero it is the smallest of a sign.
+/// In bit order, the neighbour is one away; next to zero it is the smallest number of that sign.
 static Value lowerNextAfter(Emitter &emit, chlo::NextAfterOp op) {
   Value x = op.getLhs(), y = op.getRhs();
   Value bits = bitsOf(emit, x, /*isUnsigned=*/false), zero = emit.zerosLike(bits);
@@ -209,7 +208,7 @@ Replacement mlir::st::lowerElementwise(Emitter &emit, Operation *op) {
           .Case([&](stablehlo::ReducePrecisionOp reduce) {
             return lowerReducePrecision(emit, reduce);
           })
-          // Of real numbers.
+          // For real numbers.
           .Case<stablehlo::RealOp, chlo::ConjOp>(
               [](Operation *same) { return same->getOperand(0); })
           .Case([&](stablehlo::ImagOp part) { return emit.zerosLike(part.getOperand()); })

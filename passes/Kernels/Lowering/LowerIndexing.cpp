@@ -1,4 +1,5 @@
-// Slices at computed places as gathers and scatters, and these in the forms that the kernels take.
+// Dynamic slices as gathers and scatters, and gathers and scatters in the forms that kernels
+// support.
 
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
 
@@ -7,14 +8,14 @@ using namespace mlir::st;
 
 // ---- slices -------------------------------------------------------------------------------------
 
-/// Indices of 32 or 64 bits, which gathers and scatters read.
+/// Converts indices to 32 or 64 bits, which gathers and scatters require.
 static Value widenIndices(Emitter &emit, Value indices) {
   auto type = cast<IntegerType>(Emitter::typeOf(indices).getElementType());
   MLIRContext *context = type.getContext();
   if (type.getWidth() < 32)
     return emit.convert(indices, IntegerType::get(context, 32));
   if (type.getWidth() == 64 && type.isUnsigned()) {
-    // What does not fit is out of bounds, and stays so.
+    // An index that does not fit is out of bounds, and stays so.
     Value largest = emit.constant(
         DenseElementsAttr::get(Emitter::typeOf(indices), APInt::getSignedMaxValue(64)));
     return emit.convert(emit.min(indices, largest), IntegerType::get(context, 64));
@@ -23,7 +24,7 @@ static Value widenIndices(Emitter &emit, Value indices) {
 }
 
 namespace {
-/// Where a slice of a tensor begins: the dimensions that it does not span and the place in each.
+/// The start of a slice: the dimensions that it does not span and the index in each.
 struct SlicePlace {
   SmallVector<int64_t> dims;
   Value indices; ///< clamped, one for each of `dims`
@@ -100,8 +101,8 @@ static SmallVector<int64_t> withoutComponents(ArrayRef<int64_t> dims, int64_t co
   return llvm::map_to_vector(dims, [&](int64_t dim) { return dim > componentDim ? dim - 1 : dim; });
 }
 
-/// Whether the points (the dimensions that are no window's) lie behind the window's or before them
-/// all.
+/// Returns true if the point dimensions (those outside windows) are all before, or all after, the
+/// window's.
 static bool arePointsTogether(ArrayRef<int64_t> shape, ArrayRef<int64_t> windowDims) {
   bool seen = false, ended = false;
   for (auto [dim, size] : llvm::enumerate(shape)) {

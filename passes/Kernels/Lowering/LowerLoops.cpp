@@ -1,4 +1,4 @@
-// Loops of tensor programs as loops of tasks.
+// The pass lower-loops: loops of tensor programs become loops of tasks.
 
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -33,8 +33,8 @@ private:
   SymbolTable &symbols;
   std::optional<CountedLoop> counted;
   SmallVector<unsigned> carried;          ///< operands that trips change
-  SmallVector<unsigned> same;             ///< operands that none does
-  SmallVector<Value> captures;            ///< those, then values from outside
+  SmallVector<unsigned> same;             ///< loop-invariant operands
+  SmallVector<Value> captures;            ///< `same`, then values from outside
   SmallVector<FlatSymbolRefAttr> buffers; ///< of `carried`
   FlatSymbolRefAttr predicate;
 
@@ -55,7 +55,7 @@ FlatSymbolRefAttr LoopLowering::addBuffer(Type type) {
   return FlatSymbolRefAttr::get(symbols.insert(buffer));
 }
 
-/// Values that the regions use from outside: those of constants are cloned, others captured.
+/// Finds values that the regions use from outside: constants are cloned, others captured.
 LogicalResult LoopLowering::findCaptures() {
   for (auto [index, operand] : llvm::enumerate(loop->getOperands()))
     (isInvariant(loop, index) ? same : carried).push_back(index);
@@ -81,8 +81,8 @@ Value LoopLowering::evaluateCondition(OpBuilder &builder, ValueRange values, IRM
   return mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
 }
 
-/// A value that the trip has read from a buffer, or writes to several, is copied first: the writes
-/// of a trip must not see each other.
+/// Copies a value that the trip has read from a buffer, or writes to several: the writes of a trip
+/// must not see each other.
 Value LoopLowering::separate(OpBuilder &builder, Value value, unsigned target) {
   Value root = value;
   while (auto reshape = root.getDefiningOp<stablehlo::ReshapeOp>())
@@ -163,7 +163,7 @@ LogicalResult LoopLowering::run() {
 void LowerLoops::runOnOperation() {
   for (auto program : getOperation().getOps<ProgramOp>()) {
     SymbolTable symbols(program);
-    // Outer loops first: what is inside belongs to a task of its own then.
+    // Outer loops first, because their bodies become separate tasks.
     while (true) {
       stablehlo::WhileOp next;
       program.walk<WalkOrder::PreOrder>([&](stablehlo::WhileOp loop) {

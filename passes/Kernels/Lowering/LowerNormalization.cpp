@@ -1,4 +1,4 @@
-// Batch normalization as arithmetic, in f32 or, of f64, in that.
+// Batch normalization as arithmetic, in f32 or f64.
 
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// Between tensors like the operand and those with one element a feature.
+/// Converts between tensors of the operand's shape and per-feature vectors.
 class Features {
 public:
   Features(Emitter &emit, Value operand, uint64_t feature, const APFloat &epsilon)
@@ -52,7 +52,7 @@ static SmallVector<Value> lowerTraining(Emitter &emit, stablehlo::BatchNormTrain
   Value operand = features.wide(op.getOperand()), mean = features.mean(operand);
   Value centered = emit.sub(operand, features.spread(mean));
   Value variance = features.mean(emit.mul(centered, centered));
-  // The statistics that it returns are those that it uses.
+  // The op returns the statistics that it uses.
   Value outMean = features.narrow(mean), outVariance = features.narrow(variance);
   Value normalized = features.normalized(op.getOperand(), outMean, outVariance);
   return {features.scaled(normalized, op.getScale(), op.getOffset()), outMean, outVariance};
@@ -63,7 +63,7 @@ static SmallVector<Value> lowerGradient(Emitter &emit, stablehlo::BatchNormGradO
   Value dy = features.wide(op.getGradOutput());
   Value normalized = features.normalized(op.getOperand(), op.getMean(), op.getVariance());
   Value along = emit.mul(dy, normalized);
-  // What the gradient owes to the mean and to the variance is taken out of it.
+  // Subtracts the gradient's contributions through the mean and the variance.
   Value free = emit.sub(emit.sub(dy, features.spread(features.mean(dy))),
                         emit.mul(normalized, features.spread(features.mean(along))));
   Value factor = emit.div(features.wide(op.getScale()), features.deviation(op.getVariance()));

@@ -33,7 +33,7 @@ private:
         DenseElementsAttr::get(Emitter::typeOf(like), APInt(64, value).trunc(width)));
   }
   Value state(int64_t word) { return emit.sliceDim(op.getInitialState(), 0, word, word + 1); }
-  /// A word of the state for every element of a shape.
+  /// Broadcasts a state word to a shape.
   Value spread(Value word, ArrayRef<int64_t> shape) {
     return emit.broadcast(emit.reshape(word, {}), {}, shape);
   }
@@ -75,7 +75,7 @@ BitGenerator::Words BitGenerator::threeFryOf(Value key, Value counters) {
   return {x, y};
 }
 
-/// The values side by side along a new dimension behind `dim`, which it then widens.
+/// Concatenates the values along a new dimension after `dim`, then merges the two.
 Value BitGenerator::stack(ArrayRef<Value> values, int64_t dim) {
   SmallVector<int64_t> shape(Emitter::shapeOf(values[0])), one(shape);
   one.insert(one.begin() + dim + 1, 1);
@@ -86,8 +86,8 @@ Value BitGenerator::stack(ArrayRef<Value> values, int64_t dim) {
   return emit.reshape(emit.concatenate(parts, dim + 1), shape);
 }
 
-/// A counter makes one element of 64 bits, or two others that are neighbours along one dimension:
-/// the first of even size, else the first of the largest.
+/// A counter yields one 64-bit element, or two 32-bit elements that are adjacent along one
+/// dimension: the first of even size, else the first of the largest.
 SmallVector<Value> BitGenerator::threeFry() {
   Value key = state(0), counter = state(1);
   SmallVector<int64_t> shape(made.getShape());
@@ -109,7 +109,7 @@ SmallVector<Value> BitGenerator::threeFry() {
   return {stateOf({key, next}), emit.convert(bits, made.getElementType())};
 }
 
-/// A counter makes two elements of 64 bits or four others, in row-major order.
+/// A counter yields two 64-bit elements or four others, in row-major order.
 SmallVector<Value> BitGenerator::philox() {
   bool hasHigh = Emitter::shapeOf(op.getInitialState())[0] == 3;
   Value key = state(0), counter = state(1), upper = state(hasHigh ? 2 : 0);

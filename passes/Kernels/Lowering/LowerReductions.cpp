@@ -1,4 +1,4 @@
-// Reductions and products that no engine does by itself, in elementwise steps.
+// Reductions and products that no engine supports, as elementwise steps.
 
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether the vector engine reduces with the op's body.
+/// Returns true if the vector engine supports the op's body.
 static bool isReducedByVectors(stablehlo::ReduceOp op) {
   if (op.getInputs().size() != 1)
     return false;
@@ -39,7 +39,7 @@ static SmallVector<Value> makeRows(Emitter &emit, stablehlo::ReduceOp op) {
   });
 }
 
-/// Whether each value is combined by an op of its own that does not see which operand came first.
+/// Returns true if each value is combined by a separate op that does not depend on operand order.
 bool mlir::st::isCommutative(Region &computation) {
   Block &block = computation.front();
   unsigned count = block.getNumArguments() / 2;
@@ -56,9 +56,9 @@ bool mlir::st::isCommutative(Region &computation) {
                       [&](auto result) { return combines(result.index(), result.value()); });
 }
 
-/// Rows that are combined pairwise are halves, which lie contiguous, or, where a body sees the
-/// order of its operands, neighbours: then each row covers a range of elements, ascending from row
-/// to row.
+/// Combines rows pairwise: halves, which are contiguous, or neighbours if the body depends on
+/// operand order. In the latter case each row covers a range of elements, ascending from row to
+/// row.
 Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
   bool isEmpty = Emitter::typeOf(op.getInputs().front()).getNumElements() == 0;
   if (isReducedByVectors(op) && !isEmpty)
@@ -120,7 +120,7 @@ Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   if (isa<ComplexType>(left) || isa<ComplexType>(right) ||
       Emitter::typeOf(op.getResult()).getNumElements() == 0)
     return std::nullopt;
-  // Sums of nothing.
+  // Empty sums.
   if (Emitter::typeOf(op.getLhs()).getNumElements() == 0)
     return SmallVector<Value>{emit.zerosLike(op.getResult())};
   if (left == right && (left.isF32() || left.isBF16() || left.isF16()) &&

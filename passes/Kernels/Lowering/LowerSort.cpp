@@ -8,7 +8,7 @@ using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
 namespace {
-/// Sorts tensors whose dimensions are [before, 2^stages, behind].
+/// Sorts tensors with dimensions [before, 2^stages, after].
 class Network {
 public:
   Network(Emitter &emit, Region &comparator, int64_t count, SmallVector<Value> values)
@@ -20,16 +20,16 @@ public:
 private:
   Emitter &emit;
   Region &comparator;
-  int64_t count;             ///< elements to sort; behind them lie others, to stay behind
-  SmallVector<Value> values; ///< the tensors, last the place that each element came from
+  int64_t count;             ///< elements to sort; padding follows them and must stay behind
+  SmallVector<Value> values; ///< the tensors, then the original position of each element
 
   Value precedes(ValueRange a, ValueRange b);
   bool exchange(int64_t block, int64_t distance);
 };
 } // namespace
 
-/// Whether elements a come before elements b, which came from other places: equal ones keep their
-/// order, and what lies behind the `count` elements stays there.
+/// Returns where elements a precede elements b, given their original positions: equal elements keep
+/// their order, and padding stays behind the `count` elements.
 Value Network::precedes(ValueRange a, ValueRange b) {
   SmallVector<Value> forward, backward;
   for (auto [x, y] : llvm::zip_equal(a.drop_back(), b.drop_back())) {
@@ -66,7 +66,7 @@ bool Network::exchange(int64_t block, int64_t distance) {
   Type i32 = emit.builder.getI32Type();
   Value pair = emit.iota(shape, i32, 1), half = emit.iota(shape, i32, 2);
   int64_t pairsInBlock = block / (2 * distance);
-  // Counts 1 for each block that runs downwards, and for the upper element of a pair.
+  // 1 for each descending block, plus 1 for the upper element of a pair.
   Value turns = emit.bitXor(
       emit.bitAnd(emit.div(pair, emit.splatLike(pair, static_cast<double>(pairsInBlock))),
                   emit.splatLike(pair, 1)),
@@ -119,7 +119,7 @@ Replacement mlir::st::lowerSort(Emitter &emit, stablehlo::SortOp op) {
   return results;
 }
 
-/// The values and their places, sorted downwards.
+/// The values and their positions, in descending order.
 Replacement mlir::st::lowerTopK(Emitter &emit, chlo::TopKOp op) {
   Value operand = op.getOperand();
   RankedTensorType type = Emitter::typeOf(operand);

@@ -1,4 +1,4 @@
-// The gamma function's relatives and a Bessel function, in f64 whatever the type: their formulas
+// The gamma function's relatives and a Bessel function, always in f64 because their formulas
 // cancel.
 
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
@@ -12,9 +12,9 @@ static constexpr double kPi = 3.14159265358979323846, kLogPi = 1.144729885849400
                         kHalfLogOf2Pi = 0.91893853320467274178,
                         kInfinity = std::numeric_limits<double>::infinity(),
                         kNan = std::numeric_limits<double>::quiet_NaN();
-/// From here on asymptotic series of the gamma function are exact in f64.
+/// Asymptotic series of the gamma function are exact in f64 from here on.
 static constexpr int kFarGamma = 10;
-/// Where the Bessel function's power series hands over to its expansion at infinity.
+/// The Bessel function uses its power series below and its asymptotic expansion above this.
 static constexpr double kFarBessel = 20;
 /// B(2k), k = 1, 2, ….
 static constexpr double kBernoulli[] = {1. / 6,  -1. / 30,      1. / 42, -1. / 30,
@@ -56,13 +56,13 @@ private:
   }
   Value nan(Value x) { return like(x, kNan); }
   Value zetaOfPositive(Value s, Value q);
-  /// x less the nearest integer, of which functions of period 1 and their poles are exact.
+  /// x minus the nearest integer, on which functions of period 1 and their poles are exact.
   Value withoutWhole(Value x) { return emit.sub(x, floor(emit.offset(x, 0.5))); }
 };
 } // namespace
 
-/// Stirling's series (Abramowitz and Stegun 6.1.41), to where the recurrence carries small
-/// arguments; below 1/2 by reflection.
+/// Stirling's series (Abramowitz and Stegun 6.1.41), reached by the recurrence for small arguments;
+/// by reflection below 1/2.
 Value Functions::logGamma(Value x) {
   Value isReflected = compare(Direction::LT, x, 0.5);
   Value z = emit.select(isReflected, emit.sub(like(x, 1), x), x);
@@ -80,7 +80,7 @@ Value Functions::logGamma(Value x) {
   Value result = emit.mul(far, emit.offset(log, -1));
   result = emit.add(emit.sub(result, emit.scale(log, 0.5)), emit.offset(rest, kHalfLogOf2Pi));
   result = emit.sub(result, emit.log(emit.select(isNear, product, like(product, 1))));
-  // It has zeros at 1 and 2, where nothing may be left.
+  // The function is exactly zero at 1 and 2.
   Value isRoot = emit.bitOr(compare(Direction::EQ, z, 1), compare(Direction::EQ, z, 2));
   result = emit.select(isRoot, emit.zerosLike(result), result);
   Value sine = emit.abs(emit.sine(emit.scale(withoutWhole(x), kPi)));
@@ -91,7 +91,7 @@ Value Functions::logGamma(Value x) {
   return emit.select(isInfinite, like(x, kInfinity), result);
 }
 
-/// The derivative of the above (Abramowitz and Stegun 6.3.18); at its poles there is no number.
+/// The derivative of logGamma (Abramowitz and Stegun 6.3.18); NaN at its poles.
 Value Functions::digamma(Value x) {
   Value isReflected = compare(Direction::LE, x, 0);
   Value z = emit.select(isReflected, emit.sub(like(x, 1), x), x);
@@ -114,8 +114,8 @@ Value Functions::digamma(Value x) {
   return emit.select(isReflected, reflected, result);
 }
 
-/// The power series, then Hankel's expansion (Abramowitz and Stegun 9.6.10 and 9.7.1). Both are
-/// positive; the function is odd.
+/// The power series, and Hankel's expansion for large arguments (Abramowitz and Stegun 9.6.10 and
+/// 9.7.1). Both are positive; the function is odd.
 Value Functions::besselI1e(Value x) {
   Value a = emit.abs(x), isNear = compare(Direction::LT, a, kFarBessel);
   SmallVector<double> near, far;
@@ -129,14 +129,14 @@ Value Functions::besselI1e(Value x) {
     far.push_back(term);
     term *= -(4.0 - (2 * k - 1) * (2 * k - 1)) / (8.0 * k);
   }
-  // Where the other series holds, what this one gives must not overflow.
+  // Outside its range, this series must not overflow.
   Value small = emit.select(isNear, a, emit.zerosLike(a));
   Value large = emit.select(isNear, like(a, kFarBessel), a);
   Value nearby = emit.mul(emit.mul(small, polynomial(emit.mul(small, small), near)),
                           emit.exp(emit.neg(small)));
   Value away = emit.mul(polynomial(reciprocal(large), far), emit.rsqrt(emit.scale(large, 2 * kPi)));
   Value magnitude = emit.select(isNear, nearby, away);
-  // Of -0 and NaN as well.
+  // True for -0 and NaN as well.
   Value isZero = compare(Direction::EQ, x, 0);
   return emit.select(isZero, x, emit.mul(magnitude, emit.sign(x)));
 }
@@ -163,8 +163,8 @@ Value Functions::zetaOfPositive(Value s, Value q) {
   return sum;
 }
 
-/// Below zero, with f = q - floor(q), the terms on the left of zero are those of 1 - f up to -q:
-/// zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)).
+/// Below zero, with f = q - floor(q), the terms left of zero are those of 1 - f up to -q: zeta(s,
+/// q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)).
 Value Functions::zeta(Value s, Value q) {
   Value isLeft = compare(Direction::LE, q, 0), isPole = emit.bitAnd(isLeft, isWhole(q));
   Value one = like(q, 1), inside = emit.select(isPole, one, q);
@@ -172,7 +172,7 @@ Value Functions::zeta(Value s, Value q) {
   Value right = zetaOfPositive(s, emit.select(isLeft, part, inside));
   Value mirrored = zetaOfPositive(s, emit.select(isLeft, emit.sub(one, part), one)),
         beyond = zetaOfPositive(s, emit.select(isLeft, emit.sub(one, inside), one));
-  // Terms on both sides that cancel are taken away first.
+  // Terms that cancel are subtracted first.
   Value even = emit.sub(emit.add(right, mirrored), beyond),
         odd = emit.add(emit.sub(right, mirrored), beyond);
   Value both = emit.select(isEven(s), even, odd);

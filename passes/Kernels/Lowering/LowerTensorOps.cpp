@@ -48,7 +48,7 @@ static Replacement lower(Emitter &emit, Operation *op) {
 }
 
 void LowerTensorOps::runOnOperation() {
-  // What an op becomes may have to be lowered in turn; no op becomes one of its own form.
+  // The result of a lowering may need lowering in turn; no op lowers to its own form.
   bool changed = true;
   while (changed) {
     changed = false;

@@ -1,7 +1,7 @@
-// Tensor ops without a kernel, written in terms of those that have one.
+// Tensor ops without a kernel, in terms of ops that have one.
 //
-// Each function gives the values that replace an op's results, or nothing where the op
-// is not of a form that it handles; such an op stays, and form-kernels refuses it.
+// Each function returns the values that replace an op's results, or nothing for an op of another
+// form; such an op stays, and form-kernels refuses it.
 #pragma once
 
 #include "dialects/StableHLO/ChloOps.h"
@@ -23,19 +23,19 @@ Replacement lowerSelectAndScatter(Emitter &emit, stablehlo::SelectAndScatterOp o
 Replacement lowerSort(Emitter &emit, stablehlo::SortOp op);
 Replacement lowerTopK(Emitter &emit, chlo::TopKOp op);
 
-/// Of several tensors, or by a body that no vector instruction reduces with: halves upon halves, or
-/// neighbours where the body sees which of its operands came first.
+/// For several tensors, or a body without a vector instruction: combines halves repeatedly, or
+/// neighbours if the body depends on operand order.
 Replacement lowerReduce(Emitter &emit, stablehlo::ReduceOp op);
-/// Of element types that the matrix engine lacks: products, then a sum.
+/// For element types that the matrix engine lacks: elementwise products, then a sum.
 Replacement lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op);
 
-// Slices at computed places: gathers and scatters, in forms that the kernels take.
+// Dynamic slices, gathers and scatters, in forms that kernels support.
 Replacement lowerDynamicSlice(Emitter &emit, stablehlo::DynamicSliceOp op);
 Replacement lowerDynamicUpdateSlice(Emitter &emit, stablehlo::DynamicUpdateSliceOp op);
 Replacement lowerGather(Emitter &emit, stablehlo::GatherOp op);
 Replacement lowerScatter(Emitter &emit, stablehlo::ScatterOp op);
 
-/// Counter-based generators, as arithmetic on integers.
+/// Counter-based generators as integer arithmetic.
 Replacement lowerRandomBits(Emitter &emit, stablehlo::RngBitGeneratorOp op);
 
 /// Functions of single elements.
@@ -46,10 +46,10 @@ Value lowerTranscendental(Emitter &emit, Operation *op);
 /// Relatives of the gamma function and a Bessel function; null for another op.
 Value lowerSpecialFunction(Emitter &emit, Operation *op);
 
-/// Statistics, arithmetic with them, and the gradient of both.
+/// Statistics, normalisation with them, and gradients.
 Replacement lowerBatchNorm(Emitter &emit, Operation *op);
 
-/// Whether the computation of a reduction gives the same whichever elements come first.
+/// Returns true if a reduction's result does not depend on the order of its elements.
 bool isCommutative(Region &computation);
 
 } // namespace mlir::st

@@ -1,5 +1,4 @@
-// Trigonometric and hyperbolic functions and their inverses, from the functions that the vector
-// engine has.
+// Trigonometric and hyperbolic functions and their inverses, from functions of the vector engine.
 
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,7 +9,7 @@ using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
 static constexpr double kPi = 3.14159265358979323846, kLog2 = 0.69314718055994530942;
-/// Above it e^-x is nothing beside e^x, in f64.
+/// Above this, e^-x is negligible beside e^x, in f64.
 static constexpr double kOnlyOneExponential = 20;
 
 namespace {
@@ -40,7 +39,7 @@ private:
   Value atanOfUnit(Value x);
   Value isNegative(Value x);
   Value nanLike(Value x) { return emit.splatLike(x, std::numeric_limits<double>::quiet_NaN()); }
-  /// e^a / 2 of a large a, also where e^a itself is beyond the range.
+  /// e^a / 2 for a large a, even if e^a overflows.
   Value halfOfExp(Value a) {
     Value root = emit.exp(emit.scale(a, 0.5));
     return emit.mul(emit.scale(root, 0.5), root);
@@ -51,7 +50,7 @@ private:
 };
 } // namespace
 
-/// Of -0 as well.
+/// True for -0 as well.
 Value Functions::isNegative(Value x) {
   RankedTensorType type = Emitter::typeOf(x);
   auto bits = IntegerType::get(type.getContext(), type.getElementType().getIntOrFloatBitWidth());
@@ -59,8 +58,8 @@ Value Functions::isNegative(Value x) {
   return emit.compare(Direction::LT, integer, emit.zerosLike(integer));
 }
 
-/// Of 0 <= x <= 1: each halving of the angle, atan x = 2 atan(x / (1 + sqrt(1 + x^2))), brings x
-/// nearer to 0, where the Taylor series is short.
+/// For 0 <= x <= 1: each halving of the angle, atan x = 2 atan(x / (1 + sqrt(1 + x^2))), moves x
+/// closer to 0, where the Taylor series is short.
 Value Functions::atanOfUnit(Value x) {
   bool isDouble = Emitter::typeOf(x).getElementType().isF64();
   int halvings = isDouble ? 3 : 2, terms = isDouble ? 10 : 6;
@@ -75,7 +74,7 @@ Value Functions::atanOfUnit(Value x) {
 
 Value Functions::atan2(Value y, Value x) {
   Value a = emit.abs(y), b = emit.abs(x), large = emit.max(a, b), small = emit.min(a, b);
-  // Equal ones, zeros and infinities included, have a ratio of 1, two zeros one of 0.
+  // Equal values, including infinities, have ratio 1; two zeros have ratio 0.
   Value isZero = emit.compare(Direction::EQ, large, emit.zerosLike(large));
   Value ratio = emit.div(small, emit.select(isZero, emit.splatLike(large, 1), large));
   ratio =
@@ -109,7 +108,7 @@ Value Functions::acosh(Value x) {
   return emit.select(emit.compare(Direction::LT, x, emit.splatLike(x, 1)), nanLike(x), result);
 }
 
-/// (e^x - e^-x) / 2, with expm1 so that small ones keep their digits.
+/// (e^x - e^-x) / 2, with expm1 so that small arguments keep their precision.
 Value Functions::sinh(Value x) {
   Value a = emit.abs(x), e = emit.expm1(a);
   Value near = emit.scale(emit.add(e, emit.div(e, emit.offset(e, 1))), 0.5);
@@ -131,8 +130,8 @@ Value Functions::atanh(Value x) {
   return withSignOf(half, x);
 }
 
-/// Of f64. An approximation to two digits (Winitzki, 2008), then Newton's method, whose steps
-/// double the digits.
+/// In f64. An approximation to two digits (Winitzki, 2008), then Newton's method, which doubles the
+/// digits in each step.
 Value Functions::erfInverse(Value x) {
   constexpr double kA = 0.147;
   Value a = emit.abs(x), one = emit.splatLike(x, 1);
@@ -158,7 +157,7 @@ Value mlir::st::lowerTranscendental(Emitter &emit, Operation *op) {
            stablehlo::TanOp>(op))
     return nullptr;
   Type element = Emitter::typeOf(op->getResult(0)).getElementType();
-  // Next to 1 the inverse of erf needs more digits than f32 has.
+  // Near 1, the inverse of erf needs more precision than f32.
   bool isDouble = element.isF64() || isa<chlo::ErfInvOp>(op);
   Type wide = isDouble ? Type(Float64Type::get(element.getContext()))
                        : Type(Float32Type::get(element.getContext()));

@@ -1,4 +1,4 @@
-// Convolutions and pooling, from slices of their padded operand.
+// Convolutions and pooling, from slices of the padded operand.
 
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "mlir/IR/Matchers.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-/// Most slices that one op becomes.
+/// The largest number of slices per op.
 static constexpr int64_t kMaxSlices = 1024;
 
 static int64_t product(ArrayRef<int64_t> sizes) {
@@ -43,8 +43,8 @@ static Value zeroLike(Emitter &emit, Value x) {
 // ---- convolution --------------------------------------------------------------------------------
 
 namespace {
-/// A convolution as one product: the slices that the positions of the window see, side by side, or
-/// where the results are fewer than those positions, one product a result.
+/// A convolution as one product of stacked slices, one per window position; or as one product per
+/// result if there are fewer results than positions.
 class ConvolutionLowering {
 public:
   ConvolutionLowering(Emitter &emit, stablehlo::ConvolutionOp op)
@@ -89,7 +89,7 @@ void ConvolutionLowering::prepare() {
     kernel = emit.reverse(kernel, reversed);
 }
 
-/// [window..., dimensions of the input with its spatial ones as in the result].
+/// [window..., dimensions of the input, with the result's spatial sizes].
 Value ConvolutionLowering::stackWindows() {
   SmallVector<Value> slices;
   SmallVector<int64_t> sliceShape;
@@ -113,7 +113,7 @@ Value ConvolutionLowering::stackWindows() {
   return emit.reshape(slices.size() == 1 ? slices[0] : emit.concatenate(slices, 0), shape);
 }
 
-/// What the window sees at one place: the input with its spatial dimensions as in the window.
+/// The input under the window at one place, with the window's spatial sizes.
 Value ConvolutionLowering::slicePlace(ArrayRef<int64_t> place) {
   SmallVector<int64_t> starts(Emitter::typeOf(input).getRank(), 0), limits(Emitter::shapeOf(input)),
       strides(starts.size(), 1);
@@ -126,15 +126,15 @@ Value ConvolutionLowering::slicePlace(ArrayRef<int64_t> place) {
   return emit.slice(input, starts, limits, strides);
 }
 
-/// Contracts window and features, a product for each group. `slices` has the input's dimensions,
-/// and before them those of the window if they are stacked. Gives [batch, places..., features] of
-/// all groups, without places if they are not stacked.
+/// Contracts window and features, with one product per group. `slices` has the input's dimensions,
+/// preceded by those of the window if they are stacked. Returns [batch, places..., features] of all
+/// groups, without places if they are not stacked.
 Value ConvolutionLowering::multiply(Value slices, bool areStacked) {
   int64_t spatial = window.size(), lead = areStacked ? spatial : 0;
   int64_t groups = op.getFeatureGroupCount() * op.getBatchGroupCount();
   bool splitsBatch = op.getBatchGroupCount() > 1;
   int64_t batch = numbers.getInputBatchDimension(), feature = numbers.getInputFeatureDimension();
-  // A dimension of groups stands before the one that they split.
+  // The group dimension comes before the dimension that the groups split.
   int64_t split = splitsBatch ? batch : feature;
   auto moved = [&](int64_t dim) { return lead + dim + (dim >= split ? 1 : 0); };
   SmallVector<int64_t> shape(Emitter::shapeOf(slices));
@@ -221,8 +221,8 @@ Replacement mlir::st::lowerConvolution(Emitter &emit, stablehlo::ConvolutionOp o
 
 // ---- reduce_window ------------------------------------------------------------------------------
 
-/// Combines elements `dilation` apart along `dim`, `size` of them for each result: spans of two to
-/// the power of k from spans half as long, and those of them that make up `size`.
+/// Combines `size` elements that are `dilation` apart along `dim`, for each result: spans of 2^k
+/// are built from spans of half the length and then combined to `size`.
 static std::optional<SmallVector<Value>> combineAlong(Emitter &emit, Region &body,
                                                       SmallVector<Value> spans, int64_t dim,
                                                       int64_t size, int64_t dilation,
@@ -290,7 +290,7 @@ Replacement mlir::st::lowerReduceWindow(Emitter &emit, stablehlo::ReduceWindowOp
   };
   if (llvm::is_contained(resultShape, 0))
     return broadcastInits();
-  // Elements of a window are in order if those of its rows are combined first.
+  // Combining rows first keeps the order of a window's elements.
   auto dims = llvm::to_vector(llvm::seq<size_t>(0, shape.size()));
   if (!isCommutative(op.getBody()))
     std::reverse(dims.begin(), dims.end());
@@ -314,8 +314,8 @@ Replacement mlir::st::lowerReduceWindow(Emitter &emit, stablehlo::ReduceWindowOp
 // ---- select_and_scatter -------------------------------------------------------------------------
 
 namespace {
-/// Every window picks one of its positions; then, position by position, what came from it is
-/// added where it lies.
+/// Every window selects one of its positions; then each position adds its contributions to the
+/// operand's places.
 class PoolGradient {
 public:
   PoolGradient(Emitter &emit, stablehlo::SelectAndScatterOp op) : emit(emit), op(op) {
@@ -348,7 +348,7 @@ Value PoolGradient::slice(Value padded, ArrayRef<int64_t> position) {
   return emit.slice(padded, position, limits, strides);
 }
 
-/// The number of the position that each window picks.
+/// The number of the position that each window selects.
 std::optional<Value> PoolGradient::pick() {
   SmallVector<int64_t> none(window.size(), 0);
   Value operand = op.getOperand();
@@ -383,7 +383,7 @@ std::optional<Value> PoolGradient::pick() {
   return isPlain ? std::optional<Value>(chosen) : std::nullopt;
 }
 
-/// A value for each window, laid where the position lies in the operand; zeros elsewhere.
+/// Places one value per window at that window's position in the operand; zeros elsewhere.
 Value PoolGradient::spread(Value source, ArrayRef<int64_t> position) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand()), places = Emitter::shapeOf(source);
   SmallVector<int64_t> before, after, interior;

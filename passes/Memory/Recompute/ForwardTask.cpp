@@ -27,7 +27,7 @@ ValueSources::ValueSources(ProgramOp program) {
     storage[state.getSymName()] = kState;
   for (auto input : program.getOps<InputOp>())
     storage[input.getSymName()] = kBatch;
-  // Tasks stand in an order in which they may run: what writes a buffer comes before what reads it.
+  // Tasks are in an order in which they may run: writers of a buffer come before its readers.
   for (auto task : program.getOps<TaskOp>())
     for (Operation &op : task.getBody().front()) {
       unsigned own = compute(&op, storage);
@@ -63,7 +63,7 @@ ForwardTask::ForwardTask(TaskOp task, const ValueSources &sources) : task(task),
   findGathered();
 }
 
-/// Whatever the marks say, activations only flow to later blocks or stay in one.
+/// Whatever the marks say, activations flow only within a block or to later blocks.
 void ForwardTask::assignBlocks() {
   auto markOf = [](Operation &op) -> std::optional<int64_t> {
     auto mark = op.getAttrOfType<IntegerAttr>(kBlockAttr);
@@ -145,14 +145,14 @@ void ForwardTask::findGathered() {
 
 // ---- attention ------------------------------------------------------------------
 
-/// Whether an op multiplies activations with activations, each of a batch with its own.
+/// Returns true if an op multiplies activations with activations, with batch dimensions.
 bool ForwardTask::isActivationProduct(Operation *op) const {
   auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
   return dot && !dot.getDotDimensionNumbers().getLhsBatchingDimensions().empty() &&
          isActivation(dot.getLhs()) && isActivation(dot.getRhs());
 }
 
-/// Sums and maxima of rows: little to keep beside what making them again takes, all of the rows.
+/// Sums and maxima of rows: small to keep, but expensive to recompute, because that needs the rows.
 static bool isRowStatistic(Operation *op) {
   constexpr int64_t kLeastRow = 16;
   auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
@@ -162,7 +162,7 @@ static bool isRowStatistic(Operation *op) {
 }
 
 void ForwardTask::findAttention() {
-  DenseSet<Operation *> leads; // to a product of activations, with no product between
+  DenseSet<Operation *> leads; // leads to a product of activations, without a product in between
   Block &body = task.getBody().front();
   auto isOfSameBlock = [&](Operation *op, Operation *user) {
     return user->getNumResults() > 0 && getBlock(user) == getBlock(op);
@@ -173,7 +173,7 @@ void ForwardTask::findAttention() {
                  (isActivationProduct(user) || (!isProduct(user) && leads.contains(user)));
         }))
       leads.insert(&op);
-  DenseSet<Operation *> follow; // a product of activations
+  DenseSet<Operation *> follow; // follows a product of activations
   for (Operation &op : body)
     if (leads.contains(&op) &&
         (isActivationProduct(&op) ||
@@ -183,7 +183,7 @@ void ForwardTask::findAttention() {
       follow.insert(&op);
       (isRowStatistic(&op) ? statistics : attention).insert(&op);
     }
-  // What is only made to be kept, such as the same in fewer bits.
+  // Ops whose results are only stashed, such as a conversion to fewer bits.
   for (Operation &op : llvm::reverse(body))
     if (op.getNumResults() != 0 && isRepeatable(&op) && !isExpensive(&op) &&
         llvm::all_of(op.getUsers(),
@@ -197,7 +197,7 @@ void ForwardTask::findAttention() {
                  isOfSameBlock(producer, &op);
         }))
       attention.insert(&op);
-  // What a product of activations reads leads to it, too, but follows none.
+  // Operands of a product of activations lead to it as well, but follow none.
   for (Operation &op : llvm::reverse(body)) {
     if (op.getNumResults() == 0 || isActivation(op.getResult(0)) || !isRepeatable(&op) ||
         statistics.contains(&op))

@@ -1,17 +1,17 @@
-// What the ops of a stage's forward task are made of, and what it takes to run them again.
+// What a stage's forward task computes from what, and the cost of recomputing its ops.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
 
 namespace mlir::st {
 
-/// What values of a program's tasks are made of. A value of both is an activation: other values can
-/// be made again from storage alone.
+/// The sources of a program's values. A value that depends on both parameters and the batch is an
+/// activation; other values can be recomputed from storage alone.
 class ValueSources {
 public:
   explicit ValueSources(ProgramOp program);
   bool isActivation(Value value) const { return lookup(value) == (kBatch | kState); }
-  /// An activation, or something made of the batch alone.
+  /// Returns true for an activation, or a value of the batch alone.
   bool isOfBatch(Value value) const { return lookup(value) & kBatch; }
 
 private:
@@ -22,7 +22,7 @@ private:
   DenseMap<Value, unsigned> sources;
 };
 
-/// The sources have to outlive it.
+/// `sources` must outlive this.
 class ForwardTask {
 public:
   ForwardTask(TaskOp task, const ValueSources &sources);
@@ -30,31 +30,31 @@ public:
   TaskOp getTask() const { return task; }
   /// The blocks of the task's ops (`st.block`), ascending.
   ArrayRef<int64_t> getBlocks() const { return blocks; }
-  /// The block of an op: its own, else that of what it reads or, where that is storage, of its
-  /// first reader. What is gathered belongs to the block that reads it. An op of the task that
-  /// yields something.
+  /// The block of an op: its own, else that of its operands or, if these are storage, of its first
+  /// user. A gather belongs to the block that uses it. `op` must have a result.
   int64_t getBlock(Operation *op) const { return blockOf.lookup(op); }
   bool isActivation(Value value) const { return sources->isActivation(value); }
-  /// Whether a later block reads a value.
+  /// Returns true if a later block reads a value.
   bool isReadLater(Value value) const;
-  /// Whether activations come into a block, and leave it for a later one or another stage: neither
-  /// embeddings nor a head.
+  /// Returns true if activations enter the block and leave it for a later block or stage: neither
+  /// the embeddings nor the head.
   bool isLayer(int64_t block) const {
     return withInput.contains(block) && withOutput.contains(block);
   }
 
-  /// Whether an op can be run again. Not what reads storage or receives, and no loop: what a loop
-  /// stacks is as large again.
+  /// Returns true if an op can be recomputed. Storage reads and receives cannot; loops are not,
+  /// because their stacked values are as large again.
   static bool isRepeatable(Operation *op);
-  /// Whether an op multiplies matrices, or sends something to other devices.
+  /// Returns true for matrix products and communication.
   static bool isExpensive(Operation *op);
-  /// Whether an op belongs to the core of attention: what leads from a product of two activations
-  /// to another without a product between, with the first product, and what only this needs of the
-  /// batch (masks, random bits).
+  /// Returns true if an op belongs to the core of attention: the ops from one product of two
+  /// activations to the next without another product in between, including the first product, and
+  /// what only they need of the batch (masks, random bits).
   bool isAttention(Operation *op) const { return attention.contains(op); }
-  /// Whether an op reduces rows of it to so little that it is better kept.
+  /// Returns true if an op reduces rows to so little that keeping the result is better.
   bool isStatistic(Operation *op) const { return statistics.contains(op); }
-  /// Whether an op gathers an activation, or only changes the shape or type of what one gathers.
+  /// Returns true if an op gathers an activation, or only changes the shape or type of a gathered
+  /// one.
   bool isGathered(Operation *op) const { return gathered.contains(op); }
 
 private:

@@ -28,7 +28,7 @@ void MinimumCut::markSource(unsigned node) { connect(kSource, inOf(node), kUncut
 
 void MinimumCut::markSink(unsigned node) { connect(outOf(node), kSink, kUncuttable); }
 
-/// Sends what fits along a shortest path with capacity left; false where there is none.
+/// Augments the flow along a shortest path with remaining capacity; returns false if there is none.
 bool MinimumCut::augment() {
   constexpr unsigned none = std::numeric_limits<unsigned>::max();
   std::vector<std::pair<unsigned, unsigned>> cameBy(edges.size(), {none, 0});
@@ -58,7 +58,7 @@ bool MinimumCut::augment() {
 SmallVector<unsigned> MinimumCut::solve() {
   while (augment())
     ;
-  // What still reaches a sink, walking back along edges with capacity left.
+  // Nodes that still reach a sink, walking back along edges with remaining capacity.
   std::vector<bool> reaches(edges.size());
   SmallVector<unsigned> worklist = {kSink};
   reaches[kSink] = true;

@@ -1,4 +1,4 @@
-// The cheapest vertices to cut between a source and a sink.
+// The cheapest vertex cut between a source and a sink.
 #pragma once
 
 #include "mlir/Support/LLVM.h"
@@ -6,24 +6,24 @@
 
 namespace mlir::st {
 
-/// A directed graph whose nodes cost something to cut. The minimum cut is the maximum flow (Ford
+/// A directed graph whose nodes have cutting costs. The minimum cut equals the maximum flow (Ford
 /// and Fulkerson, 1956), found along shortest augmenting paths (Edmonds and Karp, 1972).
 class MinimumCut {
 public:
-  /// A node that costs `capacity`; nodes are numbered in order.
+  /// Adds a node of cost `capacity`; nodes are numbered in order.
   unsigned addNode(int64_t capacity);
   void addEdge(unsigned from, unsigned to);
-  /// What flows begins, and ends, here.
+  /// Marks where the flow begins, and where it ends.
   void markSource(unsigned node);
   void markSink(unsigned node);
 
-  /// Of the cheapest cuts that one that is nearest to the sinks; numbers of nodes, ascending.
+  /// The cheapest cut, of several the one closest to the sinks; node numbers, ascending.
   SmallVector<unsigned> solve();
 
 private:
   struct Edge {
     unsigned to;
-    int64_t capacity; ///< that is left
+    int64_t capacity; ///< remaining
     unsigned reverse; ///< the index among the edges of `to`
   };
 

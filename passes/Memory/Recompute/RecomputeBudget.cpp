@@ -6,10 +6,10 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// What each level saves of a block that alone goes so far, and costs.
+/// The bytes that each level saves in a single block, and its cost.
 using BlockLevels = std::array<std::pair<int64_t, double>, kNumRecomputeLevels>;
 
-/// One more level for one block.
+/// Raises one block by one level.
 struct Step {
   size_t stage;
   int64_t block;
@@ -41,7 +41,7 @@ int64_t mlir::st::getSavedBytes(ArrayRef<StageStash> stages, const RecomputeLeve
 /// The steps of one block, in order.
 static void addSteps(size_t number, const BlockLevels &levels, int64_t block,
                      SmallVectorImpl<Step> &steps) {
-  constexpr double least = 1e-6; // a picosecond, for what costs nothing
+  constexpr double least = 1e-6; // a picosecond, for steps without cost
   for (unsigned at = 0, best = 0;; at = best) {
     double bestRatio = 0;
     for (unsigned i = 0; i < kNumRecomputeLevels; ++i) {
@@ -67,12 +67,12 @@ static BlockLevels getLevels(const StageStash &stage, int64_t block) {
   return levels;
 }
 
-/// The last step may save more than was lacking: then it need not go so far, or steps before it are
-/// needless. Blocks, those that cost most first, go back as far as what is saved in excess allows.
+/// The last step may save more than needed, so it, or earlier steps, may be partly unnecessary.
+/// Lowers blocks, most expensive first, as far as the excess allows.
 static void giveBack(ArrayRef<StageStash> stages, ArrayRef<DenseMap<int64_t, BlockLevels>> alone,
                      int64_t bytes, RecomputeLevels &levels) {
   int64_t excess = getSavedBytes(stages, levels) - bytes;
-  SmallVector<std::tuple<double, size_t, int64_t>> order; // minus the cost, stage, block
+  SmallVector<std::tuple<double, size_t, int64_t>> order; // negated cost, stage, block
   for (auto [stage, own] : llvm::enumerate(levels))
     for (auto [block, level] : own)
       order.push_back({-alone[stage].at(block)[static_cast<size_t>(level)].second, stage, block});
@@ -89,7 +89,7 @@ static void giveBack(ArrayRef<StageStash> stages, ArrayRef<DenseMap<int64_t, Blo
       return std::pair(own[a].second, a) < std::pair(own[b].second, b);
     });
     for (size_t i : cheaper) {
-      // Blocks share what they keep: alone they only say what may do.
+      // Blocks share stashed values, so single-block savings are only candidates.
       const RecomputeLevel before = std::exchange(level, static_cast<RecomputeLevel>(i));
       const int64_t left = getSavedBytes(stages, levels) - bytes;
       if (left >= 0) {
@@ -107,7 +107,7 @@ RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t byte
   for (auto [number, stage] : llvm::enumerate(stages))
     for (int64_t block : stage.getForward().getBlocks())
       addSteps(number, alone[number][block] = getLevels(stage, block), block, steps);
-  // A block's own steps stay in order: each saves less for its cost than the one before.
+  // The steps of one block stay in order: each saves less per cost than the one before.
   SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, steps.size()));
   llvm::sort(order, [&](size_t a, size_t b) {
     return std::tuple(-steps[a].bytesPerCost, a) < std::tuple(-steps[b].bytesPerCost, b);
@@ -121,7 +121,7 @@ RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t byte
       levels[steps[i].stage][steps[i].block] = steps[i].level;
     return levels;
   };
-  // Blocks that share what they keep save a little more together than one by one.
+  // Blocks that share stashed values save slightly more together than separately.
   size_t fewest = 0, most = steps.size();
   while (fewest < most) {
     size_t middle = (fewest + most) / 2;

@@ -1,24 +1,24 @@
-// The least recomputation with which a stash fits a budget.
+// The cheapest recomputation with which a stash fits a budget.
 #pragma once
 
 #include "passes/Memory/Recompute/StageStash.h"
 
 namespace mlir::st {
 
-/// The levels of a program's blocks, stage by stage.
+/// The levels of a program's blocks, by stage.
 using RecomputeLevels = SmallVector<DenseMap<int64_t, RecomputeLevel>>;
 
-/// What the forward tasks of a program keep of a micro-batch. What a backward task hands on to a
-/// weight task does not count.
+/// The bytes that the forward tasks of a program stash per micro-batch, without values that a
+/// backward task hands to a weight task.
 int64_t getStashBytes(ProgramOp program);
 
-/// Levels that save at least `bytes` of the stash of a micro-batch at little cost. Where none do,
-/// those that save most. Blocks go up, one step at a time, along the lower convex hull of what
-/// their levels cost over what these save; the step is next that saves most for its cost. What
-/// is saved in excess at the end is given back to the blocks that cost most.
+/// Levels that save at least `bytes` of a micro-batch's stash at low cost; if that is impossible,
+/// levels that save the most. Blocks rise step by step along the lower convex hull of cost over
+/// savings; the next step is the one that saves most per cost. Excess savings at the end are
+/// returned to the most expensive blocks.
 RecomputeLevels chooseLevels(ArrayRef<StageStash> stages, int64_t bytes);
 
-/// What the levels save.
+/// The bytes that the levels save.
 int64_t getSavedBytes(ArrayRef<StageStash> stages, const RecomputeLevels &levels);
 
 } // namespace mlir::st

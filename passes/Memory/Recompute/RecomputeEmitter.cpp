@@ -14,8 +14,8 @@ void RecomputeEmitter::emit() {
   removeStashes();
 }
 
-/// A stash for each value that takes the place of dropped ones. What the forward task has read from
-/// a stash itself is there.
+/// Adds a stash for each value that replaces dropped ones, unless the forward task has read the
+/// value from a stash.
 void RecomputeEmitter::keepAdded() {
   Operation *last = nullptr;
   for (auto buffer : program.getOps<BufferOp>())
@@ -67,7 +67,7 @@ Value RecomputeEmitter::get(Value value, int64_t block) {
   return made[{value, block}];
 }
 
-/// What the weight task reads is computed once, by the backward task, and handed on.
+/// Operands of the weight task are recomputed once, by the backward task, and handed on.
 void RecomputeEmitter::handOn(int64_t block) {
   if (stage.getBackward() == stage.getWeight() || !handedOn.insert(block).second)
     return;
@@ -95,8 +95,8 @@ void RecomputeEmitter::replaceReads(Operation *op) {
   }
 }
 
-/// What the backward task makes of dropped values alone, such as the same in more bits, stands
-/// where it is first needed: else it would be the first to need them.
+/// Moves values that the backward task computes from dropped values alone, such as widened copies,
+/// to their first use: otherwise they would be the first to need the dropped values.
 void RecomputeEmitter::sinkReadings(Block &block) {
   DenseSet<Operation *> readings;
   for (Operation &op : block) {
@@ -127,7 +127,7 @@ void RecomputeEmitter::sinkReadings(Block &block) {
   }
 }
 
-/// Whether two ops of the backward task are constants or readings of the same.
+/// Returns success if two ops of the backward task are equal constants or equal reads.
 static LogicalResult isSameReading(Value a, Value b) {
   Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
   if (a == b)
@@ -138,9 +138,8 @@ static LogicalResult isSameReading(Value a, Value b) {
       OperationEquivalence::isEquivalentTo(first, second, OperationEquivalence::IgnoreLocations));
 }
 
-/// What a block is computed again from and what it makes of it alone, such as one over the sums of
-/// rows, the backward task may make of the same for its own use. It is made once, so that loops
-/// over the same rows have it in common.
+/// The backward task may compute the same values from the inputs of a recomputed block, such as
+/// reciprocals of row sums. Shares them, so that loops over the same rows have them in common.
 void RecomputeEmitter::shareReadings(Block &block) {
   DenseMap<Attribute, SmallVector<Operation *>> known; // by the mark of their block
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -168,8 +167,8 @@ void RecomputeEmitter::shareReadings(Block &block) {
   }
 }
 
-/// A block is computed again where the backward task first reads of it what is no longer kept, so
-/// that the memory of one block at a time is needed.
+/// A block is recomputed where the backward task first reads one of its dropped values, so that
+/// only one block at a time needs memory.
 void RecomputeEmitter::rewriteBackward() {
   TaskOp backward = stage.getBackward();
   Block &block = backward.getBody().front();

@@ -1,4 +1,4 @@
-// Moves what a stage computes again from its stash into its backward task.
+// Moves recomputed ops of a stage's forward task into its backward task.
 #pragma once
 
 #include "passes/Memory/Recompute/StageStash.h"
@@ -11,7 +11,7 @@ public:
       : program(program), symbols(program), stage(stage), choice(choice) {}
 
   void emit();
-  /// How many ops the backward task has got.
+  /// The number of ops added to the backward task.
   int64_t getNumRecomputed() const { return numRecomputed; }
 
 private:
@@ -20,8 +20,8 @@ private:
   void shareReadings(Block &block);
   void rewriteBackward();
   void replaceReads(Operation *op);
-  /// The backward task's value for one of the forward task, made before the insertion point.
-  /// Blocks share nothing but what they read: a value that two of them make would live from the one
+  /// The backward task's value for a value of the forward task, emitted before the insertion point.
+  /// Blocks share only what they read: a value that two of them compute would stay alive from one
   /// to the other.
   Value get(Value value, int64_t block);
   void handOn(int64_t block);
@@ -33,7 +33,7 @@ private:
   const StashChoice &choice;
   std::optional<OpBuilder> body; ///< in the backward task
   llvm::StringMap<Value> droppedBySymbol;
-  DenseMap<Value, WriteOp> kept; ///< of what is added, the new write
+  DenseMap<Value, WriteOp> kept; ///< for added values, the new write
   DenseMap<std::pair<Value, int64_t>, Value> made;
   DenseSet<int64_t> handedOn; ///< blocks
   int64_t numRecomputed = 0;

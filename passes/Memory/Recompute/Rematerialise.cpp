@@ -49,7 +49,7 @@ FailureOr<RecomputePolicy> Rematerialise::getPolicy() {
   return *given;
 }
 
-/// The stages of a program that have a backward half.
+/// The stages of a program that have a backward part.
 static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSources &sources,
                                              const MeshAxes &axes, bool gathersAgain) {
   SmallVector<StageStash, 0> stages;
@@ -68,7 +68,7 @@ static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSourc
   return stages;
 }
 
-/// The same for every block of which a policy speaks.
+/// One level for all blocks that the policy names.
 static RecomputeLevels getLevels(ArrayRef<StageStash> stages, RecomputePolicy::Kind kind) {
   RecomputeLevels levels(stages.size());
   for (auto [stage, own] : llvm::zip_equal(stages, levels))
@@ -82,8 +82,7 @@ static RecomputeLevels getLevels(ArrayRef<StageStash> stages, RecomputePolicy::K
   return levels;
 }
 
-/// Records what more recomputation would save of each stage: the check of the memory's capacity
-/// tells.
+/// Records what more recomputation would save in each stage, for the capacity check.
 static void recordSavings(ArrayRef<StageStash> stages, RecomputePolicy policy) {
   if (policy.kind != RecomputePolicy::None && policy.kind != RecomputePolicy::Selective)
     return;
@@ -106,7 +105,7 @@ static void recordSavings(ArrayRef<StageStash> stages, RecomputePolicy policy) {
   }
 }
 
-/// A loop's stacked values are its layers' stash; computing them again would stack them again.
+/// A loop's stacked values are the stash of its layers; recomputing them would stack them again.
 static void noteLoops(ArrayRef<StageStash> stages) {
   for (const StageStash &stage : stages) {
     TaskOp forward = stage.getForward().getTask();
@@ -137,7 +136,7 @@ LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy po
              << print(policy) << ", but a micro-batch's stash takes at least " << after
              << " bytes on a device of this group";
   } else if (policy.kind == RecomputePolicy::Fit) {
-    // What does not fit with the least stash is plan-memory's to say.
+    // plan-memory reports if even the smallest stash does not fit.
     auto budget = program->getAttrOfType<IntegerAttr>(kStashBudgetAttr);
     if (!budget)
       return program.emitOpError("has no ")
@@ -171,7 +170,7 @@ void Rematerialise::runOnOperation() {
   for (auto program : getOperation().getOps<ProgramOp>())
     if (failed(rematerialise(program, *policy)))
       return signalPassFailure();
-  // A user who asks for it should hear that the model has no layers, or no attention, to be found.
+  // A user who requests it should learn that the model has no layers, or no attention.
   bool isWhole = policy->kind == RecomputePolicy::Full;
   bool isAsked = getOperation()->hasAttr(kRecomputeAttr) || !this->policy.empty();
   if (!isChanged && isAsked && (isWhole || policy->kind == RecomputePolicy::Selective))

@@ -1,5 +1,5 @@
-// Keeping what products write, or what has half as many bits, in the place of what follows from it
-// element by element.
+// Stashes the results of products, or values with half as many bits, instead of values computed
+// from them element by element.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/Recompute/StageStash.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
-/// Whether a value is a vector, spread along the other dimensions.
+/// Returns true if a value is a vector broadcast along the other dimensions.
 static bool isSpreadVector(Value value) {
   while (auto convert = value.getDefiningOp<hlo::ConvertOp>())
     value = convert.getOperand();
@@ -16,8 +16,8 @@ static bool isSpreadVector(Value value) {
   return spread && cast<RankedTensorType>(spread.getOperand().getType()).getRank() <= 1;
 }
 
-/// Whether a library of products writes a value as it is: a product of matrices, or one with its
-/// bias.
+/// Returns true if a product library writes the value as it is: a matrix product, with or without
+/// its bias.
 static bool isWrittenByProduct(Value value) {
   if (auto add = value.getDefiningOp<hlo::AddOp>())
     for (auto [product, other] :
@@ -27,15 +27,15 @@ static bool isWrittenByProduct(Value value) {
   return value.getDefiningOp<hlo::DotGeneralOp>() != nullptr;
 }
 
-/// Whether each element of an op's result takes a few operations on elements at hand.
+/// Returns true if each element of an op's result needs only a few operations.
 static bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
          isa<hlo::BroadcastInDimOp, hlo::ConstantOp, hlo::ConvertOp, hlo::CompareOp, hlo::SelectOp,
              hlo::IotaOp>(op);
 }
 
-/// Whether a value has 16 bits for each element of another, which has 32 or more: what was rounded
-/// before ops in f32.
+/// Returns true if a value has 16 bits for each element of another that has 32 or more: a value
+/// rounded before ops in f32.
 static bool isRounded(Value value, Value wide) {
   auto type = cast<RankedTensorType>(value.getType()),
        wideType = cast<RankedTensorType>(wide.getType());
@@ -62,8 +62,8 @@ bool StageStash::isReadByProduct(Value value) const {
   return found;
 }
 
-/// What a value is computed again from, if that is cheap: results of products, what was rounded to
-/// 16 bits before it, kept values, storage and small values.
+/// The values from which a value is recomputed if that is cheap: product results, values rounded to
+/// 16 bits before it, stashed values, storage and small values.
 std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
                                                               const StashChoice &choice) const {
   constexpr int64_t kSmallPart = 16;
@@ -81,7 +81,7 @@ std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
     const bool isSmall =
         isa<hlo::ReduceOp>(op) && getNumBytes(current.getType()) * kSmallPart <= bytes;
     if (isa<hlo::ConstantOp>(op))
-      continue; // of any block
+      continue; // valid in any block
     if (current != value &&
         (isInStorage(current) || isKept || isSmall || isWrittenByProduct(current) ||
          (forward.isActivation(current) && isRounded(current, value)))) {
@@ -95,7 +95,7 @@ std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
   int64_t read = 0;
   for (Value origin : origins)
     read += getNumBytes(origin.getType());
-  // Products write their results in any case; another tensor has to be less than this one.
+  // Products write their results anyway; another tensor must be smaller than this one.
   const int64_t most = llvm::any_of(origins, isWrittenByProduct) ? bytes : bytes / 2;
   if (read > most + bytes / kSmallPart)
     return std::nullopt;

@@ -46,13 +46,13 @@ void StageStash::findStashed(ProgramOp program) {
   }
 }
 
-/// Whether the backward task can read a value from where the forward task has read it, at no cost.
+/// Returns true if the backward task can read a value where the forward task read it, at no cost.
 bool StageStash::isInStorage(Value value) const {
   auto read = value.getDefiningOp<ReadOp>();
   return read && freeReads.contains(read.getSource());
 }
 
-/// States, inputs and what the prologue made are there in any block, and so is what follows from
+/// States, inputs and prologue results are available in any block, and so are values derived from
 /// them without an activation.
 void StageStash::findDerived() {
   for (Operation &op : forward.getTask().getBody().front())
@@ -75,7 +75,7 @@ bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) c
     return false;
   case RecomputeLevel::Cheap:
     return !ForwardTask::isExpensive(op);
-  // What attention reads in another shape than it is kept in need not be kept twice.
+  // Attention operands that only differ in shape from a stashed value need not be stashed twice.
   case RecomputeLevel::Attention:
   case RecomputeLevel::CheapAndAttention:
     return !forward.isStatistic(op) && (!ForwardTask::isExpensive(op) || forward.isAttention(op));
@@ -85,13 +85,13 @@ bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) c
   llvm_unreachable("unknown level");
 }
 
-/// Random bits take some hundred operations an element, and other masks few: elementwise passes in
-/// f32.
+/// Random bits take about a hundred operations per element, other masks a few: in elementwise f32
+/// passes.
 static constexpr double kCheapPasses = 16;
 
 bool StageStash::isDroppable(Value value, int64_t block, RecomputeLevel level) const {
   Operation *op = value.getDefiningOp();
-  // What comes into a later block is that block's to keep.
+  // A value that enters a later block is stashed by that block.
   if (!isAllowed(op, block, level) || forward.isReadLater(value))
     return false;
   if (gathersAgain && forward.isGathered(op))
@@ -135,7 +135,7 @@ double StageStash::getRecomputeCost(ArrayRef<Value> values,
   return cost;
 }
 
-/// What to keep so that the wanted values can be computed.
+/// The values to keep so that the wanted values can be computed.
 llvm::SetVector<Value> StageStash::cut(const llvm::SetVector<Value> &wanted, int64_t block,
                                        RecomputeLevel level,
                                        function_ref<bool(Value)> isAtHand) const {
@@ -199,7 +199,7 @@ void StageStash::chooseInBlock(int64_t block, RecomputeLevel level, StashChoice 
 
 StashChoice StageStash::choose(const DenseMap<int64_t, RecomputeLevel> &levels) const {
   StashChoice choice;
-  // What a later block wants to be kept is at hand for the block that makes it.
+  // A value that a later block keeps is available to the block that computes it.
   for (int64_t block : llvm::reverse(forward.getBlocks()))
     if (auto level = levels.find(block); level != levels.end())
       chooseInBlock(block, level->second, choice);

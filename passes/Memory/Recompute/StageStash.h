@@ -1,4 +1,4 @@
-// What a stage's forward task keeps for its backward tasks, and what these can compute again.
+// What a stage's forward task stashes for its backward tasks, and what these can recompute.
 #pragma once
 
 #include "dialects/St/Sharding/TensorSharding.h"
@@ -8,29 +8,29 @@
 
 namespace mlir::st {
 
-/// How much of a block is computed again.
+/// How much of a block is recomputed.
 enum class RecomputeLevel : uint8_t {
   Nothing,
-  Cheap,             ///< neither products nor collectives nor random bits
+  Cheap,             ///< no products, collectives or random bits
   Attention,         ///< the core of attention
   CheapAndAttention, ///< both
-  Everything,        ///< from the activations that come into the block
+  Everything,        ///< from the activations that enter the block
 };
 constexpr unsigned kNumRecomputeLevels = 5;
 
 /// Values of the forward task.
 struct StashChoice {
-  llvm::SetVector<Value> dropped; ///< stashed before, computed again now
-  llvm::SetVector<Value> added;   ///< kept in their place
-  int64_t savedBytes = 0;         ///< for a micro-batch
-  double cost = 0;                ///< of computing again, microseconds (timeInTask)
+  llvm::SetVector<Value> dropped; ///< previously stashed, now recomputed
+  llvm::SetVector<Value> added;   ///< stashed instead
+  int64_t savedBytes = 0;         ///< per micro-batch
+  double cost = 0;                ///< of recomputing, in microseconds (timeInTask)
 };
 
 class StageStash {
 public:
-  /// `weight` may be null; `backward` is the task that computes again: without a backward half of
-  /// its own, the weight task. With `gathersAgain` activations are gathered again on every level.
-  /// The axes have to outlive it.
+  /// `weight` may be null. `backward` is the task that recomputes; without a separate backward part
+  /// it is the weight task. `gathersAgain`: activations are gathered again at every level. The axes
+  /// must outlive this.
   StageStash(ProgramOp program, const ValueSources &sources, const MeshAxes &axes, TaskOp forward,
              TaskOp backward, TaskOp weight, bool gathersAgain);
 
@@ -38,15 +38,16 @@ public:
   TaskOp getBackward() const { return backward; }
   TaskOp getWeight() const { return weight; }
 
-  /// What to keep and what to drop with each block at its level; blocks that are not listed are
-  /// left alone. Of a block, what is kept is a minimum cut, in bytes, between what may not be
-  /// computed again and what the backward tasks read.
+  /// What to keep and what to drop with each block at its level; unlisted blocks are unchanged. The
+  /// kept values of a block are a minimum cut, in bytes, between what may not be recomputed and
+  /// what the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
-  /// Drops what follows element by element from what products write anyway, or in f32 from what was
-  /// rounded to 16 bits, and from values that are kept or as small as a sixteenth, and keeps these:
-  /// a write to memory less, or half of it. Only what backward tasks compute with in turn, outside
-  /// of products, where reading these takes no more than reading the value did.
+  /// Drops values that follow element by element from product results, from values rounded to 16
+  /// bits before f32 ops, from kept values, or from values at most a sixteenth as large, and keeps
+  /// those sources: this saves a write to memory, or half of one. Only for values that backward
+  /// tasks use outside products, where reading the sources costs no more than reading the value
+  /// did.
   void reuseProducts(StashChoice &choice) const;
 
   /// The write of a value into its stash; null for values that are not stashed.
@@ -56,15 +57,15 @@ public:
     auto found = stashedOf.find(block);
     return found == stashedOf.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second);
   }
-  /// Whether the weight task reads a stashed value.
+  /// Returns true if the weight task reads a stashed value.
   bool isReadByWeight(Value value) const { return readByWeight.contains(value); }
 
 private:
   void findStashed(ProgramOp program);
   void findDerived();
-  /// Whether an op of a block may be computed again so that a value need not be kept.
+  /// Returns true if an op of a block may be recomputed in order to drop a value.
   bool isAllowed(Operation *op, int64_t block, RecomputeLevel level) const;
-  /// Whether a stashed value is one of those that a level wants to drop.
+  /// Returns true if a level wants to drop a stashed value.
   bool isDroppable(Value value, int64_t block, RecomputeLevel level) const;
   bool isInStorage(Value value) const;
   bool isReadByProduct(Value value) const;
@@ -75,7 +76,7 @@ private:
   void chooseInBlock(int64_t block, RecomputeLevel level, StashChoice &choice) const;
   double getRecomputeCost(ArrayRef<Value> values, function_ref<bool(Value)> isAtHand) const;
 
-  /// timeInTask of an op, found once.
+  /// timeInTask of an op, cached.
   double timeOf(Operation *op) const;
 
   ForwardTask forward;
@@ -83,11 +84,11 @@ private:
   mutable DenseMap<Operation *, double> times;
   TaskOp backward, weight;
   bool gathersAgain;
-  DenseMap<Value, WriteOp> stashed; ///< that only the backward tasks of the stage read
-  DenseMap<int64_t, SmallVector<Value>> stashedOf; ///< the same, block by block
+  DenseMap<Value, WriteOp> stashed; ///< values that only backward tasks of the stage read
+  DenseMap<int64_t, SmallVector<Value>> stashedOf; ///< the same, by block
   DenseSet<Value> readByWeight;
-  llvm::StringSet<> freeReads; ///< storage that is there anyway when the backward task runs
-  DenseSet<Value> derived;     ///< can be made of it in any block
+  llvm::StringSet<> freeReads; ///< storage that exists anyway when the backward task runs
+  DenseSet<Value> derived;     ///< values computable from that storage in any block
 };
 
 } // namespace mlir::st

@@ -22,7 +22,7 @@ using namespace mlir::st;
 static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data", kExpertAxis = "expert";
 
 namespace {
-/// Puts one configuration on one module.
+/// Applies one configuration to one module.
 class ConfigApplication {
 public:
   ConfigApplication(ModuleOp module, func::FuncOp function, const ParallelConfig &config)
@@ -78,7 +78,7 @@ private:
   mutable OpBuilder builder;
   FlatSymbolRefAttr mesh;
   Signature signature;
-  /// Whether the program brings its mesh and shardings.
+  /// Whether the program has its own mesh and shardings.
   bool isAnnotated;
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
@@ -91,8 +91,8 @@ private:
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Attention works on whole heads: where shards hold parts of them, they are gathered. A module
-/// without a model configuration has no such sizes.
+/// Attention works on complete heads: shards that hold parts of heads are gathered. A module
+/// without a model configuration has no head sizes.
 void ConfigApplication::remarkHeads() {
   auto text = module->getAttrOfType<StringAttr>("st.model_config");
   int64_t shards = config.shardCount();
@@ -128,8 +128,8 @@ LogicalResult ConfigApplication::checkBatch() {
   return success();
 }
 
-/// A program that brings a mesh says itself how it is split: the file says only where
-/// and in how many stages and micro-batches.
+/// A program with its own mesh determines its sharding: the file only sets devices, stages and
+/// micro-batches.
 LogicalResult ConfigApplication::checkMesh() {
   MeshOp given = getMesh(module);
   if (!given)
@@ -144,8 +144,8 @@ LogicalResult ConfigApplication::checkMesh() {
                                  << " devices";
 }
 
-/// The types of a step are chosen before it is differentiated: here the file only has to say the
-/// same of them. What devices send is the layout's to say.
+/// The types of a step are chosen before differentiation, so the file must agree with them here.
+/// The communication type belongs to the layout.
 LogicalResult ConfigApplication::applyPrecision() {
   if (!config.precision)
     return success();
@@ -174,7 +174,7 @@ LogicalResult ConfigApplication::applyPrecision() {
 // Attributes of the module
 //===----------------------------------------------------------------------===//
 
-/// How many stages each group of devices runs.
+/// The number of stages of each device group.
 FailureOr<int64_t> ConfigApplication::getVirtualStages(StringRef schedule) {
   ScheduleKind kind = *parseScheduleKind(schedule);
   int64_t count = config.virtualStages ? config.virtualStages : getDefaultVirtualStages(kind);
@@ -189,7 +189,7 @@ FailureOr<int64_t> ConfigApplication::getVirtualStages(StringRef schedule) {
   return count;
 }
 
-/// Checks the order that the file lists, and leaves it on the module.
+/// Checks the order that the file lists, and records it on the module.
 LogicalResult ConfigApplication::setScheduleOrder(int64_t virtualStages) {
   auto count = static_cast<int64_t>(config.scheduleOrder.size());
   if (count != config.stageCount())
@@ -208,7 +208,7 @@ LogicalResult ConfigApplication::setScheduleOrder(int64_t virtualStages) {
   return success();
 }
 
-/// Checks where the stages are to begin, and leaves it on the module.
+/// Checks where the stages begin, and records it on the module.
 LogicalResult ConfigApplication::setStageStarts(int64_t numStages) {
   if (config.stageStarts.empty())
     return success();
@@ -299,7 +299,7 @@ ShardingAttr ConfigApplication::splitOn(BlockArgument argument, std::optional<in
   return ShardingAttr::get(builder.getContext(), mesh, dims);
 }
 
-/// By the dimension that is cut at the parameter's first use.
+/// By the dimension that is split at the parameter's first use.
 ShardingAttr ConfigApplication::cutFor(BlockArgument argument) {
   std::optional<int64_t> dim;
   auto type = cast<RankedTensorType>(argument.getType());
@@ -317,7 +317,7 @@ void ConfigApplication::noteWhole(BlockArgument argument) {
   wholeParameters.push_back(name ? name.getValue() : "?");
 }
 
-/// Rules go before the cut that the file's `sharding_dim` means.
+/// Rules take precedence over the file's `sharding_dim`.
 void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAxes &axes) {
   std::optional<LayerFlow> flow;
   if (!config.shardingDim && config.shardCount() > 1) {
@@ -355,8 +355,8 @@ SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
   return replicas;
 }
 
-/// The seed with its first dimension that divides split among the replicas as well, by those of
-/// their axes that it does not use yet; as it is, where none does.
+/// The seed with its first divisible dimension also split over the replicas' axes that it does not
+/// use yet; unchanged if no dimension divides.
 ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, ShardingAttr seed,
                                                    const MeshAxes &axes) {
   auto type = cast<RankedTensorType>(argument.getType());
@@ -378,8 +378,8 @@ void ConfigApplication::reportWhole() {
       << llvm::join(wholeParameters, ", ");
 }
 
-/// What the program says of its arguments holds, the rest of them is whole. A batch is
-/// cut into micro-batches first. Donated state keeps the sharding of its argument.
+/// The program's argument shardings hold; all other arguments are replicated. A batch is split into
+/// micro-batches first. Donated state keeps the sharding of its argument.
 void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &axes) {
   DenseSet<StringAttr> ruled;
   for (BlockArgument argument : function.getArguments()) {
@@ -419,7 +419,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
 }
 
 void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &axes) {
-  // A batch is cut into micro-batches first, then each of them among the replicas.
+  // A batch is split into micro-batches first, then over the replicas.
   SmallVector<StringRef> batchAxes;
   if (config.accumDegree > 1)
     batchAxes.push_back(MeshOp::kMicro);
@@ -490,7 +490,7 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
   return success();
 }
 
-/// Without a rule `expert` would be `data` under another name.
+/// Without a rule, `expert` would be `data` under another name.
 LogicalResult ConfigApplication::checkExperts(const ParameterSeeds &given, const MeshAxes &axes) {
   if (config.expertCount == 1)
     return success();
@@ -501,8 +501,8 @@ LogicalResult ConfigApplication::checkExperts(const ParameterSeeds &given, const
                          << ", but no rule in parameters splits anything over the axis \"expert\"";
 }
 
-/// What replicas split is whole where it is used, and gradients come in parts. A parameter that a
-/// rule splits over `data` is no different; experts stay where they are.
+/// Parameters that are sharded over replicas are gathered for use, and their gradients are
+/// scattered. That includes a parameter that a rule shards over `data`; experts stay in place.
 void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes) {
   SmallVector<Axis> replicas = replicaAxes(axes);
   if (replicas.empty())

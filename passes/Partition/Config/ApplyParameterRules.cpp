@@ -25,7 +25,7 @@ private:
   func::FuncOp function;
   const ParallelConfig &config;
   const MeshAxes &axes;
-  /// The rule that a seed comes from.
+  /// The rule that produced a seed.
   DenseMap<BlockArgument, const ParameterRule *> origins;
 };
 } // namespace
@@ -59,7 +59,7 @@ LogicalResult RuleApplication::applyTo(BlockArgument parameter, StringRef name,
     int64_t parts = 1;
     for (const std::string &axisName : names) {
       Axis axis = *axes.lookup(StringAttr::get(function.getContext(), axisName));
-      // An axis of one position splits nothing.
+      // An axis of size 1 splits nothing.
       if (axes.size(axis) > 1)
         seed.dims[dim] = *unite(seed.dims[dim], splitAt(axis, axes.size(axis), parts));
       parts *= axes.size(axis);

@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// In the numbering of devices; how many a chip has is its description's to say.
+/// In device numbering; the device description says how many clusters a chip has.
 static constexpr int64_t kClustersPerChip = 4;
 
 std::string ParallelConfig::keyOf(size_t stage, size_t device) const {
@@ -44,7 +44,7 @@ FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, S
       device.id > largest)
     return error(key, value) << "; expected a number from 0 to " << largest
                              << " after the last colon";
-  // Of the five ids of a chip the last one is no cluster of its own.
+  // The last of a chip's five ids is not a cluster.
   constexpr int64_t idsPerChip = kClustersPerChip + 1;
   if (!device.isGpu && device.id % idsPerChip == kClustersPerChip)
     return error(key, value) << ", which names no cluster: chip " << device.id / idsPerChip
@@ -55,7 +55,7 @@ FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, S
   return device;
 }
 
-/// The number n of the key "<prefix>n" written without leading zeros, if it is one.
+/// The number n of the key "<prefix>n" without leading zeros, if it is one.
 static std::optional<int64_t> indexIn(StringRef key, StringRef prefix) {
   int64_t index;
   if (!key.consume_front(prefix) || key.empty() || !llvm::all_of(key, llvm::isDigit) ||
@@ -121,7 +121,7 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
   return success();
 }
 
-/// A device may hold several shards of one stage, and is in no other stage.
+/// A device may hold several shards of one stage, but belongs to no other stage.
 LogicalResult ConfigParser::checkDevices() {
   config.onGpus = *areGpus;
   DenseMap<int64_t, std::pair<size_t, size_t>> seen;
@@ -138,8 +138,8 @@ LogicalResult ConfigParser::checkDevices() {
   return success();
 }
 
-/// Without a mapping: clusters in their order, the shards of a replica next to each other, then the
-/// replicas of a stage, as Megatron-LM numbers its ranks.
+/// Without a mapping, clusters are numbered in order: the shards of a replica are adjacent, then
+/// the replicas of a stage, like Megatron-LM's ranks.
 LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
   FailureOr<std::optional<int64_t>> shards = readCount(object, "sharding_size"),
                                     stages = readCount(object, "stage_cnt");
@@ -157,7 +157,7 @@ LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
   int64_t cluster = 0;
   for (SmallVector<int64_t> &stage : config.devices)
     for (int64_t &id : stage) {
-      id = cluster + cluster / kClustersPerChip; // the fifth id of a chip is no cluster
+      id = cluster + cluster / kClustersPerChip; // the fifth id of a chip is not a cluster
       ++cluster;
     }
   return success();
@@ -184,7 +184,7 @@ LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
   return checkDevices();
 }
 
-/// The mapping is the truth; scalars that say otherwise get a warning.
+/// The mapping takes precedence; contradicting scalars get a warning.
 LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
   auto compare = [&](StringRef key, int64_t mapped, StringRef what) -> LogicalResult {
     FailureOr<std::optional<int64_t>> count = readCount(object, key);

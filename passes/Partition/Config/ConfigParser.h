@@ -1,5 +1,5 @@
-// The parallel file, read key by key: what it says of the layout (ParallelConfig.cpp) and of
-// devices (ConfigDevices.cpp).
+// Reads the parallel file key by key: the layout (ParallelConfig.cpp) and the devices
+// (ConfigDevices.cpp).
 #pragma once
 
 #include "passes/Partition/Config/ParallelConfig.h"
@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// A device name taken apart.
+/// The parts of a device name.
 struct DeviceName {
   bool isGpu;
   int64_t id;
@@ -22,7 +22,7 @@ public:
 private:
   LogicalResult refuseUnknownKeys(const llvm::json::Object &object);
   LogicalResult readMode(const llvm::json::Object &object);
-  /// An integer of at least 1, or none where the key is absent.
+  /// An integer of at least 1, or none if the key is absent.
   FailureOr<std::optional<int64_t>> readCount(const llvm::json::Object &object, StringRef key);
   LogicalResult readShardingDim(const llvm::json::Object &object);
   LogicalResult readSequenceParallel(const llvm::json::Object &object);
@@ -37,7 +37,7 @@ private:
   LogicalResult readLossScale(const llvm::json::Object &object);
   LogicalResult readRecompute(const llvm::json::Object &object);
   LogicalResult readOffload(const llvm::json::Object &object);
-  /// The devices of a shard, one a replica.
+  /// The devices of a shard, one per replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);
   LogicalResult numberDevices(const llvm::json::Object &object);
@@ -48,7 +48,7 @@ private:
 
   static std::string shortened(StringRef text);
   static std::string print(const llvm::json::Value &value);
-  /// An error at the place of `key`.
+  /// An error at the location of `key`.
   InFlightDiagnostic error(StringRef key = "") { return emitError(config.locate(key, context)); }
   /// "<key> is <value>", to be continued.
   InFlightDiagnostic error(StringRef key, const llvm::json::Value &value);

@@ -51,7 +51,7 @@ Location ParallelConfig::locate(StringRef key, MLIRContext *context) const {
   return locate(at, context);
 }
 
-/// A pattern has dots of its own.
+/// A pattern may contain dots.
 Location ParallelConfig::locateRule(StringRef pattern, MLIRContext *context) const {
   size_t found = StringRef(text).find(("\"" + pattern + "\"").str());
   return found == StringRef::npos ? locate("parameters", context) : locate(found, context);
@@ -156,7 +156,7 @@ LogicalResult ConfigParser::readParameterRules(const llvm::json::Object &object)
              << llvm::toString(rule.takeError());
     config.parameterRules.push_back(std::move(*rule));
   }
-  // Objects have no order; what is said of them should.
+  // JSON objects are unordered; messages should have a fixed order.
   llvm::sort(config.parameterRules,
              [](const ParameterRule &a, const ParameterRule &b) { return a.pattern < b.pattern; });
   return success();
@@ -319,7 +319,7 @@ LogicalResult ConfigParser::readLossScale(const llvm::json::Object &object) {
   return success();
 }
 
-/// One type is that of the computation.
+/// A single type is the compute type.
 LogicalResult ConfigParser::readPrecision(const llvm::json::Object &object) {
   const llvm::json::Value *value = object.get("precision");
   if (!value)

@@ -6,7 +6,7 @@ using namespace mlir::st;
 constexpr llvm::StringLiteral kExpected =
     "expected a list with an axis, a list of axes or null for each dimension";
 
-/// The axes of one dimension: null, "tensor" or ["tensor", "data"]. None where it is none of these.
+/// The axes of one dimension: null, "tensor" or ["tensor", "data"]. None for any other value.
 static std::optional<std::vector<std::string>> parseAxes(const llvm::json::Value &value) {
   std::vector<std::string> axes;
   if (value.getAsNull())

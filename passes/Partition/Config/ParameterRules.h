@@ -1,4 +1,4 @@
-// The user's rules for single parameters: name patterns and the shardings of what they match.
+// The user's rules for single parameters: name patterns and the shardings of matching parameters.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -11,25 +11,24 @@
 namespace mlir::st {
 
 struct ParameterRule {
-  /// A glob, in which `*` matches any characters, dots too. It is well formed.
+  /// A valid glob, in which `*` matches any characters including dots.
   std::string pattern;
-  /// For each dimension the axes that split it, major to minor; dimensions that are not listed are
-  /// whole.
+  /// For each dimension, the axes that split it, major to minor; unlisted dimensions are not split.
   std::vector<std::vector<std::string>> dims;
 };
 
-/// One entry of the key "parameters": `"*.query.weight": ["tensor", null]`. The error says what was
-/// expected of the value, or what is wrong with the pattern.
+/// One entry of the key "parameters": `"*.query.weight": ["tensor", null]`. The error says what
+/// value was expected, or what is wrong with the pattern.
 llvm::Expected<ParameterRule> parseParameterRule(llvm::StringRef pattern,
                                                  const llvm::json::Value &value);
 
-/// A glob of names, with a bound on what braces expand to; it lives no longer than its text.
+/// A glob of names, with a bound on brace expansion; it must not outlive its text.
 llvm::Expected<llvm::GlobPattern> createNamePattern(llvm::StringRef pattern);
 
-/// The pattern, ready to match; it lives no longer than the rule.
+/// The compiled pattern; it must not outlive the rule.
 llvm::GlobPattern compilePattern(const ParameterRule &rule);
 
-/// As the file has it: ["tensor", null, ["tensor", "data"]].
+/// In the file's form: ["tensor", null, ["tensor", "data"]].
 std::string printDims(const ParameterRule &rule);
 
 } // namespace mlir::st

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// A constraint on a value, in the block of the model that `op` is of.
+/// A constraint on a value, in the model block of `op`.
 static Value constrain(OpBuilder &builder, Value value, const TensorSharding &sharding,
                        const MeshAxes &axes, Operation *op) {
   auto constraint =
@@ -38,7 +38,7 @@ size_t mlir::st::scatterSums(const LayerFlow::Sums &sums, const MeshAxes &axes, 
 // Parameters
 //===----------------------------------------------------------------------===//
 
-/// Puts one constraint before the first of some uses of a value.
+/// Inserts one constraint before the first of some uses of a value.
 static void constrainUses(OpBuilder &builder, Value value, ArrayRef<OpOperand *> uses,
                           const TensorSharding &sharding, const MeshAxes &axes) {
   if (uses.empty())
@@ -70,7 +70,7 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
         eraseAxis(splits, axis);
     if (sharding == stored)
       continue;
-    // A copy of fewer bytes is made of the parts and gathered in the place of them.
+    // A narrower copy is made of the shards, and gathered instead of them.
     SmallVector<Value> values = {argument};
     while (!values.empty()) {
       Value value = values.pop_back_val();
@@ -95,8 +95,8 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// The gradients, of which sums of several (a weight that is used twice) are one. Not so where they
-/// come from several stages: what is sent from one to another is accumulated before.
+/// The gradients. A sum of several (a weight that is used twice) counts as one, unless they come
+/// from several stages: values sent between stages are accumulated before.
 static llvm::MapVector<Value, BlockArgument> joinSums(func::FuncOp function,
                                                       const Updates &updates) {
   llvm::MapVector<Value, BlockArgument> joined = updates.gradients;
@@ -158,7 +158,7 @@ mlir::st::findStatesInShape(func::FuncOp function,
 bool mlir::st::splitFurther(TensorSharding &sharding, ArrayRef<int64_t> shape, ArrayRef<Axis> free,
                             const MeshAxes &axes) {
   for (auto [dim, size] : llvm::enumerate(shape)) {
-    int64_t outer = 1; // behind all parts, unsplit ones among them
+    int64_t outer = 1; // after all parts, including unsplit ones
     for (const Split &split : sharding.dims[dim])
       outer *= split.size;
     if (size == 0 || size % (outer * axes.size(free)) != 0)

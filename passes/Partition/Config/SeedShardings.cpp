@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// A tensor that holds a parameter's elements, and where its dimensions went.
+/// A tensor that holds a parameter's elements, and the parameter dimensions in it.
 struct Trace {
   Value value;
   /// The dimension of `value` that each dimension of the parameter became; -1 where
@@ -41,14 +41,14 @@ int64_t mlir::st::followDimension(int64_t dim, const ShardingRule &rule) {
   return followed;
 }
 
-/// Goes on to the op's result.
+/// Continues with the op's result.
 static void follow(Trace &trace, Operation *op, const ShardingRule &rule) {
   for (int64_t &dim : trace.dims)
     dim = followDimension(dim, rule);
   trace.value = op->getResult(0);
 }
 
-/// The parameter's dimension that is summed over at its use, or that is not.
+/// The parameter's dimension that its use contracts, or does not contract.
 static std::optional<int64_t> dimensionOfKind(const Trace &trace, const TensorFactors &factors,
                                               const ShardingRule &rule, bool isContracted) {
   for (auto [dim, traced] : llvm::enumerate(trace.dims)) {

@@ -31,7 +31,8 @@ private:
   void addCollectives(ReshardOp reshard, ExplainedReshard &explained);
   void findStatistics();
 
-  /// The annotations nearest to some values that use an axis: two at most, for two split a product.
+  /// The nearest annotations of some values that use an axis: at most two, because two can split a
+  /// product.
   SmallVector<std::string, 2> annotationsOf(Axis axis, ArrayRef<Value> start, Operation *besides);
   std::string annotation(Value value);
 
@@ -42,8 +43,8 @@ private:
 
   func::FuncOp function;
   const MeshAxes &axes;
-  /// Reshards whose value is known only after all micro-batches have run a first time, and is then
-  /// computed again for each.
+  /// Reshards of values that are known only after all micro-batches have run once, and that are
+  /// then recomputed for each.
   DenseSet<Operation *> statistics;
 };
 } // namespace
@@ -52,7 +53,7 @@ private:
 // Names
 //===----------------------------------------------------------------------===//
 
-/// As #st.sharding prints it, without the mesh.
+/// In the form of #st.sharding, without the mesh.
 std::string Explainer::print(const TensorSharding &sharding) const {
   std::string text;
   llvm::raw_string_ostream(text) << axes.write(sharding);
@@ -62,7 +63,7 @@ std::string Explainer::print(const TensorSharding &sharding) const {
   return rest.str();
 }
 
-/// The name that a front end gave a place; of gradients, `transpose(name)`.
+/// The name that a front end gave a location; for gradients, `transpose(name)`.
 static StringRef nameIn(Location location) {
   StringRef name;
   location->walk([&](Location inner) {
@@ -126,7 +127,7 @@ static bool uses(const TensorSharding &sharding, Axis axis) {
   return sharding.isSplitOver(axis) || sharding.isUnreducedOver(axis);
 }
 
-/// What a user said about a value, if it is one of which users say something.
+/// The user's annotation of a value, if it has one.
 std::string Explainer::annotation(Value value) {
   Operation *op = value.getDefiningOp();
   if (op && !op->hasAttr(kConstraintAttr))
@@ -134,11 +135,11 @@ std::string Explainer::annotation(Value value) {
   return nameOf(value) + " is " + print(axes.read(value));
 }
 
-/// Looks from the values along whatever uses the axis, nearest first.
+/// Searches from the values along all values that use the axis, nearest first.
 SmallVector<std::string, 2> Explainer::annotationsOf(Axis axis, ArrayRef<Value> start,
                                                      Operation *besides) {
   SmallVector<std::string, 2> found;
-  // Of a program's layers, the one around the value and the next.
+  // Covers a program's layer around the value and the next one.
   constexpr size_t mostVisited = 256;
   std::queue<Value> queue;
   DenseSet<Value> known;
@@ -161,7 +162,7 @@ SmallVector<std::string, 2> Explainer::annotationsOf(Axis axis, ArrayRef<Value> 
   return found;
 }
 
-/// The axes that two shardings use in different ways.
+/// The axes that two shardings use differently.
 static SmallVector<Axis> differences(const TensorSharding &a, const TensorSharding &b,
                                      const MeshAxes &axes) {
   auto placeIn = [](const TensorSharding &sharding, Axis axis) {
@@ -196,7 +197,7 @@ static void addOnce(std::vector<std::string> &list, std::string text) {
     list.push_back(std::move(text));
 }
 
-/// What is summed over the micro-batches, does not vary along them, and leads to what does.
+/// Values summed over the micro-batches that do not vary along them, but lead to values that do.
 void Explainer::findStatistics() {
   DenseSet<Operation *> summed, looped;
   auto isSummed = [&](Operation &op) {
@@ -229,7 +230,7 @@ void Explainer::addCollectives(ReshardOp reshard, ExplainedReshard &explained) {
   auto type = cast<RankedTensorType>(reshard.getType());
   const ReshardPlan *plan = planReshard(from, to, type, axes);
   if (!plan)
-    return; // of IR that insert-reshards did not make
+    return; // the IR is not from insert-reshards
   int64_t width = needsWideSum(type, *plan, from.kind) ? 4 : elementBytes(type);
   if (auto reduceType = reshard->getAttrOfType<TypeAttr>(kReduceTypeAttr))
     width = elementBytes(reduceType.getValue());
@@ -258,8 +259,7 @@ static int64_t rankOf(Value value) {
   return type ? type.getRank() : 0;
 }
 
-/// The factors of an op for a tensor in a sharding, if the op can be computed so; sums play no
-/// part.
+/// The factors of an op for a tensor in a sharding, if the op can be computed in it, ignoring sums.
 static std::optional<OpSharding> factorsFor(const ShardingRule &rule, const TensorFactors &tensor,
                                             const TensorSharding &sharding) {
   OpSharding how(rule);
@@ -272,7 +272,7 @@ static std::optional<OpSharding> factorsFor(const ShardingRule &rule, const Tens
   return how;
 }
 
-/// The user takes the value as it is.
+/// A sharding with which the user takes the value as it is.
 std::optional<std::string> Explainer::remedyAtUser(OpOperand &use, const TensorSharding &from) {
   Operation *user = use.getOwner();
   if (user->hasTrait<OpTrait::IsTerminator>())
@@ -300,7 +300,7 @@ std::optional<std::string> Explainer::remedyAtUser(OpOperand &use, const TensorS
   return "constrain the result of " + nameOf(user) + " to " + print(leaves);
 }
 
-/// The producer leaves the value as it is taken.
+/// A sharding with which the producer leaves the value as it is taken.
 std::optional<std::string> Explainer::remedyAtProducer(Value root, const TensorSharding &to) {
   Operation *op = root.getDefiningOp();
   if (!op)
@@ -331,7 +331,7 @@ std::optional<std::string> Explainer::remedyAtProducer(Value root, const TensorS
 // Reshards
 //===----------------------------------------------------------------------===//
 
-/// The value before any reshard but a user's.
+/// The value before any reshard except a user's.
 static Value rootOf(Value value) {
   while (auto reshard = value.getDefiningOp<ReshardOp>()) {
     if (reshard->hasAttr(kConstraintAttr))
@@ -361,7 +361,7 @@ void Explainer::explain(ReshardOp reshard, ReshardReport &report) {
     for (OpOperand &use : reshard->getUses())
       if (uses.empty() || uses.back()->getOwner() != use.getOwner())
         uses.push_back(&use);
-  // As in the program; uses are listed last first.
+  // In program order; use lists are reversed.
   std::reverse(uses.begin(), uses.end());
   for (OpOperand *use : uses)
     explained.users.push_back(describeUser(*use, to));
@@ -399,7 +399,7 @@ ReshardReport mlir::st::explainReshards(ModuleOp module) {
     Explainer explainer(function, axes);
     function.walk([&](ReshardOp reshard) { explainer.explain(reshard, report); });
   }
-  // Of equal ones the first in the program.
+  // Of equal ones, the first in the program.
   SmallVector<std::pair<int64_t, size_t>> order;
   for (auto [i, reshard] : llvm::enumerate(report.reshards))
     order.push_back({-reshard.bytes, i});

@@ -1,4 +1,4 @@
-// What each reshard of a program moves, why, and which annotation would make it needless.
+// Explains what each reshard of a program moves, why, and which annotation would avoid it.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardPlan.h"
@@ -6,22 +6,22 @@
 
 namespace mlir::st {
 
-/// Marks a reshard that a user's constraint became.
+/// Marks a reshard that comes from a user's constraint.
 constexpr llvm::StringLiteral kConstraintAttr = "st.constraint";
 
-/// One of the two that meet at a reshard: a producer or a user of the value.
+/// One side of a reshard: a producer or a user of the value.
 struct ReshardEnd {
   std::string what;     ///< `op "name"`, `parameter "name"`, `result "name"`, ...
-  std::string place;    ///< file:line:column, if the program has them
-  std::string sharding; ///< in which it leaves or takes the value
+  std::string place;    ///< file:line:column, if known
+  std::string sharding; ///< in which it produces or takes the value
   /// The nearest annotations that led to it, `parameter "name" is [...]`.
   std::vector<std::string> because;
 };
 
 struct ReshardCollective {
   std::string what;  ///< `all_reduce sum over x, y`
-  int64_t bytes = 0; ///< that a device sends in one execution, the most of any device
-  int64_t times = 1; ///< a step of training
+  int64_t bytes = 0; ///< sent by a device in one execution, at most
+  int64_t times = 1; ///< executions per training step
 };
 
 struct ExplainedReshard {
@@ -30,17 +30,17 @@ struct ExplainedReshard {
   ReshardEnd producer;
   std::vector<ReshardEnd> users;
   std::vector<ReshardCollective> collectives;
-  int64_t bytes = 0; ///< a device and step of training
-  /// Annotations each of which would make the two agree.
+  int64_t bytes = 0; ///< per device and training step
+  /// Annotations, each of which would make the two sides agree.
   std::vector<std::string> remedies;
 };
 
-/// Of a module after insert-reshards, the largest first.
+/// The reshards of a module after insert-reshards, largest first.
 struct ReshardReport {
   std::vector<ExplainedReshard> reshards; ///< those that move data
-  int64_t numLocal = 0;                   ///< the others: slices, accumulations
+  int64_t numLocal = 0;                   ///< those that move no data: slices, accumulations
   int64_t microBatches = 1;
-  int64_t bytes = 0; ///< all together, of one device of each stage
+  int64_t bytes = 0; ///< in total, for one device of each stage
   /// Plans for which not every sequence of collectives was considered.
   int64_t numNarrowed = 0;
 };
@@ -50,7 +50,7 @@ ReshardReport explainReshards(ModuleOp module);
 std::string toText(const ReshardReport &report);
 std::string toJson(const ReshardReport &report);
 
-/// The report as a file of that name has it: JSON where the name ends in `.json`.
+/// The report in the format of the file name: JSON if it ends in `.json`, else a table.
 std::string printFor(StringRef path, const ReshardReport &report);
 
 } // namespace mlir::st

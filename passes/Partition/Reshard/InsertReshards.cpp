@@ -20,16 +20,16 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// Reconciles one function.
+/// Reconciles the shardings of one function.
 class ReshardInserter {
 public:
   ReshardInserter(func::FuncOp function, const MeshAxes &axes, int64_t leastPart)
       : function(function), axes(axes), leastPart(leastPart), builder(function.getContext()) {}
 
   LogicalResult run();
-  /// Before run(): what setReduceType() is about.
+  /// Call before run(); finds the gradients for setReduceType().
   void findGradients();
-  /// Marks what devices are to send of gradients in fewer bits.
+  /// Marks gradients that devices communicate in fewer bits.
   void setReduceType(Type type);
   size_t count = 0;
 
@@ -40,8 +40,8 @@ private:
   LogicalResult visitRegions(Operation &op);
   void visitConstrain(ConstrainOp constrain);
   LogicalResult finish();
-  /// How the op is computed; its recorded shardings are corrected where it cannot
-  /// leave them, and resharded to what was recorded.
+  /// How the op is computed. Recorded shardings that the op cannot produce are corrected, and its
+  /// results are resharded to the recorded ones.
   OpSharding resolve(Operation &op, const ShardingRule &rule);
   void closeLateSums(Operation &op);
   LogicalResult supply(OpOperand &operand, TensorSharding needed);
@@ -56,13 +56,13 @@ private:
 
   func::FuncOp function;
   const MeshAxes &axes;
-  /// The fewest bytes that are sent as a part of what crosses stages.
+  /// The smallest part, in bytes, in which values are sent between stages.
   int64_t leastPart;
   OpBuilder builder;
   /// The reshards of each value so far.
   DenseMap<Value, SmallVector<Value, 1>> reshards;
-  /// Values that depend on parameters or state, and of these the ones known only
-  /// after all micro-batches have run.
+  /// Values that depend on parameters or state, and among them those known only after all
+  /// micro-batches have run.
   DenseSet<Value> stateful, late;
   DenseSet<Value> gradients;
 };
@@ -85,8 +85,8 @@ Attribute ReshardInserter::stageOf(Value value) {
   return value.getDefiningOp()->getDiscardableAttr(kStageAttr);
 }
 
-/// The value in another sharding: one made before, or one made now, from whichever
-/// of the value and its reshards is nearest.
+/// The value in another sharding: an existing reshard, or a new one from the nearest of the value
+/// and its reshards.
 Value ReshardInserter::reshard(Value value, const TensorSharding &to, Operation *before) {
   Value best = value;
   for (Value known : reshards[value]) {
@@ -132,8 +132,8 @@ LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed)
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// What is known after all micro-batches is no term of a sum over them: where one summand is (it
-/// has come from another stage), the others are reduced before they are added to it.
+/// A value known only after all micro-batches is not a term of a sum over them: if one summand is
+/// such a value (from another stage), the others are reduced before it is added.
 void ReshardInserter::closeLateSums(Operation &op) {
   if (llvm::none_of(op.getOperands(), [&](Value operand) { return late.contains(operand); }))
     return;
@@ -177,7 +177,7 @@ OpSharding ReshardInserter::resolve(Operation &op, const ShardingRule &rule) {
   return how;
 }
 
-/// A value that varies along the micro-batches must not wait for all of them.
+/// A value that varies along the micro-batches must not depend on all of them.
 LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) {
   bool isStateful = false, isLate = false;
   for (Value operand : op.getOperands()) {
@@ -196,7 +196,7 @@ LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) 
   return success();
 }
 
-/// What regions capture is computed whole, like the op.
+/// Values that regions capture are replicated, like the op.
 LogicalResult ReshardInserter::visitRegions(Operation &op) {
   SetVector<Value> captured;
   for (Region &region : op.getRegions())
