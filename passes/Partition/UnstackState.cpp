@@ -21,7 +21,7 @@ using namespace mlir::st;
 // Stacks
 //===----------------------------------------------------------------------===//
 
-/// The row that a slice takes of its operand's first dimension, where it takes one whole row.
+/// The row that a slice takes of its operand's first dimension, if it takes one complete row.
 static std::optional<int64_t> rowTaken(stablehlo::SliceOp slice) {
   ArrayRef<int64_t> shape = slice.getOperand().getType().getShape();
   ArrayRef<int64_t> starts = slice.getStartIndices(), limits = slice.getLimitIndices();
@@ -33,7 +33,7 @@ static std::optional<int64_t> rowTaken(stablehlo::SliceOp slice) {
   return starts[0];
 }
 
-/// Whether each row of a value is read by itself.
+/// Returns true if each row of a value is read separately.
 static bool isReadByRows(Value value) {
   llvm::SmallDenseSet<int64_t> rows;
   for (Operation *user : value.getUsers())
@@ -44,7 +44,7 @@ static bool isReadByRows(Value value) {
   return count > 1 && static_cast<int64_t>(rows.size()) == count;
 }
 
-/// One row of a tensor of rows.
+/// The type of one row.
 static RankedTensorType rowType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
@@ -66,7 +66,7 @@ public:
 private:
   struct Stack {
     SmallVector<BlockArgument> rows;
-    unsigned result; ///< that replaces it
+    unsigned result; ///< the result that replaces it
   };
 
   void findStacks();
@@ -82,7 +82,7 @@ private:
   std::optional<unsigned> resultOf(BlockArgument argument) const;
   NamedAttrList rowAttributes(const NamedAttrList &whole, int64_t row, int64_t rows) const;
 
-  /// A row of a value, made of rows where the value is.
+  /// A row of a value, computed from rows if the value is.
   Value rowOf(Value value, int64_t row);
   Value makeRow(Value value, int64_t row);
   Value copyForRow(Operation *op, int64_t row);
@@ -92,10 +92,10 @@ private:
   OpBuilder builder;
   Operation *terminator;
   llvm::MapVector<BlockArgument, Stack> stacks;
-  /// Names of parameters that are stacks.
+  /// Names of stacked parameters.
   DenseSet<StringAttr> names;
   DenseMap<std::pair<Value, int64_t>, Value> rows;
-  /// Values of which rows were asked, other than stacks.
+  /// Values other than stacks of which rows were requested.
   llvm::SetVector<Value> stacked;
 };
 } // namespace
@@ -109,7 +109,7 @@ std::optional<unsigned> Unstacking::resultOf(BlockArgument argument) const {
   return alias.getInt();
 }
 
-/// Donated parameters that are read row by row, and the state that is stacked like them.
+/// Donated parameters that are read row by row, and state stacked in the same way.
 void Unstacking::findStacks() {
   auto roleOf = [&](BlockArgument argument) {
     StringAttr role = nameOf(argument, kRoleAttr);
@@ -175,7 +175,7 @@ void Unstacking::splitArguments() {
   signature.write();
 }
 
-/// The rows of a new value come last; renumberDonations pairs them with their arguments.
+/// The rows of new values come last; renumberDonations pairs them with their arguments.
 void Unstacking::splitResults() {
   Signature signature(function);
   llvm::BitVector gone(signature.getNumResults());
@@ -192,7 +192,7 @@ void Unstacking::splitResults() {
 }
 
 void Unstacking::renumberDonations() {
-  // Results that stay move forward; the rows follow them in the order of the stacks.
+  // Remaining results move forward; the rows follow in the order of the stacks.
   SmallVector<unsigned> gone;
   for (auto &[argument, stack] : stacks)
     gone.push_back(stack.result);
@@ -223,7 +223,7 @@ void Unstacking::renumberDonations() {
 // Rows of values
 //===----------------------------------------------------------------------===//
 
-/// The op on rows in place of whole operands; operands of one element for all stay.
+/// The op on rows instead of complete operands; broadcast scalars stay.
 Value Unstacking::copyForRow(Operation *op, int64_t row) {
   IRMapping mapping;
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());
@@ -286,7 +286,7 @@ Value Unstacking::rowOf(Value value, int64_t row) {
 // What reads whole stacks
 //===----------------------------------------------------------------------===//
 
-/// The results of a reduction's parts, as its body combines them.
+/// Combines the results of a reduction's parts by its body.
 Value Unstacking::combine(stablehlo::ReduceOp reduce, ArrayRef<Value> parts) {
   Operation &body = reduce.getBody().front().front();
   Value sum = parts.front();
@@ -299,7 +299,7 @@ Value Unstacking::combine(stablehlo::ReduceOp reduce, ArrayRef<Value> parts) {
   return sum;
 }
 
-/// A sum over a whole stack, as of a gradient's norm, is one of sums over rows.
+/// A sum over a complete stack, such as a gradient norm, becomes a sum of sums over rows.
 void Unstacking::splitReductions() {
   SmallVector<stablehlo::ReduceOp> reduces;
   function.walk([&](stablehlo::ReduceOp reduce) {
@@ -309,7 +309,7 @@ void Unstacking::splitReductions() {
       reduces.push_back(reduce);
   });
   auto isStacked = [&](Value value) {
-    // Of what was asked for rows, or made of it element by element alone.
+    // A value whose rows were requested, or an elementwise function of one.
     while (!stacked.contains(value)) {
       Operation *op = value.getDefiningOp();
       if (!op || op->getNumResults() != 1 || op->getNumRegions() > 0 || op->getNumOperands() == 0 ||
@@ -360,7 +360,7 @@ size_t Unstacking::run() {
           slice->erase();
         }
   eraseDead();
-  // Whatever else reads a stack gets it joined.
+  // Other users of a stack read the concatenation of its rows.
   builder.setInsertionPointToStart(&function.front());
   for (auto &[argument, stack] : stacks)
     if (!argument.use_empty())

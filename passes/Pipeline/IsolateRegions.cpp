@@ -11,7 +11,7 @@ static void cloneInto(Region &region, Operation *constant) {
   replaceAllUsesInRegionWith(constant->getResult(0), copy->getResult(0), region);
 }
 
-/// The loop with `value` as one more operand, which no trip changes.
+/// The loop with `value` as an additional loop-invariant operand.
 static stablehlo::WhileOp carry(stablehlo::WhileOp loop, Value value) {
   OpBuilder builder(loop);
   SmallVector<Value> operands(loop->getOperands());

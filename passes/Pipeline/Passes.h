@@ -1,4 +1,4 @@
-// From the local function to scheduled programs.
+// Passes from the local function to scheduled programs.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -43,8 +43,8 @@ FlatSymbolRefAttr ProgramEmitter::uniqueSymbol(const Twine &base) {
 
 // ---- storage --------------------------------------------------------------------
 
-/// A parameter's random stream is its place among the model's parameters. It must not depend on the
-/// layout: copies of a parameter on several stages count once.
+/// A parameter's random stream is its index among the model's parameters. It must not depend on the
+/// layout, so copies of a parameter on several stages count once.
 void ProgramEmitter::numberParameters() {
   func::FuncOp function = analysis.getFunction();
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -58,7 +58,7 @@ std::optional<int64_t> ProgramEmitter::getAliasedResult(BlockArgument argument) 
   return alias ? std::optional<int64_t>(alias.getInt()) : std::nullopt;
 }
 
-/// The attribute of a kind that an argument or result carries, or a default.
+/// An attribute of an argument or result, or a default.
 template <typename T> static T getOr(DictionaryAttr attributes, StringRef name, T otherwise) {
   auto found = attributes ? attributes.getAs<T>(name) : T();
   return found ? found : otherwise;
@@ -156,8 +156,8 @@ void ProgramEmitter::emitBuffers(OpBuilder &builder) {
   for (const TaskPlan &planned : plan.getTasks())
     if (isPerMicroBatch(planned.phase))
       readInLoop.insert_range(planned.fromBuffers);
-  // A value that is the same for all micro-batches, even if each computes it, needs one place; so
-  // does one that only the update reads.
+  // A value that is equal for all micro-batches, even if each computes it, needs one slot; so does
+  // one that only the update reads.
   for (Value value : plan.getBuffered()) {
     Operation *op = value.getDefiningOp();
     bool ofMicroBatch = analysis.getMicroBatches() > 1 ? analysis.varies(op)
@@ -194,7 +194,7 @@ void ProgramEmitter::emitTask(OpBuilder &builder, TaskPlan &plannedTask) {
   emitResults();
 }
 
-/// The value that leaves any other as it is when reduced with it.
+/// The identity of a reduction.
 static Attribute getIdentity(ReduceKind kind, Type type) {
   if (auto floating = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &semantics = floating.getFloatSemantics();
@@ -231,7 +231,7 @@ void ProgramEmitter::clearAccumulators() {
   }
 }
 
-/// What a value that no op of the task computes was read from; null for others.
+/// The storage from which a value that the task does not compute was read; null for others.
 static FlatSymbolRefAttr getSource(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isView(op))
@@ -257,7 +257,7 @@ void ProgramEmitter::emitItem(const TaskItem &item) {
       copyOp(item.op, item.op->getResult(0));
       return;
     }
-    // A receive waits: it stands where its value is first needed, which for a buffer is here.
+    // A receive waits, so it is placed where its value is first needed; for a buffer, that is here.
     if (llvm::any_of(item.op->getResults(),
                      [&](Value v) { return plan.getBuffered().contains(v); }))
       get(item.op->getResult(0));
@@ -266,7 +266,7 @@ void ProgramEmitter::emitItem(const TaskItem &item) {
   case TaskItem::Send: {
     auto transfer = cast<TransferOp>(item.op);
     Value sent = get(transfer.getOperand());
-    // It may still be under way when the task writes its results.
+    // It may still be in transit when the task writes its results.
     if (FlatSymbolRefAttr source = getSource(sent); source && overwrites(source))
       sent = copy(sent);
     SendOp::create(*body, item.op->getLoc(), sent,
@@ -278,12 +278,12 @@ void ProgramEmitter::emitItem(const TaskItem &item) {
     emitAccumulate(cast<AccumulateOp>(item.op));
     return;
   case TaskItem::Result:
-    return; // once nothing reads the state from before the step any more
+    return; // once no op reads the previous state any more
   }
 }
 
 namespace {
-/// A result that is to be written, and where its value still lies if no op computes it.
+/// A result to be written, and the storage that holds its value if no op computes it.
 struct PendingWrite {
   unsigned number;
   Value value;
@@ -291,7 +291,7 @@ struct PendingWrite {
 };
 } // namespace
 
-/// The same value, but computed: a choice between it and itself.
+/// A computed copy of a value: a select between it and itself.
 Value ProgramEmitter::copy(Value value) {
   auto type = cast<RankedTensorType>(value.getType()).clone(body->getI1Type());
   auto isChosen =
@@ -299,8 +299,8 @@ Value ProgramEmitter::copy(Value value) {
   return stablehlo::SelectOp::create(*body, value.getLoc(), isChosen, value, value);
 }
 
-/// State that gives way to other state, as the weights before to those of now, is read before it is
-/// overwritten. Of states that exchange their places one is copied.
+/// State that is replaced by other state, such as previous weights by current ones, is read before
+/// it is overwritten. Of states that are exchanged, one is copied.
 void ProgramEmitter::emitResults() {
   SmallVector<PendingWrite> pending;
   for (const TaskItem &item : task->items) {
@@ -363,7 +363,7 @@ Value ProgramEmitter::get(Value value) {
 }
 
 Value ProgramEmitter::copyOp(Operation *op, Value value) {
-  // Each op that cuts along an axis asks for the index; a task needs it once.
+  // Each op that slices along an axis queries the index; a task needs it once.
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
     Value &known = axisIndices[index.getAxis()];
     if (!known)
@@ -383,7 +383,7 @@ Value ProgramEmitter::copyOp(Operation *op, Value value) {
 }
 
 void ProgramEmitter::writeBuffers(Operation *op) {
-  // A copy in a later task is not the one that the buffer holds.
+  // A copy in a later task is not the one in the buffer.
   if (!plan.isComputedIn(*task, op->getResult(0)))
     return;
   for (Value result : op->getResults())

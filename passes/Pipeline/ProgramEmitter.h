@@ -1,4 +1,4 @@
-// Writes one group's plan down as an st.program.
+// Emits one group's plan as an st.program.
 #pragma once
 
 #include "mlir/IR/IRMapping.h"
@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// A channel of its own for every transfer, so that no two share a queue.
+/// A separate channel for every transfer, so that no two share a queue.
 class TransferChannels {
 public:
   explicit TransferChannels(const TaskAnalysis &analysis);
@@ -28,7 +28,7 @@ public:
   LogicalResult emit(OpBuilder &builder, MeshOp mesh, ArrayRef<int64_t> devices, int64_t firstRank);
 
 private:
-  /// A storage op, and whether access to it names the micro-batch.
+  /// A storage op, and whether accesses name the micro-batch.
   struct Storage {
     FlatSymbolRefAttr symbol;
     bool perMicroBatch = false;
@@ -46,16 +46,16 @@ private:
   void clearAccumulators();
   void numberParameters();
 
-  /// The task's value for a value of the function: made in this task before, read from storage,
-  /// received, or made again.
+  /// The task's value for a value of the function: computed earlier in this task, read from
+  /// storage, received, or recomputed.
   Value get(Value value);
   Value copyOp(Operation *op, Value value);
   Value read(const Storage &storage, Type type);
-  /// Whether the task has a result that takes the place of a state.
+  /// Returns true if a result of the task replaces a state.
   bool overwrites(FlatSymbolRefAttr state);
   Value copy(Value value);
   void write(Value value, const Storage &storage, ReduceKindAttr accumulate = {});
-  /// Writes the buffers of what an op of this task just computed.
+  /// Writes the results of an op of this task to their buffers.
   void writeBuffers(Operation *op);
 
   FlatSymbolRefAttr uniqueSymbol(const Twine &base);
@@ -70,7 +70,7 @@ private:
   llvm::StringMap<int64_t> parameterNumbers; ///< of the whole function, in order of appearance
   llvm::StringSet<> symbols;
 
-  // While one task is being written.
+  // The task being emitted.
   TaskPlan *task = nullptr;
   TaskOp taskOp;
   std::optional<OpBuilder> body;

@@ -35,7 +35,7 @@ static int64_t getOpCost(Operation *op) {
   return kNever;
 }
 
-/// Whether an op makes a number of others in a way in which indices are computed.
+/// Returns true for ops that index computations consist of.
 static bool isIndexArithmetic(Operation *op) {
   using namespace stablehlo;
   return isa<AddOp, SubtractOp, MulOp, AndOp, OrOp, XorOp, MinOp, MaxOp, ShiftLeftOp,
@@ -48,7 +48,7 @@ static bool isIndexArithmetic(Operation *op) {
 namespace {
 struct Cost {
   int64_t cost = 0;
-  bool ofIndices = false; ///< a number that follows from an element's place alone
+  bool ofIndices = false; ///< a number that depends on an element's position alone
 };
 } // namespace
 
@@ -59,7 +59,7 @@ static Cost getCost(Value value, function_ref<bool(Value)> isAtHand, int64_t bud
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumResults() != 1)
     return {kNever};
-  // A loop over elements counts their indices anyway: what is computed of them alone costs no pass.
+  // A loop over elements counts their indices anyway, so values of them alone cost no pass.
   const bool isArithmetic = isIndexArithmetic(op);
   Cost all = {isArithmetic ? 1 : getOpCost(op),
               isArithmetic ||

@@ -1,4 +1,4 @@
-// Schedules of all groups, and what can be proven about them.
+// Schedules of all groups, and proofs about them.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -10,17 +10,17 @@ struct ScheduleEntry {
   int64_t microBatch = 0;
 };
 
-/// What one group runs in a step, in order.
+/// The tasks of one group in a step, in order.
 struct GroupSchedule {
   ProgramOp program;
   SmallVector<ScheduleEntry> entries;
 };
 
-/// Gives every stash buffer a slot for each micro-batch that is in flight at once.
+/// Gives every stash buffer one slot per micro-batch that is in flight at the same time.
 void assignSlots(GroupSchedule &schedule);
 
-/// Checks that no stash slot is written before the last reader of its content has run, and that
-/// every read finds the micro-batch it wants.
+/// Checks that no stash slot is overwritten before its last reader has run, and that every read
+/// finds its micro-batch.
 LogicalResult checkSlots(const GroupSchedule &schedule);
 
 /// When an entry of a schedule runs.
@@ -29,11 +29,11 @@ struct EntryTime {
 };
 using GroupTimes = SmallVector<EntryTime>;
 
-/// Runs the groups' messages against each other: when each entry of each group runs if tasks take as
-/// long as `duration` says. A group runs one task at a time; a task starts when the messages are
-/// there that it receives before it sends, and what it sends is there when it ends. Sends do not wait; a receive waits for the next
-/// message of its group and channel. Fails if a group waits for ever, if a message remains, or if
-/// one of another micro-batch or type arrives.
+/// Matches the groups' messages and returns when each entry of each group runs if tasks take
+/// `duration`. A group runs one task at a time. A task starts when the messages that it receives
+/// before its first send have arrived, and its sends arrive when it ends. Sends do not wait; a
+/// receive waits for the next message of its group and channel. Fails if a group waits for ever, if
+/// a message remains, or if a message has the wrong micro-batch or type.
 FailureOr<SmallVector<GroupTimes>> runMessages(ArrayRef<GroupSchedule> schedules,
                                                function_ref<double(TaskOp)> duration);
 

@@ -10,16 +10,16 @@ namespace {
 struct Message {
   int64_t microBatch = 0;
   SendOp send;
-  double time = 0; ///< when it is there
+  double time = 0; ///< arrival
 };
 
-/// One group on its way through its schedule.
+/// The position of one group in its schedule.
 struct Walker {
   const GroupSchedule *schedule = nullptr;
   size_t entry = 0; ///< in the schedule
   size_t op = 0;    ///< among the messages of that entry's task
-  double start = 0; ///< of that entry, as far as its messages have come
-  GroupTimes times; ///< of the entries before
+  double start = 0; ///< of that entry, given the messages so far
+  GroupTimes times; ///< of earlier entries
 
   bool isDone() const { return entry == schedule->entries.size(); }
   const ScheduleEntry &current() const { return schedule->entries[entry]; }
@@ -34,7 +34,7 @@ public:
 private:
   using Channel = std::tuple<size_t, size_t, int64_t>; ///< source, destination, channel
 
-  /// Runs one group until it waits or ends; returns whether it moved.
+  /// Runs one group until it waits or ends; returns whether it advanced.
   FailureOr<bool> advance(size_t group);
   FailureOr<bool> step(size_t group, Operation *op);
   LogicalResult checkMessage(const Message &message, RecvOp recv, int64_t microBatch);

@@ -8,11 +8,11 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 
 namespace {
-/// Units that run in an order of their own, whatever runs between them.
+/// Units with a fixed order among themselves.
 using Stream = SmallVector<ScheduledUnit>;
 
-/// A schedule is a list of patterns, each repeated: one unit of each of its streams in turn. A
-/// stream that has ended is passed over.
+/// A schedule is a list of patterns, each repeated: one unit of each of its streams in turn.
+/// Exhausted streams are skipped.
 class OrderBuilder {
 public:
   explicit OrderBuilder(ArrayRef<Stream> streams) : streams(streams), next(streams.size()) {}
@@ -59,8 +59,8 @@ static Stream makeInterleavedStream(ScheduledUnit::Kind kind, const ScheduleShap
   return stream;
 }
 
-/// `warmUp` forwards; then a backward and a forward in turn, where the weight gradients follow
-/// `delay` backwards later.
+/// `warmUp` forwards; then alternating backwards and forwards, with weight gradients `delay`
+/// backwards later.
 static SmallVector<ScheduledUnit> makeOneStreamOrder(const Stream &forward, const Stream &backward,
                                                      const Stream &weight, int64_t warmUp,
                                                      int64_t delay) {
@@ -74,9 +74,9 @@ static SmallVector<ScheduledUnit> makeOneStreamOrder(const Stream &forward, cons
   return builder.take();
 }
 
-/// Two virtual stages a group, the second on the way back: of group 0 the model's first and last.
-/// As in Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024), ZB-V: without idle time where
-/// forward, backward and weight take equally long and there are 2 p - 1 micro-batches.
+/// Two virtual stages per group, the second on the way back: group 0 has the model's first and
+/// last. As in Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024), ZB-V: without idle time
+/// if forward, backward and weight take equally long and there are 2 p - 1 micro-batches.
 static SmallVector<ScheduledUnit> makeVOrder(const ScheduleShape &shape) {
   enum : unsigned { F0, B0, W0, F1, B1, W1 };
   SmallVector<Stream> streams;

@@ -6,15 +6,15 @@
 
 namespace mlir::st {
 
-/// What a schedule depends on.
+/// The parameters of a schedule.
 struct ScheduleShape {
   int64_t group = 0, numGroups = 1;
-  int64_t numChunks = 1; ///< virtual stages a group
+  int64_t numChunks = 1; ///< virtual stages per group
   int64_t microBatches = 1;
 };
 
-/// Every unit of the group once. A weight unit follows the backward one of its chunk and
-/// micro-batch, at once where the schedule does not put it off. Not for a listed schedule.
+/// Every unit of the group once. A weight unit follows the backward unit of its chunk and
+/// micro-batch, immediately unless the schedule delays it. Not for a listed schedule.
 llvm::SmallVector<ScheduledUnit> makeScheduleOrder(ScheduleKind kind, const ScheduleShape &shape);
 
 } // namespace mlir::st

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The tasks of a program; null where there is none.
+/// The tasks of a program; null for missing ones.
 struct ProgramTasks {
   struct Stage {
     int64_t number = 0;
@@ -26,7 +26,7 @@ struct ProgramTasks {
     }
   };
   TaskOp prologue, totals, update;
-  SmallVector<Stage> stages; ///< in the order of the model
+  SmallVector<Stage> stages; ///< in model order
 };
 
 struct SchedulePipeline : mlir::st::impl::SchedulePipelineBase<SchedulePipeline> {
@@ -69,7 +69,7 @@ static FailureOr<ProgramTasks> getTasks(ProgramOp program) {
   return tasks;
 }
 
-/// Checks that the stages lie on the groups as the schedule wants them.
+/// Checks that the groups have the stages that the schedule expects.
 static LogicalResult checkStages(ScheduleKind kind, StringRef kindName, ProgramOp program,
                                  const ProgramTasks &tasks, const ScheduleShape &shape) {
   if (!allowsVirtualStages(kind, shape.numChunks))
@@ -89,7 +89,7 @@ static LogicalResult checkStages(ScheduleKind kind, StringRef kindName, ProgramO
   return success();
 }
 
-/// The order that the module lists for a group; of another schedule that of its pattern.
+/// The order that the module lists for a group, or that of the schedule's pattern.
 static FailureOr<SmallVector<ScheduledUnit>> getOrder(ScheduleKind kind, ProgramOp program,
                                                       const ScheduleShape &shape) {
   if (kind != ScheduleKind::Listed)
@@ -187,7 +187,7 @@ LogicalResult SchedulePipeline::schedule(StringRef kindName, MeshOp mesh) {
   return success();
 }
 
-/// Another schedule may replace one, until memory is planned for it.
+/// A schedule may be replaced until memory is planned for it.
 static constexpr FactContract kContract = {{Fact::Mesh, Fact::Programs},
                                            FactSet::from(Fact::Addresses)};
 

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The stash buffers that a task touches.
+/// The stash buffers that a task accesses.
 struct StashAccesses {
   SmallVector<BufferOp> reads, writes;
 };
@@ -17,7 +17,7 @@ class StashUses {
 public:
   explicit StashUses(const GroupSchedule &schedule);
   const StashAccesses &get(TaskOp task) { return accesses[task]; }
-  /// How many entries of the schedule read a buffer's content of a micro-batch.
+  /// The number of schedule entries that read a buffer's content of a micro-batch.
   int64_t countReaders(BufferOp buffer, int64_t microBatch) {
     return readers[{buffer.getOperation(), microBatch}];
   }
@@ -43,7 +43,7 @@ StashUses::StashUses(const GroupSchedule &schedule) {
         writes.insert(stashes[write.getTarget()]);
     }
     StashAccesses &mine = accesses[task];
-    // What a task writes itself it does not need from before.
+    // A task does not need earlier content of a buffer that it writes first.
     for (Operation *op : reads)
       if (!writes.contains(op))
         mine.reads.push_back(cast<BufferOp>(op));
@@ -57,7 +57,7 @@ StashUses::StashUses(const GroupSchedule &schedule) {
 
 void mlir::st::assignSlots(GroupSchedule &schedule) {
   StashUses uses(schedule);
-  // The micro-batches whose content a buffer holds, with the readers still to come.
+  // The micro-batches that a buffer holds, with the number of remaining readers.
   llvm::MapVector<Operation *, std::map<int64_t, int64_t>> held;
   DenseMap<Operation *, int64_t> slots;
   for (const ScheduleEntry &entry : schedule.entries) {

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether a task is part of the pipeline proper.
+/// Returns true if a task belongs to the loop over micro-batches.
 static bool isInPipeline(TaskOp task) {
   return task.isPerMicroBatch() && task.getPhase() != "statistics";
 }
@@ -97,7 +97,7 @@ FailureOr<SmallVector<GroupTimeline>> mlir::st::computeTimeline(ModuleOp module,
   return groups;
 }
 
-/// The row of a chart, a character a unit of time.
+/// The row of a chart, one character per unit of time.
 static std::string drawGroup(const GroupTimeline &group, unsigned width) {
   std::string row(width, '.');
   ProgramOp program = group.schedule.program;

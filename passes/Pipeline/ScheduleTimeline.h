@@ -1,4 +1,4 @@
-// Scheduled programs against a clock: what a schedule costs, whatever the tasks take.
+// Timelines of scheduled programs for given task times.
 #pragma once
 
 #include "passes/Pipeline/Schedule.h"
@@ -6,32 +6,33 @@
 
 namespace mlir::st {
 
-/// Times of the tasks of each phase, in any unit; of a phase that is not there, 0.
+/// Task times by phase, in any unit; a missing phase takes 0.
 using PhaseTimes = llvm::StringMap<double>;
 
-/// What one group does between its first and its last task of the loop over micro-batches; the
-/// prologue, the statistics, their totals and the update are left out.
+/// The work of one group between its first and its last task of the loop over micro-batches,
+/// without the prologue, statistics, totals and the update.
 struct GroupTimeline {
   GroupSchedule schedule;
   GroupTimes times; ///< of the schedule's entries
   double start = 0, end = 0;
   double busy = 0;        ///< the sum of its tasks
-  double barrier = 0;     ///< how long its update then waits for other groups, as for a norm of all
-                          ///< gradients
-  double peakStash = 0;   ///< micro-batches whose forward has begun and whose last task has not
-                          ///< ended: at most, of several stages their average
+  double barrier = 0;     ///< how long its update then waits for other groups, for example for a
+                          ///< norm of all gradients
+  double peakStash = 0;   ///< peak number of micro-batches whose forward has begun and whose last
+                          ///< task has not ended; averaged over the group's stages
   int64_t stashBytes = 0; ///< of the stash buffers, all slots
 
-  /// Time between the first and the last task in which nothing runs.
+  /// Idle time between the first and the last task.
   double getBubble() const { return end - start - busy; }
 };
 
-/// Runs the module's scheduled programs. Fails with a diagnostic where one has no schedule or the
-/// programs wait for each other for ever.
+/// Times the module's scheduled programs. Fails with a diagnostic if a program has no schedule or
+/// the programs deadlock.
 FailureOr<SmallVector<GroupTimeline>> computeTimeline(ModuleOp module, const PhaseTimes &times);
 
-/// A table, a line a group; with at most `width` columns also what runs when, a row a group and a
-/// character a unit of time: F, B and W of stages further on in lower case.
+/// Prints a table with a line per group. If the chart fits in `width` columns, also prints when
+/// each task runs: a row per group, a character per unit of time; F, B and W of later stages are
+/// lower case.
 void printTimeline(ArrayRef<GroupTimeline> groups, unsigned width, llvm::raw_ostream &os);
 
 } // namespace mlir::st

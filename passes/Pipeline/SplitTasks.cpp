@@ -23,7 +23,7 @@ struct SplitTasks : mlir::st::impl::SplitTasksBase<SplitTasks> {
 };
 } // namespace
 
-/// The device ids of each group: the module's st.devices, or counted from 0.
+/// The device ids of each group: the module's st.devices, or consecutive from 0.
 static FailureOr<SmallVector<SmallVector<int64_t>>> getDevices(ModuleOp module, MeshOp mesh,
                                                                ArrayRef<int64_t> groups) {
   int64_t numDevices = mesh.getNumDevices();
@@ -48,7 +48,7 @@ static FailureOr<SmallVector<SmallVector<int64_t>>> getDevices(ModuleOp module, 
   return devices;
 }
 
-/// Checks what every argument must say before it can become storage.
+/// Checks that every argument has the attributes that its storage needs.
 static LogicalResult checkArguments(func::FuncOp function, int64_t numStages) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     for (StringRef name : {StringRef(kNameAttr), StringRef(kRoleAttr), StringRef(kStageAttr)}) {
@@ -60,7 +60,7 @@ static LogicalResult checkArguments(func::FuncOp function, int64_t numStages) {
   return success();
 }
 
-/// A result that differs from micro-batch to micro-batch must be split over them.
+/// A result that varies by micro-batch must be split over them.
 static LogicalResult checkResults(const TaskAnalysis &analysis) {
   func::FuncOp function = analysis.getFunction();
   Operation *terminator = function.getBody().front().getTerminator();

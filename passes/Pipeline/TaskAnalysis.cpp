@@ -71,7 +71,7 @@ int64_t TaskAnalysis::getMicroDim(ShardingAttr sharding) {
 
 // ---- stages -------------------------------------------------------------------
 
-/// The stage in which a value lives; none for an argument that has no stage.
+/// The stage of a value; none for an argument without a stage.
 static std::optional<int64_t> getValueStage(const TaskAnalysis &analysis, Value value) {
   if (Operation *op = value.getDefiningOp())
     return analysis.getStage(op);
@@ -107,8 +107,8 @@ LogicalResult TaskAnalysis::checkStages() {
 
 // ---- what varies along micro ----------------------------------------------------
 
-/// Whether an argument differs from micro-batch to micro-batch. With a single one every batch
-/// counts, so that forward and backward keep their meaning.
+/// Returns true if an argument varies by micro-batch. With a single micro-batch every batch
+/// argument counts, so that forward and backward keep their meaning.
 static bool argumentVaries(func::FuncOp function, BlockArgument argument, int64_t microBatches) {
   unsigned number = argument.getArgNumber();
   auto sharding = function.getArgAttrOfType<ShardingAttr>(number, kShardingAttr);
@@ -139,8 +139,8 @@ void TaskAnalysis::findLoopFeeders() {
         return false;
       return info(user).varies || info(user).feedsLoop || isa<AccumulateOp>(user);
     });
-  // What an accumulation adds up is part of the loop; only what reads its result says whether the
-  // accumulation feeds the loop, and that was computed above from its users.
+  // The operand of an accumulation belongs to the loop. Only readers of its result decide whether
+  // the accumulation feeds the loop, which was computed above.
 }
 
 void TaskAnalysis::findAccumulationReaders() {
@@ -159,7 +159,7 @@ void TaskAnalysis::findAccumulationReaders() {
   }
 }
 
-/// What follows from sums over several micro-batches alone is the same for all of them.
+/// Values that depend only on sums over several micro-batches are equal for all of them.
 bool TaskAnalysis::isTotal(Operation *op) const {
   const OpInfo &mine = info(op);
   return microBatches > 1 && mine.afterStatistics && mine.feedsLoop;
@@ -186,7 +186,7 @@ void TaskAnalysis::markSlice(ArrayRef<Value> roots, bool OpInfo::*flag) {
     llvm::for_each(worklist.pop_back_val()->getOperands(), visit);
 }
 
-/// Whether an op makes fewer bytes of the same elements.
+/// Returns true if an op stores the same elements in fewer bytes.
 static bool isNarrowing(Operation *op) {
   auto convert = dyn_cast<stablehlo::ConvertOp>(op);
   if (!convert)
@@ -205,18 +205,19 @@ void TaskAnalysis::markLoss() {
     if (role && role.getValue() == "loss")
       roots.push_back(value);
   }
-  // Without a loss there is no backward half: everything is forward.
+  // Without a loss there is no backward part: everything is forward.
   if (roots.empty())
     llvm::append_range(roots, terminator->getOperands());
   markSlice(roots, &OpInfo::leadsToLoss);
-  // What is rounded for the backward pass is rounded in the forward pass: fewer bytes wait.
+  // Values rounded for the backward pass are rounded in the forward pass, so that fewer bytes are
+  // stashed.
   for (Operation *op : ops)
     if (isNarrowing(op))
       if (const OpInfo *def = defInfo(op->getOperand(0)))
         info(op).leadsToLoss |= def->leadsToLoss;
 }
 
-/// A reader of an early accumulation, for a diagnostic: the first op that varies on the way.
+/// A reader of an early accumulation, for a diagnostic: the first op on the way that varies.
 static Operation *findVaryingReader(AccumulateOp accumulate,
                                     function_ref<bool(Operation *)> varies) {
   SmallVector<Operation *> worklist = {accumulate};
@@ -278,8 +279,8 @@ LogicalResult TaskAnalysis::markStatistics() {
 
 // ---- phases ---------------------------------------------------------------------
 
-/// What is independent of micro-batches runs before them, where anything in the loop reads it. With
-/// a single micro-batch that would only keep it alive for longer: it runs with its first reader.
+/// An op that is independent of micro-batches runs before them if the loop reads it. With a single
+/// micro-batch that would only lengthen its lifetime, so it runs with its first reader.
 Phase TaskAnalysis::getIndependentPhase(Operation *op) const {
   Phase first = Phase::Update;
   for (Operation *user : op->getUsers()) {
@@ -312,18 +313,18 @@ void TaskAnalysis::assignPhases() {
   }
 }
 
-/// Whether an op multiplies tensors of a micro-batch's rows, or does nobody knows what: only its
-/// results say whether the rows are still there.
+/// Returns true if an op multiplies tensors of a micro-batch's rows, or is unknown: only its
+/// results show whether the rows are still there.
 static bool mayKeepRows(Operation *op) {
   return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp>(op) ||
          (op->getNumRegions() > 0 && !isa<stablehlo::ReduceOp, stablehlo::ScatterOp>(op));
 }
 
-/// Whether an op is a sum over rows rather than something done to one.
+/// Returns true if an op is a sum over rows, not an op on a single row.
 static bool mayAddUpRows(Operation *op) { return op->getNumRegions() > 0 || mayKeepRows(op); }
 
-/// Values unreduced over micro-batches: what accumulations add up, and what that is made of without
-/// a sum over rows.
+/// Values unreduced over micro-batches: operands of accumulations, and their producers up to a sum
+/// over rows.
 DenseSet<Value> TaskAnalysis::findUnreduced() const {
   DenseSet<Value> unreduced;
   for (Operation *op : llvm::reverse(ops)) {
@@ -340,9 +341,10 @@ DenseSet<Value> TaskAnalysis::findUnreduced() const {
   return unreduced;
 }
 
-/// What makes gradients of weights alone waits for no other stage and nothing waits for it (the W
-/// of Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024). A product that keeps the rows is
-/// the cotangent of an activation and goes on to the layers below, if only to their weights.
+/// Ops that only compute gradients of weights wait for no other stage, and no stage waits for them
+/// (the W of Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024). A product that keeps the
+/// rows is the cotangent of an activation and continues to the layers below, if only to their
+/// weights.
 void TaskAnalysis::splitBackward() {
   DenseSet<Value> unreduced = findUnreduced();
   auto feedsWeights = [&](Operation *user) {

@@ -1,4 +1,4 @@
-// Which phase of a step every op of the local function belongs to.
+// The phase of a step to which every op of the local function belongs.
 #pragma once
 
 #include "dialects/St/IR/ShardingUtils.h"
@@ -7,11 +7,11 @@
 
 namespace mlir::st {
 
-/// In the order in which a group runs them.
+/// In execution order within a group.
 enum class Phase : uint8_t { Prologue, Statistics, Totals, Forward, Backward, Weight, Update };
 constexpr unsigned kNumPhases = 7;
 
-/// Whether a group runs a phase once for each stage and micro-batch, not once a step.
+/// Returns true if a phase runs once per stage and micro-batch, not once per step.
 constexpr bool isPerMicroBatch(Phase phase) {
   return phase != Phase::Prologue && phase != Phase::Totals && phase != Phase::Update;
 }
@@ -22,9 +22,9 @@ StringRef getPhaseName(Phase phase);
 /// the analysis is in use.
 class TaskAnalysis {
 public:
-  /// `groups` gives each stage the group that runs it. With `splitsBackward` gradients of weights
-  /// have a phase of their own. Fails with a diagnostic on IR that cannot be cut: a value used
-  /// across stages without a transfer, statistics that read a parameter.
+  /// `groups` is the group of each stage. `splitsBackward`: gradients of weights have a separate
+  /// phase. Fails with a diagnostic on IR that cannot be split: a value used across stages without
+  /// a transfer, or statistics that read a parameter.
   static FailureOr<TaskAnalysis> compute(func::FuncOp function, MeshOp mesh,
                                          ArrayRef<int64_t> groups, bool splitsBackward);
 
@@ -34,30 +34,30 @@ public:
   int64_t getNumStages() const { return static_cast<int64_t>(groups.size()); }
   /// The group that runs a stage.
   int64_t getGroup(int64_t stage) const { return groups[stage]; }
-  /// Whether both ends of a transfer lie in one group: nothing is sent.
+  /// Returns true if both ends of a transfer are in one group: nothing is sent.
   bool isWithinGroup(TransferOp op) const {
     return getGroup(op.getSource()) == getGroup(op.getTarget());
   }
 
   /// Position in program order; an argument comes before every op.
   int64_t getIndex(Value value) const;
-  /// The stage that owns an op; of a transfer, its target.
+  /// The stage of an op; for a transfer, its target.
   int64_t getStage(Operation *op) const;
-  /// Where an op runs. Not meaningful for accumulations, which are storage.
+  /// The phase of an op. Not meaningful for accumulations, which are storage.
   Phase getPhase(Operation *op) const { return info(op).phase; }
-  /// The phase in which a value exists: none for arguments and accumulated values, which can be
+  /// The phase in which a value exists; none for arguments and accumulated values, which can be
   /// read in any.
   std::optional<Phase> getValuePhase(Value value) const;
-  /// Whether an op's results differ from micro-batch to micro-batch.
+  /// Returns true if an op's results vary by micro-batch.
   bool varies(Operation *op) const { return info(op).varies; }
-  /// Whether an op runs for every micro-batch.
+  /// Returns true if an op runs for every micro-batch.
   bool isLooped(Operation *op) const;
   /// An accumulation that ops within the loop over micro-batches read.
   bool isEarly(AccumulateOp op) const { return info(op).feedsLoop; }
-  /// The value itself, or what an accumulation of a single micro-batch or a transfer within a group
-  /// stands for.
+  /// The value itself, or the operand of an accumulation of a single micro-batch or of a transfer
+  /// within a group.
   Value resolve(Value value) const;
-  /// The task in which what an accumulation adds up is computed.
+  /// The phase of the task that computes the operand of an accumulation.
   Phase getAccumulatingPhase(AccumulateOp op) const;
   /// The sharding dimension that is split over micro-batches, or -1.
   static int64_t getMicroDim(ShardingAttr sharding);
@@ -65,8 +65,8 @@ public:
 private:
   struct OpInfo {
     bool varies = false;            ///< along micro
-    bool feedsLoop = false;         ///< something that varies depends on it
-    bool afterStatistics = false;   ///< depends on an early accumulation, does not vary itself
+    bool feedsLoop = false;         ///< a varying value depends on it
+    bool afterStatistics = false;   ///< depends on an early accumulation, but does not vary
     bool afterAccumulation = false; ///< depends on an accumulation that only the update reads
     bool leadsToLoss = false;
     bool leadsToStatistics = false;
@@ -95,7 +95,7 @@ private:
 
   func::FuncOp function;
   int64_t microBatches;
-  SmallVector<int64_t> groups; ///< one a stage
+  SmallVector<int64_t> groups; ///< per stage
   SmallVector<Operation *> ops;
   SmallVector<OpInfo> infos;
   DenseMap<Operation *, unsigned> indices;

@@ -4,16 +4,16 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// What may be spent to make a value again: five elementwise passes, fused into the reader.
+/// The budget for recomputing a value: five elementwise passes, fused into the reader.
 static constexpr int64_t kRecomputeBudget = 5 * kPassCost;
-/// For a reader that needs the value in memory, views only.
+/// The budget for a reader that needs the value in memory: views only.
 static constexpr int64_t kViewBudget = 2;
 
 OperandRange TaskItem::getOperands() const {
   OperandRange operands = op->getOperands();
   if (kind == Result)
     return operands.slice(resultNumber, 1);
-  // A receiving half reads nothing of this stage.
+  // The receiving half of a transfer reads nothing of this stage.
   if (kind == Compute && isa<TransferOp>(op))
     return operands.slice(0, 0);
   return operands;
@@ -26,7 +26,7 @@ GroupPlan::GroupPlan(const TaskAnalysis &analysis, int64_t group)
       stages.push_back(stage);
   makeTasks();
   collect();
-  // Readers first: what they want from earlier tasks keeps ops there alive.
+  // Readers first: what they need from earlier tasks keeps ops there alive.
   for (TaskPlan &task : llvm::reverse(tasks))
     plan(task);
 }
@@ -37,7 +37,8 @@ void GroupPlan::makeTasks() {
     SmallVector<int64_t> order = stages;
     if (phase == Phase::Backward || phase == Phase::Weight)
       std::reverse(order.begin(), order.end());
-    // Stages exchange values between the loop's end and the step's: in one task, in program order.
+    // Between the loop and the end of the step, stages exchange values within one task, in program
+    // order.
     if (!isPerMicroBatch(phase))
       order.resize(1);
     for (int64_t stage : order) {
@@ -87,7 +88,7 @@ void GroupPlan::addTransfer(TransferOp op) {
   int64_t source = op.getSource(), target = op.getTarget();
   if (hasStage(target))
     getTask(analysis.getPhase(op), target).items.push_back({TaskItem::Compute, op});
-  // A value is sent where it is made: the receiver may be far behind, never ahead.
+  // A value is sent where it is computed: the receiver may be far behind, but never ahead.
   if (hasStage(source)) {
     Phase phase = analysis.getValuePhase(op.getOperand()).value_or(analysis.getPhase(op));
     getTask(phase, source).items.push_back({TaskItem::Send, op});
@@ -103,7 +104,7 @@ void GroupPlan::addResults() {
     if (!hasStage(stage))
       continue;
     Phase phase = analysis.getValuePhase(value).value_or(Phase::Update);
-    // A new state (a counter is known before anything else) is not seen by other tasks.
+    // Other tasks do not see a new state (a counter is known before anything else).
     auto role = function.getResultAttrOfType<StringAttr>(number, kRoleAttr);
     bool isState = role && (role.getValue() == "parameter" || role.getValue() == "optimizer_state");
     if (isState || phase == Phase::Prologue)
@@ -118,12 +119,12 @@ void GroupPlan::plan(TaskPlan &task) {
   llvm::sort(externals, [&](const auto &a, const auto &b) {
     return analysis.getIndex(a.first) < analysis.getIndex(b.first);
   });
-  // What has to be in memory anyway is at hand for what can be made from it.
+  // Values that must be in memory anyway are available for recomputing others.
   for (auto [value, needsMemory] : externals)
     if (needsMemory)
       decide(task, value, needsMemory);
-  // Of the values that the others are simple functions of, those that serve most are kept: GELU's
-  // backward half reads three functions of one tensor.
+  // Of the values from which others are simple functions, keep those that serve most: GELU's
+  // backward part reads three functions of one tensor.
   DenseMap<Value, int64_t> served;
   for (auto [value, needsMemory] : externals)
     for (Value source : getSources(task, value))

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-/// The loop, which runs only if `predicate` holds.
+/// Makes the loop run only if `predicate` holds.
 static void guard(stablehlo::WhileOp loop, Value predicate) {
   Operation *end = loop.getCond().front().getTerminator();
   OpBuilder builder(end);

@@ -20,7 +20,7 @@ TensorSharding MicroAnalysis::sharding(Value value) const {
 
 void MicroAnalysis::reduceForAll(Value value) {
   reduced.insert(value);
-  // An op before this one took it unreduced: it has to be looked at again.
+  // An earlier op took it unreduced and must be visited again.
   changed |= passed.contains(value);
 }
 
@@ -70,14 +70,14 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
   return success();
 }
 
-/// Takes linear operands unreduced where that is legal and makes nothing bigger.
+/// Takes linear operands unreduced where that is legal and does not enlarge anything.
 void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   Operation *op = node.op;
-  // Of an update only sums are formed before the reduction: the rest is work that
-  // is better done once a step than once a micro-batch.
+  // Within an update, only sums are formed before the reduction: other work is better done once per
+  // step than once per micro-batch.
   if (node.isPinned && node.rule.linearity != ShardingRule::Linearity::Jointly)
     return;
-  // A constraint says itself whether it leaves a sum open.
+  // A constraint states whether it leaves a sum open.
   if (auto constrain = dyn_cast<ConstrainOp>(op);
       constrain && !graph.axes.read(constrain.getSharding()).isUnreducedOver(kMicroAxis))
     return;
@@ -109,7 +109,7 @@ void MicroAnalysis::passOnUnreduced(const OpNode &node, int64_t part, OpSharding
     how = std::move(*passing);
 }
 
-/// What regions capture has to be the same for all micro-batches.
+/// Values that regions capture must be equal for all micro-batches.
 LogicalResult MicroAnalysis::checkCaptured(const OpNode &node) {
   for (Value value : node.captured) {
     TensorSharding state = sharding(value);
@@ -139,8 +139,8 @@ LogicalResult MicroAnalysis::visit(const OpNode &node, OpSharding &how) {
       continue;
     }
     reduceForAll(operand);
-    // A count of tokens is known before the forward pass; a sum that depends on
-    // parameters only after it.
+    // A count of tokens is known before the forward pass; a sum that depends on parameters only
+    // after it.
     isLate |= graph.readsState(operand);
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
@@ -167,7 +167,7 @@ LogicalResult MicroAnalysis::sweep() {
   return success();
 }
 
-/// What leaves the function in micro-batches is put together from them one after the other.
+/// Results that vary by micro-batch are concatenated.
 LogicalResult MicroAnalysis::checkResults() const {
   for (OpOperand &operand : graph.terminator->getOpOperands()) {
     TensorSharding varying = sharding(operand.get());

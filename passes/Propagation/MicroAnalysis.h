@@ -1,20 +1,19 @@
-// Where the temporal axis goes: which values vary along `micro`, and which are sums
-// over it.
+// The temporal axis: which values vary along `micro`, and which are sums over it.
 #pragma once
 
 #include "passes/Propagation/StepGraph.h"
 
 namespace mlir::st {
 
-/// The placement of `micro` on every op. It is not a matter of cost: a value that
-/// varies along `micro` cannot be gathered, so it varies until an op reduces over
-/// it, and reductions stay open through everything linear.
+/// The placement of `micro` on every op. It does not depend on cost: a value that varies along
+/// `micro` cannot be gathered, so it varies until an op reduces over it, and reductions stay open
+/// through linear ops.
 class MicroAnalysis {
 public:
   explicit MicroAnalysis(const StepGraph &graph) : graph(graph) {}
 
-  /// Fails, with a diagnostic that names the op, where a value that varies along
-  /// `micro` meets an op that needs it whole.
+  /// Fails, with a diagnostic that names the op, if an op needs a value that varies along `micro`
+  /// as a whole.
   LogicalResult run();
 
   /// How `micro` is used by an op: on a factor, or passed on unreduced.
@@ -23,7 +22,7 @@ public:
   }
   /// The micro part of a value's sharding. None for free values.
   TensorSharding sharding(Value value) const;
-  /// Whether every user takes the value reduced.
+  /// Returns true if every user takes the value reduced.
   bool isReducedForAll(Value value) const { return reduced.contains(value); }
 
 private:
@@ -35,19 +34,19 @@ private:
   void reduceForAll(Value value);
   LogicalResult checkCaptured(const OpNode &node);
   LogicalResult checkResults() const;
-  /// Ops that vary along nothing but are used along `micro` only are computed a
-  /// micro-batch at a time: what they broadcast is never whole in memory.
+  /// Ops that do not vary but are only used along `micro` are computed per micro-batch: what they
+  /// broadcast is never in memory as a whole.
   void followUsers();
   std::optional<TensorSharding> wantedByUsers(Value value) const;
 
   const StepGraph &graph;
   std::vector<OpSharding> placements; ///< by index of the op
   DenseMap<Value, TensorSharding> shardings;
-  /// Values that some user needs reduced, so that all get them reduced.
+  /// Values that some user needs reduced, so that all users get them reduced.
   DenseSet<Value> reduced;
   /// Values known only after all micro-batches have run.
   DenseSet<Value> late;
-  /// Values that an op of this sweep took unreduced.
+  /// Values that an op took unreduced in this sweep.
   DenseSet<Value> passed;
   bool changed = false;
 };

@@ -1,4 +1,4 @@
-// Shardings spread from seeds over the whole step.
+// Passes that propagate shardings from seeds over the whole step.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

@@ -13,9 +13,9 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// A constraint that says nothing of micro-batches leaves them where they are: outside
-/// of its own axes, as in a batch. Axes that a micro-batch is too small for are dropped. One that
-/// leaves a sum over them open does so where there is one.
+/// A constraint that does not mention micro-batches keeps them outside of its own axes, as in a
+/// batch. Axes for which a micro-batch is too small are dropped. A constraint that leaves a sum
+/// over micro-batches open does so if there is one.
 static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   auto sizeOf = [&](Attribute part) {
     auto name = dyn_cast<StringAttr>(part);
@@ -50,7 +50,7 @@ static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   }
 }
 
-/// Parts of one size are all that there is.
+/// Only parts of equal size are supported.
 static LogicalResult checkSeeds(func::FuncOp function, const MeshAxes &axes) {
   auto check = [&](Operation *op, Type type, ShardingAttr seed,
                    const Twine &what) -> LogicalResult {
@@ -93,7 +93,7 @@ struct PropagateShardings : mlir::st::impl::PropagateShardingsBase<PropagateShar
     if (failed(checkSeeds(function, axes)))
       return failure();
     carryCaptures(function);
-    // One device reduces nothing.
+    // A single device reduces nothing.
     if (llvm::any_of(axes.used(), [](Axis axis) { return axis != kMicroAxis; }))
       reassociateSums(function);
     FailureOr<StepGraph> graph = StepGraph::build(function, axes);

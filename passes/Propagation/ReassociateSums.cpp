@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether a value is what a product or a lookup makes, perhaps in another shape.
+/// Returns true for the result of a product or a lookup, possibly reshaped.
 static bool isProduct(Value value) {
   Operation *op = value.getDefiningOp();
   while (isa_and_nonnull<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::ConvertOp>(op))
@@ -13,7 +13,7 @@ static bool isProduct(Value value) {
       op);
 }
 
-/// An addition of which nothing but a further addition uses the result.
+/// An addition whose result is only used by another addition.
 static bool isInner(stablehlo::AddOp add) {
   return add->hasOneUse() && isa<stablehlo::AddOp>(*add->user_begin());
 }
@@ -49,7 +49,7 @@ void mlir::st::reassociateSums(func::FuncOp function) {
     }
     sum.replaceAllUsesWith(total);
   }
-  // From the last to the first, so that what only unused sums used goes as well.
+  // Last to first, so that operands of dead sums are erased as well.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
     if (isa<stablehlo::AddOp>(op) && op.use_empty())
       op.erase();

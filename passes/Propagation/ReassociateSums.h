@@ -1,13 +1,13 @@
-// Sums whose summands are added up in the order that is cheapest to reduce.
+// Reorders sums so that they are cheapest to reduce.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::st {
 
-/// Adds up products before anything else in sums of three or more: where products leave partial
-/// sums, all of them are then reduced at once, and what is whole is added after. The cotangent of
-/// what queries, keys, values and a residual are made from is such a sum.
+/// In sums of three or more, adds products before anything else: if products leave partial sums,
+/// all are reduced at once, and reduced values are added afterwards. An example is the cotangent of
+/// the common input of queries, keys, values and a residual connection.
 void reassociateSums(func::FuncOp function);
 
 } // namespace mlir::st

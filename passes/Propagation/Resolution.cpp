@@ -15,8 +15,8 @@ static int64_t rankOf(Value value) {
 // How ops are computed
 //===----------------------------------------------------------------------===//
 
-/// Whether all users of a value are linear in it, so that a partial sum of it need
-/// not be reduced for one and kept for another.
+/// Returns true if all users of a value are linear in it, so that a partial sum need not be reduced
+/// for one user and kept for another.
 bool Resolution::mayPass(Value value) {
   auto [it, isNew] = passable.try_emplace(value, true);
   if (!isNew)
@@ -29,9 +29,9 @@ bool Resolution::mayPass(Value value) {
   return it->second;
 }
 
-/// Gradients of a parameter that is used more than once are added up before they are summed over
-/// devices: once, not once each. Not so where some of them may come from other stages, which send
-/// none but whole sums.
+/// Gradients of a parameter that is used more than once are added before they are summed over
+/// devices: once, instead of once each. This does not apply to gradients that may come from other
+/// stages, which send reduced values only.
 void Resolution::passSums(const OpNode &node, OpSharding &how) const {
   auto module = graph.function->getParentOfType<ModuleOp>();
   auto stages = module->getAttrOfType<IntegerAttr>("st.stages");
@@ -54,8 +54,8 @@ void Resolution::passSums(const OpNode &node, OpSharding &how) const {
   }
 }
 
-/// Whether what is left of a sum over micro-batches to sum over devices may wait for all of these:
-/// no constraint takes it before.
+/// Returns true if the remaining sum over devices of a sum over micro-batches can wait for all
+/// micro-batches: no constraint takes it before.
 static bool isSummedLate(Value result) {
   return llvm::none_of(result.getUsers(), [](Operation *user) {
     auto constrain = dyn_cast<ConstrainOp>(user);
@@ -75,7 +75,7 @@ OpSharding Resolution::choose(const OpNode &node) {
   if (axes.empty())
     return base;
 
-  // Updates and constraints are computed as they are pinned, at any cost.
+  // Updates and constraints are computed as pinned, at any cost.
   if ((node.isPinned || isa<ConstrainOp>(node.op)) && !node.rule.results.empty()) {
     OpSharding exact = base;
     if (readFactors(node.rule, node.rule.results[0], constraints.of(node.op->getResult(0)),
@@ -98,7 +98,7 @@ OpSharding Resolution::choose(const OpNode &node) {
   }
   for (auto [i, result] : llvm::enumerate(node.op->getResults())) {
     TensorSharding wanted = constraints.of(result);
-    // The reduction over micro is not this op's to pay.
+    // The reduction over micro does not count for this op.
     TensorSharding left = resultSharding(node.rule, base, i, rankOf(result));
     wanted.kind = left.kind;
     wanted.unreduced = left.unreduced;
@@ -108,7 +108,7 @@ OpSharding Resolution::choose(const OpNode &node) {
   return chooseOpSharding(node.op, node.rule, base, context, axes);
 }
 
-/// What one op gathers, the next need not gather again.
+/// A value that one op gathers need not be gathered again for the next.
 void Resolution::noteTaken(const OpNode &node, const OpSharding &how) {
   for (auto [i, operand] : llvm::enumerate(node.op->getOperands())) {
     if (graph.isFree(operand))
@@ -126,8 +126,7 @@ void Resolution::noteTaken(const OpNode &node, const OpSharding &how) {
 Value Resolution::versionOf(Value value, TensorSharding needed) {
   needed.dropAllUnreduced();
   const OpNode &node = *graph.nodeOf(value.getDefiningOp());
-  // What the op cannot be split along, it is computed whole along; its user takes
-  // its part.
+  // Along dimensions that the op cannot split, it is replicated, and its user takes a slice.
   OpSharding how(node.rule);
   SmallVector<Splits, 4> factors(node.rule.factors.size());
   if (readFactors(node.rule, node.rule.results[0], needed, factors))
@@ -194,14 +193,14 @@ void Resolution::record(Operation *op) {
     op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(op->getContext(), shardings));
 }
 
-/// Whether a sharding says no more than where a tensor is split.
+/// Returns true if a sharding only states how a tensor is split.
 static bool isFinal(ShardingAttr sharding) {
   return sharding.getOpen().empty() && sharding.getPriorities().empty() &&
          sharding.getReplicated().empty();
 }
 
-/// Whether a result's sharding is the given one with more axes in open dimensions, none of which
-/// has to stay free.
+/// Returns true if a result's sharding extends the given one by axes in open dimensions, none of
+/// which must stay free.
 static bool isExtended(ShardingAttr said, const TensorSharding &given,
                        const TensorSharding &sharding, const MeshAxes &axes) {
   for (StringAttr name : said.getReplicated())
@@ -215,7 +214,7 @@ static bool isExtended(ShardingAttr said, const TensorSharding &given,
   return true;
 }
 
-/// Results leave as they are, but reduced and in one piece, unless they replace an
+/// Results keep their sharding, but are reduced and unsplit along micro, unless they replace an
 /// argument.
 void Resolution::resolveSignature() {
   Signature signature(graph.function);

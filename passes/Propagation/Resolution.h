@@ -38,7 +38,7 @@ private:
   DenseMap<Value, bool> passable;
   /// Versions of free values by sharding; the first is the value itself.
   DenseMap<Value, SmallVector<std::pair<TensorSharding, Value>, 1>> versions;
-  /// The value of which a copy is a version.
+  /// The original value of each copy.
   DenseMap<Value, Value> originals;
   size_t copies = 0;
 };

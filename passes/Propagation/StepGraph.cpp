@@ -92,14 +92,14 @@ void StepGraph::addNode(Operation &op) {
 // Pins
 //===----------------------------------------------------------------------===//
 
-/// An update in 8 bits has values of other types in the state's shape.
+/// An 8-bit update has values of other types in the state's shape.
 static bool isSameShape(Value a, Value b) {
   return cast<RankedTensorType>(a.getType()).getShape() ==
          cast<RankedTensorType>(b.getType()).getShape();
 }
 
-/// Pins the value and, through ops elementwise in its shape, what it is made from. A constraint
-/// says itself how its value is split, and what it is made from need not be.
+/// Pins the value and, through ops elementwise in its shape, its producers. A constraint determines
+/// its own sharding, and its operand need not have it.
 void StepGraph::pin(Value value, const TensorSharding &sharding) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
@@ -128,7 +128,7 @@ void StepGraph::pinUpdates() {
   }
 }
 
-/// The name of the parameter that a state is, or is kept for.
+/// The name of the parameter that a state is, or belongs to.
 StringAttr StepGraph::parameterOf(BlockArgument state) const {
   StringRef key = roleOf(state) == "parameter" ? kNameAttr : kOfAttr;
   return function.getArgAttrOfType<StringAttr>(state.getArgNumber(), key);
@@ -188,7 +188,7 @@ void StepGraph::findReplicas() {
         continue;
       auto constrain = dyn_cast<ConstrainOp>(user);
       if (constrain && !constrain.getSharding().getOpen().empty())
-        constrain = nullptr; // it says not all
+        constrain = nullptr; // it does not cover all
       mark(splitsElse, constrain ? axes.read(constrain.getSharding()).dims : own.dims);
     }
   }

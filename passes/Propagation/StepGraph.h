@@ -1,5 +1,4 @@
-// A training step as propagation sees it: ops with their rules, and what is special
-// about values.
+// A training step as propagation sees it: ops with their rules, and properties of values.
 #pragma once
 
 #include "dialects/St/Sharding/OpSharding.h"
@@ -11,20 +10,19 @@ namespace mlir::st {
 struct OpNode {
   Operation *op;
   ShardingRule rule;
-  /// Computed from constants, counters, random keys and scalars alone. Such an op
-  /// costs little and is computed in whatever sharding its users want, once for
-  /// each; it takes no part in propagation.
+  /// Computed from constants, counters, random keys and scalars alone. Such an op is cheap and is
+  /// computed once per sharding that its users want; it takes no part in propagation.
   bool isFree = false;
-  /// Part of an update, elementwise in the shape of the state: computed exactly as
-  /// the state is sharded.
+  /// Part of an update, elementwise in the shape of the state: computed in the sharding of the
+  /// state.
   bool isPinned = false;
-  /// Values from outside that the op's regions use.
+  /// Outside values that the op's regions use.
   SmallVector<Value, 0> captured;
 };
 
 class StepGraph {
 public:
-  /// Fails, with a diagnostic, where the function is not a single block.
+  /// Fails, with a diagnostic, if the function is not a single block.
   static FailureOr<StepGraph> build(func::FuncOp function, const MeshAxes &axes);
 
   mutable func::FuncOp function;
@@ -41,20 +39,18 @@ public:
     const OpNode *node = value.getDefiningOp() ? nodeOf(value.getDefiningOp()) : nullptr;
     return node && node->isFree;
   }
-  /// Whether a value is a weight or optimizer state, or one in another order.
+  /// Returns true for a weight or optimizer state, or a transposed or converted one.
   bool isAnchored(Value value) const { return anchored.contains(value); }
-  /// Whether a value depends on parameters or optimizer state.
+  /// Returns true if a value depends on parameters or optimizer state.
   bool readsState(Value value) const { return stateful.contains(value); }
-  /// The sharding that a value has to have in the end, or must not leave: donated
-  /// state, its updates, and their gradients.
+  /// The sharding that a value must have: donated state, its updates, and their gradients.
   const TensorSharding *pinned(Value value) const {
     auto it = pins.find(value);
     return it == pins.end() ? nullptr : &it->second;
   }
-  /// The sharding a result of the function has to have, if it is given.
+  /// The required sharding of a function result, if given.
   std::optional<TensorSharding> resultSharding(unsigned result) const;
-  /// Axes along which devices hold the same weights, where they use them, and other rows of the
-  /// batch.
+  /// Axes along which devices use the same weights with different rows of the batch.
   ArrayRef<Axis> replicas() const { return replicaAxes; }
 
 private:
@@ -62,8 +58,8 @@ private:
   void addNode(Operation &op);
   void classify(OpNode &node);
   void pinUpdates();
-  /// The sharding in which the update of a state is computed: of a parameter and its optimizer state
-  /// the one with the most parts, of which the others are gathered at the end (ZeRO).
+  /// The sharding of a state's update: of a parameter and its optimizer state, the one with the
+  /// most parts; the others are gathered at the end (ZeRO).
   TensorSharding updateSharding(BlockArgument state) const;
   void pin(Value value, const TensorSharding &sharding);
   void findReplicas();
@@ -79,7 +75,7 @@ private:
   DenseMap<unsigned, unsigned> donors; ///< result -> the argument it replaces
 };
 
-/// The part of a sharding that concerns `axis`.
+/// The part of a sharding that involves `axis`.
 TensorSharding restrictTo(const TensorSharding &sharding, Axis axis, const MeshAxes &axes);
 
 } // namespace mlir::st

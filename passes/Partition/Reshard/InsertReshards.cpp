@@ -261,12 +261,12 @@ TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorT
   return sharding;
 }
 
-/// What crosses stages is reduced before: partial sums would be sent by every rank,
-/// and sums over the micro-batches once for each.
+/// Values are reduced before they cross stages: otherwise every rank would send its partial sum,
+/// and sums over the micro-batches would be sent once per micro-batch.
 LogicalResult ReshardInserter::visitTransfer(TransferOp transfer) {
   TensorSharding sharding = axes.read(transfer.getOperand());
   if (sharding.isUnreducedOver(kMicroAxis) || !sharding.unreduced.empty()) {
-    // In the form in which the first user takes it, so that it is scattered here.
+    // In the sharding of the first user, so that the value is scattered here.
     for (OpOperand &use : transfer->getUses()) {
       ShardingRule rule = getShardingRule(use.getOwner());
       if (auto how = exactOpSharding(use.getOwner(), rule, recordedContext(use.getOwner(), axes)))
@@ -345,7 +345,7 @@ LogicalResult ReshardInserter::run() {
   return finish();
 }
 
-/// Gradients, and sums of several before the update.
+/// Gradients, and sums of several gradients before the update.
 void ReshardInserter::findGradients() {
   Updates updates = findUpdates(function);
   for (Operation *op : updates.ops)
@@ -354,8 +354,7 @@ void ReshardInserter::findGradients() {
     gradients.insert(gradient);
 }
 
-/// A gradient is reduced by the reshards between what makes it and its update, over some axes by
-/// each.
+/// A gradient is reduced by the reshards between its producer and its update, each over some axes.
 void ReshardInserter::setReduceType(Type type) {
   for (auto op : function.front().getOps<ReshardOp>()) {
     if (!gradients.contains(op.getOperand()) && !gradients.contains(op))
@@ -403,7 +402,7 @@ struct InsertReshards : mlir::st::impl::InsertReshardsBase<InsertReshards> {
       writeExplanation();
   }
 
-  /// Null where gradients are reduced as they are.
+  /// Null if gradients are reduced in their own type.
   Type getReduceType() {
     auto precision = getOperation()->getAttrOfType<DictionaryAttr>(kPrecisionAttr);
     auto name = precision ? precision.getAs<StringAttr>("reduce") : StringAttr();

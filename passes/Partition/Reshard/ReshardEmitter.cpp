@@ -51,9 +51,8 @@ Value ReshardEmitter::coordinate(Location loc, Axis axis, RankedTensorType like)
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The places of a step's dimensions in a tensor reshaped so that each split part is
-/// a dimension of its own, [outer, rest] in the place of the dimension; [outer, between, rest]
-/// where an exchange stays within one.
+/// The dimensions of a step in a tensor reshaped so that each split part is a separate dimension:
+/// [outer, rest] instead of the dimension; [outer, between, rest] if an exchange stays within one.
 struct Opened {
   SmallVector<int64_t> shape;
   int64_t dim = 0, fromDim = 0;
@@ -90,7 +89,7 @@ static Opened open(ArrayRef<int64_t> shape, const ReshardStep &step) {
   return opened;
 }
 
-/// Keeps the part of this micro-batch.
+/// The part of this micro-batch.
 Value ReshardEmitter::microSlice(Location loc, Value value, const ReshardStep &step) {
   RankedTensorType type = typeOf(value);
   SmallVector<int64_t> sizes = scaled(type.getShape(), step.dim, 1, axes.size(kMicroAxis));
@@ -102,7 +101,7 @@ Value ReshardEmitter::microSlice(Location loc, Value value, const ReshardStep &s
   return DynamicSliceOp::create(builder, loc, type.clone(sizes), value, starts, sizes);
 }
 
-/// Zeroes the value everywhere but at the first position of the axes.
+/// Zeroes the value except at the first position of the axes.
 Value ReshardEmitter::mask(Location loc, Value value, const ReshardStep &step) {
   auto scalar = RankedTensorType::get({}, builder.getI32Type());
   Value isFirst;
@@ -206,7 +205,7 @@ Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> step
 // Neighbours
 //===----------------------------------------------------------------------===//
 
-/// Whether this device has the first part, or the last.
+/// Whether this device has the first part, or the last one.
 Value ReshardEmitter::isAt(Location loc, ArrayRef<Split> splits, bool last) {
   auto scalar = RankedTensorType::get({}, builder.getI32Type());
   Value all;
@@ -226,7 +225,7 @@ Value ReshardEmitter::withNeighbours(Location loc, Value value, int64_t dim, Arr
   SmallVector<Axis> over;
   for (const Split &split : splits)
     over.push_back(split.axis);
-  // The edge of a part next to which this device's part begins, or ends.
+  // The edge of the neighbouring part where this device's part begins, or ends.
   auto edge = [&](int64_t from, int64_t count, bool before) -> Value {
     SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape());
     SmallVector<int64_t> strides(type.getRank(), 1), shape(type.getShape()), pairs;
@@ -265,7 +264,7 @@ Value ReshardEmitter::withNeighbours(Location loc, Value value, int64_t dim, Arr
 // Positions
 //===----------------------------------------------------------------------===//
 
-/// The splits with what remains of the dimension as a last unsplit part.
+/// The splits, followed by the rest of the dimension as an unsplit part.
 static Splits withRest(ArrayRef<Split> splits, int64_t size) {
   Splits all(splits);
   for (const Split &split : splits)
@@ -314,7 +313,7 @@ Value ReshardEmitter::toLocal(Value positions, ArrayRef<Split> splits, int64_t s
   Value sum = splat(loc, type, 0), left = positions, isHere;
   int64_t stride = 1;
   for (const Split &split : llvm::reverse(all)) {
-    // The most major digit is what is left: a position outside of the dimension stays outside.
+    // The most major digit is the quotient: a position outside the dimension stays outside.
     Value digit = left;
     if (&split != &all.front()) {
       Value radix = splat(loc, type, split.size);

@@ -1,4 +1,4 @@
-// Reshard plans written as collectives, on per-device tensors.
+// Emits reshard plans as collectives on per-device tensors.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardPlan.h"
@@ -10,20 +10,20 @@ class ReshardEmitter {
 public:
   ReshardEmitter(OpBuilder &builder, const MeshAxes &axes) : builder(builder), axes(axes) {}
 
-  /// The value after the steps; `kind` is that of the reductions. Devices send what they add up in
-  /// `reduceType`, where there is one; micro-batches are added up in the value's type or in f32.
+  /// The value after the steps; `kind` is the kind of the reductions. Devices reduce in
+  /// `reduceType` if it is set; micro-batches accumulate in the value's type or in f32.
   Value emit(Location loc, Value value, ArrayRef<ReshardStep> steps, ReduceKind kind,
              Type reduceType = {});
 
-  /// A part of a dimension, split as given (contiguously), with elements of its neighbours, see
-  /// LocalizeContext::withNeighbours.
+  /// A part of a dimension with the given contiguous split, extended by elements of its neighbours;
+  /// see LocalizeContext::withNeighbours.
   Value withNeighbours(Location loc, Value value, int64_t dim, ArrayRef<Split> splits, int64_t low,
                        int64_t high, Value fill);
 
-  /// Positions (an integer tensor) within this device's part of a dimension split as
-  /// given, turned into positions in the whole of `size`.
+  /// Converts positions (an integer tensor) in this device's part of a dimension with the given
+  /// split to positions in the whole of `size`.
   Value toGlobal(Value positions, ArrayRef<Split> splits, int64_t size);
-  /// The reverse; positions in other devices' parts become -1 or leave the part.
+  /// The inverse; positions in other devices' parts become -1 or fall outside the part.
   Value toLocal(Value positions, ArrayRef<Split> splits, int64_t size);
 
 private:
@@ -31,7 +31,7 @@ private:
   Value isAt(Location loc, ArrayRef<Split> splits, bool last);
   Value microSlice(Location loc, Value value, const ReshardStep &step);
   Value mask(Location loc, Value value, const ReshardStep &step);
-  /// The coordinate along an axis, as a tensor like `like`.
+  /// The coordinate along an axis, as a tensor of the type of `like`.
   Value coordinate(Location loc, Axis axis, RankedTensorType like);
   Value convert(Location loc, Value value, Type elementType);
   Value splat(Location loc, RankedTensorType type, int64_t value);

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// Rewrites one function so that each op is computed where the analysis says.
+/// Rewrites one function so that each op is computed in the stages of the analysis.
 class StageRewriter {
 public:
   StageRewriter(func::FuncOp function, const StageAnalysis &analysis, const MeshAxes &axes)
@@ -40,12 +40,12 @@ private:
   const StageAnalysis &analysis;
   const MeshAxes &axes;
   OpBuilder builder;
-  /// What stands for a value of the original function in a stage.
+  /// The replacement of an original value in a stage.
   DenseMap<std::pair<Value, int64_t>, Value> instances;
   /// The copies of each op that several stages compute.
   DenseMap<Operation *, size_t> copies;
   std::vector<SmallVector<Operation *, 1>> copyLists;
-  /// Argument and result of the original, and stage, of each of the new ones.
+  /// The original argument or result, and the stage, of each new one.
   SmallVector<std::pair<unsigned, int64_t>> arguments, results;
 };
 } // namespace
@@ -59,7 +59,7 @@ static void forEachStage(const StageSet &set, function_ref<void(int64_t)> action
 // Arguments and results
 //===----------------------------------------------------------------------===//
 
-/// An argument that several stages use appears once for each, in a row.
+/// An argument that several stages use appears once per stage, in consecutive positions.
 void StageRewriter::copyArguments() {
   SmallVector<BlockArgument> originals(function.getArguments());
   Signature signature(function);
@@ -107,7 +107,7 @@ void StageRewriter::copyResults() {
   function.setAllResultAttrs(newAttributes);
 }
 
-/// Each copy of an argument is replaced by the result of its stage.
+/// The result of a stage replaces that stage's copy of an argument.
 void StageRewriter::updateDonations() {
   DenseMap<std::pair<unsigned, int64_t>, unsigned> resultOf;
   for (auto [i, entry] : llvm::enumerate(results))
@@ -149,7 +149,7 @@ Value StageRewriter::in(int64_t stage, Value value) {
   return transfer;
 }
 
-/// Gives an instance of an op its operands in its stage.
+/// Gives an instance of an op the operands of its stage.
 void StageRewriter::useIn(int64_t stage, Operation *instance) {
   instance->setDiscardableAttr(kStageAttr, stageAttr(stage));
   instance->walk([&](Operation *nested) {
@@ -189,9 +189,9 @@ void StageRewriter::eraseUnused(ArrayRef<Operation *> ops) {
       op->erase();
 }
 
-/// What crosses stages does so reduced. Linear ops that were to form a sum of partial
-/// sums, one of which now arrives reduced, form the sum of reduced ones; all copies of
-/// an op do so if one does, for copies of a parameter have to get the same bits.
+/// Values cross stages reduced. A linear op on partial sums, one of which now arrives reduced, is
+/// computed on reduced values instead; so are all copies of the op, because copies of a parameter
+/// must get the same bits.
 void StageRewriter::correctShardings() {
   DenseMap<Value, SmallVector<Axis, 2>> reduced;
   for (Operation &op : function.front().without_terminator()) {

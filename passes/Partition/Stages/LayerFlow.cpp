@@ -41,7 +41,7 @@ SmallVector<Operation *> mlir::st::forwardOps(func::FuncOp function) {
 // Flow
 //===----------------------------------------------------------------------===//
 
-/// Adds the splits that `from` has and `to` has room for.
+/// Adds the splits of `from` for which `to` has room.
 static void merge(const Splits &from, Splits &to, const MeshAxes &axes,
                   SmallVectorImpl<bool> &placed) {
   for (const Split &split : from) {
@@ -55,8 +55,8 @@ static void merge(const Splits &from, Splits &to, const MeshAxes &axes,
   }
 }
 
-/// How the op's factors are split where its operands are: an axis on one factor, the first that has
-/// it, of weights before anything else.
+/// How the op's factors are split according to its operands: each axis on one factor, the first
+/// that has it; weights take precedence.
 SmallVector<Splits, 4> LayerFlow::factorsOf(Operation *op, const ShardingRule &rule,
                                             const Flow &flow) const {
   SmallVector<Splits, 4> merged(rule.factors.size());
@@ -86,7 +86,7 @@ void LayerFlow::flowThrough(Operation *op, const ShardingRule &rule, Flow &flow)
       flow[result] = std::move(sharding);
 }
 
-/// The batch as its arguments are split, without micro-batches; the sequence over the axis.
+/// The batch split like its arguments, without micro-batches; the sequence over the axis.
 void LayerFlow::startRows() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -105,7 +105,7 @@ void LayerFlow::startRows() {
 // Cuts
 //===----------------------------------------------------------------------===//
 
-/// An op that combines a weight with features: what it contracts is summed.
+/// An op that combines a weight with features by contraction.
 static bool isProduct(Operation *op) {
   return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp, stablehlo::GatherOp>(op);
 }
@@ -131,7 +131,8 @@ std::optional<int64_t> LayerFlow::dimensionToCut(OpOperand &use, const Trace &tr
   return std::nullopt;
 }
 
-/// How the axis splits an output dimension of a product, so that what is made of it stays split.
+/// How the axis splits an output dimension of a product, so that values computed from it stay
+/// split.
 Splits LayerFlow::splitOf(OpOperand &use, const ShardingRule &rule, int64_t factor) const {
   int64_t outer = 1;
   if (isProduct(use.getOwner()) && rule.factors[factor].kind == FactorKind::Parallel)
@@ -168,7 +169,7 @@ void LayerFlow::decide(OpOperand &use, const ShardingRule &rule) {
   features[use.get()] = std::move(here);
 }
 
-/// Whether what an op leaves is a partial sum because of how features and weights are split.
+/// Returns true if an op leaves a partial sum, given how features and weights are split.
 bool LayerFlow::leavesSum(Operation *op, const ShardingRule &rule) const {
   if (!isProduct(op))
     return false;
@@ -193,8 +194,8 @@ void LayerFlow::noteSum(Operation *op, const ShardingRule &rule) {
   }
 }
 
-/// Whether an op combines activations of one shape of which some are whole: a residual, in which
-/// features do not stay split.
+/// Returns true if an op combines activations of one shape, some of them not split: a residual
+/// connection, in which features do not stay split.
 bool LayerFlow::meetsWhole(Operation *op) const {
   int64_t split = 0, all = 0;
   for (Value operand : op->getOperands())

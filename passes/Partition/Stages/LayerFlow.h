@@ -1,4 +1,4 @@
-// Which way features and the sequence go through the layers of a model.
+// How features and the sequence are sharded through the layers of a model.
 #pragma once
 
 #include "dialects/St/Sharding/OpSharding.h"
@@ -7,48 +7,50 @@
 
 namespace mlir::st {
 
-/// What the loss depends on, in program order; everything where there is none.
+/// The ops on which the loss depends, in program order; all ops if there is no loss.
 SmallVector<Operation *> forwardOps(func::FuncOp function);
 
-/// Follows the forward pass op by op, by the ops' factor rules, and decides on the way how weights
-/// are cut so that layers pair as in Megatron-LM (Shoeybi et al., 2019, arXiv:1909.08053):
+/// Follows the forward pass op by op, by the ops' factor rules, and decides how weights are sharded
+/// so that layers pair as in Megatron-LM (Shoeybi et al., 2019, arXiv:1909.08053):
 ///
-/// - a weight whose product contracts features that are split is cut along the contracted
-/// dimension:
-///   the product leaves partial sums;
-/// - any other weight of a product is cut along its output dimension: features come out split.
-/// Where
-///   later ops take blocks of them (queries, keys and values made by one product), each block is;
-/// - a table that a gather looks rows up in is cut along its rows;
-/// - anything else (a bias, a norm's weight) is cut where it meets split features, else whole.
+/// - a weight whose product contracts split features is sharded along the contracted dimension: the
+///   product leaves partial sums;
+/// - any other weight of a product is sharded along its output dimension: features become split. If
+///   later ops take blocks of them (queries, keys and values from one product), each block is
+///   split;
+/// - a table read by a gather is sharded along its rows;
+/// - anything else (a bias, a norm's weight) is sharded if it meets split features, else
+///   replicated.
 ///
 /// A parameter's first use decides.
 class LayerFlow {
 public:
-  /// The function has its mesh, and batch arguments their shardings. `axis` is that of the shards.
+  /// The function has its mesh, and batch arguments have their shardings. `axis` is the shards'
+  /// axis.
   LayerFlow(func::FuncOp function, const MeshAxes &axes, Axis axis);
 
-  /// Says how a parameter is cut, in place of the rules above.
+  /// Sets how a parameter is sharded, overriding the rules above.
   void give(BlockArgument parameter, const TensorSharding &sharding) {
     features[parameter] = sharding;
   }
   void run();
 
-  /// How a parameter is cut over the axis; whole where no product of the forward pass uses it.
+  /// How a parameter is sharded over the axis; replicated if no product of the forward pass uses
+  /// it.
   TensorSharding seedOf(BlockArgument parameter) const;
-  /// Parameters whole because the dimension that they would be cut along has fewer elements than
-  /// the axis has positions.
+  /// Parameters that are replicated because the dimension to split has fewer elements than the axis
+  /// has positions.
   ArrayRef<BlockArgument> tooSmallToCut() const { return tooSmall; }
 
-  /// The products and lookups that leave partial sums over the axis, sums of several of them being
-  /// one, with the sharding of their rows: the batch as the arguments are, and the sequence, which
-  /// is the second dimension of batch arguments, over the axis.
+  /// The products and lookups that leave partial sums over the axis (a sum of several counts as
+  /// one), with the sharding of their rows: the batch as in the arguments, and the sequence, the
+  /// second dimension of batch arguments, over the axis.
   using Sums = llvm::MapVector<Value, TensorSharding>;
   const Sums &sums() const { return partial; }
 
 private:
-  /// A tensor that holds a parameter's elements, and the dimension of it that each of the
-  /// parameter's became; -1 where it is none.
+  /// A tensor that holds a parameter's elements, and the dimension that each of the parameter's
+  /// dimensions became; -1 if none.
   struct Trace {
     BlockArgument parameter;
     SmallVector<int64_t> dims;
@@ -73,11 +75,11 @@ private:
   const MeshAxes &axes;
   Axis axis;
   DenseSet<Operation *> forward;
-  /// The shardings of values over the axis as features, and as rows.
+  /// The sharding of values over the axis, as features and as rows.
   Flow features, rows;
   DenseMap<Value, Trace> traces;
   Sums partial;
-  /// What products make, and what is made of it.
+  /// Results of products, and values computed from them.
   DenseSet<Value> activations;
   SmallVector<BlockArgument> tooSmall;
 };

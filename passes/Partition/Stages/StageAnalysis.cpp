@@ -28,7 +28,7 @@ static int64_t sizeOf(Value value) {
   return type.getNumElements() * type.getElementTypeBitWidth();
 }
 
-/// Operands and what regions capture.
+/// Operands and values that regions capture.
 static SmallVector<Value> readsOf(Operation *op) {
   SmallVector<Value> reads(op->getOperands());
   SetVector<Value> captured;
@@ -67,7 +67,7 @@ void StageAnalysis::markStateful() {
       stateful.insert(op.result_begin(), op.result_end());
 }
 
-/// Forward is what the loss depends on; everything, where there is no loss.
+/// Forward ops are those on which the loss depends; all ops if there is no loss.
 void StageAnalysis::markForward() {
   SmallVector<Operation *> worklist;
   bool hasLoss = false;
@@ -92,8 +92,8 @@ void StageAnalysis::markForward() {
   }
 }
 
-/// Whether an op of no block makes something of parameters and constants alone, as a weight's copy
-/// in another type, which belongs where it is used.
+/// Returns true if an op without a block computes from parameters and constants alone, such as a
+/// converted copy of a weight; it belongs where it is used.
 bool StageAnalysis::isOfParameters(Operation *op) const {
   if (op->hasAttr(kBlockAttr))
     return false;
@@ -129,7 +129,7 @@ SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, Array
 }
 
 void StageAnalysis::cutForward() {
-  // A function without state is all forward: nothing of it is cloned.
+  // A function without state is entirely forward, and none of it is cloned.
   bool hasState = !stateful.empty();
   SmallVector<Operation *> ops;
   for (Operation &op : function.front().without_terminator()) {
@@ -163,7 +163,7 @@ void StageAnalysis::cutForward() {
       if (auto it = opStages.find(user); it != opStages.end())
         where |= it->second;
     }
-    // What no other op of the forward pass reads is a result.
+    // A value that no other op of the forward pass reads is a result.
     opStages[op] = where.any() ? where : only(stages - 1);
   }
 }
@@ -183,7 +183,7 @@ StageSet StageAnalysis::available(Value value) const {
 // State and its updates
 //===----------------------------------------------------------------------===//
 
-/// A parameter is where the forward pass reads it, its optimizer state with it.
+/// A parameter belongs to the stages whose forward pass reads it, with its optimizer state.
 void StageAnalysis::placeParameters() {
   for (BlockArgument argument : function.getArguments())
     argumentStages[argument] = StageSet(stages);
@@ -209,14 +209,14 @@ void StageAnalysis::placeParameters() {
       continue;
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     auto it = of ? byName.find(of) : byName.end();
-    // A scalar of no parameter (a loss's scale, a count of steps) is at hand everywhere.
+    // A scalar of no parameter (a loss scale, a step count) is available everywhere.
     StageSet ofNone = rankOf(argument) == 0 ? StageSet(stages, true) : only(0);
     argumentStages[argument] = it == byName.end() ? ofNone : it->second;
   }
 }
 
-/// From a donated result back through elementwise ops in its shape, down to the
-/// gradient, or a constraint on it: computed wherever the parameter is.
+/// From a donated result back through elementwise ops in its shape, to the gradient or a constraint
+/// on it: computed wherever the parameter is.
 void StageAnalysis::placeUpdates() {
   for (auto [result, argument] : donors) {
     if (!isStateful(argument) || rankOf(argument) == 0)
@@ -249,8 +249,8 @@ int64_t StageAnalysis::lowestStage(Value value) const {
   return opStages.find(value.getDefiningOp())->second.find_first();
 }
 
-/// The stage of an update that reads the op's result: a gradient that is made of
-/// cotangents alone (of a bias) is formed where its parameter is.
+/// The stage of an update that reads the op's result: a gradient of cotangents alone (of a bias) is
+/// computed where its parameter is.
 std::optional<int64_t> StageAnalysis::updateStage(Operation *op) const {
   for (Operation *user : op->getUsers()) {
     if (isa<ConstrainOp>(user) && !forward.contains(user))
@@ -263,7 +263,7 @@ std::optional<int64_t> StageAnalysis::updateStage(Operation *op) const {
 }
 
 int64_t StageAnalysis::backwardStage(Operation *op) const {
-  // A constraint is on what it is made from: a sum that it leaves open cannot be sent.
+  // A constraint stays with its operand: a sum that it leaves open cannot be sent.
   if (isa<ConstrainOp>(op))
     return lowestStage(op->getOperand(0));
   std::optional<int64_t> cotangents, scalars;
@@ -276,7 +276,7 @@ int64_t StageAnalysis::backwardStage(Operation *op) const {
       continue;
     }
     int64_t stage = lowestStage(value);
-    // A scalar that comes from all parameters says nothing about one of them.
+    // A scalar of all parameters does not determine a stage.
     if (rankOf(value) == 0)
       scalars = std::max(scalars.value_or(stage), stage);
     else
@@ -288,8 +288,8 @@ int64_t StageAnalysis::backwardStage(Operation *op) const {
       scalars = std::max<int64_t>(*scalars, set.find_first());
     return *scalars;
   }
-  // What the forward pass has in several stages is taken from the last of them that
-  // the cotangents have reached.
+  // A value that the forward pass has in several stages is taken from the last one that the
+  // cotangents have reached.
   int64_t limit = cotangents.value_or(stages - 1);
   std::optional<int64_t> stage;
   for (const StageSet &set : reads) {
@@ -312,9 +312,9 @@ void StageAnalysis::placeBackward() {
       opStages[&op] = only(backwardStage(&op));
 }
 
-/// A cotangent that only the stage before goes on with is computed there, as long as no more has to
-/// be sent for it. What dropout makes of one needs the mask, which that stage has, and the
-/// cotangent itself, which is on its way there anyhow.
+/// A cotangent that only the preceding stage uses is computed there, as long as this does not
+/// increase the bytes sent. For example, a dropout's cotangent needs the mask, which that stage
+/// has, and the incoming cotangent, which is sent there anyway.
 void StageAnalysis::sinkBackward() {
   for (Operation &op : llvm::reverse(function.front().without_terminator())) {
     auto placed = opStages.find(&op);
@@ -338,7 +338,7 @@ void StageAnalysis::sinkBackward() {
         return user != &op && user != terminator && opStages.lookup(user) == where;
       });
     };
-    // An operand of its own is sent in the place of the result, until it sinks as well.
+    // An operand without other users is sent instead of the result, until it sinks as well.
     int64_t sent = 0;
     for (Value operand : op.getOperands())
       if (!isThere(operand))

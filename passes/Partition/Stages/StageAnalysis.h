@@ -1,4 +1,4 @@
-// Who owns an op: the stages in which each op of a step is computed.
+// The stages in which each op of a step is computed.
 #pragma once
 
 #include "dialects/St/Sharding/TensorSharding.h"
@@ -12,17 +12,16 @@ using StageSet = llvm::SmallBitVector;
 
 class StageAnalysis {
 public:
-  /// `groups` says for each stage which device group runs it.
+  /// `groups` is the device group of each stage.
   StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups, const MeshAxes &axes);
 
-  /// What is wrong with where the module's `st.stage_starts` say that stages begin; empty: nothing.
+  /// What is wrong with the module's `st.stage_starts`; empty if nothing is.
   StringRef getFault() const { return fault; }
-  /// The stages that compute an op: several for what is cloned. None for an op whose
-  /// results nobody uses.
+  /// The stages that compute an op: several for a cloned op, none for an op without users.
   const StageSet &stagesOf(Operation *op) const { return opStages.find(op)->second; }
-  /// The stages in which an argument appears: of those of one group that use it, the first.
+  /// The stages in which an argument appears: per group, the first stage that uses it.
   StageSet homesOf(BlockArgument argument) const;
-  /// The home of an argument that a stage uses: its group's, or the first.
+  /// The home of an argument for a stage that uses it: its group's, or the first.
   int64_t homeFor(BlockArgument argument, int64_t stage) const;
   /// The stages in which a result appears.
   StageSet stagesOfResult(unsigned result) const;
@@ -57,7 +56,7 @@ private:
 
   mutable func::FuncOp function;
   const MeshAxes &axes;
-  SmallVector<int64_t> groups; ///< one a stage
+  SmallVector<int64_t> groups; ///< per stage
   int64_t stages;
   std::string fault;
   Operation *terminator;
@@ -66,7 +65,7 @@ private:
   /// Values that depend on parameters or optimizer state.
   DenseSet<Value> stateful;
   DenseSet<Operation *> forward;
-  /// Ops of the forward pass that make something of parameters and constants alone.
+  /// Forward ops that compute from parameters and constants alone.
   llvm::SetVector<Operation *> ofParameters;
   /// Result -> the argument that it replaces.
   DenseMap<unsigned, BlockArgument> donors;

@@ -16,8 +16,8 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
   for (int64_t i = 0; i < count; ++i)
     sums[i + 1] = sums[i] + costs[i];
   llvm::copy(before, cuts.begin());
-  // best[p][i]: the least that p runs of the first i costs can come to; start[p][i]: where the last
-  // of them begins. `extend` is what runs come to with one more, from j to i.
+  // best[p][i]: the smallest maximum when p runs cover the first i costs; start[p][i]: the start of
+  // the last run. `extend` adds a run from j to i.
   using Total = std::pair<double, double>;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   std::vector<std::vector<Total>> best;
@@ -36,7 +36,7 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
   search([&](Total others, int64_t j, int64_t i) -> Total {
     return {std::max(others.first, sums[i] - sums[j]), 0};
   });
-  // Of the cuts that are nearly as even the one that sends least, and of these the most even one.
+  // Among nearly even splits, choose the one that sends least, and of these the most even one.
   constexpr double slack = 1.05;
   double most = slack * best[parts][count].first;
   search([&](Total others, int64_t j, int64_t i) -> Total {
@@ -54,8 +54,7 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
   return runs;
 }
 
-/// The bytes of the values that pass from a piece of which ops are to a later one, for each piece
-/// before which they are cut apart.
+/// For each piece, the bytes of values that cross a split before it.
 static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
                                        int64_t count) {
   DenseMap<Operation *, int64_t> pieces;
@@ -83,8 +82,8 @@ static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64
   return change;
 }
 
-/// Of ops too many to try all cuts, runs that stay together: between the best cuts of equally long
-/// stretches.
+/// If there are too many ops to try all splits, groups ops into runs that stay together: between
+/// the best splits of equally long stretches.
 static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
   auto count = static_cast<int64_t>(ops.size());
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
@@ -101,7 +100,7 @@ static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
   return runOf;
 }
 
-/// The number of each op's block among those that there are, ascending.
+/// The index of each op's block among the existing ones, ascending.
 static SmallVector<int64_t> piecesOfBlocks(ArrayRef<Operation *> ops) {
   std::map<int64_t, int64_t> numbers;
   SmallVector<int64_t> blockOf;
@@ -124,9 +123,9 @@ static SmallVector<int64_t> piecesOfBlocks(ArrayRef<Operation *> ops) {
   return blockOf;
 }
 
-/// Microseconds of an op on one of the devices that share it, with those of the sum over devices
-/// that it leaves to be made. Nothing is counted for the starts of either: which ops share a kernel
-/// is not known yet, and starts of collectives alone would outweigh all work of a small model.
+/// Microseconds of an op on one of the devices that share it, including the sum over devices that
+/// it requires. Launch costs are not counted: kernels are not known yet, and the launches of
+/// collectives alone would outweigh all work of a small model.
 static double timeOf(Operation *op, const MeshAxes &axes) {
   int64_t shards = 1;
   double sums = 0;
@@ -136,7 +135,7 @@ static double timeOf(Operation *op, const MeshAxes &axes) {
     for (const Splits &splits : sharding.dims)
       own *= shardCount(splits);
     SmallVector<Axis> summed;
-    // An op whose operand is a sum already passes it on.
+    // An op whose operand is an unreduced sum passes it on.
     for (Axis axis : sharding.unreduced)
       if (axis != kMicroAxis && llvm::any_of(op->getOperands(), [&](Value operand) {
             return axes.read(operand).isSplitOver(axis);
@@ -159,7 +158,7 @@ SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int6
     return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
   };
   SmallVector<int64_t> pieceOf = piecesOfBlocks(forward);
-  // An op without elements to compute takes a place too: that of one on a number.
+  // An op without elements to compute counts like one on a scalar.
   double least = 0;
   if (countOf(pieceOf) < stages) {
     pieceOf = joinOps(forward, std::max(mostRuns, stages));

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// Names that ops of the forward pass can be found by.
+/// Names by which ops of the forward pass can be found.
 class NameFinder {
 public:
   NameFinder(func::FuncOp function, ArrayRef<Operation *> forward);
@@ -18,12 +18,12 @@ public:
   SmallVector<StringRef> parametersOf(Operation *op) const;
 
 private:
-  /// The scopes of a location, outermost first, joined in runs.
+  /// The scopes of a location, outermost first, and their consecutive combinations.
   ArrayRef<std::string> scopesOf(Location location);
   size_t startOfBlock(size_t op) const;
 
   ArrayRef<Operation *> forward;
-  /// Parameters, and what is made of one of them and constants alone.
+  /// Parameters, and values of a single parameter and constants.
   DenseMap<Value, StringRef> names;
   DenseMap<Location, std::vector<std::string>> scopes;
 };
@@ -93,7 +93,7 @@ ArrayRef<std::string> NameFinder::scopesOf(Location location) {
   return runs;
 }
 
-/// An op, or the first of its block if no other parameter of the block is read before.
+/// The op, or the first op of its block if no other parameter of the block is read before.
 size_t NameFinder::startOfBlock(size_t op) const {
   auto block = forward[op]->getAttrOfType<IntegerAttr>(kBlockAttr);
   size_t start = op;
@@ -107,7 +107,7 @@ size_t NameFinder::startOfBlock(size_t op) const {
   return start;
 }
 
-/// The name, or what stands before one of its dots, that a pattern matches; empty if none.
+/// The name, or its part before a dot, that a pattern matches; empty if none.
 static StringRef matchName(const llvm::GlobPattern &pattern, StringRef name) {
   if (pattern.match(name))
     return name;

@@ -8,40 +8,39 @@ namespace mlir::st {
 /// On the module, after apply-parallel-config: a glob for each stage but the first.
 constexpr llvm::StringLiteral kStageStartsAttr = "st.stage_starts";
 
-/// On the module: a dictionary of the stages of another program's parameters by their names, which
-/// the forward pass of this one is cut like. It goes before `kStageStartsAttr`.
+/// On the module: the stages of another program's parameters by name; the forward pass of this
+/// program is split in the same way. Takes precedence over `kStageStartsAttr`.
 constexpr llvm::StringLiteral kParameterStagesAttr = "st.parameter_stages";
 
-/// Where a pattern of `kStageStartsAttr` points to.
+/// The match of a pattern of `kStageStartsAttr`.
 struct StageStart {
-  /// Among the forward ops; none where nothing matches.
+  /// index among the forward ops; none without a match
   std::optional<size_t> op;
-  /// What matched: the name of a parameter or of a scope.
+  /// The matching name of a parameter or scope.
   std::string name;
 };
 
-/// The ops of the forward pass that depend on a parameter or other state; all where there is none.
+/// The forward ops that depend on a parameter or other state; all forward ops if there is no state.
 SmallVector<Operation *> forwardOpsOfState(func::FuncOp function);
 
-/// Finds the first of the forward ops, given in program order, at which each pattern matches. A
-/// pattern matches
+/// Finds the first forward op, in program order, that each pattern matches. A pattern matches
 ///
-/// - the name of a parameter that an op reads, or what stands before one of its dots:
-///   `transformer.h.6` all that layer 6 has. If nothing before in the op's block (`st.block`) reads
-///   a parameter, the stage begins with the block;
-/// - scopes in an op's location, one or several in a row: `jit(step)/jvp(Bert)/layer_3/dot_general`
-///   matches `layer_3` and `Bert/layer_3`.
+/// - the name of a parameter that an op reads, or its part before a dot: `transformer.h.6` matches
+///   all parameters of layer 6. If no earlier op in the op's block (`st.block`) reads a parameter,
+///   the stage begins with the block;
+/// - scopes in an op's location, one or several consecutive ones:
+///   `jit(step)/jvp(Bert)/layer_3/dot_general` matches `layer_3` and `Bert/layer_3`.
 SmallVector<StageStart> findStageStarts(func::FuncOp function, ArrayRef<Operation *> forward,
                                         ArrayRef<StringRef> patterns);
 
-/// The stage of each of the forward ops, given in program order: that of the first parameter with a
-/// known stage that its block (`st.block`) reads, or without blocks the op and those before it. Ops
-/// before any go with the first, the others with those before them.
+/// The stage of each forward op, given in program order: that of the first parameter with a known
+/// stage that its block (`st.block`) reads; without blocks, that the op and those before it read.
+/// Ops before the first go with it, others with the op before them.
 SmallVector<int64_t> followParameters(func::FuncOp function, ArrayRef<Operation *> forward,
                                       DictionaryAttr stages);
 
-/// What is wrong with where the stages begin, or nothing: one that matches nothing, that begins
-/// with the model or before another one, named by its pattern; `index` is its number.
+/// What is wrong with the stage starts, or nothing: a pattern without a match, or one that begins
+/// with the model or before another one; `index` is its number.
 std::string findFault(ArrayRef<StageStart> starts, ArrayRef<StringRef> patterns, size_t &index);
 
 } // namespace mlir::st
