@@ -8,12 +8,12 @@ work on one tile. Counts are static: both sides of a branch inside of a loop cou
 
 Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles
 of a tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in which
-tensor cores compute the products, and the larger of the others against these. Last rows have all kernels of a pass against the
-products that it cannot do without: two forward, five backward.
+tensor cores compute the products, and the larger of the others against these; the same of L2's cycles for what the loop moves.
+Last rows have all kernels of a pass against the products that it cannot do without: two forward, five backward.
 
---ways adds a table of ways to compute the gradient: the two kernels as counted, and a model of one kernel, which is the kernel of
-keys and values plus the work for the gradient of queries. The cycles of a tile are the maximum over issue slots, units, tensor cores
-and L2. Bytes of device memory are added, because other kernels move them.
+--ways adds a table of ways to add up the gradient of queries in one kernel: by blocks in turn, as counted, and models of the others.
+The cycles of a tile are the maximum over issue slots, units, tensor cores and L2; bytes of device memory that further kernels
+move are added.
 """
 
 import argparse
@@ -27,8 +27,11 @@ import subprocess
 import sys
 import tempfile
 
+import figures
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCORES, WARP, SCHEDULERS = 64 * 64, 32, 4
+OWN = 128  # columns of scores that a block of the gradient has
 # Multiply-adds of 16-bit floats a cycle and multiprocessor: A100 312 TFLOP/s at 1.41 GHz on 108, H100 SXM 989 TFLOP/s at 1.83
 # GHz on 132 (NVIDIA's data sheets). mma.sync reaches 62.9 % of the latter on average, wgmma over 95 % (Luo et al., "Dissecting
 # the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis", arXiv 2501.12084, section 6.2).
@@ -44,6 +47,8 @@ RATES = {"sm_80": {"f32": 64, "integer": 64, "special": 16, "shared": 32, "globa
          "sm_90": {"f32": 128, "integer": 64, "special": 16, "shared": 32, "global": 32}}
 # Words of shared memory that a thread's instruction moves: ldmatrix brings as many matrices of 8 x 8 to a warp.
 WORDS = {"M88.4": 4, "MT88.4": 4, "M88.2": 2, "MT88.2": 2, "128": 4, "64": 2}
+# Bytes that a thread's instruction moves between L2 and registers or shared memory.
+BYTES = {"128": 16, "64": 8, "U16": 2, "U8": 1}
 CLASSES = {
     "tensor": ("HMMA",), "f32": ("FADD", "FMUL", "FFMA"), "special": ("MUFU", "F2F", "F2I", "I2F"),
     "shared": ("LDSM", "LDS", "STS", "SHFL", "ATOMS"), "global": ("LDG", "STG", "LDGSTS", "LDGDEPBAR", "RED", "ATOMG"),
@@ -79,6 +84,13 @@ def shared_words(op):
     if class_of(op) != "shared" and not op.startswith("LDGSTS"):
         return 0
     return next((words for suffix, words in WORDS.items() if op.endswith(suffix)), 1)
+
+
+def l2_bytes(op):
+    """Bytes of L2 that an instruction reads or writes for each thread: what comes in words are values of rows, which L1 has."""
+    if not op.startswith(("LDG", "STG", "RED", "ATOMG")) or op.startswith("LDGDEPBAR") or op.startswith("LDG.E") and "128" not in op:
+        return 0
+    return next((size for part, size in BYTES.items() if part in op.split(".")), 4)
 
 
 def functions(sass):
@@ -147,11 +159,12 @@ class Kernel:
         self.name, self.products = name, products
         # Operands are 64 deep: 128 tensor instructions a product of 64 x 64 scores, one for each score of a thread.
         each = sum(count for op, count in passes[-1].items() if class_of(op) == "tensor") / products
-        self.classes, self.words = collections.Counter(), 0
+        self.classes, self.words, self.bytes = collections.Counter(), 0, 0
         for instructions in passes:
             for op, count in instructions.items():
                 self.classes[class_of(op)] += count / each
                 self.words += shared_words(op) * count / each
+                self.bytes += l2_bytes(op) * count / each
         self.chip = options.chip
 
     @property
@@ -172,14 +185,19 @@ class Kernel:
                 for unit, rate in RATES[self.chip].items()}
 
     @property
+    def l2(self):
+        return self.bytes * SCORES / L2[self.chip]
+
+    @property
     def cycles(self):
         return max(self.issue, self.tensor, *self.units.values())
 
-    def with_more(self, words=0, **classes):
-        """The same with further instructions a score."""
+    def with_more(self, bytes=0, **classes):
+        """The same with further instructions a score, and bytes of L2; fewer of them where they are negative."""
         more = copy.copy(self)
-        more.classes = self.classes + collections.Counter(classes)
-        more.words = self.words + words
+        more.classes = collections.Counter(self.classes)
+        more.classes.update(classes)
+        more.bytes = self.bytes + bytes
         return more
 
 
@@ -188,39 +206,41 @@ def report(options, dropout, kernels):
         busiest = max(kernel.units, key=kernel.units.get)
         parts = ", ".join(f"{unit} {count:.1f}" for unit, count in kernel.classes.most_common() if count >= 0.05)
         print(f"| {dropout:g} | {kernel.name} | {kernel.classes['tensor']:.0f} | {kernel.slots:.1f} | {parts} | {kernel.issue:.0f} | "
-              f"{busiest} {kernel.units[busiest]:.0f} | {kernel.tensor:.0f} | {kernel.cycles / kernel.tensor:.2f} |")
+              f"{busiest} {kernel.units[busiest]:.0f} | {kernel.tensor:.0f} | {kernel.cycles / kernel.tensor:.2f} | {kernel.l2 / kernel.tensor:.2f} |")
     product = SCORES * 64 / PRODUCTS[options.chip]
     for what, of, least in (("forward", kernels[:1], 2), ("backward", kernels[1:], 5)):
-        taken = sum(kernel.cycles for kernel in of)
+        taken, l2 = sum(kernel.cycles for kernel in of), sum(kernel.l2 for kernel in of)
         print(f"| {dropout:g} | {what}, of {least} products | | | | {taken:.0f} | | {least * product:.0f} | "
-              f"{taken / least / product:.2f} |")
+              f"{taken / least / product:.2f} | {l2 / least / product:.2f} |")
 
 
 def ways(options, dropout, width, sequence, kernels):
     """Rows of a table: ways of the gradient for heads of a width (cycles of 64 x 64 scores)."""
-    deep, tiles = width / 64, sequence / 64
-    operands, sums = 2 * 64 * width * 2, 64 * width * 4  # two matrices of 16 bits, a tile of dq in f32
-    vector = 4 if options.chip == "sm_90" else 1         # red.global.add.v4.f32 is sm_90's
-    _, rows, columns = kernels
-
-    def cycles(kernel, l2):
-        return max(kernel.cycles * deep, l2 / L2[options.chip])
-
-    # A product more: keys from shared memory for 32 rows of a warp; ds to shared memory and back, as 16 bits.
-    one = columns.with_more(words=1 + 1 / deep, tensor=1, shared=0.25 + 0.625 / deep)
-    # dq is rounded by a kernel behind it, and is zero before.
-    around = 64 * width * (4 + 4 + 2) / tiles
-    found = [("two kernels", rows, columns, operands, 0, "yes"),
-             ("one, atomic additions", one.with_more(**{"global": 1 / vector}), None, operands + sums, around, "no"),
-             ("one, blocks in turn", one.with_more(**{"global": 0.5, "control": 0.3}), None, operands + 2 * sums, around, "yes"),
-             ("one, sums of each block kept", one.with_more(**{"global": 0.25}), None, operands + sums, 2 * sums + 64 * width * 2 / tiles,
-              "yes")]
+    if len(kernels) != 2:
+        sys.exit(f"error: the gradient of heads of {width} is {len(kernels) - 1} kernels, expected one")
+    deep, one = width / 64, kernels[1]
+    vector = 4 if options.chip == "sm_90" else 1  # red.global.add.v4.f32 is sm_90's
+    # Sums of f32 that a score has of dq: a block has OWN columns for each. In turn they are read and written, 16 bytes at once.
+    sums = 64 / OWN
+    alone = one.with_more(bytes=-2 * 4 * sums, **{"global": -2 * sums / 4})
+    # dq is rounded by a kernel behind, and is zero before; or as many sums as blocks are written and read, and it is written.
+    around, kept = 64 * width * (4 + 4 + 2) / (sequence / 64), 2 * 64 * width * 4 * 64 / OWN + 64 * width * 2 / (sequence / 64)
+    found = [("blocks in turn", one, 0, "yes"),
+             ("atomic additions", alone.with_more(bytes=4 * sums, **{"global": sums / vector}), around, "no"),
+             ("sums of each block kept", alone.with_more(bytes=4 * sums, **{"global": sums / 4}), kept, "yes")]
     product = SCORES * 64 / PRODUCTS[options.chip]
-    for name, first, second, l2, memory, same in found:
-        taken = cycles(first, l2) + (cycles(second, l2) if second else 0) + memory / MEMORY[options.chip]
-        slots = deep * (first.slots + (second.slots if second else 0))
-        print(f"| {dropout:g} | {sequence} x {width} | {name} | {slots:.1f} | {l2 * (2 if second else 1) / 1024:.0f} | {memory / 1024:.1f} | "
-              f"{taken:.0f} | {taken / 5 / product / deep:.2f} | {same} |")
+    for name, kernel, memory, same in found:
+        taken = max(kernel.cycles, kernel.l2) * deep + memory / MEMORY[options.chip]
+        print(f"| {dropout:g} | {sequence} x {width} | {name} | {deep * kernel.slots:.1f} | {deep * kernel.bytes * SCORES / 1024:.0f} | "
+              f"{memory / 1024:.1f} | {taken:.0f} | {taken / 5 / product / deep:.2f} | {same} |")
+
+
+def record(found, options, dropout, kernels):
+    """Adds the figures of both passes."""
+    product = SCORES * 64 / PRODUCTS[options.chip]
+    for what, of, least in (("forward", kernels[:1], 2), ("backward", kernels[1:], 5)):
+        found.add(f"Attention, {what}, {options.chip}, heads of {options.width or 64}, dropout {dropout:g}",
+                  sum(kernel.cycles for kernel in of) / least / product, "x the time of tensor cores")
 
 
 def main():
@@ -231,13 +251,17 @@ def main():
     parser.add_argument("--model", default="examples/models/bert-large-uncased")
     parser.add_argument("--width", type=int, help="of a head, where it is not the model's")
     parser.add_argument("--ways", action="store_true", help="also ways of the backward pass, by width of heads and sequence")
+    figures.add_option(parser)
     options = parser.parse_args()
-    print("| dropout | kernel | products | slots a score | of these | issue | busiest unit | tensor cores | of these |")
-    print("| ---: | --- | ---: | ---: | --- | ---: | --- | ---: | ---: |")
+    print("| dropout | kernel | products | slots a score | of these | issue | busiest unit | tensor cores | of these | L2 of these |")
+    print("| ---: | --- | ---: | ---: | --- | ---: | --- | ---: | ---: | ---: |")
     dropouts = list(map(float, options.dropouts.split(",")))
+    found = figures.Figures(options.json, "gpus", "counted")
     for dropout in dropouts:
         with tempfile.TemporaryDirectory() as folder:
-            report(options, dropout, measure(options, pathlib.Path(folder), dropout, options.width))
+            kernels = measure(options, pathlib.Path(folder), dropout, options.width)
+        report(options, dropout, kernels)
+        record(found, options, dropout, kernels)
     if not options.ways:
         return
     print("\n| dropout | sequence x head | way | slots a score | KB of L2 | KB of memory | cycles | of tensor cores' | same bits |")

@@ -4,6 +4,13 @@
 
 // Two segments around a barrier: the number that lives across has an array, the constant stands once.
 
+// A warp's product is a function for all threads, made once: operands of four lanes and of eight.
+// CHECK-LABEL: func.func private @multiply_matrices_bf16_f32_32(
+// CHECK: arith.divui
+// CHECK-COUNT-12: memref.load
+// CHECK-COUNT-64: arith.mulf
+// CHECK-NOT: arith.mulf
+
 // CHECK-LABEL: func.func private @turn(
 // CHECK-SAME: [[GRID:%[a-z0-9]+]]: index, {{.*}}, [[X:%[a-z0-9]+]]: memref<64xf32>, [[Y:%[a-z0-9]+]]: memref<64xf32>)
 // CHECK-DAG: [[KEPT:%[a-z0-9_]+]] = memref.alloc() {alignment = 64 : i64} : memref<64xf32>
@@ -65,10 +72,7 @@ module attributes {gpu.container_module} {
     }
     // A product of a warp's matrices: each thread reads what the lanes of two quads and a row hold.
     // CHECK-LABEL: func.func private @matrices(
-    // CHECK: arith.divui
-    // CHECK-COUNT-12: memref.load
-    // CHECK-COUNT-64: arith.mulf
-    // CHECK-NOT: arith.mulf
+    // CHECK: call @multiply_matrices_bf16_f32_32(
     // CHECK-NOT: nvgpu
     gpu.func @matrices(%x: memref<32xvector<4x2xbf16>>, %y: memref<32xvector<2x2xbf16>>, %z: memref<32xvector<2x2xf32>>)
         kernel attributes {known_block_size = array<i32: 32, 1, 1>} {

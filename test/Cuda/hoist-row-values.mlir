@@ -110,3 +110,54 @@ func.func @f32(%q: tensor<2x8x16xf32>, %r: !r) -> tensor<2x8x16xf32> {
   }
   return %o : tensor<2x8x16xf32>
 }
+
+// A mask of positions varies along the columns: it stays, so that the chains are seen to be causal. One over the sum goes.
+// CHECK-LABEL: func.func @masked
+// CHECK: %[[INVERSE:.*]] = st.kernel "loop" (%{{.*}} = %{{.*}} : tensor<2x8xf32>) -> tensor<2x8xf32>
+// CHECK: st.kernel "chain"
+// CHECK: stablehlo.iota
+// CHECK: st.kernel "chain" ({{.*}} = %[[INVERSE]] : tensor<2x8xf32>)
+// CHECK: stablehlo.iota
+func.func @masked(%q: !q, %k: !q, %sum: !r) -> (!q, !q) {
+  %dq = st.kernel "chain" (%a = %q : !q, %b = %k : !q, %z = %sum : !r) -> !q {
+    %s = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !q) -> !s
+    %sw = stablehlo.convert %s : (!s) -> !w
+    %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
+    %column = stablehlo.iota dim = 1 : tensor<8x8xi32>
+    %seen = stablehlo.compare GE, %row, %column : (tensor<8x8xi32>, tensor<8x8xi32>) -> tensor<8x8xi1>
+    %zero = stablehlo.constant dense<0.0> : tensor<8x8xf32>
+    %low = stablehlo.constant dense<-1.0e4> : tensor<8x8xf32>
+    %table = stablehlo.select %seen, %zero, %low : tensor<8x8xi1>, tensor<8x8xf32>
+    %mask = stablehlo.broadcast_in_dim %table, dims = [1, 2] : (tensor<8x8xf32>) -> !w
+    %m = stablehlo.add %sw, %mask : !w
+    %p = stablehlo.exponential %m : !w
+    %one = stablehlo.constant dense<1.0> : !r
+    %i = stablehlo.divide %one, %z : !r
+    %ib = stablehlo.broadcast_in_dim %i, dims = [0, 1] : (!r) -> !w
+    %g = stablehlo.multiply %p, %ib : !w
+    %n = stablehlo.convert %g : (!w) -> !s
+    %o = stablehlo.dot_general %n, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (!s, !q) -> !q
+    st.yield %o : !q
+  }
+  %dk = st.kernel "chain" (%a = %q : !q, %b = %k : !q, %z = %sum : !r) -> !q {
+    %s = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !q) -> !s
+    %sw = stablehlo.convert %s : (!s) -> !w
+    %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
+    %column = stablehlo.iota dim = 1 : tensor<8x8xi32>
+    %seen = stablehlo.compare GE, %row, %column : (tensor<8x8xi32>, tensor<8x8xi32>) -> tensor<8x8xi1>
+    %zero = stablehlo.constant dense<0.0> : tensor<8x8xf32>
+    %low = stablehlo.constant dense<-1.0e4> : tensor<8x8xf32>
+    %table = stablehlo.select %seen, %zero, %low : tensor<8x8xi1>, tensor<8x8xf32>
+    %mask = stablehlo.broadcast_in_dim %table, dims = [1, 2] : (tensor<8x8xf32>) -> !w
+    %m = stablehlo.add %sw, %mask : !w
+    %p = stablehlo.exponential %m : !w
+    %one = stablehlo.constant dense<1.0> : !r
+    %i = stablehlo.divide %one, %z : !r
+    %ib = stablehlo.broadcast_in_dim %i, dims = [0, 1] : (!r) -> !w
+    %g = stablehlo.multiply %p, %ib : !w
+    %n = stablehlo.convert %g : (!w) -> !s
+    %o = stablehlo.dot_general %n, %a, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (!s, !q) -> !q
+    st.yield %o : !q
+  }
+  return %dq, %dk : !q, !q
+}

@@ -66,7 +66,7 @@ def does_without_graphs(folder):
 def kernel_with_arguments(env):
     """Some kernel in the middle of the program, and the bytes of its arguments."""
     lines = open(env["ST_STANDIN_KERNELS"]).read().splitlines()
-    name, blocks, threads, *arguments = max(lines[len(lines) // 2:], key=len).split()
+    name, blocks, threads, _, *arguments = max(lines[len(lines) // 2:], key=len).split()
     return name, blocks, threads, [argument.split(":")[0] for argument in arguments]
 
 

@@ -103,7 +103,7 @@ def row_kernels(rows, columns, element):
 
 
 def attention(element, width=64):
-    """Attention of 512 tokens and its gradient, as chains: of the rows, and of the columns."""
+    """Attention of 512 tokens and its gradient, as chains: of the rows, and of the columns. With sums of rows they stay two."""
     q, s, r = f"tensor<2x512x4x{width}x{element}>", f"tensor<2x4x512x512x{element}>", f"tensor<2x4x512x{element}>"
     o = f"tensor<2x4x512x{width}x{element}>"
     make = f"batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : ({q}, {q}) -> {s}"
@@ -167,7 +167,8 @@ def check_kernels(folder, case, source, chip, least, access):
                "-o", ptx])
     code = ptx.read_text()
     expect(f".target {chip}" in code, "no such target")
-    expect(".extern" not in code, "something is left to resolve")
+    # Shared memory that a launch asks for is declared so.
+    expect(not re.search(r"\.extern (?!\.shared )", code), "something is left to resolve")
     names = re.findall(r"\.visible \.entry (\w+)", code)
     expect(len(names) >= least, f"kernels {names}")
     expect(access in code, f"no {access}")

@@ -65,8 +65,7 @@ LogicalResult AttentionOp::verify() {
                             {"dv", getDV(), getDVStrides(), columns, width, type}};
   if (getBias() && getCausal())
     return emitOpError("is causal and has a bias, expected one of them at most");
-  const bool isGradient =
-      getDO() && getDQ() && getDK() && getDV() && !getO() && !getMax() && !getSum();
+  const bool isGradient = getDO() && getDQ() && getDK() && getDV() && !getO();
   if (!isGradient && (!getO() || getDO() || getDQ() || getDK() || getDV()))
     return emitOpError("makes neither o nor the gradients of q, k and v by that of o");
   for (const Tensor &tensor : tensors) {

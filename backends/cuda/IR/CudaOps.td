@@ -64,7 +64,7 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments, Sing
 def Cuda_ApproximateOp : Op<Cuda_Dialect, "approximate", [Pure, SameOperandsAndResultType]> {
   let summary = "2^x or 1 / x of f32 by a GPU's instruction";
   let description = [{
-    `ex2.approx.ftz.f32` and `rcp.approx.ftz.f32`: the relative error is at most 2^-22 and 2^-23, and numbers below the
+    `ex2.approx.ftz.f32` and `rcp.approx.ftz.f32`: the relative error is at most 2.5 x 2^-23 and 2^-23, and numbers below the
     least normal one are zeros, as operands and as results. Infinities and NaN are as they should be. What the host
     computes in its place has the same bounds and not the same bits.
 
@@ -77,6 +77,51 @@ def Cuda_ApproximateOp : Op<Cuda_Dialect, "approximate", [Pure, SameOperandsAndR
   let assemblyFormat = "$function $operand attr-dict `:` type($operand)";
 }
 
+def Cuda_Turns : MemRefRankOf<[I32], [1]>;
+
+def Cuda_TakeNumberOp : Op<Cuda_Dialect, "take_number", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the number of a block of a kernel in the order in which blocks begin";
+  let description = [{
+    Every block of a launch takes one number, from 0 on: all blocks of smaller numbers have begun. The word at the place is 0 before
+    the launch. All threads of a block meet here; `shared` is memory of the block, by which they learn the number.
+
+    ```mlir
+    %number = cuda.take_number %turns[%place] by %shared : memref<1025xi32>, memref<1xi32, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins Cuda_Turns:$turns, Index:$place, Cuda_Turns:$shared);
+  let results = (outs Index:$number);
+  let assemblyFormat = "$turns `[` $place `]` `by` $shared attr-dict `:` type($turns) `,` type($shared)";
+}
+
+def Cuda_AwaitTurnOp : Op<Cuda_Dialect, "await_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until it is a block's turn";
+  let description = [{
+    Until the word at the place is `turn`. Behind the next gpu.barrier all threads of the block see what other blocks wrote
+    before the gpu.barrier ahead of their `cuda.end_turn`. Blocks wait for blocks of smaller numbers (`cuda.take_number`) alone,
+    so that none waits for one that has not begun. On the host blocks run one after the other: there it is checked.
+
+    ```mlir
+    cuda.await_turn %turns[%place], %turn : memref<1025xi32>
+    ```
+  }];
+  let arguments = (ins Cuda_Turns:$turns, Index:$place, Index:$turn);
+  let assemblyFormat = "$turns `[` $place `]` `,` $turn attr-dict `:` type($turns)";
+}
+
+def Cuda_EndTurnOp : Op<Cuda_Dialect, "end_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "says whose turn is next";
+  let description = [{
+    Behind a gpu.barrier, so that all that the block's threads wrote is seen by the block whose turn `next` is.
+
+    ```mlir
+    cuda.end_turn %turns[%place], %next : memref<1025xi32>
+    ```
+  }];
+  let arguments = (ins Cuda_Turns:$turns, Index:$place, Index:$next);
+  let assemblyFormat = "$turns `[` $place `]` `,` $next attr-dict `:` type($turns)";
+}
+
 def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, SingleBlock, NoTerminator,
                                                       NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "attention or its gradient, by cuDNN or by the kernels in it";
@@ -86,7 +131,7 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
     v and o of `width`, neighbours in memory. Strides are elements to the next batch, head and row; of the bias they are 0 where
     it does not vary. `causal`: row r sees columns 0 to r alone. All but the bias is of one 16-bit type, the bias of f32; a
     gradient is laid out like what it is of, with strides of its own. max and sum are, of each row, the largest score and the sum
-    of exp(score - max), f32 and dense.
+    of exp(score - max), f32 and dense: attention writes them, and the kernels of a gradient read them.
 
     The body does the same: where a program runs decides which of the two is done.
 

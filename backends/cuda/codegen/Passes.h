@@ -25,6 +25,9 @@ constexpr llvm::StringLiteral kBytesAttr = "cuda.bytes";
 constexpr llvm::StringLiteral kProductFlopsAttr = "cuda.product_flops";
 constexpr llvm::StringLiteral kProductTypeAttr = "cuda.product_type";
 
+/// Of an st.kernel and of its launch: the update of the step before has left what it makes.
+constexpr llvm::StringLiteral kLeftByUpdateAttr = "cuda.left_by_update";
+
 #define GEN_PASS_DECL
 #include "backends/cuda/codegen/Passes.h.inc"
 

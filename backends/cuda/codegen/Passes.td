@@ -196,6 +196,31 @@ def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def JoinChains : Pass<"join-chains", "::mlir::ModuleOp"> {
+  let summary = "Makes one kernel of the two of attention's gradient";
+  let description = [{
+    Needs kernels without places in memory, chains as `derive-row-sums` and `hoist-row-values` leave them. Two chains, that of the gradient
+    of queries and that of the gradients of keys and values, compute the same scores. Where neither has reductions and all products read
+    16 bits, they become one, with five products in the place of seven: its blocks add the gradient of queries up in turn. Others
+    stay two: those for which no tile has room in registers and shared memory, or whose first chain's result is used between them.
+
+    ```mlir
+    %dq = st.kernel "chain" (%q = %0, %k = %1, ...) {
+      %s = stablehlo.dot_general %q, %k, ...
+      ...
+    %dk:2 = st.kernel "chain" (%q = %0, %k = %1, ...) {
+      %s = stablehlo.dot_general %q, %k, ...
+      ...
+    // becomes
+    %d:3 = st.kernel "chain" (%q = %0, %k = %1, ...) {
+      %s = stablehlo.dot_general %q, %k, ...
+      ...
+    ```
+  }];
+  let statistics = [Statistic<"numJoined", "joined", "Gradients that are one kernel">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
   let summary = "Computes what gradients of attention need of each row once, ahead of their kernels";
   let description = [{
@@ -379,6 +404,70 @@ def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def JoinReductions : Pass<"join-reductions", "::mlir::ModuleOp"> {
+  let summary = "Two reductions of what both read are one kernel";
+  let description = [{
+    Needs kernels without places in memory, after `split-reductions`. Joins two kernels of kind "reduce" that reduce the same
+    dimensions of the same shape and share an input of that shape. The joined kernel is at the place of the first, so all
+    inputs of the second must be computed by then. Example: the gradients of a norm's scale and shift both sum the incoming
+    gradient, which is then read once.
+
+    ```mlir
+    %0 = st.kernel "reduce" (%a = %g : tensor<64x8xf32>) -> tensor<8xf32> {
+      %1 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : ...
+    }
+    %2 = st.kernel "reduce" (%a = %g : tensor<64x8xf32>, %b = %x : tensor<64x8xf32>) -> tensor<8xf32> {
+      %3 = stablehlo.multiply %a, %b : tensor<64x8xf32>
+      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [0] : ...
+    }
+    // after
+    %0:2 = st.kernel "reduce" (%a = %g : tensor<64x8xf32>, %b = %x : tensor<64x8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %1 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : ...
+      %3 = stablehlo.multiply %a, %b : tensor<64x8xf32>
+      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [0] : ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numJoined", "joined", "Kernels that became part of another">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def ConvertInUpdate : Pass<"convert-in-update", "::mlir::ModuleOp"> {
+  let summary = "Updates write what the next step would compute of a state element by element";
+  let description = [{
+    Needs scheduled programs of kernels without places in memory. The pass looks for a kernel of kind "loop" in a task that
+    runs once a step, which computes each element of its results from one element of a state, for example a weight in 16 bits.
+    It clones the body into the kernel that computes the state's new value in the last task, which then writes the copy
+    beside the state. A buffer that nothing else writes keeps the copy until the next step. The original kernel stays, with
+    the attribute `cuda.left_by_update`: it runs only if the state was not written by the last update, as in the first step
+    or after a checkpoint was loaded. Copies are buffers, so checkpoints do not contain them. A state gets no copy if several
+    ops write it, or if anything but a loop kernel, such as a collective, computes it.
+
+    ```mlir
+    st.task @forward0 forward stage 0 (%mb) {
+      %w = st.read @w : tensor<8x4xf32>
+      %n = st.kernel "loop" (%a = %w : tensor<8x4xf32>) -> tensor<8x4xbf16> { stablehlo.convert ... }
+      ...
+    st.task @update update stage 0 (%mb) {
+      %new = st.kernel "loop" (%a = %w : tensor<8x4xf32>, %b = %g : tensor<8x4xf32>) -> tensor<8x4xf32> { ... }
+      st.write %new to @w : tensor<8x4xf32>
+    // after
+    st.buffer @converted "step" slots 1 : tensor<8x4xbf16>
+    st.task @forward0 forward stage 0 (%mb) {
+      %w = st.read @w : tensor<8x4xf32>
+      %n = st.kernel "loop" (%a = %w : tensor<8x4xf32>) -> tensor<8x4xbf16> attributes {cuda.left_by_update} { ... }
+      st.write %n to @converted : tensor<8x4xbf16>
+      ...
+    st.task @update update stage 0 (%mb) {
+      %new:2 = st.kernel "loop" (%a = %w, %b = %g) -> tensor<8x4xf32>, tensor<8x4xbf16> { ... stablehlo.convert ... }
+      st.write %new#0 to @w : tensor<8x4xf32>
+      st.write %new#1 to @converted : tensor<8x4xbf16>
+    ```
+  }];
+  let statistics = [Statistic<"numConverted", "converted", "Kernels whose results the update leaves">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
   let summary = "Gives kernels that differ in numbers only these numbers as inputs";
   let description = [{
@@ -405,9 +494,8 @@ def GroupKernels : Pass<"group-kernels", "::mlir::ModuleOp"> {
   let summary = "Equal kernels of small results stand behind each other";
   let description = [{
     Needs tasks of kernels without places in memory. A kernel of kind "loop" or "reduce" whose results are at most
-    16 KiB moves up behind the last equal one, if all that it reads is there by then: biases that are converted, the squares of
-    each gradient. Their results then have memory of their own, and `merge-launches` makes one launch of those whose
-    threads do not meet.
+    16 KiB moves up behind the last equal one, if all that it reads is there by then, with reshapes of it: biases that are converted, the squares of
+    each gradient. Their results then have memory of their own, and `merge-launches` makes one launch of them.
 
     ```mlir
     %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
@@ -430,9 +518,9 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
     parameters, most of them of few shapes, and weights are converted one by one: launches of one kernel, each of
     which takes longer than its work. Those between two collectives, messages or loops become one, whose blocks are
     those of all: a kernel that finds its buffers by the number of its block. A launch moves up to
-    the first one where nothing in between writes what it reads or writes, or reads what it writes. Kernels whose threads
-    meet, and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
-    36 buffers, for their addresses take registers.
+    the first one where nothing in between writes what it reads or writes, or reads what it writes. Threads of a block may
+    meet, as all of them take the same buffers, and share memory. Kernels of tensor cores, and buffers that move with the micro-batch or the
+    rank, stay. A merged kernel has at most 36 buffers, for their addresses take registers.
 
     ```mlir
     gpu.launch_func @kernels::@loop_0 blocks in (%c4, %c1, %c1) threads in (...) args(%a)
@@ -486,7 +574,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
            "how far off, relatively, what a GPU approximates is, for tests">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
@@ -505,6 +593,49 @@ def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandTurns : Pass<"expand-turns", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Has the first thread of a block wait for its turn, and say whose is next, by atomic operations";
+  let description = [{
+    Of `cuda.take_number`, `cuda.await_turn` and `cuda.end_turn`. Fences order what threads of the block write ahead of a `gpu.barrier`
+    before, and read behind one after.
+
+    ```mlir
+    cuda.await_turn %turns[%place], %turn : memref<9xi32>
+    gpu.barrier
+    // becomes
+    scf.if %isFirst {
+      scf.while : () -> () {
+        %now = memref.atomic_rmw addi %zero, %turns[%place] : (i32, memref<9xi32>) -> i32
+        %differs = arith.cmpi ne, %now, %word : i32
+        scf.condition(%differs)
+      } do {
+        scf.yield
+      }
+      llvm.fence syncscope("device") acq_rel
+    }
+    gpu.barrier
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def UseDynamicSharedMemory : Pass<"use-dynamic-shared-memory", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Has launches ask for shared memory that is more than a kernel's code may have";
+  let description = [{
+    Code has at most 48 KiB of shared memory. Of a kernel with more than that all becomes parts of the memory that a launch asks
+    for, one behind the other.
+
+    ```mlir
+    gpu.func @f() workgroup(%a : memref<32768xbf16, #gpu.address_space<workgroup>>) kernel {
+    // becomes
+    gpu.func @f() kernel {
+      %memory = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+      %a = memref.view %memory[%c0][] : memref<?xi8, ...> to memref<32768xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
 def ConvertMatrixProducts : Pass<"convert-matrix-products"> {

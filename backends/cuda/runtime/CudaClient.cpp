@@ -33,6 +33,8 @@ public:
 
 private:
   absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
+    if (rank.left)
+      rank.left->written(offset, offset + static_cast<int64_t>(from.size()));
     return rank.device ? rank.device->write(rank.arena + static_cast<Address>(offset), from)
                        : absl::OkStatus();
   }
@@ -169,9 +171,11 @@ absl::Status CudaExecutable::place(Rank &rank, const proto::Executable &program,
                                    const proto::Group &group, int64_t device) {
   ST_ASSIGN_OR_RETURN(rank.device, getDevice(program.cuda(), device));
   if (first) {
+    rank.left = first->ranks[static_cast<size_t>(rank.number)].left;
     rank.arena = first->ranks[static_cast<size_t>(rank.number)].arena;
     rank.scratch = first->ranks[static_cast<size_t>(rank.number)].scratch;
   } else {
+    rank.left = std::make_shared<LeftByUpdate>();
     ST_ASSIGN_OR_RETURN(rank.arena, rank.device->allocate(group.arena_bytes()));
     ST_ASSIGN_OR_RETURN(rank.scratch, rank.device->allocate(program.cuda().scratch_bytes()));
   }
@@ -217,6 +221,8 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
       continue;
     here.push_back(static_cast<size_t>(rank.number));
     ST_RETURN_IF_ERROR(place(rank, program, group, group.device_ids(i)));
+    for (const DecodedTask *task : decoded)
+      rank.left->add(task->program, kernels);
   }
   return absl::OkStatus();
 }
@@ -310,6 +316,7 @@ absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutab
   ST_RETURN_IF_ERROR(countDevices(program));
   ST_ASSIGN_OR_RETURN(ProgramPeers peers, ProgramPeers::find(program));
   ST_ASSIGN_OR_RETURN(remote, RemoteRanks::create(peers, communicator));
+  kernels.assign(program.cuda().kernels().begin(), program.cuda().kernels().end());
   for (const proto::Group &group : program.groups())
     ST_RETURN_IF_ERROR(loadGroup(program, group));
   std::vector<GpuDevice *> used;
@@ -318,7 +325,6 @@ absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutab
     used.push_back(ranks[i].device);
   }
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
-  kernels.assign(program.cuda().kernels().begin(), program.cuda().kernels().end());
   Ways ways;
   ST_RETURN_IF_ERROR(prepare(ways));
   if (program.cuda().gpu().chip() != "host") {
@@ -354,12 +360,16 @@ absl::Status CudaExecutable::runCommands(size_t rank) {
     ST_RETURN_IF_ERROR(ranks[rank].recorder->begin(*ranks[rank].stream));
   for (const TaskRun &run : *schedules[rank])
     ST_RETURN_IF_ERROR(runner.run(run.task->program, run.task->name, run.microBatch));
-  return runner.finish();
+  ST_RETURN_IF_ERROR(runner.finish());
+  ranks[rank].left->leave();
+  return absl::OkStatus();
 }
 
 /// The driver reports failed work to the next call, which may be an unrelated command.
 absl::Status CudaExecutable::runRank(size_t rank) {
   const absl::Status status = runCommands(rank);
+  if (!status.ok())
+    ranks[rank].left->forget();
   if (status.ok() || isOneByOne || ranks[rank].stream->isDone().ok())
     return status;
   return absl::Status(status.code(), absl::StrCat(status.message(),
@@ -370,11 +380,14 @@ absl::Status CudaExecutable::runRank(size_t rank) {
 // One thread per rank, because ranks wait for each other. If the host cannot start a thread, no
 // rank waits for it.
 absl::Status CudaExecutable::runStep() {
-  // Another program that ran last has overwritten this one's constants.
+  // Another program that ran last has overwritten this one's constants, and everything else but the
+  // states.
   const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
   for (size_t rank : here)
-    if (last != this)
+    if (last != this) {
+      ranks[rank].left->forget();
       ST_RETURN_IF_ERROR(writeConstants(ranks[rank]));
+    }
   last = this;
   exchange->begin();
   for (auto &[device, commands] : oneByOne)

@@ -23,7 +23,8 @@ struct Attention {
   bool isCausal = false;
   Tensor q, k, v, o;
   Tensor bias;           ///< of f32; strides of 0 where it does not vary
-  Value max, sum;        ///< of each row's scores, and of exp(score - max): f32, dense
+  Value max, sum;        ///< of each row's scores, and of exp(score - max): f32, dense; a gradient
+                         ///< reads them
   Tensor dO, dQ, dK, dV; ///< gradients; null or each of them
 };
 
@@ -35,5 +36,8 @@ FailureOr<Attention> matchAttention(st::KernelOp chain, std::string &reason);
 /// of q and something of each row, and that which reads this and makes the gradients of k and v.
 FailureOr<Attention> matchAttentionGradient(st::KernelOp ofRows, st::KernelOp ofColumns,
                                             std::string &reason);
+
+/// The same for one chain that both of a marked gradient have become (JoinedChain.h).
+FailureOr<Attention> matchJoinedGradient(st::KernelOp chain, std::string &reason);
 
 } // namespace mlir::cuda

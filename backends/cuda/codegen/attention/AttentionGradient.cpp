@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/analysis/Origin.h"
 #include "backends/cuda/codegen/attention/AttentionChain.h"
+#include "backends/cuda/codegen/attention/JoinedChain.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -268,6 +269,10 @@ FailureOr<Attention> GradientMatcher::run() {
       continue;
     if (!isOfForward())
       return rows.refuse("the maxima or sums that it reads are of other scores");
+    for (const Statistic &statistic : statistics)
+      (statistic.isMax ? found.max : found.sum) =
+          (statistic.argument.getOwner() == &rows.chain.body() ? rows : columns)
+              .outside(statistic.argument);
     return found;
   }
   return rows.refuse("it is no gradient of a softmax");
@@ -277,4 +282,52 @@ FailureOr<Attention> mlir::cuda::matchAttentionGradient(mlir::st::KernelOp ofRow
                                                         mlir::st::KernelOp ofColumns,
                                                         std::string &reason) {
   return GradientMatcher(ofRows, ofColumns, reason).run();
+}
+
+// ---- one chain ----------------------------------------------------------------------------------
+
+/// Which products of a gradient's chain are which follows from the matrices that they read: the
+/// gradient of queries and scores read k, the gradient of k and scores q.
+FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
+                                                     std::string &reason) {
+  AttentionChain whole(kernel, reason);
+  auto scale = kernel->getAttrOfType<FloatAttr>(kGradientScaleAttr);
+  if (!scale)
+    return whole.refuse("it is no gradient of attention without dropout");
+  Attention found;
+  if (failed(whole.read(found)))
+    return failure();
+  Chain &chain = whole.chain;
+  if (chain.producers.size() != 2 || chain.consumers.size() != 2 || chain.crossing.size() != 1)
+    return whole.refuse("it is no gradient of attention by its products");
+  const ChainProduct &dQ = chain.crossing.front();
+  const unsigned first = chain.producers[0].own == dQ.own ? 0 : 1;
+  const ChainProduct &scores = chain.producers[first], &other = chain.producers[1 - first];
+  const unsigned ofKeys = chain.consumers[0].streamed == scores.streamed ? 0 : 1;
+  const ChainProduct &dK = chain.consumers[ofKeys], &dV = chain.consumers[1 - ofKeys];
+  if (!(scores.own == dQ.own) || !(dK.streamed == scores.streamed) ||
+      !(dV.streamed == other.streamed))
+    return whole.refuse("its products read other matrices than those of a gradient");
+  found.scale = scale.getValueAsDouble();
+  found.depth = scores.width;
+  found.width = other.width;
+  found.isCausal = hasCausalMask(chain.body());
+  const unsigned row = whole.groups.rows, column = whole.groups.columns;
+  if (failed(whole.set("q", scores.streamed, row, found, found.q)) ||
+      failed(whole.set("k", scores.own, column, found, found.k)) ||
+      failed(whole.set("v", other.own, column, found, found.v)) ||
+      failed(whole.set("do", other.streamed, row, found, found.dO)) ||
+      failed(whole.set("dq", dQ.streamed, row, found, found.dQ)) ||
+      failed(whole.set("dk", dK.own, column, found, found.dK)) ||
+      failed(whole.set("dv", dV.own, column, found, found.dV)))
+    return failure();
+  for (BlockArgument argument : whole.readArguments())
+    if (chain.space.getGroups(argument) >> column & 1) {
+      if (whole.bias)
+        return whole.refuse("it reads more than a mask beside its scores");
+      whole.bias = argument;
+    }
+  if (whole.bias && failed(whole.setBias(found)))
+    return failure();
+  return found;
 }

@@ -113,9 +113,10 @@ bool mlir::cuda::isCausal(const Chain &chain, const PointValues &values) {
           !(isa<hlo::AddOp>(combination) && beyond == Beyond::Zero))
         return false;
     }
-  for (const ChainProduct &product : chain.consumers)
-    if (analysis.get(product.rows) != Beyond::Zero)
-      return false;
+  for (const auto *products : {&chain.consumers, &chain.crossing})
+    for (const ChainProduct &product : *products)
+      if (analysis.get(product.rows) != Beyond::Zero)
+        return false;
   size_t stored = chain.stored.size();
   for (auto [i, value] : llvm::enumerate(chain.body().getTerminator()->getOperands()))
     if (i < stored && !values.isOfRow(value))

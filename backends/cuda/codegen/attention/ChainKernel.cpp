@@ -6,7 +6,7 @@
 // accumulators of products, then what elementwise ops compute from them. Reductions run along the
 // reduction loop. One that depends on another has a separate pass over all tiles, which computes
 // the products again, so nothing of a tile is stored; a softmax has its maxima and sums in one
-// pass, and where only products read it the last pass computes them too (chains/SoftmaxPass.cpp).
+// pass, and where only products read it the last pass computes them too (SoftmaxPass.cpp).
 // In the last pass values of tiles are stored, and products read them, whose accumulators of 64 x
 // width elements stay in registers from tile to tile.
 //
@@ -69,10 +69,17 @@ ChainKernel::forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile
   carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
     Numbers next(before);
     tile->enterTile(i);
+    // All threads have written what they add to the tile before.
+    if (inTurn)
+      emitter.onlyIf(emitter.less(firstTile, i), [&] { endTurn(emitter.add(i, -1)); });
     if (succeeded(result))
       result = body(emitter.mul(i, tile->shape.streamedSize), next);
     return next;
   });
+  if (inTurn) {
+    emitter.barrier();
+    emitter.onlyIf(emitter.less(firstTile, endTiles), [&] { endTurn(emitter.add(endTiles, -1)); });
+  }
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
 }
 
@@ -175,11 +182,12 @@ ChainKernel::Results ChainKernel::getResults() {
       results.tiles.push_back(value);
   }
   Number zero = emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
-  for (ChainProduct &product : chain.consumers) {
-    if (!llvm::is_contained(results.panels, product.rows))
-      results.panels.push_back(product.rows);
+  for (auto *products : {&chain.consumers, &chain.crossing})
+    for (ChainProduct &product : *products)
+      if (!llvm::is_contained(results.panels, product.rows))
+        results.panels.push_back(product.rows);
+  for (const ChainProduct &product : chain.consumers)
     results.sums.append(tile->countSums(product), zero);
-  }
   return results;
 }
 
@@ -208,14 +216,16 @@ SmallVector<ChainProduct *> ChainKernel::withConsumers(ArrayRef<ChainProduct *> 
 /// Adds a tile to the products' sums.
 void ChainKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                               MutableArrayRef<Number> sums) {
+  if (inTurn)
+    return addProductsInTurn(first, results, panels, sums);
   for (auto [value, numbers] : llvm::zip_equal(results.panels, panels)) {
-    tile->publish(numbers);
+    tile->publish(numbers, 0);
     size_t next = 0;
     for (const ChainProduct &product : chain.consumers) {
       const size_t count = tile->countSums(product);
       MutableArrayRef<Number> own = sums.slice(next, count);
       if (product.rows == value)
-        llvm::copy(tile->add(product, first, own), own.begin());
+        llvm::copy(tile->add(product, first, 0, own), own.begin());
       next += count;
     }
   }
@@ -266,7 +276,8 @@ LogicalResult ChainKernel::finish() {
         if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
           return failure();
       for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
-        FailureOr<Number> number = getPanel(panel, streamedExists);
+        // Rows of a block that are not there are in no result of its own.
+        FailureOr<Number> number = getPanel(panel, inTurn ? exists : streamedExists);
         if (failed(number))
           return failure();
         numbers[point] = *number;
@@ -298,24 +309,33 @@ LogicalResult ChainKernel::emit() {
     return emitter.kernel->emitOpError(
         "reduces something else than its columns, which has no CUDA code generation in a chain");
   values.reduced = streamed;
-  int64_t tiles = llvm::divideCeil(chain.space.getSize(chain.own), ChainTile::kSize);
+  const int64_t ownSize = ChainTile::getOwnSize(emitter, chain);
+  if (ownSize == 0 || (!chain.crossing.empty() && !values.levels.empty()))
+    return emitter.kernel->emitOpError(
+        "of kind \"chain\" has products that contract its rows and others, expected one kind: run "
+        "split-chains first");
+  ownTiles = llvm::divideCeil(chain.space.getSize(chain.own), ownSize);
   SmallVector<unsigned> outer;
-  int64_t blocks = tiles;
+  int64_t heads = 1;
   for (unsigned group = 0; group < chain.space.getNumGroups(); ++group)
     if (group != chain.own && group != chain.streamed) {
       outer.push_back(group);
-      blocks *= chain.space.getSize(group);
+      heads *= chain.space.getSize(group);
     }
-  values.setPosition(outer, emitter.div(emitter.block(), tiles));
-  Value firstOwn = emitter.mul(emitter.rem(emitter.block(), tiles), ChainTile::kSize);
+  const int64_t blocks = heads * ownTiles;
+  Value diagonal = enterBlock(heads);
+  values.setPosition(outer, inTurn ? inTurn->head : emitter.div(emitter.block(), ownTiles));
+  Value firstOwn = emitter.mul(diagonal, ownSize);
   tile = ChainTile::create(emitter, chain, values, firstOwn);
-  const int64_t streamedSize = tile->shape.streamedSize, perOwn = ChainTile::kSize / streamedSize;
+  const int64_t streamedSize = tile->shape.streamedSize, perOwn = ownSize / streamedSize;
   int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), streamedSize);
   firstTile = emitter.index(0);
   endTiles = emitter.index(streamedTiles);
+  if (inTurn)
+    inTurn->tiles = endTiles;
+  isCausalChain = isCausal(chain, values);
   // A reduction loop over rows begins at the diagonal, one over columns ends there.
-  if (isCausal(chain, values)) {
-    Value diagonal = emitter.rem(emitter.block(), tiles);
+  if (isCausalChain) {
     if (chain.own < chain.streamed)
       endTiles = emitter.min(emitter.mul(emitter.add(diagonal, 1), perOwn), streamedTiles);
     else

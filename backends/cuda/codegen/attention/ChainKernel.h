@@ -36,6 +36,10 @@ private:
   SmallVector<Point> own;    ///< of this thread
   Value firstTile, endTiles; ///< of the reduction loop
   SmallVector<PointValues::Known> ofOwn;
+  /// Where there are crossing products: what blocks add up in turn.
+  std::optional<ChainTile::InTurn> inTurn;
+  int64_t ownTiles = 1; ///< blocks of a head
+  bool isCausalChain = false;
 
   void enterOwn(int64_t part);
   void leaveOwn(int64_t part);
@@ -50,7 +54,7 @@ private:
   LogicalResult finishSum(PointValues::Sum &sum, ArrayRef<Number> totals);
   LogicalResult reduce(Sums &level);
 
-  // Softmax: maxima and the sums of exponentials below them (chains/SoftmaxPass.cpp).
+  // Softmax: maxima and the sums of exponentials below them (SoftmaxPass.cpp).
   FailureOr<Number> emitExponential(const PointValues::Sum &sum, Number x);
   LogicalResult enterMaxima(const Sums &maxima, const Sums &level, ArrayRef<Number> before,
                             MutableArrayRef<Number> carried, SmallVectorImpl<Number> &scales);
@@ -68,6 +72,14 @@ private:
   void addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                    MutableArrayRef<Number> sums);
   void storeProducts(ArrayRef<Number> sums);
+
+  // Crossing products (TurnsOfBlocks.cpp).
+  Value enterBlock(int64_t heads);
+  Value getTurnPlace(Value tileNumber);
+  Value getLastTurn(Value tileNumber);
+  void endTurn(Value tileNumber);
+  void addProductsInTurn(Value first, const Results &results, ArrayRef<Numbers> panels,
+                         MutableArrayRef<Number> sums);
   LogicalResult storeRows(const Results &results);
   LogicalResult finish();
 };

@@ -93,6 +93,8 @@ static bool isProductType(Type type) {
   return isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
 
+static bool isOfColumns(const ChainProduct &product) { return contractsRows(product.op); }
+
 LogicalResult ChainAnalysis::collectProducts() {
   Operation *yield = body.getTerminator();
   for (auto dot : body.getOps<DotGeneralOp>()) {
@@ -106,6 +108,10 @@ LogicalResult ChainAnalysis::collectProducts() {
         isYielded == isa<BlockArgument>(dot.getLhs()) || (isYielded && !getStored(dot).hasOneUse()))
       return refuse(dot);
     (isYielded ? chain.consumers : chain.producers).push_back(std::move(product));
+  }
+  if (llvm::any_of(chain.consumers, isOfColumns)) {
+    llvm::copy_if(chain.consumers, std::back_inserter(chain.crossing), std::not_fn(isOfColumns));
+    llvm::erase_if(chain.consumers, std::not_fn(isOfColumns));
   }
   for (auto [index, value] : llvm::enumerate(yield->getOperands()))
     if (!getProduct(value))
@@ -121,8 +127,9 @@ void ChainAnalysis::cloneRows() {
   SmallVector<Value> yielded;
   for (unsigned index : chain.stored)
     yielded.push_back(body.getTerminator()->getOperand(index));
-  for (ChainProduct &product : chain.consumers)
-    yielded.push_back(product.op.getLhs());
+  for (auto *products : {&chain.consumers, &chain.crossing})
+    for (ChainProduct &product : *products)
+      yielded.push_back(product.op.getLhs());
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
   chain.rows =
       mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), ValueRange());
@@ -145,8 +152,9 @@ void ChainAnalysis::cloneRows() {
   for (Operation &op : body.without_terminator())
     if (op.getNumResults() != 1 || !getProduct(op.getResult(0)))
       builder.clone(op, mapping);
-  for (ChainProduct &product : chain.consumers)
-    product.rows = mapping.lookup(product.op.getLhs());
+  for (auto *products : {&chain.consumers, &chain.crossing})
+    for (ChainProduct &product : *products)
+      product.rows = mapping.lookup(product.op.getLhs());
   mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
                               return mapping.lookup(value);
                             }));
@@ -262,6 +270,10 @@ LogicalResult ChainAnalysis::addConsumer(ChainProduct &product) {
   unsigned result = getStored(dot).use_begin()->getOperandNumber() + body.getNumArguments();
   setMatrix(product.own, result, dot.getResult(), strides, widthDim);
   setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), rightStrides, *width);
+  if (contractsRows(dot) == ownsRows()) {
+    std::swap(product.own, product.streamed);
+    std::swap(made, right);
+  }
   accesses.push_back({made, right});
   return success();
 }
@@ -279,7 +291,7 @@ LogicalResult ChainAnalysis::setGroups() {
   chain.own = space.getGroupOfAxis(chain.own);
   chain.streamed = space.getGroupOfAxis(chain.streamed);
   size_t next = 0;
-  for (auto *products : {&chain.producers, &chain.consumers})
+  for (auto *products : {&chain.producers, &chain.consumers, &chain.crossing})
     for (ChainProduct &product : *products) {
       const Accesses &access = accesses[next++];
       product.own.strides = space.getStrides(access.own);
@@ -301,19 +313,16 @@ LogicalResult ChainAnalysis::run() {
   unsigned axes = chain.space.getNumAxes();
   if (axes < 2)
     return kernel.emitOpError("of kind \"chain\" has rows that are no loop of their own");
-  bool ofColumns = !chain.consumers.empty() && contractsRows(chain.consumers.front().op);
+  const bool ofColumns = llvm::any_of(chain.consumers, isOfColumns);
   chain.own = axes - (ofColumns ? 1 : 2);
   chain.streamed = axes - (ofColumns ? 2 : 1);
   for (ChainProduct &product : chain.producers)
     if (failed(addProducer(product)))
       return failure();
-  for (ChainProduct &product : chain.consumers) {
-    if (contractsRows(product.op) != ofColumns)
-      return kernel.emitOpError("of kind \"chain\" has products that contract its rows and others, "
-                                "expected one kind: run split-chains first");
-    if (failed(addConsumer(product)))
-      return failure();
-  }
+  for (auto *products : {&chain.consumers, &chain.crossing})
+    for (ChainProduct &product : *products)
+      if (failed(addConsumer(product)))
+        return failure();
   return setGroups();
 }
 

@@ -40,6 +40,9 @@ struct Chain {
   OwningOpRef<st::KernelOp> rows;
   SmallVector<unsigned> stored; ///< results of the chain
   SmallVector<ChainProduct, 0> producers, consumers;
+  /// Consumers that contract the parallel loop, where the others contract the reduction loop: `own`
+  /// is what they multiply the rows with, `streamed` their result, to which each block adds.
+  SmallVector<ChainProduct, 0> crossing;
   st::IterationSpace space;
   unsigned own = 0, streamed = 0; ///< groups
 

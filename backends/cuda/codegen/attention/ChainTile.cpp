@@ -21,8 +21,9 @@ public:
   int64_t getOwnOffset(int64_t part) const override { return part * kSide; }
   int64_t getStreamedOffset(int64_t part) const override { return part * kSide; }
   Numbers multiply(const ChainProduct &product, Value first) override;
-  void publish(ArrayRef<Number> points) override;
-  Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
+  void publish(ArrayRef<Number> points, size_t panel) override;
+  Numbers add(const ChainProduct &product, Value first, size_t panel,
+              ArrayRef<Number> sums) override;
   int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
     return index / (getColumns(product) / kSide);
   }
@@ -43,12 +44,13 @@ private:
 std::unique_ptr<ChainTile> ChainTile::create(KernelEmitter &emitter, const Chain &chain,
                                              const PointValues &values, Value firstOwn) {
   std::unique_ptr<ChainTile> cores = createCores(emitter, chain, values, firstOwn);
-  return cores ? std::move(cores) : createPlain(emitter, chain, values, firstOwn);
+  return cores || !chain.crossing.empty() ? std::move(cores)
+                                          : createPlain(emitter, chain, values, firstOwn);
 }
 
 ChainTile::Point ChainTile::makePoint(Value coordinate, unsigned group) {
   int64_t size = chain.space.getSize(group);
-  if (size % (group == chain.streamed ? shape.streamedSize : kSize) == 0)
+  if (size % (group == chain.streamed ? shape.streamedSize : shape.ownSize) == 0)
     return {coordinate, {}};
   return {emitter.min(coordinate, size - 1), emitter.less(coordinate, size)};
 }
@@ -157,7 +159,7 @@ ChainTile::Numbers PlainTile::multiply(const ChainProduct &product, Value first)
       });
 }
 
-void PlainTile::publish(ArrayRef<Number> points) {
+void PlainTile::publish(ArrayRef<Number> points, size_t) {
   for (int64_t point = 0; point < kPart * kPart; ++point) {
     Value row = getOwnPlace(emitter.index(0), point / kPart);
     Value column = getStreamedPlace(emitter.index(0), point % kPart);
@@ -165,7 +167,8 @@ void PlainTile::publish(ArrayRef<Number> points) {
   }
 }
 
-ChainTile::Numbers PlainTile::add(const ChainProduct &product, Value first, ArrayRef<Number> sums) {
+ChainTile::Numbers PlainTile::add(const ChainProduct &product, Value first, size_t,
+                                  ArrayRef<Number> sums) {
   const ChainMatrix &matrix = product.streamed;
   Value outer = getOuterPosition(matrix);
   int64_t pitch = getColumns(product), columns = pitch / kSide;
@@ -219,7 +222,7 @@ void PlainTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
   Type type = getComputeType(matrix.element);
   for (int64_t part = 0; part < kPart; ++part) {
     Value row = emitter.add(firstOwn, emitter.add(slow, part * kSide));
-    Value rowExists = getOwnSize() % kSize == 0 ? Value() : emitter.less(row, getOwnSize());
+    Value rowExists = getOwnLoop() % kSize == 0 ? Value() : emitter.less(row, getOwnLoop());
     Value start = emitter.add(outer, emitter.mul(row, matrix.strides[chain.own]));
     for (int64_t i = 0; i < columns; ++i) {
       Value column = emitter.add(fast, i * kSide), exists = rowExists;

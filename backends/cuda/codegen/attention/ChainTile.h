@@ -8,14 +8,16 @@
 
 namespace mlir::cuda {
 
-/// A tile has 64 elements along the block's parallel loop and up to 64 along the streamed loop.
+/// A tile has 64 or 128 elements along the block's parallel loop and up to 64 along the streamed
+/// loop.
 /// Each thread holds the elements at its indices of both loops, in the order of its parallel
 /// indices. A product reads its operands from shared memory.
 class ChainTile {
 public:
   using Numbers = SmallVector<Number>;
 
-  /// Elements of a tile along the parallel loop, and at most along the streamed loop.
+  /// Elements of a tile along the streamed loop, at most, and along the parallel loop of chains
+  /// without crossing products.
   static constexpr int64_t kSize = 64;
 
   /// How a block works on a tile.
@@ -23,6 +25,15 @@ public:
     int64_t threads, ownParts, streamedParts; ///< of a thread
     int64_t streamedSize;                     ///< a divisor of kSize
     int64_t together = 1;                     ///< blocks that share a multiprocessor
+    int64_t ownSize = kSize;                  ///< of the tile along the parallel loop
+  };
+
+  /// Where blocks that take turns add up the result of a crossing product.
+  struct InTurn {
+    unsigned sums, turns; ///< buffers: of f32, and a word for each tile of each head
+    Value head;           ///< number of this block's head
+    Value tiles;          ///< of a head
+    Value turn;           ///< of this block
   };
 
   /// With tensor cores where all that products read is of one 16-bit type. `firstOwn`: the block's
@@ -30,6 +41,12 @@ public:
   static std::unique_ptr<ChainTile> create(KernelEmitter &emitter, const Chain &chain,
                                            const PointValues &values, Value firstOwn);
   virtual ~ChainTile() = default;
+
+  /// Elements of a block along the parallel loop; 0 where a chain has crossing products and no plan
+  /// for these, which takes tensor cores.
+  static int64_t getOwnSize(const KernelEmitter &emitter, const Chain &chain);
+  /// Whether there is a plan for a chain's crossing products, wherever its matrices are.
+  static bool canCross(const Chain &chain, int64_t sharedBytes);
 
   /// An index of one of the two loops; where it is beyond the end, the last one is used instead.
   struct Point {
@@ -62,15 +79,23 @@ public:
   virtual void enterTile(Value tile) { (void)tile; }
   /// Accumulators of a product: this thread's elements, in f32, of the tile that begins at `first`.
   virtual Numbers multiply(const ChainProduct &product, Value first) = 0;
-  /// Gives all threads what a product reads: this thread's elements, in f32, zeros beyond the end.
-  virtual void publish(ArrayRef<Number> points) = 0;
+  /// Gives all threads what a product reads, the `panel`th of a tile: this thread's elements, in
+  /// f32, zeros beyond the end.
+  virtual void publish(ArrayRef<Number> points, size_t panel) = 0;
   /// To which these are rounded.
   virtual Type getPanelType() { return f32(); }
   /// The sums of a product that reads rows, with what the tile adds that was published.
-  virtual Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) = 0;
+  virtual Numbers add(const ChainProduct &product, Value first, size_t panel,
+                      ArrayRef<Number> sums) = 0;
+  /// Adds the tile's part of a crossing product to its sums, which the block of turn `last` stores.
+  virtual void cross(const ChainProduct &product, Value tile, size_t panel, const InTurn &inTurn,
+                     Value last) {
+    (void)product, (void)tile, (void)panel, (void)inTurn, (void)last;
+    llvm_unreachable("tiles without tensor cores have no crossing products");
+  }
   /// How many of these a thread has.
   int64_t countSums(const ChainProduct &product) const {
-    return kSize * getColumns(product) / shape.threads;
+    return shape.ownSize * getColumns(product) / shape.threads;
   }
   /// The parallel index of the `index`th, by its number in the thread.
   virtual int64_t getPartOfSum(const ChainProduct &product, int64_t index) const = 0;
@@ -100,7 +125,7 @@ protected:
   }
   Number zero() { return emitter.constant(emitter.builder.getF32FloatAttr(0), f32()); }
   Type f32() { return emitter.builder.getF32Type(); }
-  int64_t getOwnSize() const { return chain.space.getSize(chain.own); }
+  int64_t getOwnLoop() const { return chain.space.getSize(chain.own); }
   int64_t getStreamedSize() const { return chain.space.getSize(chain.streamed); }
   KernelEmitter &emitter;
   const Chain &chain;

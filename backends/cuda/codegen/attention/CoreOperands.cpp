@@ -6,8 +6,7 @@ using namespace mlir::cuda;
 static constexpr int64_t kWarp = 32, kMatrix = 8;
 /// Elements of 16 bytes: of an access, and of the padding behind a row.
 static constexpr int64_t kAccess = 8;
-/// Bytes of static shared memory that a block may have.
-static constexpr int64_t kMostShared = 48 << 10, kBytes = 2;
+static constexpr int64_t kBytes = 2;
 
 int64_t CoreOperands::Rows::pitch() const { return columns() + kAccess; }
 
@@ -27,13 +26,42 @@ SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const Chain &chain
   return all;
 }
 
-/// Those that are not in registers.
+/// Those that are not in registers, and those that crossing products read.
 SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const Chain &chain, Plan plan) {
   SmallVector<Rows> all;
+  auto add = [&](const ChainProduct &product) {
+    if (llvm::none_of(all, [&](const Rows &rows) {
+          return *rows.matrix == product.own && rows.width == product.width;
+        }))
+      all.push_back({&product.own, chain.own, product.width, plan.ownSize, {}, {}, {}, {}});
+  };
   for (auto [i, product] : llvm::enumerate(chain.producers))
     if (!plan.keeps(i))
-      all.push_back({&product.own, chain.own, product.width, ChainTile::kSize, {}, {}, {}, {}});
+      add(product);
+  for (const ChainProduct &product : chain.crossing)
+    add(product);
   return all;
+}
+
+size_t CoreOperands::countPanels(const Chain &chain) {
+  SmallVector<Value> distinct;
+  for (const auto *products : {&chain.consumers, &chain.crossing})
+    for (const ChainProduct &product : *products)
+      if (!llvm::is_contained(distinct, product.rows))
+        distinct.push_back(product.rows);
+  return distinct.size();
+}
+
+CoreOperands::CrossingShare CoreOperands::shareCrossing(const ChainProduct &product, Plan plan) {
+  const auto columns = static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
+  for (int64_t rows : {2 * kRows, kRows}) {
+    if (plan.streamedSize % rows != 0)
+      continue;
+    const int64_t below = plan.streamedSize / rows, beside = plan.warps() / below;
+    if (below <= plan.warps() && columns % (beside * kDepth) == 0)
+      return {rows, columns / beside};
+  }
+  return {};
 }
 
 bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const Chain &chain) {
@@ -45,32 +73,57 @@ bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const Chain &chain
   });
 }
 
-bool CoreOperands::fits(const Chain &chain, Plan plan) {
+bool CoreOperands::fits(const Chain &chain, Plan plan, int64_t sharedBytes) {
   int64_t bytes = 0;
+  for (const ChainProduct &product : chain.consumers)
+    if (static_cast<int64_t>(llvm::alignTo(product.width, kDepth)) % (plan.beside * kDepth) != 0)
+      return false;
+  for (const ChainProduct &product : chain.crossing)
+    if (shareCrossing(product, plan).rows == 0)
+      return false;
+  if (plan.columnsOfWarp() < kDepth)
+    return false;
+  if (plan.beside > 1 || !chain.crossing.empty())
+    bytes += static_cast<int64_t>(countPanels(chain)) * plan.ownSize *
+             (plan.streamedSize + kAccess) * kBytes;
   for (const Rows &rows : collectStreamed(chain, plan.streamedSize))
     bytes += plan.stages * rows.size * rows.pitch() * kBytes;
   for (const Rows &rows : collectOwn(chain, plan))
     bytes += rows.size * rows.pitch() * kBytes;
-  return bytes <= kMostShared;
+  return bytes <= sharedBytes;
 }
 
-/// Each warp reads all columns of each product, and rows that are not in registers for each tile.
+/// The warps of some rows read all columns of each product together, and each of them its rows for
+/// each tile where these are not in registers.
 int64_t CoreOperands::countBytes(const Chain &chain, Plan plan) {
   constexpr int64_t size = ChainTile::kSize;
+  const int64_t below = size / (kRows * plan.cores), tiles = size / plan.streamedSize;
+  auto columnsOf = [](const ChainProduct &product) {
+    return static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
+  };
   int64_t columns = 0;
   for (const Rows &rows : collectStreamed(chain, size))
-    columns += rows.columns();
-  for (const auto *products : {&chain.producers, &chain.consumers})
-    for (const ChainProduct &product : *products)
-      columns += plan.warps() * static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
-  for (const Rows &rows : collectOwn(chain, plan))
-    columns += size / plan.streamedSize * rows.columns();
+    columns += rows.columns() * size / plan.ownSize;
+  for (auto [i, product] : llvm::enumerate(chain.producers))
+    columns += columnsOf(product) * (below + (plan.keeps(i) ? 0 : tiles * plan.beside));
+  for (const ChainProduct &product : chain.consumers)
+    columns += columnsOf(product) * below + (plan.beside - 1) * size;
+  if (plan.beside > 1 || !chain.crossing.empty())
+    columns += static_cast<int64_t>(countPanels(chain)) * size;
+  for (const ChainProduct &product : chain.crossing) {
+    const CrossingShare share = shareCrossing(product, plan);
+    columns += columnsOf(product) / share.columns * size + columnsOf(product) * size / share.rows;
+  }
   return columns * size * kBytes;
 }
 
 CoreOperands::CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan)
     : plan(plan), emitter(emitter), chain(chain), threads(plan.warps() * kWarp),
-      streamed(collectStreamed(chain, plan.streamedSize)), own(collectOwn(chain, plan)) {}
+      streamed(collectStreamed(chain, plan.streamedSize)), own(collectOwn(chain, plan)) {
+  Value warp = emitter.div(emitter.thread(), kWarp);
+  warpBelow = emitter.div(warp, plan.beside);
+  warpBeside = emitter.rem(warp, plan.beside);
+}
 
 CoreOperands::Rows &CoreOperands::find(const ChainMatrix &matrix, int64_t width) {
   return *llvm::find_if(
@@ -88,7 +141,8 @@ void CoreOperands::prepare(Rows &rows) {
   Value third = emitter.mul(emitter.div(lane, 2 * kMatrix), kMatrix);
   rows.turnedLane = emitter.add(emitter.mul(emitter.add(row, second), rows.pitch()), third);
   rows.lane = emitter.add(emitter.mul(emitter.add(row, third), rows.pitch()), second);
-  rows.outer = tile->getOuterPosition(*rows.matrix);
+  if (rows.matrix)
+    rows.outer = tile->getOuterPosition(*rows.matrix);
 }
 
 void CoreOperands::begin(ChainTile &forTile, Value firstOwn) {
@@ -103,6 +157,13 @@ void CoreOperands::begin(ChainTile &forTile, Value firstOwn) {
     rows.memory = emitter.addShared(rows.size * rows.pitch(), type);
     prepare(rows);
     load(rows, firstOwn, emitter.index(0));
+  }
+  for (size_t i = 0, end = sharesPanels() ? countPanels(chain) : 0; i < end; ++i) {
+    Rows &rows = panels.emplace_back();
+    rows.width = plan.streamedSize;
+    rows.size = plan.ownSize;
+    rows.memory = emitter.addShared(rows.size * rows.pitch(), type);
+    prepare(rows);
   }
 }
 
@@ -208,18 +269,24 @@ void CoreOperands::enterTile(Value number) {
 // ---- to cores -----------------------------------------------------------------------------------
 
 SmallVector<Value> CoreOperands::getOwn(const ChainProduct &product, int64_t core, int64_t depth) {
-  const Rows &rows = *llvm::find_if(own, [&](const Rows &r) { return r.matrix == &product.own; });
-  Value warp = emitter.div(emitter.thread(), kWarp);
-  Value place = emitter.add(emitter.mul(warp, plan.cores * kRows * rows.pitch()), rows.turnedLane);
+  const Rows &rows = findOwn(product.own, product.width);
+  Value place =
+      emitter.add(emitter.mul(warpBelow, plan.cores * kRows * rows.pitch()), rows.turnedLane);
   return emitter.loadMatrices(rows.memory, emitter.add(place, core * kRows * rows.pitch() + depth),
                               false);
 }
 
-/// 16 x 16 elements of the current tile, from a row and a column on.
+const CoreOperands::Rows &CoreOperands::findOwn(const ChainMatrix &matrix, int64_t width) const {
+  return *llvm::find_if(
+      own, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
+}
+
+/// 16 x 16 elements of the current tile, from a row and a column on; `further`: as many elements
+/// beyond.
 SmallVector<Value> CoreOperands::loadFromTile(const ChainProduct &product, int64_t row,
-                                              int64_t column, bool isTurned) {
+                                              int64_t column, bool isTurned, Value further) {
   const Rows &rows = find(product.streamed, product.width);
-  Value place = isTurned ? rows.turnedLane : rows.lane;
+  Value place = emitter.add(isTurned ? rows.turnedLane : rows.lane, further);
   if (plan.stages > 1)
     place = emitter.add(place, emitter.mul(stage, rows.size * rows.pitch()));
   return emitter.loadMatrices(rows.memory, emitter.add(place, row * rows.pitch() + column),
@@ -228,10 +295,44 @@ SmallVector<Value> CoreOperands::loadFromTile(const ChainProduct &product, int64
 
 SmallVector<Value> CoreOperands::getStreamed(const ChainProduct &product, int64_t row,
                                              int64_t depth) {
-  return loadFromTile(product, row, depth, /*isTurned=*/false);
+  const int64_t pitch = find(product.streamed, product.width).pitch();
+  return loadFromTile(product, row, depth, /*isTurned=*/false,
+                      emitter.mul(warpBeside, plan.columnsOfWarp() * pitch));
 }
 
 SmallVector<Value> CoreOperands::getStreamedTurned(const ChainProduct &product, int64_t depth,
-                                                   int64_t column) {
-  return loadFromTile(product, depth, column, /*isTurned=*/true);
+                                                   int64_t column, Value further) {
+  const Rows &rows = find(product.streamed, product.width);
+  Value beyond = emitter.mul(warpBeside, rows.columns() / plan.beside);
+  if (further)
+    beyond = emitter.add(beyond, emitter.mul(further, rows.pitch()));
+  return loadFromTile(product, depth, column, /*isTurned=*/true, beyond);
+}
+
+// ---- what products read -------------------------------------------------------------------------
+
+void CoreOperands::putPanel(size_t panel, Value row, Value column, Number pair) {
+  const Rows &rows = panels[panel];
+  emitter.storeShared(rows.memory, emitter.add(emitter.mul(row, rows.pitch()), column), pair);
+}
+
+SmallVector<Value> CoreOperands::getPanel(size_t panel, int64_t core, Value column) {
+  const Rows &rows = panels[panel];
+  Value place = emitter.add(emitter.mul(warpBelow, plan.cores * kRows * rows.pitch()), column);
+  return emitter.loadMatrices(
+      rows.memory, emitter.add(emitter.add(place, rows.turnedLane), core * kRows * rows.pitch()),
+      false);
+}
+
+SmallVector<Value> CoreOperands::getPanelTurned(size_t panel, int64_t row, Value column) {
+  const Rows &rows = panels[panel];
+  return emitter.loadMatrices(
+      rows.memory, emitter.add(emitter.add(rows.lane, column), row * rows.pitch()), true);
+}
+
+SmallVector<Value> CoreOperands::getCrossing(const ChainProduct &product, int64_t row,
+                                             Value column) {
+  const Rows &rows = findOwn(product.own, product.width);
+  return emitter.loadMatrices(
+      rows.memory, emitter.add(emitter.add(rows.turnedLane, column), row * rows.pitch()), true);
 }

@@ -21,15 +21,26 @@ public:
     int64_t stages;       ///< tiles in shared memory: two where copies run ahead
     int64_t cores;        ///< products of 16 rows that a warp has below each other
     unsigned kept;        ///< producers, by bit, whose parallel operands are in registers
+    int64_t ownSize = ChainTile::kSize; ///< rows of a tile along the parallel loop
+    /// Warps of the same rows: each has a part of the tile's columns, and of the columns of what
+    /// consumers make.
+    int64_t beside = 1;
 
     bool keeps(size_t producer) const { return kept >> producer & 1; }
-    int64_t warps() const { return ChainTile::kSize / (kRows * cores); }
+    int64_t warps() const { return ownSize / (kRows * cores) * beside; }
+    int64_t columnsOfWarp() const { return streamedSize / beside; }
   };
+  /// How the warps of a block share what a tile adds to a crossing product: each has `rows` of the
+  /// tile along the reduction loop and `columns` of the result. No rows: they cannot.
+  struct CrossingShare {
+    int64_t rows = 0, columns = 0;
+  };
+  static CrossingShare shareCrossing(const ChainProduct &product, Plan plan);
 
   /// Whether all operands of the reduction loop are copied 16 bytes at a time.
   static bool canCopyAsync(const KernelEmitter &emitter, const Chain &chain);
-  /// Whether a block's static shared memory has room.
-  static bool fits(const Chain &chain, Plan plan);
+  /// Whether so many bytes of shared memory have room, and warps can share the work so.
+  static bool fits(const Chain &chain, Plan plan, int64_t sharedBytes);
   /// Bytes of shared memory that a block reads and writes for 64 x 64 elements.
   static int64_t countBytes(const Chain &chain, Plan plan);
 
@@ -48,7 +59,24 @@ public:
   SmallVector<Value> getStreamed(const ChainProduct &product, int64_t row, int64_t depth);
   /// Second operands of two products of 8 columns: 16 indices of the reduction loop are the depth,
   /// from `depth` on, and there are 16 columns.
-  SmallVector<Value> getStreamedTurned(const ChainProduct &product, int64_t depth, int64_t column);
+  /// `further`: as many rows beyond `depth`.
+  SmallVector<Value> getStreamedTurned(const ChainProduct &product, int64_t depth, int64_t column,
+                                       Value further = {});
+
+  // What products read, where it is in shared memory, rounded: columns are those of the tile.
+  bool sharesPanels() const { return plan.beside > 1 || !chain.crossing.empty(); }
+  /// Two neighbours of a row.
+  void putPanel(size_t panel, Value row, Value column, Number pair);
+  /// First operand of one of this warp's cores, 16 columns from one on.
+  SmallVector<Value> getPanel(size_t panel, int64_t core, Value column);
+  /// First operand for which the panel's columns are rows, and its rows the depth.
+  SmallVector<Value> getPanelTurned(size_t panel, int64_t row, Value column);
+  /// Second operands of two products of 8 columns of a crossing product: 16 of the block's rows are
+  /// the depth.
+  SmallVector<Value> getCrossing(const ChainProduct &product, int64_t row, Value column);
+
+  /// This thread's warp: its place among those of other rows, and among those of the same rows.
+  Value warpBelow, warpBeside;
 
 private:
   /// Rows of a matrix in shared memory.
@@ -62,20 +90,24 @@ private:
     int64_t pitch() const;
   };
 
+  /// Panels of a tile: distinct values that products read.
+  static size_t countPanels(const Chain &chain);
+
   static SmallVector<Rows> collectStreamed(const Chain &chain, int64_t size);
   static SmallVector<Rows> collectOwn(const Chain &chain, Plan plan);
   void prepare(Rows &rows);
+  const Rows &findOwn(const ChainMatrix &matrix, int64_t width) const;
   Rows &find(const ChainMatrix &matrix, int64_t width);
   void load(const Rows &rows, Value first, Value target);
   void load(Value number);
   SmallVector<Value> loadFromTile(const ChainProduct &product, int64_t row, int64_t column,
-                                  bool isTurned);
+                                  bool isTurned, Value further);
 
   KernelEmitter &emitter;
   const Chain &chain;
   int64_t threads;
   ChainTile *tile = nullptr;
-  SmallVector<Rows> streamed, own;
+  SmallVector<Rows> streamed, own, panels;
   SmallVector<unsigned> loaded; ///< of `streamed`: those of this pass
   Value end;                    ///< of this pass
   Value stage;                  ///< tiles ahead of the current one in shared memory

@@ -3,9 +3,9 @@
 // of four lanes has two rows eight apart, and of each eight columns a lane has two neighbours.
 // These are the elements of a thread, and what it computes from them is the first operand of the
 // products that read it, so no element of a tile ever moves. Second operands come through shared
-// memory (chains/CoreOperands.h): two products of 16 rows share one, at twice the registers.
-#include "backends/cuda/codegen/attention/ChainTile.h"
-#include "backends/cuda/codegen/attention/CoreOperands.h"
+// memory (CoreOperands.h): two products of 16 rows share one, at twice the registers.
+#include "backends/cuda/codegen/attention/CrossingProduct.h"
+#include "backends/cuda/codegen/kernels/SharedMemory.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -30,9 +30,14 @@ public:
   void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) override;
   void enterTile(Value tile) override { operands.enterTile(tile); }
   Numbers multiply(const ChainProduct &product, Value first) override;
-  void publish(ArrayRef<Number> points) override;
+  void publish(ArrayRef<Number> points, size_t panel) override;
   Type getPanelType() override { return narrow; }
-  Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
+  Numbers add(const ChainProduct &product, Value first, size_t panel,
+              ArrayRef<Number> sums) override;
+  void cross(const ChainProduct &product, Value number, size_t panel, const InTurn &inTurn,
+             Value last) override {
+    crossTile({emitter, chain, operands, *this}, product, {number, panel, inTurn, last});
+  }
   /// Sums of a core are those of its columns, and lie behind each other.
   int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
     const int64_t ofCore = countSums(product) / operands.plan.cores;
@@ -44,14 +49,16 @@ public:
 private:
   SmallVector<Value> loadOwn(const ChainProduct &product, int64_t core, int64_t depth);
   SmallVector<SmallVector<Value>> getOwn(const ChainProduct &product, int64_t depth);
+  void addColumns(const ChainProduct &product, int64_t depth, Value further,
+                  ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums);
 
   CoreOperands operands;
   Type narrow;    ///< of all operands
   Value lanePair; ///< twice this thread's column in a core's operands
   /// Operands along the parallel loop in registers, depth by depth and there core by core.
   DenseMap<const ChainProduct *, SmallVector<SmallVector<Value>>> kept;
-  /// What products read, as first operands, core by core and in it depth by depth.
-  SmallVector<SmallVector<Value>> panels;
+  /// What products read, as first operands: of each panel core by core and in it depth by depth.
+  SmallVector<SmallVector<SmallVector<Value>>> panels;
 };
 } // namespace
 
@@ -78,46 +85,88 @@ static int64_t countRegisters(const Chain &chain, const CoreOperands::Plan &plan
   };
   int64_t ofRow = 0; // of 32 bits
   for (const ChainProduct &product : chain.consumers)
-    ofRow += columnsOf(product) + plan.streamedSize / 2;
+    ofRow += columnsOf(product) / plan.beside + plan.columnsOfWarp() / 2;
   for (auto [i, product] : llvm::enumerate(chain.producers))
-    ofRow += plan.streamedSize + (plan.keeps(i) ? columnsOf(product) / 2 : 0);
+    ofRow += plan.columnsOfWarp() + (plan.keeps(i) ? columnsOf(product) / 2 : 0);
   return ofRow * plan.cores * kRows / kWarp;
 }
 
-/// The plan with copies that run ahead, then with the fewest bytes of shared memory, of those for
-/// which there are registers and shared memory.
-static std::optional<CoreOperands::Plan> choosePlan(const KernelEmitter &emitter,
-                                                    const Chain &chain) {
-  constexpr int64_t most = 208;
+/// Those of a thread, whatever a kernel needs them for, and of all threads of a block.
+static int64_t estimateRegisters(const Chain &chain, const CoreOperands::Plan &plan) {
+  return std::min(countRegisters(chain, plan) + kOtherRegisters, kMostRegisters);
+}
+
+static int64_t countTogether(const Chain &chain, const CoreOperands::Plan &plan) {
+  return kRegisters / (plan.warps() * kWarp * estimateRegisters(chain, plan));
+}
+
+/// The plans of a block of so many rows, with so many tiles in shared memory at a time.
+static SmallVector<CoreOperands::Plan> listPlans(const Chain &chain, int64_t ownSize,
+                                                 int64_t stages) {
+  SmallVector<CoreOperands::Plan> plans;
+  for (int64_t cores : {1, 2})
+    for (int64_t size = ChainTile::kSize; size >= kDepth; size /= 2)
+      for (unsigned kept = 1U << chain.producers.size(); kept-- > 0;)
+        for (int64_t beside : {1, 2})
+          if (beside == 1 || !chain.crossing.empty())
+            plans.push_back({size, stages, cores, kept, ownSize, beside});
+  return plans;
+}
+
+/// Of plans for which there are registers and shared memory: with crossing products that of most
+/// rows a block, as so often is the result of these read and written; with copies that run ahead;
+/// with the fewest bytes of shared memory.
+static std::optional<CoreOperands::Plan> choosePlan(const Chain &chain, bool isAsync,
+                                                    int64_t sharedBytes) {
+  const bool crosses = !chain.crossing.empty();
+  const int64_t mostRegisters = crosses ? 224 : 208;
   std::optional<CoreOperands::Plan> best;
   int64_t bestBytes = 0;
-  for (int64_t stages = CoreOperands::canCopyAsync(emitter, chain) ? 2 : 1; stages > 0 && !best;
-       --stages)
-    for (int64_t cores : {1, 2})
-      for (int64_t size = ChainTile::kSize; size >= kDepth; size /= 2)
-        for (unsigned kept = 1U << chain.producers.size(); kept-- > 0;) {
-          const CoreOperands::Plan plan{size, stages, cores, kept};
-          const int64_t bytes = CoreOperands::countBytes(chain, plan);
-          if (countRegisters(chain, plan) > most || !CoreOperands::fits(chain, plan) ||
-              (best && bytes >= bestBytes))
-            continue;
-          best = plan;
-          bestBytes = bytes;
-        }
+  const bool isLong = chain.space.getSize(chain.own) > ChainTile::kSize;
+  for (int64_t own = crosses && isLong ? 2 * ChainTile::kSize : ChainTile::kSize;
+       own >= ChainTile::kSize && !best; own /= 2)
+    for (int64_t stages = isAsync ? 2 : 1; stages > 0 && !best; --stages)
+      for (const CoreOperands::Plan &plan : listPlans(chain, own, stages)) {
+        if (countRegisters(chain, plan) > mostRegisters || countTogether(chain, plan) == 0 ||
+            !CoreOperands::fits(chain, plan, sharedBytes))
+          continue;
+        const int64_t bytes = CoreOperands::countBytes(chain, plan);
+        if (best && bytes >= bestBytes)
+          continue;
+        best = plan;
+        bestBytes = bytes;
+      }
   return best;
+}
+
+static std::optional<CoreOperands::Plan> choosePlan(const KernelEmitter &emitter,
+                                                    const Chain &chain) {
+  if (!getNarrowType(chain))
+    return std::nullopt;
+  const int64_t sharedBytes =
+      chain.crossing.empty() ? kMostStaticShared : getSharedBytes(emitter.kernel);
+  return choosePlan(chain, CoreOperands::canCopyAsync(emitter, chain), sharedBytes);
+}
+
+int64_t ChainTile::getOwnSize(const KernelEmitter &emitter, const Chain &chain) {
+  if (chain.crossing.empty())
+    return kSize;
+  std::optional<CoreOperands::Plan> plan = choosePlan(emitter, chain);
+  return plan ? plan->ownSize : 0;
+}
+
+bool ChainTile::canCross(const Chain &chain, int64_t sharedBytes) {
+  return getNarrowType(chain) && choosePlan(chain, /*isAsync=*/false, sharedBytes);
 }
 
 std::unique_ptr<ChainTile> ChainTile::createCores(KernelEmitter &emitter, const Chain &chain,
                                                   const PointValues &values, Value firstOwn) {
-  std::optional<CoreOperands::Plan> plan;
-  if (getNarrowType(chain))
-    plan = choosePlan(emitter, chain);
+  std::optional<CoreOperands::Plan> plan = choosePlan(emitter, chain);
   if (!plan)
     return nullptr;
-  const int64_t threads = plan->warps() * kWarp,
-                used = std::min(countRegisters(chain, *plan) + kOtherRegisters, kMostRegisters);
-  const Shape shape{threads, plan->cores * kRows / kColumns, 2 * plan->streamedSize / kColumns,
-                    plan->streamedSize, kRegisters / (threads * used)};
+  const Shape shape{
+      plan->warps() * kWarp, plan->cores * kRows / kColumns, 2 * plan->columnsOfWarp() / kColumns,
+      plan->streamedSize,    countTogether(chain, *plan),    plan->ownSize};
   return std::make_unique<CoreTile>(emitter, chain, values, firstOwn, shape, *plan);
 }
 
@@ -125,10 +174,11 @@ CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues
                    Value firstOwn, Shape shape, CoreOperands::Plan plan)
     : ChainTile(emitter, chain, values, firstOwn, shape), operands(emitter, chain, plan),
       narrow(getNarrowType(chain)) {
-  Value warp = emitter.div(emitter.thread(), kWarp), lane = emitter.rem(emitter.thread(), kWarp);
+  Value lane = emitter.rem(emitter.thread(), kWarp);
   lanePair = emitter.mul(emitter.rem(lane, kQuad), 2);
-  ownLane = emitter.add(emitter.mul(warp, plan.cores * kRows), emitter.div(lane, kQuad));
-  streamedLane = lanePair;
+  ownLane =
+      emitter.add(emitter.mul(operands.warpBelow, plan.cores * kRows), emitter.div(lane, kQuad));
+  streamedLane = emitter.add(lanePair, emitter.mul(operands.warpBeside, plan.columnsOfWarp()));
 }
 
 // ---- operands -----------------------------------------------------------------------------------
@@ -192,7 +242,7 @@ SmallVector<SmallVector<Value>> CoreTile::getOwn(const ChainProduct &product, in
 
 ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value) {
   const auto cores = static_cast<size_t>(operands.plan.cores);
-  const size_t columns = shape.streamedSize / kColumns;
+  const size_t columns = operands.plan.columnsOfWarp() / kColumns;
   // Of each core the sums of 8 columns, then of the next ones.
   SmallVector<Numbers> sums(cores * columns, Numbers(kNumbers, zero()));
   for (int64_t depth = 0; depth < product.width; depth += kDepth) {
@@ -217,35 +267,60 @@ ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value) {
 }
 
 /// A warp's sums of two products beside each other are, rounded, the first operand of one.
-void CoreTile::publish(ArrayRef<Number> points) {
-  panels.assign(operands.plan.cores, {});
-  for (auto [core, panel] : llvm::enumerate(panels))
+void CoreTile::publish(ArrayRef<Number> points, size_t number) {
+  panels.resize(std::max(panels.size(), number + 1));
+  panels[number].assign(operands.plan.cores, {});
+  for (auto [core, panel] : llvm::enumerate(panels[number]))
     for (int64_t column = 0; column < streamedParts; column += 2)
       for (int64_t row = 0; row < kRows / kColumns; ++row) {
         const int64_t part = static_cast<int64_t>(core) * (kRows / kColumns) + row;
-        Number pair = joinElements(points.slice(part * streamedParts + column, 2));
-        panel.push_back(pair.toFloat(narrow).value);
+        Number pair = joinElements(points.slice(part * streamedParts + column, 2)).toFloat(narrow);
+        panel.push_back(pair.value);
+        if (operands.sharesPanels())
+          operands.putPanel(number, getOwnPlace(emitter.index(0), part),
+                            getStreamedPlace(emitter.index(0), column), pair);
       }
 }
 
-ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value, ArrayRef<Number> sums) {
-  const int64_t most =
-      std::min(shape.streamedSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
+/// Adds products of 16 indices of the reduction loop, from `depth` on and `further`.
+void CoreTile::addColumns(const ChainProduct &product, int64_t depth, Value further,
+                          ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums) {
   const int64_t ofCore = countSums(product) / operands.plan.cores;
-  Numbers added(sums);
-  for (int64_t depth = 0; depth < most; depth += kDepth)
-    for (int64_t column = 0; column < getColumns(product); column += 2 * kColumns) {
-      SmallVector<Value> b = operands.getStreamedTurned(product, depth, column);
-      for (auto [core, panel] : llvm::enumerate(panels)) {
-        ArrayRef<Value> a = ArrayRef(panel).slice(depth / kDepth * kNumbers, kNumbers);
-        for (int64_t i = 0; i < 2; ++i) {
-          const int64_t first =
-              static_cast<int64_t>(core) * ofCore + (column / kColumns + i) * kNumbers;
-          auto own = MutableArrayRef(added).slice(first, kNumbers);
-          llvm::copy(emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), own), own.begin());
-        }
+  for (int64_t column = 0; column < getColumns(product) / operands.plan.beside;
+       column += 2 * kColumns) {
+    SmallVector<Value> b = operands.getStreamedTurned(product, depth, column, further);
+    for (auto [core, first] : llvm::enumerate(a))
+      for (int64_t i = 0; i < 2; ++i) {
+        auto own = sums.slice(
+            static_cast<int64_t>(core) * ofCore + (column / kColumns + i) * kNumbers, kNumbers);
+        llvm::copy(emitter.multiplyMatrices(first, ArrayRef(b).slice(2 * i, 2), own), own.begin());
       }
+  }
+}
+
+/// First with the columns of a tile that this warp computed, then with those of the warps beside.
+ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value, size_t number,
+                                 ArrayRef<Number> sums) {
+  const CoreOperands::Plan &plan = operands.plan;
+  const int64_t columns = plan.columnsOfWarp();
+  const int64_t most =
+      plan.beside > 1
+          ? columns
+          : std::min(columns, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
+  Numbers added(sums);
+  for (int64_t other = 0; other < plan.beside; ++other) {
+    Value first =
+        emitter.mul(emitter.rem(emitter.add(operands.warpBeside, other), plan.beside), columns);
+    for (int64_t depth = 0; depth < most; depth += kDepth) {
+      SmallVector<SmallVector<Value>> a;
+      for (auto [core, panel] : llvm::enumerate(panels[number]))
+        a.push_back(
+            other == 0
+                ? llvm::to_vector(ArrayRef(panel).slice(depth / kDepth * kNumbers, kNumbers))
+                : operands.getPanel(number, static_cast<int64_t>(core), emitter.add(first, depth)));
+      addColumns(product, depth, plan.beside > 1 ? first : Value(), a, added);
     }
+  }
   return added;
 }
 
@@ -258,9 +333,10 @@ void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
   const size_t ofCore = sums.size() / operands.plan.cores;
   for (size_t i = 0; i < sums.size(); i += inPairs ? 2 : 1) {
     Value row = getOwnPlace(firstOwn, getPartOfSum(product, static_cast<int64_t>(i)));
-    Value column =
-        emitter.add(lanePair, static_cast<int64_t>(i % ofCore / kNumbers * kColumns + i % 2));
-    Value exists = getOwnSize() % kSize == 0 ? Value() : emitter.less(row, getOwnSize());
+    Value column = emitter.add(
+        emitter.add(lanePair, static_cast<int64_t>(i % ofCore / kNumbers * kColumns + i % 2)),
+        emitter.mul(operands.warpBeside, getColumns(product) / operands.plan.beside));
+    Value exists = getOwnLoop() % shape.ownSize == 0 ? Value() : emitter.less(row, getOwnLoop());
     if (product.width % kDepth != 0)
       exists = emitter.both(exists, emitter.less(column, product.width));
     Value position = emitter.add(outer, emitter.add(emitter.mul(row, matrix.strides[chain.own]),

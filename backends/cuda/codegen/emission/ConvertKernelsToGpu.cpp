@@ -196,6 +196,20 @@ Value TaskConverter::view(Location loc, const Place &place) {
 
 // ---- ops ----------------------------------------------------------------------------------------
 
+/// Returns true if each result is computed at the address to which it is written.
+bool TaskConverter::isMadeInStorage(st::KernelOp kernel, ArrayRef<Place> places) {
+  return llvm::all_of(kernel->getResults(), [&](OpResult result) {
+    const Place &place = places[kernel.getInputs().size() + result.getResultNumber()];
+    return llvm::any_of(result.getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<st::WriteOp>(user);
+      if (!write)
+        return false;
+      FailureOr<Place> target = placeOfStorage(write, write.getTarget());
+      return succeeded(target) && target->address == place.address;
+    });
+  });
+}
+
 LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places) {
   FailureOr<const KernelLibrary::Entry *> entry = library.get(kernel, places);
   if (failed(entry))
@@ -208,9 +222,12 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
   auto size = [&](int64_t x) {
     return gpu::KernelDim3{arith::ConstantIndexOp::create(builder, loc, x), one, one};
   };
-  gpu::LaunchFuncOp::create(builder, loc, (*entry)->function, size((*entry)->launch.blocks),
-                            size((*entry)->launch.threads), /*dynamicSharedMemorySize=*/Value(),
-                            operands);
+  auto op = gpu::LaunchFuncOp::create(builder, loc, (*entry)->function,
+                                      size((*entry)->launch.blocks), size((*entry)->launch.threads),
+                                      /*dynamicSharedMemorySize=*/Value(), operands);
+  // If a copy to the storage follows, the kernel has to run in every step.
+  if (kernel->hasAttr(kLeftByUpdateAttr) && isMadeInStorage(kernel, places))
+    op->setAttr(kLeftByUpdateAttr, builder.getUnitAttr());
   return success();
 }
 

@@ -1,4 +1,5 @@
 #include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/emission/TaskConverter.h"
 
 using namespace mlir;
@@ -47,7 +48,40 @@ LogicalResult TaskConverter::convertChain(st::KernelOp kernel, ArrayRef<Place> p
     if (*isAttention)
       return success();
   }
-  return launch(kernel, places);
+  return launchChain(kernel, places);
+}
+
+SmallVector<std::pair<int64_t, RankedTensorType>>
+mlir::cuda::getTurnBuffers(mlir::st::KernelOp kernel) {
+  auto isCrossing = [](stablehlo::DotGeneralOp dot) {
+    return !isa<BlockArgument>(dot.getLhs()) && !contractsRows(dot);
+  };
+  auto products = kernel.getBody().front().getOps<stablehlo::DotGeneralOp>();
+  if (kernel.getKind() != "chain" || llvm::none_of(products, isCrossing))
+    return {};
+  FailureOr<Chain> chain = analyzeChain(kernel);
+  if (failed(chain) || chain->crossing.empty())
+    return {};
+  Builder builder(kernel.getContext());
+  auto sums = RankedTensorType::get({countCrossingSums(*chain)}, builder.getF32Type());
+  auto turns = RankedTensorType::get({countCrossingTurns(*chain)}, builder.getI32Type());
+  return {{0, sums}, {Place{{}, sums}.bytes(), turns}};
+}
+
+LogicalResult TaskConverter::launchChain(st::KernelOp kernel, ArrayRef<Place> places) {
+  SmallVector<Place> all(places);
+  for (const auto &[offset, type] : getTurnBuffers(kernel)) {
+    auto address = mlir::st::AddressAttr::get(kernel.getContext(), offset, 0, 1);
+    all.push_back({address, type, /*isScratch=*/true});
+    scratchBytes = std::max(scratchBytes, offset + all.back().bytes());
+  }
+  if (all.size() > places.size() &&
+      failed(launchOwn(kernel, "loop", {}, all.back(), [&](OpBuilder &ir, ValueRange) -> Value {
+        auto zero = DenseElementsAttr::get(all.back().type, ir.getI32IntegerAttr(0));
+        return stablehlo::ConstantOp::create(ir, kernel.getLoc(), zero);
+      })))
+    return failure();
+  return launch(kernel, all);
 }
 
 FailureOr<bool> TaskConverter::convertAttention(ArrayRef<st::KernelOp> kernels) {
@@ -59,9 +93,12 @@ FailureOr<bool> TaskConverter::convertAttention(ArrayRef<st::KernelOp> kernels) 
     places.push_back(std::move(*own));
   }
   std::string reason;
-  FailureOr<Attention> found = kernels.size() == 1
-                                   ? matchAttention(kernels[0], reason)
-                                   : matchAttentionGradient(kernels[0], kernels[1], reason);
+  FailureOr<Attention> found = failure();
+  if (kernels.size() == 2)
+    found = matchAttentionGradient(kernels[0], kernels[1], reason);
+  else
+    found = getTurnBuffers(kernels[0]).empty() ? matchAttention(kernels[0], reason)
+                                               : matchJoinedGradient(kernels[0], reason);
   if (failed(found) && reason.empty())
     return failure();
   if (succeeded(found))
@@ -108,7 +145,7 @@ LogicalResult TaskConverter::emitAttention(ArrayRef<st::KernelOp> kernels, const
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
   for (auto [kernel, own] : llvm::zip_equal(kernels, places))
-    if (failed(launch(kernel, own)))
+    if (failed(launchChain(kernel, own)))
       return failure();
   return success();
 }

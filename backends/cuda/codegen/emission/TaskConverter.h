@@ -66,6 +66,10 @@ struct AttentionOptions {
 /// Scratch memory that bodies of a module's products may take.
 int64_t getBodyScratchBytes(ModuleOp module);
 
+/// The buffers that a chain with crossing products has behind its results, with where each lies in
+/// scratch memory: sums of f32, and words for turns.
+SmallVector<std::pair<int64_t, RankedTensorType>> getTurnBuffers(st::KernelOp kernel);
+
 /// The function that runs one task.
 class TaskConverter {
 public:
@@ -101,6 +105,7 @@ private:
   LogicalResult convertBlock(Block &block);
   LogicalResult convertLoop(st::LoopOp loop);
   LogicalResult convertKernel(st::KernelOp kernel);
+  bool isMadeInStorage(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
   /// Writes what a product with an activation or sums does in another way into its body.
@@ -122,6 +127,8 @@ private:
   FailureOr<bool> convertAttention(ArrayRef<st::KernelOp> kernels);
   LogicalResult emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &attention,
                               ArrayRef<SmallVector<Place>> places);
+  /// A launch of a chain; where blocks take turns, behind one that clears what counts these.
+  LogicalResult launchChain(st::KernelOp kernel, ArrayRef<Place> places);
   FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
   LogicalResult convertConstant(stablehlo::ConstantOp constant);

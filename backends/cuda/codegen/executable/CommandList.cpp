@@ -3,6 +3,7 @@
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/SharedMemory.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -137,6 +138,7 @@ proto::CudaKernel CommandLists::describe(size_t kernel) const {
   description.set_name(function.getName().str());
   description.set_blocks(grids[kernel].blocks);
   description.set_threads(grids[kernel].threads);
+  description.set_shared_bytes(getDynamicSharedBytes(function));
   for (Type type : function.getFunctionType().getInputs())
     description.add_argument_bytes(bytesOf(type));
   for (int64_t alignment : grids[kernel].alignments)
@@ -324,7 +326,9 @@ LogicalResult CommandLists::translateWhile(scf::WhileOp loop, proto::CudaLoop &c
 LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](gpu::LaunchFuncOp launch) {
-        return translateLaunch(launch, *commands.Add()->mutable_launch());
+        proto::CudaCommand &command = *commands.Add();
+        command.set_left_by_update(launch->hasAttr(kLeftByUpdateAttr));
+        return translateLaunch(launch, *command.mutable_launch());
       })
       .Case(
           [&](gpu::MemcpyOp copy) { return translateCopy(copy, *commands.Add()->mutable_copy()); })

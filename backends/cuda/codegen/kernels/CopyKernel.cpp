@@ -6,6 +6,7 @@
 // element is looked up or is padding.
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "mlir/IR/Matchers.h"
@@ -294,8 +295,10 @@ LogicalResult CopyKernel::emit() {
     if (isScalar || isa<hlo::ReshapeOp>(candidate))
       continue;
     if (op)
-      return candidate.emitOpError(
-          "is the second op of a copy kernel, which has no CUDA code generation");
+      return mlir::st::withNote(
+          candidate.emitOpError("is the second op of a copy kernel, which has no "
+                                "CUDA code generation"),
+          op, "the first is here");
     op = &candidate;
   }
   Value yielded = emitter.body.getTerminator()->getOperand(0);

@@ -23,7 +23,7 @@ enum class Accuracy {
 
 /// Of f32 numbers. To `Accuracy::F32`: exp, expm1, log, log1p, cbrt, erfc, sin and cos to 1 ulp,
 /// tanh and erf to 2, logistic to 3. To `Accuracy::Rounded` exp(x) has a relative error of at most
-/// 2^-22 + |x| 2^-23, and is 0 below 2^-126; logistic, tanh and erf have 2^-20 (of logistic(x)
+/// (2.5 + |x|) 2^-23, and is 0 below 2^-126; logistic, tanh and erf have 2^-20 (of logistic(x)
 /// |x| 2^-23 more); the others stay as they are.
 Number elementaryF32(Function function, Number x, Accuracy accuracy = Accuracy::F32);
 /// 2^x or 1 / x by the GPU's instruction, of f32 numbers.

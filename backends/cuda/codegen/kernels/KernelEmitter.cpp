@@ -1,5 +1,7 @@
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
 
+#include "backends/cuda/IR/CudaDialect.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -53,6 +55,12 @@ Value KernelEmitter::mul(Value a, int64_t b) {
   return b == 1 ? a : b == 0 ? index(0) : arith::MulIOp::create(builder, loc, a, index(b));
 }
 
+Value KernelEmitter::mulValues(Value a, Value b) {
+  if (std::optional<int64_t> constant = getConstant(b))
+    return mul(a, *constant);
+  return arith::MulIOp::create(builder, loc, a, b);
+}
+
 Value KernelEmitter::div(Value a, int64_t b) {
   return b == 1 ? a : arith::DivUIOp::create(builder, loc, a, index(b)).getResult();
 }
@@ -69,9 +77,13 @@ Value KernelEmitter::less(Value a, Value b) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
 }
 
-Value KernelEmitter::isZero(Value a) {
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, index(0));
+Value KernelEmitter::equal(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
 }
+
+Value KernelEmitter::isZero(Value a) { return equal(a, index(0)); }
+
+Value KernelEmitter::isNot(Value condition) { return (~number(condition)).value; }
 
 Value KernelEmitter::both(Value a, Value b) {
   if (!a || !b)
@@ -301,6 +313,19 @@ Value KernelEmitter::block() {
 }
 
 void KernelEmitter::barrier() { gpu::BarrierOp::create(builder, loc); }
+
+Value KernelEmitter::takeNumber(unsigned turns, Value place) {
+  return TakeNumberOp::create(builder, loc, builder.getIndexType(), entry().getArgument(turns),
+                              place, addShared(1, builder.getI32Type()));
+}
+
+void KernelEmitter::awaitTurn(unsigned turns, Value place, Value turn) {
+  AwaitTurnOp::create(builder, loc, entry().getArgument(turns), place, turn);
+}
+
+void KernelEmitter::endTurn(unsigned turns, Value place, Value next) {
+  EndTurnOp::create(builder, loc, entry().getArgument(turns), place, next);
+}
 
 Number KernelEmitter::shuffleXor(Number x, int64_t mask) {
   auto shuffle = [&](Number word) {

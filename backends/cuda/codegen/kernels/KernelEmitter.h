@@ -39,6 +39,7 @@ public:
   Value add(Value a, Value b);
   Value add(Value a, int64_t b) { return b == 0 ? a : add(a, index(b)); }
   Value mul(Value a, int64_t b);
+  Value mulValues(Value a, Value b);
   Value div(Value a, int64_t b);
   Value rem(Value a, int64_t b);
   Value min(Value a, int64_t b);
@@ -46,6 +47,8 @@ public:
   Value less(Value a, Value b);
   Value less(Value a, int64_t b) { return less(a, index(b)); }
   Value isZero(Value a);
+  Value equal(Value a, Value b);
+  Value isNot(Value condition);
   /// All of them; null stands for true.
   Value both(Value a, Value b);
   /// Coordinates of a row-major position among `sizes`.
@@ -94,6 +97,11 @@ public:
   Value thread();
   Value block();
   void barrier();
+  // Turns of blocks, in a buffer of words: what cuda.take_number, cuda.await_turn and cuda.end_turn
+  // say.
+  Value takeNumber(unsigned turns, Value place);
+  void awaitTurn(unsigned turns, Value place, Value turn);
+  void endTurn(unsigned turns, Value place, Value next);
   /// Of a number (no vector): what the thread whose number differs in the bits of `mask` has.
   Number shuffleXor(Number number, int64_t mask);
   /// a * b + c of the matrices that the threads of a warp hold together, 16 x 16, 16 x 8 and 16 x

@@ -1,9 +1,12 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/attention/HostCopies.h"
 #include "backends/cuda/codegen/kernels/ElementaryFunctions.h"
+#include "backends/cuda/codegen/lowering/HostMatrices.h"
 #include "backends/cuda/codegen/products/HostProduct.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -73,8 +76,13 @@ private:
   void emitRun(ArrayRef<Operation *> run);
   LogicalResult emitMeeting(Operation *op);
   void emitShuffle(gpu::ShuffleOp op);
+  cuda::HostMatrices matrices() {
+    return {kernel->getParentOfType<ModuleOp>(), threads, descending};
+  }
+  Value arrayWith(Value value);
   void emitMatrixProduct(nvgpu::MmaSyncOp op);
   void emitMatrixLoad(nvgpu::LdMatrixOp op);
+  LogicalResult emitTurn(Operation *op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
   /// Copies values of all threads into others' arrays.
@@ -101,7 +109,8 @@ static Type hostType(Type type) {
 bool HostKernel::holdsMeeting(Operation *op) {
   return op
       ->walk([](Operation *inner) {
-        return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, nvgpu::LdMatrixOp>(inner)
+        return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, nvgpu::LdMatrixOp,
+                   cuda::TakeNumberOp, cuda::AwaitTurnOp, cuda::EndTurnOp>(inner)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -261,87 +270,32 @@ void HostKernel::emitRun(ArrayRef<Operation *> run) {
   });
 }
 
-/// Of m16n8k16: four neighbouring lanes, a quad, hold a row of a and of the sums, and a column of
-/// b, each of them two neighbours of every eight along the depth or the row; the second pair of a,
-/// and of the sums, is eight rows further. Sums go along the depth.
-void HostKernel::emitMatrixProduct(nvgpu::MmaSyncOp op) {
-  Value result = arrayOf(op.getResult());
-  for (Value operand : op->getOperands())
-    if (isUniform(operand))
-      mapUniform(operand);
-  constexpr int64_t quad = 4, depth = 16, half = 8;
-  forThreads([&](Value thread) {
-    auto sum = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
-    auto times = [&](Value a, int64_t b) -> Value {
-      return arith::MulIOp::create(builder, loc, a, index(b));
-    };
-    auto element = [&](Value whole, int64_t i, int64_t j) -> Value {
-      return vector::ExtractOp::create(builder, loc, whole, ArrayRef<int64_t>{i, j});
-    };
-    auto wide = [&](Value number) -> Value {
-      return arith::ExtFOp::create(builder, loc, builder.getF32Type(), number);
-    };
-    Value lane = arith::RemUIOp::create(builder, loc, thread, index(kWarp));
-    Value first = arith::SubIOp::create(builder, loc, thread, lane);
-    Value row = arith::DivUIOp::create(builder, loc, lane, index(quad));
-    Value column = times(arith::RemUIOp::create(builder, loc, lane, index(quad)), 2);
-    /// What the lanes of the quad of a row of a, or of a column of b, hold.
-    auto quadOf = [&](Value operand, Value number) {
-      SmallVector<Value> held;
-      for (int64_t i = 0; i < quad; ++i)
-        held.push_back(valueAt(operand, sum(sum(first, times(number, quad)), index(i))));
-      return held;
-    };
-    SmallVector<Value> a = quadOf(op.getMatrixA(), row);
-    SmallVector<Value> b[] = {quadOf(op.getMatrixB(), column),
-                              quadOf(op.getMatrixB(), sum(column, index(1)))};
-    Value sums = valueAt(op.getMatrixC(), thread);
-    for (int64_t i = 0; i < 2; ++i)
-      for (int64_t j = 0; j < 2; ++j) {
-        Value total = element(sums, i, j);
-        for (int64_t k = 0; k < depth; ++k) {
-          const int64_t holder = k % half / 2, upper = k / half;
-          Value left = wide(element(a[holder], i + 2 * upper, k % 2));
-          Value right = wide(element(b[j][holder], upper, k % 2));
-          Value product = arith::MulFOp::create(builder, loc, left, right);
-          total = arith::AddFOp::create(builder, loc, total, product);
-        }
-        sums = vector::InsertOp::create(builder, loc, total, sums, ArrayRef<int64_t>{i, j});
-      }
-    memref::StoreOp::create(builder, loc, sums, result, thread);
-  });
+/// An array with what each thread has of a value.
+Value HostKernel::arrayWith(Value value) {
+  if (isUniform(value)) {
+    mapUniform(value);
+    forThreads([&](Value thread) {
+      memref::StoreOp::create(builder, loc, valueAt(value, thread), arrayOf(value), thread);
+    });
+  }
+  return arrayOf(value);
 }
 
-/// Of matrices of 8 x 8 lane 8 i + j says where row j of the ith is; each lane gets two neighbours
-/// of the row of its quad, or two rows' elements of that column.
+void HostKernel::emitMatrixProduct(nvgpu::MmaSyncOp op) {
+  SmallVector<Value> arguments;
+  for (Value value : {op.getMatrixA(), op.getMatrixB(), op.getMatrixC()})
+    arguments.push_back(arrayWith(value));
+  arguments.push_back(arrayOf(op.getResult()));
+  func::CallOp::create(builder, loc, matrices().getProduct(op), arguments);
+}
+
 void HostKernel::emitMatrixLoad(nvgpu::LdMatrixOp op) {
-  Value result = arrayOf(op.getRes());
-  Value place = op.getIndices().front();
-  if (isUniform(place))
-    mapUniform(place);
+  func::FuncOp function = matrices().getLoad(op);
   Value memory = mapUniform(op.getSrcMemref());
-  auto type = cast<VectorType>(op.getRes().getType());
-  constexpr int64_t quad = 4, side = 8;
-  forThreads([&](Value thread) {
-    auto combine = [&](auto tag, Value a, int64_t b) -> Value {
-      return decltype(tag)::create(builder, loc, a, index(b));
-    };
-    auto sum = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
-    Value lane = combine(arith::RemUIOp(), thread, kWarp);
-    Value first = arith::SubIOp::create(builder, loc, thread, lane);
-    Value row = combine(arith::DivUIOp(), lane, quad);
-    Value pair = combine(arith::MulIOp(), combine(arith::RemUIOp(), lane, quad), 2);
-    Value loaded = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-    for (int64_t i = 0; i < type.getDimSize(0); ++i)
-      for (int64_t j = 0; j < 2; ++j) {
-        Value neighbour = sum(pair, index(j));
-        Value holder = sum(sum(first, index(i * side)), op.getTranspose() ? neighbour : row);
-        Value at = sum(valueAt(place, holder), op.getTranspose() ? row : neighbour);
-        Value number = memref::LoadOp::create(builder, loc, memory, at);
-        loaded = vector::InsertOp::create(builder, loc, number, loaded, ArrayRef<int64_t>{i, j});
-      }
-    memref::StoreOp::create(builder, loc, loaded, result, thread);
-  });
+  memory = memref::CastOp::create(builder, loc, function.getArgumentTypes()[0], memory);
+  func::CallOp::create(
+      builder, loc, function,
+      ValueRange{memory, arrayWith(op.getIndices().front()), arrayOf(op.getRes())});
 }
 
 void HostKernel::emitShuffle(gpu::ShuffleOp op) {
@@ -387,6 +341,35 @@ void HostKernel::emitShuffle(gpu::ShuffleOp op) {
     memref::StoreOp::create(builder, loc, number, result, thread);
     memref::StoreOp::create(builder, loc, exists, valid, thread);
   });
+}
+
+/// Blocks run one after the other, and take numbers in this order: each finds that it is its turn.
+LogicalResult HostKernel::emitTurn(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    if (!isUniform(operand))
+      return op->emitOpError("has operands that differ between threads");
+    mapUniform(operand);
+  }
+  Value turns = uniform.lookup(op->getOperand(0)), place = uniform.lookup(op->getOperand(1));
+  auto cast = [&](Type type, Value value) -> Value {
+    return arith::IndexCastOp::create(builder, loc, type, value);
+  };
+  Value word = memref::LoadOp::create(builder, loc, turns, place);
+  if (auto take = dyn_cast<cuda::TakeNumberOp>(op)) {
+    uniform.map(take.getNumber(), cast(builder.getIndexType(), word));
+    Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
+    Value next = arith::AddIOp::create(builder, loc, word, one);
+    memref::StoreOp::create(builder, loc, next, turns, place);
+    return success();
+  }
+  Value number = cast(builder.getI32Type(), uniform.lookup(op->getOperand(2)));
+  if (isa<cuda::EndTurnOp>(op)) {
+    memref::StoreOp::create(builder, loc, number, turns, place);
+    return success();
+  }
+  Value isTurn = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, word, number);
+  cf::AssertOp::create(builder, loc, isTurn, "a block of a kernel waits for a later one");
+  return success();
 }
 
 LogicalResult HostKernel::emitFor(scf::ForOp op) {
@@ -439,6 +422,8 @@ LogicalResult HostKernel::emitMeeting(Operation *op) {
         emitMatrixLoad(load);
         return success();
       })
+      .Case<cuda::TakeNumberOp, cuda::AwaitTurnOp, cuda::EndTurnOp>(
+          [&](Operation *turn) { return emitTurn(turn); })
       .Case([&](gpu::ShuffleOp shuffle) {
         emitShuffle(shuffle);
         return success();
@@ -531,6 +516,27 @@ LogicalResult HostKernel::emit(func::FuncOp &function) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
+/// Gives a task's function the memory that it has beside the arena.
+static void placeScratch(func::FuncOp function) {
+  SmallVector<cuda::ScratchOp> ops;
+  function.walk([&](cuda::ScratchOp op) { ops.push_back(op); });
+  if (ops.empty())
+    return;
+  auto bytes =
+      function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(cuda::kScratchAttr);
+  Location loc = function.getLoc();
+  OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
+  Value size = arith::ConstantIndexOp::create(builder, loc, bytes ? bytes.getInt() : 0);
+  Value memory = memref::AllocOp::create(builder, loc, ops.front().getType(), size,
+                                         builder.getI64IntegerAttr(64));
+  for (cuda::ScratchOp op : ops) {
+    op.replaceAllUsesWith(memory);
+    op.erase();
+  }
+  builder.setInsertionPoint(function.getBody().back().getTerminator());
+  memref::DeallocOp::create(builder, loc, memory);
+}
+
 static LogicalResult replaceLaunch(gpu::LaunchFuncOp launch) {
   if (launch.getAsyncToken() || !launch.getAsyncDependencies().empty())
     return launch.emitOpError("is asynchronous, which gpu-to-host does not know");
@@ -551,8 +557,9 @@ void GpuToHostPass::runOnOperation() {
       func::FuncOp function;
       if (failed(HostKernel(kernel, descending).emit(function)))
         return signalPassFailure();
-      if (symbols.lookup(function.getSymName()) != nullptr) {
-        kernel.emitOpError("has the name of a function of the module");
+      if (Operation *other = symbols.lookup(function.getSymName())) {
+        mlir::st::withNote(kernel.emitOpError("has the name of a function of the module"), other,
+                           "the function is here");
         return signalPassFailure();
       }
       symbols.insert(function);
@@ -577,6 +584,8 @@ void GpuToHostPass::runOnOperation() {
                             ValueRange(arith::ConstantIndexOp::create(builder, loc, 0)));
     write.erase();
   });
+  for (auto function : module.getOps<func::FuncOp>())
+    placeScratch(function);
   module.walk([](gpu::MemcpyOp copy) {
     OpBuilder builder(copy);
     memref::CopyOp::create(builder, copy.getLoc(), copy.getSrc(), copy.getDst());

@@ -26,7 +26,8 @@ static void buildNvvmPipeline(OpPassManager &passes, const NvvmOptions &options)
   append(passes,
          "nvvm-attach-target{chip=" + options.chip + " features=" + options.features +
              " O=3},"
-             "gpu.module(canonicalize,cse,convert-scf-to-cf,convert-math-to-intrinsics,"
+             "gpu.module(expand-turns,use-dynamic-shared-memory,canonicalize,cse,convert-scf-to-cf,"
+             "convert-math-to-intrinsics,"
              "convert-matrix-products,convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=true "
              "index-bitwidth=32},"
              "canonicalize,cse,reconcile-unrealized-casts)");

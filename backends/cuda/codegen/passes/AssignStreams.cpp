@@ -106,9 +106,9 @@ void Reader::visit(const proto::CudaAttention &attention) {
     addHeads(attention.bias(), rows, columns, widthOf(proto::F32), false);
   const int64_t statistics = attention.batch() * attention.heads() * rows * widthOf(proto::F32);
   if (attention.has_max())
-    add(attention.max(), statistics, true);
+    add(attention.max(), statistics, attention.has_o());
   if (attention.has_sum())
-    add(attention.sum(), statistics, true);
+    add(attention.sum(), statistics, attention.has_o());
   for (const proto::CudaCommand &each : attention.body())
     visit(each);
 }

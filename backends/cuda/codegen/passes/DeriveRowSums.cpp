@@ -2,6 +2,8 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/Origin.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
+#include "backends/cuda/codegen/attention/Attention.h"
+#include "backends/cuda/codegen/attention/JoinedChain.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
@@ -136,9 +138,7 @@ static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const Origins &origin
       continue;
     RowSum found{op, product, factors};
     found.others.values.erase(found.others.values.begin() + (it - factors.values.begin()));
-    // cuDNN makes such sums by itself, and does all attention of 16 bits without dropout.
-    if (!found.others.values.empty() &&
-        (!factors.masks.empty() || getElementTypeOrSelf(product.getLhs()).isF32()))
+    if (!found.others.values.empty())
       return found;
   }
   return std::nullopt;
@@ -281,6 +281,28 @@ static Value findRead(Block &task, KernelOp before, Value value, const Origins &
   return {};
 }
 
+/// Of a gradient that cuDNN may compute, which is one without dropout in 16 bits: its matcher knows
+/// the two chains as they are, so they are marked as what they are. Whether they may be changed:
+/// where they become one kernel, which `matchJoinedGradient` knows.
+static bool markGradient(KernelOp rows, RowSum &sum) {
+  if (!sum.others.masks.empty() || getElementTypeOrSelf(sum.product.getLhs()).isF32())
+    return true;
+  KernelOp columns;
+  for (Operation *user : rows->getUsers())
+    if (auto kernel = dyn_cast<KernelOp>(user); kernel && kernel.getKind() == "chain")
+      columns = kernel;
+  std::string reason;
+  FailureOr<Attention> found = failure();
+  if (columns)
+    found = matchAttentionGradient(rows, columns, reason);
+  if (failed(found) || !canJoinChains(rows, columns))
+    return false;
+  Builder builder(rows.getContext());
+  for (KernelOp kernel : {rows, columns})
+    kernel->setAttr(kGradientScaleAttr, builder.getF64FloatAttr(found->scale));
+  return true;
+}
+
 LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) {
   Block &task = *chain->getBlock();
   for (auto reduce : chain.getBody().front().getOps<hlo::ReduceOp>()) {
@@ -297,6 +319,8 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) 
       Value divisor = forward->divisor ? findRead(task, chain, forward->divisor, origins) : Value();
       if (forward->divisor && !divisor)
         continue;
+      if (!markGradient(chain, *sum))
+        return success();
       if (chain->hasAttr("st.addresses"))
         return chain.emitOpError("has its place in memory: expected derive-row-sums before "
                                  "plan-memory");

@@ -1,6 +1,7 @@
 // Equal kernels of small results behind each other, so that one launch can do them.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::cuda {
@@ -56,12 +57,24 @@ static bool areEqual(KernelOp a, KernelOp b) {
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), kSameCode);
 }
 
-/// Whether all that a kernel reads is there before `place`.
+/// Whether all that a kernel reads is there before `place`, in whatever shape.
 static bool isReadyBefore(KernelOp kernel, Operation *place) {
   return llvm::all_of(kernel->getOperands(), [&](Value operand) {
     Operation *op = operand.getDefiningOp();
+    while (auto reshape = dyn_cast_or_null<stablehlo::ReshapeOp>(op))
+      op = reshape.getOperand().getDefiningOp();
     return !op || op->getBlock() != place->getBlock() || op->isBeforeInBlock(place);
   });
+}
+
+/// Moves what shows the operands of an op in another shape up with it.
+static void bringReshapes(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (auto reshape = operand.getDefiningOp<stablehlo::ReshapeOp>();
+        reshape && reshape->getBlock() == op->getBlock() && op->isBeforeInBlock(reshape)) {
+      reshape->moveBefore(op);
+      bringReshapes(reshape);
+    }
 }
 
 void GroupKernelsPass::runOn(Block &block) {
@@ -78,6 +91,7 @@ void GroupKernelsPass::runOn(Block &block) {
     }
     if (kernel->getPrevNode() != *last && isReadyBefore(kernel, *last)) {
       kernel->moveAfter(*last);
+      bringReshapes(kernel);
       ++numMoved;
     }
     *last = kernel;

@@ -93,7 +93,8 @@ void HoistRowValuesPass::regroup(KernelOp chain) {
 // ---- values of rows -----------------------------------------------------------------------------
 
 /// The values of fewer dimensions than scores that a chain computes from its arguments and
-/// broadcasts to scores. What depends on scores, such as their sums, is not among them.
+/// broadcasts along columns. What depends on scores, such as their sums, is not among them, nor is
+/// a mask of positions, by which causal chains are known.
 static llvm::SetVector<Value> findRowValues(KernelOp chain) {
   DenseSet<Value> ofScores;
   llvm::SetVector<Value> found;
@@ -102,7 +103,11 @@ static llvm::SetVector<Value> findRowValues(KernelOp chain) {
         llvm::any_of(op.getOperands(), [&](Value operand) { return ofScores.contains(operand); }))
       ofScores.insert(op.getResults().begin(), op.getResults().end());
     auto broadcast = dyn_cast<hlo::BroadcastInDimOp>(op);
-    Value row = broadcast && !broadcast.use_empty() ? broadcast.getOperand() : Value();
+    const bool isOfRows =
+        broadcast && !broadcast.use_empty() &&
+        !llvm::is_contained(broadcast.getBroadcastDimensions(),
+                            cast<RankedTensorType>(broadcast.getType()).getRank() - 1);
+    Value row = isOfRows ? broadcast.getOperand() : Value();
     Operation *made = row ? row.getDefiningOp() : nullptr;
     if (made && !ofScores.contains(row) && !getSplat(row) && !isa<hlo::SliceOp>(made) &&
         cast<RankedTensorType>(row.getType()).getNumElements() > 1 &&

@@ -36,7 +36,12 @@ int64_t mlir::cuda::getBodyScratchBytes(ModuleOp module) {
       product = matchProductKernel(kernel);
     return product && product->sums ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return found.wasInterrupted() && module->hasAttr("st.cores") ? kPartialBytes : 0;
+  int64_t bytes = found.wasInterrupted() && module->hasAttr("st.cores") ? kPartialBytes : 0;
+  module.walk([&](mlir::st::KernelOp kernel) {
+    for (const auto &[offset, type] : getTurnBuffers(kernel))
+      bytes = std::max(bytes, offset + Place{{}, type}.bytes());
+  });
+  return bytes;
 }
 
 LogicalResult TaskConverter::launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,

@@ -230,6 +230,8 @@ bool CommandRunner::runsBody(const proto::CudaCommand &command) const {
 }
 
 absl::Status CommandRunner::run(const proto::CudaCommand &command) {
+  if (isDone(command))
+    return absl::OkStatus();
   if (runsBody(command))
     return give(command); // The commands of the body come through here as well.
   if (!rank.oneByOne)
@@ -273,6 +275,13 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   isTogether = true; // Commands of loops belong to the same graph.
   absl::Cleanup apart = [&] { isTogether = false; };
   Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
+  // Graphs hold what steady steps do: they leave out what the last update has already written.
+  if (!rank.left->isThere() &&
+      std::any_of(commands.begin() + begin, commands.begin() + end,
+                  [](const proto::CudaCommand &each) { return each.left_by_update(); })) {
+    ++recording.runs;
+    return runAll();
+  }
   // Commands that run once are not worth a graph.
   if (!recording.graph && !recording.isRefused && recording.runs++ > 0 &&
       rank.recordedCommands + count <= kMostRecorded)
@@ -316,7 +325,7 @@ absl::Status CommandRunner::run(const Commands &commands) {
                                             commands[next].aside() == commands[begin].aside());
       if (work == 0 || !goesOn)
         break;
-      count += work;
+      count += isDone(commands[next]) ? 0 : work;
     }
     if (!isTogether)
       ST_RETURN_IF_ERROR(choose(commands[begin]));

@@ -76,6 +76,10 @@ private:
   /// Marks the recording as refused if it cannot be made.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   bool runsBody(const proto::CudaCommand &command) const;
+  /// Whether the update of the step before has left what a command makes.
+  bool isDone(const proto::CudaCommand &command) const {
+    return command.left_by_update() && rank.left->isThere();
+  }
   absl::Status run(const proto::CudaCommand &command);
   absl::Status giveTimed(const proto::CudaCommand &command);
   absl::Status give(const proto::CudaCommand &command);

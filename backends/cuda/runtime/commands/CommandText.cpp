@@ -63,8 +63,11 @@ std::string launchDetails(const proto::CudaLaunch &launch, const CommandContext 
   for (int i = 0; i < launch.arguments_size(); ++i)
     arguments.push_back(absl::StrCat(printPlace(launch.arguments(i), context), " of ",
                                      kernel.argument_bytes(i), " bytes"));
-  return absl::StrCat(kernel.blocks(), " blocks of ", kernel.threads(),
-                      " threads; arguments: ", absl::StrJoin(arguments, ", "));
+  return absl::StrCat(kernel.blocks(), " blocks of ", kernel.threads(), " threads",
+                      kernel.shared_bytes() > 0
+                          ? absl::StrCat(", ", kernel.shared_bytes(), " bytes of shared memory")
+                          : "",
+                      "; arguments: ", absl::StrJoin(arguments, ", "));
 }
 
 std::string copyDetails(const proto::CudaCopy &copy, const CommandContext &context) {

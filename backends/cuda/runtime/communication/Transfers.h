@@ -4,6 +4,7 @@
 
 #include "backends/cuda/runtime/GpuDevice.h"
 #include "backends/cuda/runtime/commands/GraphUse.h"
+#include "backends/cuda/runtime/commands/LeftByUpdate.h"
 #include "backends/cuda/runtime/commands/StepRecorder.h"
 #include "backends/cuda/runtime/communication/Exchange.h"
 #include "backends/cuda/runtime/communication/GpuGroups.h"
@@ -43,6 +44,7 @@ struct Rank {
   int64_t recordedCommands = 0;
   GraphUse *graphs = nullptr; ///< null: no graphs are made
 
+  std::shared_ptr<LeftByUpdate> left;     ///< of the arena
   OneByOne *oneByOne = nullptr;           ///< null: commands are not waited for one by one
   std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
 };

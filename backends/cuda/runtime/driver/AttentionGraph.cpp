@@ -68,11 +68,13 @@ void AttentionGraph::buildForward() {
   const Tensor v = addRows(Part::V, attention.v(), attention.columns(), attention.width());
   const Tensor scale = isScaled() ? bind(Part::Scale, graph.byValue()) : 0;
   const Tensor scores = addMask(addScores(q, scale));
-  const Tensor max =
-      graph.reduce(kCudnnReduceMax, scores, attention.has_max() ? addStatistic(Part::Max) : 0);
+  // A gradient makes them again for itself alone.
+  auto keeps = [&](bool isNamed) { return attention.has_o() && isNamed; };
+  const Tensor max = graph.reduce(kCudnnReduceMax, scores,
+                                  keeps(attention.has_max()) ? addStatistic(Part::Max) : 0);
   const Tensor exps = graph.apply(kCudnnExp, graph.combine(kCudnnSub, scores, max));
   const Tensor sum =
-      graph.reduce(kCudnnReduceAdd, exps, attention.has_sum() ? addStatistic(Part::Sum) : 0);
+      graph.reduce(kCudnnReduceAdd, exps, keeps(attention.has_sum()) ? addStatistic(Part::Sum) : 0);
   graph.combine(kCudnnAdd, max, graph.apply(kCudnnLog, sum), kCudnnF32, addStatistic(Part::LogSum));
   const proto::CudaHeads heads = attention.has_o() ? attention.o() : denseOutput(attention);
   const Tensor o = addRows(Part::O, heads, attention.rows(), attention.width());

@@ -106,6 +106,12 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
     made.threads = static_cast<unsigned>(kernel.threads());
     ST_RETURN_IF_ERROR(driver.check(
         driver.getFunction(&made.function, module, kernel.name().c_str()), "finding a kernel"));
+    made.sharedBytes = static_cast<unsigned>(kernel.shared_bytes());
+    if (made.sharedBytes > 0)
+      ST_RETURN_IF_ERROR(
+          driver.check(driver.setFunctionAttribute(made.function, kMostSharedBytes,
+                                                   static_cast<int>(made.sharedBytes)),
+                       "giving a kernel shared memory"));
   }
   return absl::OkStatus();
 }

@@ -19,7 +19,7 @@ namespace st::cuda {
 
 struct Kernel {
   Handle function = nullptr;
-  unsigned blocks = 0, threads = 0;
+  unsigned blocks = 0, threads = 0, sharedBytes = 0;
 };
 
 class DriverDevice : public GpuDevice {

@@ -114,7 +114,6 @@ private:
   DevicePointer workspace = 0;
   std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
   std::unique_ptr<CudnnHandle> cudnn;
-  absl::Status failedTrial; ///< the first of a plan
   DevicePointer attentionWorkspace = 0;
   int64_t attentionBytes = 0;                                                    // of it
   std::map<std::string, absl::StatusOr<std::unique_ptr<DriverAttention>>> plans; // of equal ones
@@ -182,7 +181,7 @@ absl::Status DriverStream::launch(int64_t kernel, absl::Span<const Address> argu
     pointers.push_back(&value);
   const Kernel &launched = device.kernels[static_cast<size_t>(kernel)];
   return driver.check(driver.launch(launched.function, launched.blocks, 1, 1, launched.threads, 1,
-                                    1, 0, stream, pointers.data(), nullptr),
+                                    1, launched.sharedBytes, stream, pointers.data(), nullptr),
                       "launching a kernel");
 }
 
@@ -235,8 +234,6 @@ absl::Status DriverStream::multiply(const proto::CudaProduct &product,
 
 absl::Status DriverStream::prepare(const proto::CudaAttention &attention, GpuTrial &trial) {
   ST_RETURN_IF_ERROR(device.enter());
-  // Gradients are not compared: an engine that fails for one plan is trusted with no later one.
-  ST_RETURN_IF_ERROR(failedTrial);
   if (!cudnn) {
     ST_ASSIGN_OR_RETURN(cudnn, CudnnHandle::create(stream));
   }
@@ -255,10 +252,8 @@ absl::Status DriverStream::prepare(const proto::CudaAttention &attention, GpuTri
   if (isNew) {
     absl::Status tried =
         tryAttention(**known->second, attention, trial, device, *this, attentionWorkspace);
-    if (!tried.ok()) {
+    if (!tried.ok())
       known->second = tried;
-      failedTrial = tried;
-    }
     ST_RETURN_IF_ERROR(tried);
   }
   attentions[&attention] = known->second->get();

@@ -38,6 +38,7 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.loadModule, "cuModuleLoadDataEx");
   library.find(driver.unloadModule, "cuModuleUnload");
   library.find(driver.getFunction, "cuModuleGetFunction");
+  library.find(driver.setFunctionAttribute, "cuFuncSetAttribute");
   library.find(driver.launch, "cuLaunchKernel");
   library.find(driver.createStream, "cuStreamCreate");
   library.find(driver.destroyStream, "cuStreamDestroy_v2");

@@ -17,6 +17,7 @@ using DevicePointer = unsigned long long;
 using DeviceNumber = int;
 using Handle = void *; ///< of a context, a module, a function, a stream
 
+constexpr int kMostSharedBytes = 8; // of a function: what a launch may ask for
 constexpr int kMaxPitch = 11, kCapabilityMajor = 75, kCapabilityMinor = 76; // of a device
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;                      // options of a module
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;
@@ -69,6 +70,7 @@ struct Driver {
   int (*loadModule)(Handle *module, const void *image, unsigned options, int *names, void **values);
   int (*unloadModule)(Handle module);
   int (*getFunction)(Handle *function, Handle module, const char *name);
+  int (*setFunctionAttribute)(Handle function, int attribute, int value);
   int (*launch)(Handle function, unsigned blocksX, unsigned blocksY, unsigned blocksZ,
                 unsigned threadsX, unsigned threadsY, unsigned threadsZ, unsigned sharedBytes,
                 Handle stream, void **arguments, void **extra);

@@ -1,6 +1,7 @@
 #include "backends/cuda/runtime/trial/AttentionTrial.h"
 
 #include "backends/cuda/runtime/commands/CommandExtents.h"
+#include "backends/cuda/runtime/trial/KeptRows.h"
 #include "lib/Support/Float16.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -40,8 +41,10 @@ std::vector<Result> resultsOf(const proto::CudaAttention &attention,
   };
   const proto::ElementType half = attention.type();
   add("o", operands.o, attention.o(), rows, width, half);
-  add("maxima", operands.max, statistics, rows, 1, proto::F32);
-  add("sums", operands.sum, statistics, rows, 1, proto::F32);
+  if (attention.has_o()) { // A gradient reads these.
+    add("maxima", operands.max, statistics, rows, 1, proto::F32);
+    add("sums", operands.sum, statistics, rows, 1, proto::F32);
+  }
   add("dq", operands.dQ, attention.d_q(), rows, depth, half);
   add("dk", operands.dK, attention.d_k(), columns, depth, half);
   add("dv", operands.dV, attention.d_v(), columns, width, half);
@@ -100,14 +103,12 @@ absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttentio
     return absl::OkStatus();
   const std::vector<Result> results = resultsOf(attention, *operands);
   // Kernels of a gradient read maxima and sums of rows that the forward pass keeps, which random
-  // numbers are not: of a gradient all results have to be numbers.
-  const bool isGradient = !attention.has_o();
-  std::vector<std::vector<uint8_t>> expected;
-  if (!isGradient) {
-    ST_RETURN_IF_ERROR(trial.runBody());
-    ST_RETURN_IF_ERROR(stream.wait());
-    ST_ASSIGN_OR_RETURN(expected, readAll(attention, results, device));
-  }
+  // numbers are not.
+  if (!attention.has_o())
+    ST_RETURN_IF_ERROR(writeKeptRows(attention, *operands, device));
+  ST_RETURN_IF_ERROR(trial.runBody());
+  ST_RETURN_IF_ERROR(stream.wait());
+  ST_ASSIGN_OR_RETURN(const auto expected, readAll(attention, results, device));
   for (const Result &result : results) {
     const std::vector<uint8_t> unwritten(static_cast<size_t>(bytesOf(attention, result)),
                                          kUnwritten);
@@ -117,11 +118,7 @@ absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttentio
   ST_RETURN_IF_ERROR(stream.wait());
   ST_ASSIGN_OR_RETURN(const auto found, readAll(attention, results, device));
   for (size_t i = 0; i < results.size(); ++i) {
-    const double distance =
-        distanceOf(attention, results[i], isGradient ? found[i] : expected[i], found[i]);
-    if (isGradient && distance != 0)
-      return absl::FailedPreconditionError(
-          absl::StrCat("in a trial cuDNN's ", results[i].name, " are not all numbers"));
+    const double distance = distanceOf(attention, results[i], expected[i], found[i]);
     if (!(distance <= kAttentionTolerance))
       return absl::FailedPreconditionError(absl::StrFormat(
           "in a trial cuDNN's %s are %.2g of their root mean square away from those of generated "

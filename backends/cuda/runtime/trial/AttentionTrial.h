@@ -8,9 +8,8 @@ namespace st::cuda {
 
 /// Runs both on the random numbers of a trial. Each result may differ by `kAttentionTolerance` of
 /// the root mean square of what kernels make, in the root mean square: kernels round scores to 16
-/// bits, engines do not. Of a gradient, whose kernels read what the forward pass keeps, all results
-/// have to be numbers. The status says what cuDNN refuses or makes of it. Where the trial has no
-/// memory, nothing is tried.
+/// bits, engines do not. What a gradient reads of its forward pass is made first (KeptRows.h). The
+/// status says what cuDNN refuses or makes of it. Where the trial has no memory, nothing is tried.
 constexpr double kAttentionTolerance = 0.05;
 absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttention &attention,
                           GpuTrial &trial, GpuDevice &device, GpuStream &stream, Address workspace);

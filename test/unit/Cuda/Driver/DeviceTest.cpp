@@ -57,6 +57,20 @@ TEST(DriverDevice, AFailedKernelIsToldLaterAndByAll) {
   standin::planFailures("");
 }
 
+// A launch may ask for more than 48 KiB where its kernel was told so before.
+TEST(DriverDevice, ALaunchAsksForSharedMemory) {
+  std::unique_ptr<GpuDevice> device = openGpu(0, 100000);
+  const Address number = *device->allocate(4);
+  std::unique_ptr<GpuStream> stream = *device->createStream();
+  ASSERT_TRUE(stream->launch(0, {number}).ok());
+  ASSERT_TRUE(stream->wait().ok());
+  EXPECT_EQ(readBytes(*device, number, 4), (std::vector<uint8_t>{1, 0, 0, 0}));
+  standin::planFailures("cuFuncSetAttribute:1:1");
+  EXPECT_TRUE(absl::StrContains(tryGpu(0, 100000).status().message(),
+                                "giving a kernel shared memory failed: invalid argument (1)"));
+  standin::planFailures("");
+}
+
 TEST(DriverDevice, ACaptureThatFailsLeavesItsStreamInUse) {
   std::unique_ptr<GpuDevice> device = openGpu();
   const Address number = *device->allocate(4);

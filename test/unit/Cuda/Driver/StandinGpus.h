@@ -16,11 +16,10 @@
 
 namespace st::cuda {
 
-/// A GPU with the kernel `increase` as kernel 0. A GPU that a test loses is lost for later ones:
-/// each test that does so has a number of its own.
-inline std::unique_ptr<GpuDevice> openGpu(int64_t number = 0) {
+/// A GPU with the kernel `increase` as kernel 0, whose launches ask for shared memory.
+inline absl::StatusOr<std::unique_ptr<GpuDevice>> tryGpu(int64_t number, int64_t sharedBytes) {
   const std::string table = testing::TempDir() + "st-driver-unit-tests-kernels";
-  std::ofstream(table) << "increase 1 32 4:4\n";
+  std::ofstream(table) << "increase 1 32 " << sharedBytes << " 4:4\n";
   ::setenv("ST_STANDIN_GPUS", "8", 1);
   ::setenv("ST_STANDIN_KERNELS", table.c_str(), 1);
   ::setenv("ST_STANDIN_SEED", "1", 1);
@@ -36,7 +35,13 @@ inline std::unique_ptr<GpuDevice> openGpu(int64_t number = 0) {
   kernel.set_name("increase");
   kernel.set_blocks(1);
   kernel.set_threads(32);
-  absl::StatusOr<std::unique_ptr<GpuDevice>> device = createDriverDevice(code, number);
+  kernel.set_shared_bytes(sharedBytes);
+  return createDriverDevice(code, number);
+}
+
+/// A GPU that a test loses is lost for later ones: each test that does so has a number of its own.
+inline std::unique_ptr<GpuDevice> openGpu(int64_t number = 0, int64_t sharedBytes = 0) {
+  absl::StatusOr<std::unique_ptr<GpuDevice>> device = tryGpu(number, sharedBytes);
   EXPECT_TRUE(device.ok()) << device.status().message();
   return device.ok() ? *std::move(device) : nullptr;
 }

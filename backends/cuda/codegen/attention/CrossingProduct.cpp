@@ -1,0 +1,166 @@
+#include "backends/cuda/codegen/attention/CrossingProduct.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+static constexpr int64_t kWarp = 32, kQuad = 4, kColumns = 8, kNumbers = 4;
+/// Numbers of f32 in an access of 16 bytes.
+static constexpr int64_t kAccess = 4;
+
+namespace {
+class CrossingEmitter {
+public:
+  CrossingEmitter(CrossingWriter writer, const ChainProduct &product, const CrossingTile &tile)
+      : emitter(writer.emitter), chain(writer.chain), operands(writer.operands), tile(writer.tile),
+        product(product), of(tile),
+        share(CoreOperands::shareCrossing(product, writer.operands.plan)) {
+    const int64_t below = operands.plan.streamedSize / share.rows;
+    Value warp = emitter.div(emitter.thread(), kWarp);
+    row = emitter.mul(emitter.rem(warp, below), share.rows);
+    column = emitter.mul(emitter.div(warp, below), share.columns);
+  }
+
+  void emit();
+
+private:
+  KernelEmitter &emitter;
+  const Chain &chain;
+  CoreOperands &operands;
+  ChainTile &tile;
+  const ChainProduct &product;
+  const CrossingTile &of;
+  const CoreOperands::CrossingShare share;
+  Value row, column; ///< of this thread's warp, in the tile and in the result
+
+  ChainTile::Numbers multiply();
+  ChainTile::Numbers addBefore(ChainTile::Numbers sums);
+  Value getPlace(size_t access);
+  void storeSums(ArrayRef<Number> sums);
+  void storeResult(ArrayRef<Number> sums);
+  Value isTurn(Value turn);
+};
+} // namespace
+
+/// Core by core 16 rows below each other, in each 8 columns after the other.
+ChainTile::Numbers CrossingEmitter::multiply() {
+  const Number zero =
+      emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
+  const int64_t cores = share.rows / CoreOperands::kRows, columns = share.columns / kColumns;
+  ChainTile::Numbers sums(cores * columns * kNumbers, zero);
+  for (int64_t depth = 0; depth < operands.plan.ownSize; depth += CoreOperands::kDepth) {
+    SmallVector<SmallVector<Value>> a;
+    for (int64_t core = 0; core < cores; ++core)
+      a.push_back(
+          operands.getPanelTurned(of.panel, depth, emitter.add(row, core * CoreOperands::kRows)));
+    for (int64_t next = 0; next < columns; next += 2) {
+      SmallVector<Value> b =
+          operands.getCrossing(product, depth, emitter.add(column, next * kColumns));
+      for (int64_t core = 0; core < cores; ++core)
+        for (int64_t i = 0; i < 2; ++i) {
+          auto own = MutableArrayRef(sums).slice((core * columns + next + i) * kNumbers, kNumbers);
+          llvm::copy(emitter.multiplyMatrices(a[core], ArrayRef(b).slice(2 * i, 2), own),
+                     own.begin());
+        }
+    }
+  }
+  return sums;
+}
+
+/// Where this thread's `access`th four numbers are among all sums: threads beside each other, so
+/// that a warp's accesses are of neighbours.
+Value CrossingEmitter::getPlace(size_t access) {
+  const int64_t threads = tile.shape.threads,
+                ofTile = share.rows * share.columns * (threads / kWarp);
+  Value number = emitter.add(emitter.mulValues(of.inTurn.head, of.inTurn.tiles), of.number);
+  Value first = emitter.add(emitter.mul(number, ofTile), emitter.mul(emitter.thread(), kAccess));
+  return emitter.add(first, static_cast<int64_t>(access) * threads * kAccess);
+}
+
+Value CrossingEmitter::isTurn(Value turn) { return emitter.equal(of.inTurn.turn, turn); }
+
+/// Behind what the blocks before have added; the first one adds to nothing.
+ChainTile::Numbers CrossingEmitter::addBefore(ChainTile::Numbers sums) {
+  return emitter.choose(
+      isTurn(emitter.index(0)), [&] { return sums; },
+      [&] {
+        ChainTile::Numbers added;
+        for (size_t i = 0; i < sums.size(); i += kAccess) {
+          Number before = emitter.load(of.inTurn.sums, getPlace(i / kAccess),
+                                       emitter.builder.getF32Type(), kAccess, true);
+          for (auto [j, number] : llvm::enumerate(elementsOf(before)))
+            added.push_back(number + sums[i + j]);
+        }
+        return added;
+      });
+}
+
+void CrossingEmitter::storeSums(ArrayRef<Number> sums) {
+  for (size_t i = 0; i < sums.size(); i += kAccess)
+    emitter.store(of.inTurn.sums, getPlace(i / kAccess), joinElements(sums.slice(i, kAccess)),
+                  true);
+}
+
+void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
+  const ChainMatrix &matrix = product.streamed;
+  Value lane = emitter.rem(emitter.thread(), kWarp);
+  Value outer = tile.getOuterPosition(matrix);
+  Type type = getComputeType(matrix.element);
+  const bool inPairs = matrix.widthStride == 1 && product.width % 2 == 0;
+  const bool isAligned = llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
+  const int64_t ofCore = share.columns / kColumns * kNumbers;
+  Value first = emitter.add(emitter.add(emitter.mul(of.number, tile.shape.streamedSize), row),
+                            emitter.div(lane, kQuad));
+  for (int64_t i = 0; i < static_cast<int64_t>(sums.size()); i += inPairs ? 2 : 1) {
+    ChainTile::Point point = tile.makePoint(
+        emitter.add(first, i / ofCore * CoreOperands::kRows + i % kNumbers / 2 * kColumns),
+        chain.streamed);
+    Value at = emitter.add(emitter.add(column, emitter.mul(emitter.rem(lane, kQuad), 2)),
+                           i % ofCore / kNumbers * kColumns + i % 2);
+    Value exists = point.exists;
+    if (product.width % CoreOperands::kDepth != 0)
+      exists = emitter.both(exists, emitter.less(at, product.width));
+    Value position = emitter.add(
+        outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[chain.streamed]),
+                           emitter.mul(at, matrix.widthStride)));
+    Number stored = inPairs ? joinElements(sums.slice(i, 2)) : sums[i];
+    emitter.onlyIf(
+        exists, [&] { emitter.store(matrix.buffer, position, stored.toFloat(type), isAligned); });
+  }
+}
+
+void CrossingEmitter::emit() {
+  ChainTile::Numbers sums = addBefore(multiply());
+  Value isLast = isTurn(of.last);
+  emitter.onlyIf(isLast, [&] { storeResult(sums); });
+  emitter.onlyIf(emitter.isNot(isLast), [&] { storeSums(sums); });
+}
+
+void mlir::cuda::crossTile(CrossingWriter writer, const ChainProduct &product,
+                           const CrossingTile &tile) {
+  CrossingEmitter(writer, product, tile).emit();
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+static int64_t countHeads(const Chain &chain) {
+  int64_t heads = 1;
+  for (unsigned group = 0; group < chain.space.getNumGroups(); ++group)
+    if (group != chain.own && group != chain.streamed)
+      heads *= chain.space.getSize(group);
+  return heads;
+}
+
+int64_t mlir::cuda::countCrossingSums(const Chain &chain) {
+  const auto rows =
+      static_cast<int64_t>(llvm::alignTo(chain.space.getSize(chain.streamed), ChainTile::kSize));
+  int64_t columns = 0;
+  for (const ChainProduct &product : chain.crossing)
+    columns += static_cast<int64_t>(llvm::alignTo(product.width, CoreOperands::kDepth));
+  return countHeads(chain) * rows * columns;
+}
+
+int64_t mlir::cuda::countCrossingTurns(const Chain &chain) {
+  return countHeads(chain) *
+             llvm::divideCeil(chain.space.getSize(chain.streamed), CoreOperands::kDepth) +
+         1;
+}

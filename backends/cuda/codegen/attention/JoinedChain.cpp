@@ -1,0 +1,93 @@
+#include "backends/cuda/codegen/attention/JoinedChain.h"
+
+#include "backends/cuda/codegen/attention/ChainTile.h"
+#include "backends/cuda/codegen/kernels/SharedMemory.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+namespace hlo = mlir::stablehlo;
+
+static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
+
+/// Products of what a kernel computes, those that contract its rows or the others.
+static size_t countConsumers(KernelOp chain, bool ofColumns) {
+  return llvm::count_if(bodyOf(chain).getOps<hlo::DotGeneralOp>(), [&](hlo::DotGeneralOp dot) {
+    return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot) == ofColumns;
+  });
+}
+
+static size_t countProducers(KernelOp chain) {
+  return llvm::count_if(bodyOf(chain).getOps<hlo::DotGeneralOp>(),
+                        [](hlo::DotGeneralOp dot) { return isa<BlockArgument>(dot.getLhs()); });
+}
+
+/// Whether the first chain may as well run where the second one does, for all but that one.
+static bool canWait(KernelOp rows, KernelOp columns) {
+  return llvm::all_of(rows->getUsers(), [&](Operation *user) {
+    return user == columns ||
+           (user->getBlock() == columns->getBlock() && columns->isBeforeInBlock(user));
+  });
+}
+
+KernelOp mlir::cuda::joinChains(KernelOp rows, KernelOp columns) {
+  OpBuilder builder(columns), inside(columns.getContext());
+  auto *body = new Block;
+  inside.setInsertionPointToEnd(body);
+  SmallVector<Value> inputs, yielded;
+  SmallVector<Type> types;
+  IRMapping made; // of the first chain's results
+  for (KernelOp kernel : {rows, columns}) {
+    IRMapping mapping;
+    for (auto [argument, input] :
+         llvm::zip_equal(bodyOf(kernel).getArguments(), kernel.getInputs())) {
+      if (Value value = made.lookupOrNull(input)) {
+        mapping.map(argument, value);
+        continue;
+      }
+      const auto number = static_cast<unsigned>(llvm::find(inputs, input) - inputs.begin());
+      if (number == inputs.size()) {
+        inputs.push_back(input);
+        body->addArgument(input.getType(), argument.getLoc());
+      }
+      mapping.map(argument, body->getArgument(number));
+    }
+    for (Operation &op : bodyOf(kernel).without_terminator())
+      inside.clone(op, mapping);
+    for (auto [value, result] :
+         llvm::zip_equal(bodyOf(kernel).getTerminator()->getOperands(), kernel.getResults())) {
+      yielded.push_back(mapping.lookup(value));
+      made.map(result, yielded.back());
+    }
+    llvm::append_range(types, kernel.getResultTypes());
+  }
+  mlir::st::YieldOp::create(inside, columns.getLoc(), yielded);
+  auto whole = KernelOp::create(builder, columns.getLoc(), types, columns.getKindAttr(), inputs);
+  whole->setDiscardableAttrs(columns->getDiscardableAttrDictionary());
+  whole.getBody().push_back(body);
+  // Scores are computed once.
+  IRRewriter rewriter(columns.getContext());
+  DominanceInfo dominance(whole);
+  eliminateCommonSubExpressions(rewriter, dominance, whole);
+  return whole;
+}
+
+bool mlir::cuda::canJoinChains(KernelOp rows, KernelOp columns) {
+  if (countConsumers(rows, /*ofColumns=*/false) != 1 ||
+      countConsumers(rows, /*ofColumns=*/true) != 0 ||
+      countConsumers(columns, /*ofColumns=*/false) != 0 ||
+      countConsumers(columns, /*ofColumns=*/true) == 0 || !canWait(rows, columns))
+    return false;
+  KernelOp whole = joinChains(rows, columns);
+  ScopedDiagnosticHandler silence(whole.getContext(), [](Diagnostic &) { return success(); });
+  FailureOr<Chain> chain = failure();
+  if (countProducers(whole) == 2)
+    chain = analyzeChain(whole);
+  const bool can = succeeded(chain) && ChainTile::canCross(*chain, getSharedBytes(whole));
+  whole.erase();
+  return can;
+}

@@ -1,0 +1,122 @@
+// Turns of blocks by atomic operations.
+#include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_EXPANDTURNS
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+namespace {
+class ExpandTurnsPass : public mlir::cuda::impl::ExpandTurnsBase<ExpandTurnsPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  void expand(TakeNumberOp op);
+  void expand(AwaitTurnOp op);
+  void expand(EndTurnOp op);
+};
+} // namespace
+
+static Value makeWord(OpBuilder &builder, Location loc, int64_t number) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getI32IntegerAttr(static_cast<int32_t>(number)));
+}
+
+static Value toWord(OpBuilder &builder, Location loc, Value index) {
+  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), index);
+}
+
+/// Of the block's first thread.
+static void onFirstThread(OpBuilder &builder, Location loc, llvm::function_ref<void()> body) {
+  Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, thread, zero);
+  auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+/// The atomic operations of PTX order nothing by themselves. Between one and a gpu.barrier, a fence
+/// has what threads of other blocks wrote ahead of theirs seen.
+static void fence(OpBuilder &builder, Location loc) {
+  LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "device");
+}
+
+static Value change(OpBuilder &builder, Location loc, arith::AtomicRMWKind kind, Value word,
+                    Value turns, Value place) {
+  return memref::AtomicRMWOp::create(builder, loc, kind, word, turns, ValueRange{place});
+}
+
+void ExpandTurnsPass::expand(TakeNumberOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Value shared = op.getShared();
+  Value first = arith::ConstantIndexOp::create(builder, loc, 0);
+  onFirstThread(builder, loc, [&] {
+    Value number = change(builder, loc, arith::AtomicRMWKind::addi, makeWord(builder, loc, 1),
+                          op.getTurns(), op.getPlace());
+    memref::StoreOp::create(builder, loc, number, shared, ValueRange{first});
+  });
+  gpu::BarrierOp::create(builder, loc);
+  Value number = memref::LoadOp::create(builder, loc, shared, ValueRange{first});
+  op.replaceAllUsesWith(
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number).getResult());
+  op.erase();
+}
+
+void ExpandTurnsPass::expand(AwaitTurnOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  onFirstThread(builder, loc, [&] {
+    Value turn = toWord(builder, loc, op.getTurn());
+    scf::WhileOp::create(
+        builder, loc, TypeRange(), ValueRange(),
+        [&](OpBuilder &inner, Location at, ValueRange) {
+          Value now = change(inner, at, arith::AtomicRMWKind::addi, makeWord(inner, at, 0),
+                             op.getTurns(), op.getPlace());
+          Value differs = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::ne, now, turn);
+          scf::ConditionOp::create(inner, at, differs, ValueRange());
+        },
+        [](OpBuilder &inner, Location at, ValueRange) { scf::YieldOp::create(inner, at); });
+    fence(builder, loc);
+  });
+  op.erase();
+}
+
+void ExpandTurnsPass::expand(EndTurnOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  onFirstThread(builder, loc, [&] {
+    fence(builder, loc);
+    change(builder, loc, arith::AtomicRMWKind::assign, toWord(builder, loc, op.getNext()),
+           op.getTurns(), op.getPlace());
+  });
+  op.erase();
+}
+
+void ExpandTurnsPass::runOnOperation() {
+  SmallVector<Operation *> ops;
+  getOperation()->walk([&](Operation *op) {
+    if (isa<TakeNumberOp, AwaitTurnOp, EndTurnOp>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    if (auto take = dyn_cast<TakeNumberOp>(op))
+      expand(take);
+    else if (auto await = dyn_cast<AwaitTurnOp>(op))
+      expand(await);
+    else
+      expand(cast<EndTurnOp>(op));
+  }
+}

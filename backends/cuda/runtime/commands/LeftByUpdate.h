@@ -1,0 +1,50 @@
+// Values that the update of a step writes for the next step beside the states, and whether they are
+// valid.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_LEFTBYUPDATE_H
+#define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_LEFTBYUPDATE_H
+
+#include "lib/Proto/cuda.pb.h"
+
+#include "absl/types/span.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace st::cuda {
+
+/// State of one arena, shared by all programs that use it. Commands with `left_by_update` need not
+/// run while the values are there.
+class LeftByUpdate {
+public:
+  /// Records the bytes that these commands read and write.
+  void add(const proto::CudaProgram &program, absl::Span<const proto::CudaKernel> kernels) {
+    for (const proto::CudaCommand &command : program.commands())
+      for (int i = 0; command.left_by_update() && i < command.launch().arguments_size(); ++i) {
+        const int64_t begin = command.launch().arguments(i).offset();
+        const int64_t bytes =
+            kernels[static_cast<size_t>(command.launch().kernel())].argument_bytes(i);
+        parts.push_back({begin, begin + bytes});
+      }
+  }
+
+  bool isThere() const { return there; }
+  /// A step has completed.
+  void leave() { there = true; }
+  /// A step has failed, or another program has used the memory.
+  void forget() { there = false; }
+  /// The host has written bytes of the arena, for example states from a checkpoint.
+  void written(int64_t begin, int64_t end) {
+    for (const auto &[first, last] : parts)
+      if (begin < last && first < end)
+        there = false;
+  }
+
+private:
+  std::vector<std::pair<int64_t, int64_t>> parts; ///< begin and end, in bytes
+  bool there = false;
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_COMMANDS_LEFTBYUPDATE_H

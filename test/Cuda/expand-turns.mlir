@@ -1,0 +1,52 @@
+// RUN: st-opt --pass-pipeline="builtin.module(gpu.module(expand-turns))" %s | FileCheck %s
+// RUN: st-translate --kernels-to-ptx --chip=sm_80 --cuda-path=/nonexistent %s | FileCheck %s --check-prefix=PTX
+// RUN: st-opt --gpu-to-host %s | FileCheck %s --check-prefix=HOST
+
+// The first thread takes a number for all, waits for all, and says for all whose turn is next.
+// CHECK-LABEL: gpu.func @f
+// CHECK-SAME: workgroup(%[[SHARED:.*]] : memref<1xi32, #gpu.address_space<workgroup>>)
+// CHECK: scf.if
+// CHECK: %[[TAKEN:.*]] = memref.atomic_rmw addi %{{.*}}, %[[TURNS:.*]][%{{.*}}]
+// CHECK: memref.store %[[TAKEN]], %[[SHARED]]
+// CHECK: gpu.barrier
+// CHECK: memref.load %[[SHARED]]
+// CHECK: scf.while
+// CHECK: %[[NOW:.*]] = memref.atomic_rmw addi %{{.*}}, %[[TURNS]]
+// CHECK: arith.cmpi ne, %[[NOW]]
+// CHECK: llvm.fence syncscope("device") acq_rel
+// CHECK: gpu.barrier
+// CHECK: llvm.fence syncscope("device") acq_rel
+// CHECK: memref.atomic_rmw assign %{{.*}}, %[[TURNS]]
+
+// PTX: atom{{.*}}.add
+// PTX: bar{{.*}}.sync
+// PTX: atom
+// PTX: fence.acq_rel.gpu
+// PTX: bar{{.*}}.sync
+// PTX: bar{{.*}}.sync
+// PTX: fence.acq_rel.gpu
+// PTX: atom{{.*}}.exch
+
+// On the host blocks run one after the other, and it is each one's turn.
+// HOST-LABEL: func.func private @f
+// HOST: scf.for
+// HOST: cf.assert
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @f(%sums: memref<64xf32>, %turns: memref<2xi32>) workgroup(%shared: memref<1xi32, #gpu.address_space<workgroup>>) kernel attributes {known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 4, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %t = gpu.thread_id x
+      %number = cuda.take_number %turns[%c1] by %shared : memref<2xi32>, memref<1xi32, #gpu.address_space<workgroup>>
+      %next = arith.addi %number, %c1 : index
+      cuda.await_turn %turns[%c0], %number : memref<2xi32>
+      gpu.barrier
+      %0 = memref.load %sums[%t] : memref<64xf32>
+      %1 = arith.addf %0, %0 : f32
+      memref.store %1, %sums[%t] : memref<64xf32>
+      gpu.barrier
+      cuda.end_turn %turns[%c0], %next : memref<2xi32>
+      gpu.return
+    }
+  }
+}
