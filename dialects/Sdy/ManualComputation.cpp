@@ -6,15 +6,10 @@
 using namespace mlir;
 using namespace mlir::sdy;
 
-static ParseResult parseShardings(OpAsmParser &parser, StringRef name, OperationState &result) {
+static ParseResult parseNamedShardings(OpAsmParser &parser, StringRef name,
+                                       OperationState &result) {
   SmallVector<TensorShardingAttr> shardings;
-  auto parseOne = [&]() -> ParseResult {
-    Attribute sharding = TensorShardingAttr::parse(parser, Type());
-    shardings.push_back(dyn_cast_or_null<TensorShardingAttr>(sharding));
-    return success(sharding != nullptr);
-  };
-  if (parser.parseKeyword(name) || parser.parseEqual() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+  if (parser.parseKeyword(name) || parser.parseEqual() || parseShardings(parser, shardings))
     return failure();
   result.addAttribute(name, TensorShardingPerValueAttr::get(parser.getContext(), shardings));
   return success();
@@ -26,8 +21,8 @@ ParseResult ManualComputationOp::parse(OpAsmParser &parser, OperationState &resu
   FunctionType type;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseOperandList(operands, OpAsmParser::Delimiter::Paren) ||
-      parseShardings(parser, "in_shardings", result) ||
-      parseShardings(parser, "out_shardings", result) || parser.parseKeyword("manual_axes") ||
+      parseNamedShardings(parser, "in_shardings", result) ||
+      parseNamedShardings(parser, "out_shardings", result) || parser.parseKeyword("manual_axes") ||
       parser.parseEqual())
     return failure();
   Attribute axes = ManualAxesAttr::parse(parser, Type());

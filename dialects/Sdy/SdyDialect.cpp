@@ -1,4 +1,5 @@
 #include "dialects/Sdy/SdyDialect.h"
+#include "dialects/Sdy/AxisAssembly.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringSet.h"
@@ -118,36 +119,6 @@ void MeshAttr::print(AsmPrinter &printer) const {
 // Shardings
 //===----------------------------------------------------------------------===//
 
-/// `{"a", "b", ?}`; the question mark only where `open` is given.
-static ParseResult parseAxes(AsmParser &parser, SmallVectorImpl<StringAttr> &axes, bool *open) {
-  auto parseOne = [&]() -> ParseResult {
-    if (open && succeeded(parser.parseOptionalQuestion())) {
-      *open = true;
-      return success();
-    }
-    std::string name;
-    if (parser.parseString(&name))
-      return failure();
-    // `"a":(2)4`: the part of size 4 inside of parts that make up 2.
-    int64_t before = 0, size = 0;
-    if (succeeded(parser.parseOptionalColon())) {
-      if (parser.parseLParen() || parser.parseInteger(before) || parser.parseRParen() ||
-          parser.parseInteger(size))
-        return failure();
-      name += ":(" + std::to_string(before) + ")" + std::to_string(size);
-    }
-    axes.push_back(parser.getBuilder().getStringAttr(name));
-    return success();
-  };
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseOne);
-}
-
-/// An axis, or a part of one, as parseAxes reads it.
-static void printAxis(AsmPrinter &printer, StringRef axis) {
-  size_t part = axis.find(":(");
-  printer << '"' << axis.take_front(part) << '"' << axis.drop_front(std::min(part, axis.size()));
-}
-
 static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<ArrayAttr> &dims,
                                   SmallVectorImpl<bool> &open,
                                   SmallVectorImpl<int64_t> &priorities) {
@@ -222,16 +193,25 @@ void TensorShardingAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-Attribute TensorShardingPerValueAttr::parse(AsmParser &parser, Type) {
-  SmallVector<TensorShardingAttr> shardings;
+ParseResult sdy::parseShardings(AsmParser &parser, SmallVectorImpl<TensorShardingAttr> &shardings) {
   auto parseOne = [&]() -> ParseResult {
-    Attribute sharding = TensorShardingAttr::parse(parser, Type());
+    Attribute sharding;
+    OptionalParseResult parsed = parser.parseOptionalAttribute(sharding);
+    if (!parsed.has_value())
+      sharding = TensorShardingAttr::parse(parser, Type());
+    else if (failed(*parsed))
+      return failure();
     shardings.push_back(dyn_cast_or_null<TensorShardingAttr>(sharding));
+    if (sharding && !shardings.back())
+      return parser.emitError(parser.getCurrentLocation()) << "expected a sharding";
     return success(sharding != nullptr);
   };
-  if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne) ||
-      parser.parseGreater())
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne);
+}
+
+Attribute TensorShardingPerValueAttr::parse(AsmParser &parser, Type) {
+  SmallVector<TensorShardingAttr> shardings;
+  if (parser.parseLess() || parseShardings(parser, shardings) || parser.parseGreater())
     return {};
   return get(parser.getContext(), shardings);
 }

@@ -120,6 +120,60 @@ def Sdy_ShardingGroupOp : Sdy_Op<"sharding_group"> {
   let assemblyFormat = "$input `group_id` `` `=` `` $group_id attr-dict `:` type($input)";
 }
 
+// Shardy's partitioner writes a change of sharding as collectives. Their tensors are global, so the
+// values do not change; only their sharding does.
+class Sdy_CollectiveOp<string mnemonic, dag axes, string format>
+    : Sdy_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
+  let arguments = !con((ins AnyRankedTensor:$tensor), axes,
+                       (ins Sdy_TensorShardingAttr:$out_sharding));
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = format #
+      "$tensor `out_sharding` `` `=` `` $out_sharding attr-dict `:` type($result)";
+}
+
+def Sdy_AxisList : TypedArrayAttrBase<StrAttr, "axes">;
+def Sdy_AxisLists : TypedArrayAttrBase<Sdy_AxisList, "axes of each dimension">;
+// Axes, their source dimension and their target dimension.
+def Sdy_AxisMoves : TypedArrayAttrBase<ConfinedAttr<ArrayAttr, [AttrConstraint<CPred<[{
+  ::llvm::cast<::mlir::ArrayAttr>($_self).size() == 3 &&
+  ::llvm::isa<::mlir::ArrayAttr>(::llvm::cast<::mlir::ArrayAttr>($_self)[0]) &&
+  ::llvm::all_of(::llvm::cast<::mlir::ArrayAttr>(::llvm::cast<::mlir::ArrayAttr>($_self)[0]),
+                 [](::mlir::Attribute axis) { return ::llvm::isa<::mlir::StringAttr>(axis); }) &&
+  ::llvm::isa<::mlir::IntegerAttr>(::llvm::cast<::mlir::ArrayAttr>($_self)[1]) &&
+  ::llvm::isa<::mlir::IntegerAttr>(::llvm::cast<::mlir::ArrayAttr>($_self)[2])}]>, "axes and two dimensions">]>,
+  "moves of axes">;
+
+def Sdy_AllGatherOp : Sdy_CollectiveOp<"all_gather", (ins Sdy_AxisLists:$gathering_axes),
+                                       "custom<AxisLists>($gathering_axes) "> {
+  let summary = "dimensions are no longer split over some axes";
+}
+def Sdy_AllSliceOp : Sdy_CollectiveOp<"all_slice", (ins Sdy_AxisLists:$slicing_axes),
+                                      "custom<AxisLists>($slicing_axes) "> {
+  let summary = "dimensions are split over more axes";
+}
+def Sdy_AllToAllOp : Sdy_CollectiveOp<"all_to_all", (ins Sdy_AxisMoves:$params),
+                                      "custom<AxisMoves>($params) "> {
+  let summary = "axes split another dimension";
+}
+def Sdy_CollectivePermuteOp : Sdy_CollectiveOp<"collective_permute", (ins), ""> {
+  let summary = "other axes split the dimensions as finely";
+}
+def Sdy_AllReduceOp : Sdy_CollectiveOp<"all_reduce", (ins Sdy_AxisList:$reduction_axes),
+                                       "custom<AxisList>($reduction_axes) "> {
+  let summary = "parts of a sum along some axes are added";
+}
+def Sdy_ReduceScatterOp : Sdy_CollectiveOp<"reduce_scatter", (ins Sdy_AxisLists:$reduce_scatter_axes),
+                                           "custom<AxisLists>($reduce_scatter_axes) "> {
+  let summary = "parts of a sum are added, and dimensions split over the axes";
+}
+
+def Sdy_ConstantOp : Sdy_Op<"constant", [Pure, AllTypesMatch<["value", "output"]>]> {
+  let summary = "a constant that each user may have in a sharding of its own";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = "attr-dict $value";
+}
+
 def Sdy_ManualComputationOp : Sdy_Op<"manual_computation", [RecursiveMemoryEffects]> {
   let summary = "a computation that is written for one shard";
   let description = [{

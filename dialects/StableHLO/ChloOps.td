@@ -113,7 +113,7 @@ def ZetaOp : CHLO_BinaryOp<"zeta"> {
 
 def TopKOp : CHLO_Op<"top_k", [InferTypeOpAdaptor]> {
   let summary = "The k greatest values along the last dimension, and their indices";
-  let arguments = (ins HLO_TensorOf<[HLO_Int, HLO_Float], "integer or float values">:$operand,
+  let arguments = (ins HLO_NonComplexTensor:$operand,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$k,
                        OptionalAttr<BoolAttr>:$is_stable);
   let results = (outs HLO_Tensor:$values, HLO_Tensor:$indices);

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/StableHLO/RefusedOps.h"
+
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
@@ -13,8 +15,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 
-/// Why the op of this name, without the dialect's, is refused; empty where it is not.
-static StringRef whyRefused(StringRef name) {
+StringRef mlir::stablehlo::whyRefused(StringRef name) {
   constexpr StringLiteral kHost = "programs exchange nothing with the host while they run";
   constexpr StringLiteral kToken = "programs have no side effects that tokens would order";
   constexpr StringLiteral kDynamic = "shapes are static";

@@ -18,8 +18,8 @@
 
 namespace mlir::stablehlo {
 
-/// Fills a region: gets its arguments and returns the values it returns. The
-/// builder stands in the region's only block; the caller adds the terminator.
+/// Fills a region: gets its arguments and returns the region's results. The builder is in the
+/// region's only block; the caller adds the terminator.
 using BodyBuilder =
     llvm::function_ref<SmallVector<Value>(OpBuilder &builder, Location loc, ValueRange args)>;
 

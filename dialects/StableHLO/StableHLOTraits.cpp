@@ -1,6 +1,7 @@
 //===- StableHLOTraits.cpp - Traits of stablehlo ops ----------------------===//
 
 #include "dialects/StableHLO/StableHLOTraits.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -59,20 +60,28 @@ LogicalResult traits::detail::verifyInferredTypes(Operation *op) {
   return success();
 }
 
+/// The operand that an error about the i-th of all types points at: that one, or the first where
+/// the type is a result's.
+static Value operandAt(Operation *op, size_t i) {
+  return op->getOperand(i < op->getNumOperands() ? i : 0);
+}
+
 LogicalResult traits::detail::verifySameTypes(Operation *op) {
   SmallVector<Type> types = allTypes(op);
-  for (Type type : types)
+  for (auto [i, type] : llvm::enumerate(types))
     if (type != types.front())
-      return op->emitOpError("expects one type for all operands and results, got ")
-             << types.front() << " and " << type;
+      return mlir::st::withNote(op->emitOpError("expects one type for all operands and results, got ")
+                              << types.front() << " and " << type,
+                          operandAt(op, i), "an operand is made here");
   return success();
 }
 
 LogicalResult traits::detail::verifySameShapes(Operation *op) {
   SmallVector<Type> types = allTypes(op);
-  for (Type type : types)
+  for (auto [i, type] : llvm::enumerate(types))
     if (cast<ShapedType>(type).getShape() != cast<ShapedType>(types.front()).getShape())
-      return op->emitOpError("expects one shape for all operands and results, got ")
-             << types.front() << " and " << type;
+      return mlir::st::withNote(op->emitOpError("expects one shape for all operands and results, got ")
+                              << types.front() << " and " << type,
+                          operandAt(op, i), "an operand is made here");
   return success();
 }

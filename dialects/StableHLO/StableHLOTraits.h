@@ -20,20 +20,20 @@ struct StaticShapes : public mlir::OpTrait::TraitBase<ConcreteOp, StaticShapes> 
   static LogicalResult verifyTrait(Operation *op) { return detail::verifyStaticShapes(op); }
 };
 
-/// Result types are the inferred ones, where the op infers them. Inference may
-/// read regions, so this runs after they are verified.
+/// Result types equal the inferred ones, if the op infers them. Inference may read regions, so this
+/// runs after they are verified.
 template <typename ConcreteOp>
 struct InferredTypes : public mlir::OpTrait::TraitBase<ConcreteOp, InferredTypes> {
   static LogicalResult verifyRegionTrait(Operation *op) { return detail::verifyInferredTypes(op); }
 };
 
-/// All operands and results have one and the same type.
+/// All operands and results have the same type.
 template <typename ConcreteOp>
 struct SameTypes : public mlir::OpTrait::TraitBase<ConcreteOp, SameTypes> {
   static LogicalResult verifyTrait(Operation *op) { return detail::verifySameTypes(op); }
 };
 
-/// All operands and results have one shape; element types are free.
+/// All operands and results have the same shape; element types may differ.
 template <typename ConcreteOp>
 struct SameShapes : public mlir::OpTrait::TraitBase<ConcreteOp, SameShapes> {
   static LogicalResult verifyTrait(Operation *op) { return detail::verifySameShapes(op); }

@@ -5,6 +5,7 @@
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/IndexlessOps.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/PatchConvolution.h"
 #include <map>
@@ -17,7 +18,31 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
+/// Creates the chlo op that a composite wraps, or returns null. JAX's serialiser writes chlo ops as
+/// composites with a decomposition.
+static Operation *createChloOp(stablehlo::CompositeOp op) {
+  constexpr int32_t kVersion = 1;
+  auto info = RegisteredOperationName::lookup(op.getName(), op.getContext());
+  if (!info || !op.getName().starts_with("chlo.") || op.getVersion() != kVersion)
+    return nullptr;
+  NamedAttrList attributes(op.getCompositeAttributes());
+  auto isQuiet = [&] { return InFlightDiagnostic(); };
+  if (failed(info->verifyInherentAttrs(attributes, isQuiet)))
+    return nullptr;
+  OperationState state(op.getLoc(), *info);
+  state.addOperands(op.getInputs());
+  state.addTypes(op.getResultTypes());
+  state.addAttributes(attributes);
+  OpBuilder builder(op);
+  return builder.create(state);
+}
+
 static LogicalResult expandComposite(stablehlo::CompositeOp op) {
+  if (Operation *function = createChloOp(op)) {
+    op->replaceAllUsesWith(function);
+    op->erase();
+    return success();
+  }
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getDecompositionAttr());
   if (!callee || callee.isExternal())
     return op.emitOpError("has no decomposition @") << op.getDecomposition() << " with a body";
@@ -131,6 +156,10 @@ static Value expand(Emitter &emit, Operation *op) {
     return expandUpdate(emit, update);
   if (auto product = dyn_cast<stablehlo::DotGeneralOp>(op))
     return widenProduct(emit, product);
+  if (auto gather = dyn_cast<stablehlo::GatherOp>(op))
+    return expandIndexless(emit, gather);
+  if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op))
+    return expandIndexless(emit, scatter);
   if (auto map = dyn_cast<stablehlo::MapOp>(op)) {
     auto made = applyToElements(emit, map.getComputation(), map.getInputs());
     return made ? made->front() : Value();
@@ -150,7 +179,8 @@ struct ExpandOps : mlir::st::impl::ExpandOpsBase<ExpandOps> {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, stablehlo::DotGeneralOp,
-              stablehlo::DynamicUpdateSliceOp, stablehlo::MapOp, chlo::SquareOp>(op))
+              stablehlo::DynamicUpdateSliceOp, stablehlo::GatherOp, stablehlo::MapOp,
+              stablehlo::ScatterOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
     // Users first, so that a sequence of updates is joined as a whole.

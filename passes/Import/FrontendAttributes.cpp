@@ -1,4 +1,5 @@
 #include "passes/Import/FrontendAttributes.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -152,7 +153,10 @@ LogicalResult ShardComputation::collect(stablehlo::CustomCallOp exit) {
       return exit.emitOpError("needs a value that no @xla.sdy.GlobalToLocalShape gives it");
     if (isEntry(op)) {
       if (entry && entry != op)
-        return exit.emitOpError("needs values of two @xla.sdy.GlobalToLocalShape");
+        return withNote(
+            withNote(exit.emitOpError("needs values of two @xla.sdy.GlobalToLocalShape"), entry,
+                     "one is here"),
+            op, "another is here");
       entry = cast<stablehlo::CustomCallOp>(op);
       continue;
     }
@@ -232,7 +236,8 @@ static LogicalResult readGroup(stablehlo::CustomCallOp call) {
   if (failed(group))
     return failure();
   if (!call->use_empty())
-    return call.emitOpError("has a result that is used, expected none");
+    return withNote(call.emitOpError("has a result that is used, expected none"),
+                    *call->user_begin(), "the use is here");
   OpBuilder builder(call);
   sdy::ShardingGroupOp::create(builder, call.getLoc(), call->getOperand(0), *group);
   call->erase();

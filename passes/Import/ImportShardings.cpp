@@ -1,6 +1,7 @@
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -8,6 +9,7 @@
 #include "passes/Import/GspmdSharding.h"
 #include "passes/Import/MeshAxes.h"
 #include "passes/Import/Passes.h"
+#include "passes/Import/SdyCollectives.h"
 #include "passes/Import/ShardMap/ManualComputation.h"
 #include "passes/Import/ShardMap/ShardBody.h"
 #include "llvm/ADT/SetVector.h"
@@ -77,6 +79,7 @@ static LogicalResult convertSignature(func::FuncOp function, StringRef name,
 
 /// Creates the mesh that all sdy meshes are; several must have the same axes.
 static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
+  std::optional<Location> first;
   for (auto op : llvm::make_early_inc_range(module.getOps<sdy::MeshOp>())) {
     sdy::MeshAttr own = op.getMesh();
     // JAX prints one without axes for tensors that are whole everywhere.
@@ -89,8 +92,10 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
                             "parallel file says which device is which");
     if (mesh && !mesh.getAxes().empty() &&
         (mesh.getAxes() != own.getAxes() || mesh.getSizes() != own.getSizes()))
-      return op.emitOpError("has other axes than the mesh before it; expected one mesh");
+      return withNote(op.emitOpError("has other axes than the mesh before it; expected one mesh"),
+                      first.value_or(op.getLoc()), "that mesh is here");
     mesh = own;
+    first = op.getLoc();
     op.erase();
   }
   SmallVector<StringRef> names;
@@ -181,6 +186,7 @@ static LogicalResult importSdyOp(Operation *op) {
 
 static LogicalResult importSdy(ModuleOp module) {
   sdy::MeshAttr mesh;
+  importSdyCollectives(module);
   if (failed(splitMeshAxes(module)) || failed(importMesh(module, mesh)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
@@ -486,7 +492,8 @@ LogicalResult GspmdImport::liftShards(func::FuncOp function) {
   }
   for (Operation *op : llvm::reverse(done)) {
     if (!op->use_empty())
-      return op->emitOpError("in a computation on shards is used outside of it");
+      return withNote(op->emitOpError("in a computation on shards is used outside of it"),
+                      *op->user_begin(), "the use is here");
     op->erase();
   }
   return success();

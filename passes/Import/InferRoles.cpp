@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Import/DonatedState.h"
@@ -54,6 +55,11 @@ private:
   RankedTensorType typeOf(unsigned argument) {
     return cast<RankedTensorType>(function.getArgumentTypes()[argument]);
   }
+  /// A function without state is not a training step.
+  bool isStep() const {
+    return !pairs.empty() ||
+           llvm::any_of(arguments, [](const Port &port) { return port.role == "parameter"; });
+  }
   bool isState(unsigned argument) const {
     return arguments[argument].role == "parameter" || arguments[argument].role == "optimizer_state";
   }
@@ -102,10 +108,7 @@ static bool isFloatScalar(Type type) {
 }
 
 LogicalResult RoleInference::findLoss() {
-  // A function without state is not a training step.
-  bool isStep = !pairs.empty() ||
-                llvm::any_of(arguments, [](const Port &port) { return port.role == "parameter"; });
-  if (!isStep)
+  if (!isStep())
     return success();
   SmallVector<unsigned> candidates, named;
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
@@ -177,7 +180,8 @@ void RoleInference::giveInputRoles() {
     RankedTensorType type = typeOf(i);
     if (!port.role.empty())
       continue;
-    bool isKey = type.getRank() == 1 && type.getDimSize(0) == 2 &&
+    // Only a training run provides random keys.
+    bool isKey = isStep() && type.getRank() == 1 && type.getDimSize(0) == 2 &&
                  type.getElementType().isUnsignedInteger(32);
     port.role = isKey ? "key" : type.getRank() == 0 && !pairs.empty() ? "scalar" : "batch";
   }
@@ -246,9 +250,11 @@ LogicalResult RoleInference::nameScalar(unsigned argument) {
   port.name = saysRate || (said.empty() && isFloat) ? "learning_rate" : "step";
   for (unsigned other = 0; other < argument; ++other)
     if (arguments[other].role == "scalar" && arguments[other].name == port.name)
-      return function.emitError("arguments ")
-             << other << " and " << argument << " are both taken for the scalar \"" << port.name
-             << "\"; say --roles=arg" << argument << "=scalar:learning_rate or scalar:step";
+      return withNote(function.emitError("arguments ")
+                          << other << " and " << argument << " are both taken for the scalar \""
+                          << port.name << "\"; say --roles=arg" << argument
+                          << "=scalar:learning_rate or scalar:step",
+                      function.getArgument(other), "argument " + Twine(other) + " is here");
   return success();
 }
 
@@ -275,9 +281,9 @@ LogicalResult RoleInference::nameInputs() {
 }
 
 void RoleInference::nameResults() {
-  for (auto [argument, result] : pairs)
-    results[result].name = arguments[argument].name;
   NamePool pool;
+  for (auto [argument, result] : pairs)
+    results[result].name = pool.unique(arguments[argument].name);
   for (auto [i, port] : llvm::enumerate(results)) {
     if (stateResults.contains(i))
       continue;

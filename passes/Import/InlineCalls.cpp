@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/Passes.h"
@@ -51,10 +52,13 @@ LogicalResult CallInliner::inlineInto(func::FuncOp function) {
     if (!callee || callee.isExternal())
       continue;
     if (!callee.getBody().hasOneBlock())
-      return call.emitOpError("calls @") << call.getCallee() << ", whose body has several blocks";
+      return withNote(call.emitOpError("calls @")
+                          << call.getCallee() << ", whose body has several blocks",
+                      callee, "the function is here");
     auto state = states.find(callee);
     if (state != states.end() && state->second == State::Active)
-      return call.emitOpError("calls @") << call.getCallee() << ", which calls itself";
+      return withNote(call.emitOpError("calls @") << call.getCallee() << ", which calls itself",
+                      callee, "the function is here");
     if (state == states.end() && failed(inlineInto(callee)))
       return failure();
     size += sizes[callee];

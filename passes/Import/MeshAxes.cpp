@@ -1,8 +1,9 @@
 #include "passes/Import/MeshAxes.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
-#include <set>
+#include <map>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -30,9 +31,9 @@ private:
 
   ModuleOp module;
   llvm::StringMap<int64_t> sizes;
-  /// For each axis that is used in parts, their boundaries: 1, ..., its size.
-  llvm::StringMap<std::set<int64_t>> cuts;
-  Operation *firstUse = nullptr;
+  /// For each axis that is used in parts, their boundaries (1, ..., its size), each with the first op
+  /// that names it.
+  llvm::StringMap<std::map<int64_t, Operation *>> cuts;
 };
 } // namespace
 
@@ -60,9 +61,8 @@ LogicalResult AxisSplitter::collect(Operation *op, StringAttr name) {
       size->second % (part.before * part.size) != 0)
     return op->emitError("a sharding names ")
            << name << ", which is no part of axis \"" << part.axis << "\" of size " << size->second;
-  if (!firstUse)
-    firstUse = op;
-  cuts[part.axis].insert({1, part.before, part.before * part.size, size->second});
+  for (int64_t place : {int64_t(1), part.before, part.before * part.size, size->second})
+    cuts[part.axis].emplace(place, op);
   return success();
 }
 
@@ -89,14 +89,14 @@ LogicalResult AxisSplitter::collect() {
 
 LogicalResult AxisSplitter::checkCuts() {
   for (const auto &[axis, places] : cuts) {
-    int64_t last = 1;
-    for (int64_t place : places) {
-      if (place % last != 0)
-        return firstUse->emitError("axis \"")
-               << axis << "\" is used in parts that do not fit into each other: one ends at "
-               << last << ", another at " << place;
-      last = place;
-    }
+    auto last = places.begin();
+    for (auto place = last; place != places.end(); last = place++)
+      if (place->first % last->first != 0)
+        return withNote(place->second->emitError("axis \"")
+                            << axis
+                            << "\" is used in parts that do not fit into each other: one ends at "
+                            << last->first << ", another at " << place->first,
+                        last->second, "the first part is used here");
   }
   return success();
 }
@@ -107,13 +107,14 @@ SmallVector<StringAttr> AxisSplitter::partsOf(StringAttr name) const {
   auto found = cuts.find(part.axis);
   if (found == cuts.end() || part.size < 0)
     return {name};
-  const std::set<int64_t> &places = found->second;
+  const std::map<int64_t, Operation *> &places = found->second;
   int64_t begin = part.before;
   int64_t end = part.size == 0 ? sizes.lookup(part.axis) : begin * part.size;
   SmallVector<StringAttr> parts;
-  for (auto place = places.find(begin); *place < end;) {
-    int64_t from = *place++;
-    parts.push_back(StringAttr::get(name.getContext(), nameOf(part.axis, from, *place / from)));
+  for (auto place = places.find(begin); place->first < end;) {
+    int64_t from = place++->first;
+    parts.push_back(
+        StringAttr::get(name.getContext(), nameOf(part.axis, from, place->first / from)));
   }
   return parts;
 }

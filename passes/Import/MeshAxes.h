@@ -1,4 +1,4 @@
-// Splits axes of imported meshes of which a program uses parts.
+// Splits axes of imported meshes if a program uses parts of them.
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"

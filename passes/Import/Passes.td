@@ -5,17 +5,28 @@
 include "mlir/Pass/PassBase.td"
 
 def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
-  let summary = "Writes composites and functions that later phases lack in terms of other ops";
+  let summary = "Expands composites and ops that later phases do not support into other ops";
   let description = [{
-    A `stablehlo.composite` becomes a call of its decomposition, `chlo.square` a
-    product, a convolution whose windows do not overlap (patches of an image, and the
-    gradient of their kernel) a `dot_general` of the reshaped input, a `dot_general` of two
-    float types one of the wider, a
-    `dynamic_update_slice` at a constant place of one dimension a `pad` and a `select`, or a row of them
-    that fills the dimension a `concatenate`.
+    - A `stablehlo.composite` becomes the `chlo` function that it names, or a call of its
+      decomposition.
+    - `chlo.square` becomes a product.
+    - A convolution whose windows do not overlap (patches of an image, and the gradient of their
+      kernel) becomes a `dot_general` of the reshaped input.
+    - A `dot_general` of two float types becomes one of the wider type.
+    - A `dynamic_update_slice` at a constant position of one dimension becomes a `pad` and a
+      `select`. A sequence of them that fills the dimension becomes a `concatenate`.
+    - A `scatter` or `gather` whose indices have no component, as JAX prints updates of whole
+      arrays, gets the index 0 or becomes the result of its computation:
+
+    ```mlir
+    %none = stablehlo.constant dense<> : tensor<0xi32>
+    %0 = "stablehlo.scatter"(%x, %none, %u) <{...}> ({ add }) : (tensor<4xf32>, tensor<0xi32>, tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    %0 = stablehlo.add %x, %u : tensor<4xf32>
+    ```
   }];
   let statistics = [
-    Statistic<"expanded", "expanded-ops", "Ops that were written in other ops">
+    Statistic<"expanded", "expanded-ops", "Ops that were expanded into other ops">
   ];
   let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::func::FuncDialect",
                            "::mlir::stablehlo::StableHLODialect"];
@@ -24,12 +35,12 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
 def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
   let summary = "Computes with complex values as pairs of reals";
   let description = [{
-    Needs calls inlined. Arguments and results of `@main` that are complex become tensors of reals with
-    one more dimension, of size 2. What is linear in the parts is done for both; functions have formulas. A Fourier
-    transform becomes products with matrices of roots of unity, `cholesky` and
-    `triangular_solve` those of real matrices of twice the size. Control flow, sorts, and
-    reductions and scatters that are no sums carry the parts side by side. An op without a
-    meaning (`remainder`) stays as it is.
+    Needs calls inlined. Complex arguments and results of `@main` become tensors of reals with one
+    more dimension, of size 2. Linear ops apply to both parts; functions have formulas. A Fourier
+    transform becomes products with matrices of roots of unity. `cholesky` and `triangular_solve`
+    become those of real matrices of twice the size. Control flow, sorts, and reductions and
+    scatters that are not sums carry both parts together. An op that is undefined for complex values
+    (`remainder`) stays.
 
     ```mlir
     %0 = stablehlo.complex %a, %b : tensor<4xcomplex<f32>>
@@ -40,18 +51,18 @@ def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numExpanded", "expanded-ops", "Ops that were written for the parts">
+    Statistic<"numExpanded", "expanded-ops", "Ops that were expanded into real ones">
   ];
   let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def InlineCalls : Pass<"inline-calls", "::mlir::ModuleOp"> {
-  let summary = "Replaces calls by the bodies of the functions, in linear time";
+  let summary = "Inlines calls in linear time";
   let description = [{
-    Every call in a public function, and in what it calls, callees first; a private
-    function that nothing names any more goes. Locations say both places. Functions
-    have bodies of one block; recursion, and a program that grows past ten million
-    ops, are refused. Calls of functions without a body stay.
+    Inlines every call in a public function and in its callees, callees first, and erases private
+    functions without remaining uses. Locations name the call and the callee. Functions must have
+    bodies of one block. Recursion, and a program that grows past ten million ops, are errors. Calls
+    of functions without a body stay.
   }];
   let statistics = [
     Statistic<"calls", "inlined-calls", "Calls that were inlined">
@@ -59,12 +70,12 @@ def InlineCalls : Pass<"inline-calls", "::mlir::ModuleOp"> {
 }
 
 def Simplify : Pass<"simplify", "::mlir::ModuleOp"> {
-  let summary = "Inlines, folds, merges and removes what a printed program has too much of";
+  let summary = "Inlines, folds, merges and removes redundant ops of a printed program";
   let description = [{
-    Runs to a fixpoint, so that a second run changes nothing: calls of private
-    functions inlined; canonicalisation of the dialects (constants folded up to a
-    bound of elements, algebraic identities, transposes, reshapes and broadcasts
-    merged); common subexpressions; `remove-dead-state`.
+    Runs to a fixpoint, so a second run changes nothing. The steps are: inlining of private
+    functions; canonicalisation of the dialects (constant folding up to a limit of elements,
+    algebraic identities, merging of transposes, reshapes and broadcasts); elimination of common
+    subexpressions; `remove-dead-state`.
 
     ```mlir
     func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -85,13 +96,12 @@ def Simplify : Pass<"simplify", "::mlir::ModuleOp"> {
 }
 
 def RemoveDeadState : Pass<"remove-dead-state", "::mlir::ModuleOp"> {
-  let summary = "Drops donated state of @main that nothing but its own update reads";
+  let summary = "Drops donated state of @main that only its own update reads";
   let description = [{
-    Needs `@main` with calls inlined. State is live if a result that replaces no
-    state depends on it, or other live state does. A function without any other
-    result keeps all of its state. Arguments and results that go take their
-    attributes with them; `tf.aliasing_output` of the others is renumbered. Where
-    roles are there already, only optimizer state goes.
+    Needs `@main` with calls inlined. State is live if a result that replaces no state depends on
+    it, or other live state does. A function without any other result keeps all of its state. The
+    pass removes arguments and results with their attributes, and renumbers `tf.aliasing_output` of
+    the others. If roles are already assigned, it removes only optimizer state.
   }];
   let statistics = [
     Statistic<"removed", "removed-state", "Tensors of state that were removed">
@@ -99,11 +109,11 @@ def RemoveDeadState : Pass<"remove-dead-state", "::mlir::ModuleOp"> {
 }
 
 def UnrollLoops : Pass<"unroll-loops", "::mlir::ModuleOp"> {
-  let summary = "Replaces loops of few and known trips by copies of their bodies";
+  let summary = "Unrolls loops with a small known trip count";
   let description = [{
-    A `stablehlo.while` whose counter starts at a constant, changes by a constant and is
-    held against a constant (what JAX makes of `scan` and `fori_loop`), inner loops first.
-    Other loops stay.
+    Unrolls a `stablehlo.while` whose counter starts at a constant, changes by a constant and is
+    compared with a constant (JAX's form of `scan` and `fori_loop`), inner loops first. Other loops
+    stay.
   }];
   let options = [
     Option<"maxTrips", "max-trips", "int64_t", "256", "most trips of a loop that is unrolled">,
@@ -115,20 +125,20 @@ def UnrollLoops : Pass<"unroll-loops", "::mlir::ModuleOp"> {
 }
 
 def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
-  let summary = "Turns the shardings that a program was annotated with into shardings of St";
+  let summary = "Converts a program's sharding annotations to St's shardings";
   let description = [{
-    Of `sdy`: the mesh, `sdy.sharding` on arguments and results,
-    `sdy.sharding_constraint`; and what stands for them in HLO, `mhlo.frontend_attributes`
-    of the keys `xla.sdy.*` and calls of the same names. Where there is no `sdy.mesh`: `mhlo.sharding` strings and
-    `@Sharding` calls, over the coarsest mesh in which all of them can be said. Leaves an
+    From `sdy` it converts the mesh, `sdy.sharding` on arguments and results,
+    `sdy.sharding_constraint`, and Shardy's explicit collectives, each of which gives the sharding
+    of its result; and their forms in HLO, `mhlo.frontend_attributes` with the keys
+    `xla.sdy.*` and calls of the same names. Without an `sdy.mesh` it converts `mhlo.sharding`
+    strings and `@Sharding` calls, over the coarsest mesh that can express all of them. Leaves an
     `st.mesh` of one micro-batch, `st.sharding` and `st.constrain`.
 
-    A computation that is written for one shard (`sdy.manual_computation`) becomes one on
-    whole tensors: a value gets a leading dimension for each axis along which shards
-    differ, split by it, and a collective along an axis is an op along that dimension
-    (all_reduce a reduction, all_gather a reshape), which partitioning makes a collective
-    again. Groups of devices have to lie along axes of the mesh, and all shards take the
-    same branches.
+    A per-shard computation (`sdy.manual_computation`) becomes a computation on global tensors. A
+    value gets a leading dimension for each axis along which shards differ, sharded by that axis. A
+    collective along an axis becomes an op along that dimension (all_reduce a reduction, all_gather
+    a reshape), which partitioning converts to a collective again. Device groups must follow axes of
+    the mesh, and all shards must take the same branches.
 
     ```mlir
     sdy.mesh @m = <["data"=2, "model"=2]>
@@ -144,18 +154,17 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
 def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
   let summary = "Gives arguments and results of @main their roles and names";
   let description = [{
-    Needs `@main` with calls inlined. Donated arguments (`tf.aliasing_output`,
-    `jax.buffer_donor`) are state, each with the result whose update reaches it.
-    The loss is the one scalar float result that replaces no state. A parameter is
-    state of floats that the loss depends on; other state is optimizer state, of the
-    parameter whose update it takes part in. Of the other arguments a pair of ui32
-    is the random key, other tensors are the batch, scalars the learning rate (a
-    float) and the number of the step. What cannot be told is asked for.
+    Needs `@main` with calls inlined. Donated arguments (`tf.aliasing_output`, `jax.buffer_donor`)
+    are state, each with the result whose update reaches it. The loss is the one scalar float result
+    that replaces no state. A parameter is float state that the loss depends on. Other state is
+    optimizer state of the parameter whose update it takes part in. Of the other arguments, a pair
+    of ui32 is the random key, other tensors are the batch, and scalars are the learning rate (a
+    float) and the step number. If a role is ambiguous, the error asks for it.
 
     Names come from `jax.arg_info`, `jax.result_info` and the locations of arguments.
 
-    A function without state is no training step: its arguments are a batch, its
-    results metrics.
+    A function without state is not a training step: its arguments are a batch and its results are
+    metrics.
 
     ```mlir
     func.func public @main(%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32},
@@ -172,21 +181,20 @@ def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"roles", "roles", "std::string", "\"\"",
-           "what the user says: argN=ROLE[:NAME] and resultN=ROLE[:NAME], with commas; "
-           "argN-M stands for several">
+           "the user's roles: argN=ROLE[:NAME] and resultN=ROLE[:NAME], separated by commas; "
+           "argN-M is a range">
   ];
 }
 
 def MarkBlocks : Pass<"mark-blocks", "::mlir::ModuleOp"> {
   let summary = "Marks the ops of the forward pass with the layer they belong to";
   let description = [{
-    Needs `@main` with roles. An op of the forward pass that reads a parameter gets
-    `st.block`: layer i is block i + 1; what comes before the layers is block 0,
-    what comes after them the last block. The layers come from numbers in the names
-    of parameters (`layer.3.w`, `layer_3.w`), else from numbers in the locations of
-    the ops that read them, else from the longest repetition in the types of the
-    parameters, in the order in which the forward pass reads them. Nothing is marked
-    where there are fewer than two layers, or marks are there already.
+    Needs `@main` with roles. An op of the forward pass that reads a parameter gets `st.block`:
+    layer i is block i + 1, ops before the layers are block 0, and ops after them are the last
+    block. The layers come from numbers in the names of parameters (`layer.3.w`, `layer_3.w`),
+    otherwise from numbers in the locations of the ops that read them, otherwise from the longest
+    repetition in the types of the parameters, in the order in which the forward pass reads them.
+    The pass marks nothing if there are fewer than two layers or if ops are already marked.
   }];
   let statistics = [
     Statistic<"layers", "layers", "Layers that were found">

@@ -57,6 +57,29 @@ func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// A composite of a function that there is, as JAX serialises it.
+// CHECK-LABEL: @chlo_composites
+func.func @chlo_composites(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>, tensor<2xi32>, tensor<4xf32>) {
+  // CHECK: chlo.erf %arg0
+  // CHECK: chlo.top_k(%arg0, k = 2)
+  // CHECK: call @twice(%arg0)
+  %0 = stablehlo.composite "chlo.erf" %x {decomposition = @twice, version = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  %1:2 = stablehlo.composite "chlo.top_k" %x {composite_attributes = {k = 2 : i64}, decomposition = @top, version = 1 : i32} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>)
+  %2 = stablehlo.composite "chlo.erf" %x {decomposition = @twice, version = 2 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1#0, %1#1, %2 : tensor<4xf32>, tensor<2xf32>, tensor<2xi32>, tensor<4xf32>
+}
+func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @top(%x: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>) {
+  %0 = stablehlo.slice %x [0:2] : (tensor<4xf32>) -> tensor<2xf32>
+  %1 = stablehlo.iota dim = 0 : tensor<2xi32>
+  return %0, %1 : tensor<2xf32>, tensor<2xi32>
+}
+
+// -----
+
 func.func private @nothing(tensor<4xf32>) -> tensor<4xf32>
 func.func @no_body(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{has no decomposition @nothing with a body}}
@@ -91,4 +114,32 @@ func.func @rows(%x: tensor<3x4xf32>, %a: tensor<1x4xf32>, %b: tensor<2x4xf32>) -
   %3 = stablehlo.dynamic_update_slice %2, %a, %zero, %zero : (tensor<3x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
   %4 = stablehlo.add %2, %3 : tensor<3x4xf32>
   return %1, %4 : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
+// Indices without a component: the update of a whole array, of its beginning in each of a batch, and a lookup.
+// CHECK-LABEL: @indexless
+func.func @indexless(%x: tensor<4xf32>, %u: tensor<4xf32>, %y: tensor<2x4xf32>, %v: tensor<2x3xf32>)
+    -> (tensor<4xf32>, tensor<2x4xf32>, tensor<3xf32>) {
+  // CHECK-DAG: %[[ZERO:.*]] = stablehlo.constant dense<0> : tensor<1xi32>
+  %none = stablehlo.constant dense<> : tensor<0xi32>
+  %nones = stablehlo.constant dense<> : tensor<2x0xi32>
+  // CHECK: %[[ADD:.*]] = stablehlo.add %arg0, %arg1
+  %0 = "stablehlo.scatter"(%x, %none, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0]>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<4xf32>, tensor<0xi32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: %[[BEFORE:.*]] = stablehlo.compare  LT
+  // CHECK: %[[PAD:.*]] = stablehlo.pad %arg3, %{{.*}}, low = [0, 0], high = [0, 1], interior = [0, 0]
+  // CHECK: %[[SET:.*]] = stablehlo.select %[[BEFORE]], %[[PAD]], %arg2
+  %1 = "stablehlo.scatter"(%y, %nones, %v) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<2x4xf32>, tensor<2x0xi32>, tensor<2x3xf32>) -> tensor<2x4xf32>
+  // CHECK: %[[TAKE:.*]] = "stablehlo.gather"(%arg0, %[[ZERO]]) <{{.*}}start_index_map = [0]
+  %2 = "stablehlo.gather"(%x, %none) <{dimension_numbers = #stablehlo.gather<offset_dims = [0]>, slice_sizes = array<i64: 3>}> : (tensor<4xf32>, tensor<0xi32>) -> tensor<3xf32>
+  // CHECK: return %[[ADD]], %[[SET]], %[[TAKE]]
+  return %0, %1, %2 : tensor<4xf32>, tensor<2x4xf32>, tensor<3xf32>
 }

@@ -53,7 +53,9 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
 
 module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
   func.func @main(%x: tensor<8xf32>) -> tensor<16xf32> {
+    // expected-note@+1 {{another is here}}
     %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22a\22}]>]>"}} : (tensor<8xf32>) -> tensor<4xf32>
+    // expected-note@+1 {{one is here}}
     %1 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22a\22}]>]>"}} : (tensor<8xf32>) -> tensor<4xf32>
     %2 = stablehlo.add %0, %1 : tensor<4xf32>
     // expected-error @+1 {{needs values of two @xla.sdy.GlobalToLocalShape}}

@@ -5,6 +5,7 @@ sdy.mesh @m = <["a"=2], device_ids=[1, 0]>
 
 // -----
 
+// expected-note@+1 {{that mesh is here}}
 sdy.mesh @m = <["a"=2]>
 // expected-error@+1 {{has other axes than the mesh before it; expected one mesh}}
 sdy.mesh @n = <["b"=2]>
@@ -115,6 +116,7 @@ func.func @main(%x: tensor<8xi32>) -> tensor<8xi32> {
   %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xi32>) {
     %c = stablehlo.constant dense<0> : tensor<i32>
     %n = stablehlo.slice %y [0:1] : (tensor<4xi32>) -> tensor<1xi32>
+    // expected-note@+1 {{the choice is made here}}
     %r = stablehlo.reshape %n : (tensor<1xi32>) -> tensor<i32>
     // expected-error@+1 {{makes a choice that differs between shards, which cannot be imported}}
     %1 = "stablehlo.case"(%r) ({
@@ -151,8 +153,9 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 sdy.mesh @m = <["a"=6]>
 func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
-  // expected-error@+1 {{axis "a" is used in parts that do not fit into each other: one ends at 2, another at 3}}
+  // expected-note@+1 {{the first part is used here}}
   %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<6xf32>
+  // expected-error@+1 {{axis "a" is used in parts that do not fit into each other: one ends at 2, another at 3}}
   %1 = sdy.sharding_constraint %0 <@m, [{"a":(1)3}]> : tensor<6xf32>
   return %1 : tensor<6xf32>
 }

@@ -105,3 +105,21 @@ func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %1 = stablehlo.custom_call @Sharding(%0) {mhlo.sharding = "{unknown shard_as 7}"} : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// -----
+
+// Collectives that Shardy made explicit say of whole tensors how they are split from there on.
+// CHECK-NOT: sdy
+// CHECK: st.constrain %arg0 to <@mesh, [{}, {}]> : tensor<8x8xf32>
+// CHECK: stablehlo.constant dense<1.000000e+00> : tensor<8x8xf32>
+// CHECK: st.constrain %{{.*}} to <@mesh, [{"a:(2)2"}, {}]> : tensor<8x8xf32>
+// CHECK: st.constrain %{{.*}} to <@mesh, [{}, {"a:(1)2"}]> : tensor<8x8xf32>
+sdy.mesh @m = <["a"=4]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}]>}) -> tensor<8x8xf32> {
+  %0 = sdy.all_gather [{"a"}, {}] %x out_sharding=<@m, [{}, {}]> : tensor<8x8xf32>
+  %c = sdy.constant dense<1.0> : tensor<8x8xf32>
+  %1 = stablehlo.add %0, %c : tensor<8x8xf32>
+  %2 = sdy.all_slice [{"a":(2)2}, {}] %1 out_sharding=<@m, [{"a":(2)2}, {}]> : tensor<8x8xf32>
+  %3 = sdy.reduce_scatter [{}, {"a":(1)2}] %2 out_sharding=<@m, [{}, {"a":(1)2}]> : tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}

@@ -64,3 +64,29 @@ func.func @main(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
   %1 = stablehlo.add %x, %0 : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+// Nothing feeds keys to a function: two numbers are what they are called.
+// CHECK: @main(%arg0: tensor<2xui32> {st.name = "counts", st.role = "batch"}, %arg1: tensor<4xf32> {st.name = "x", st.role = "batch"})
+func.func @main(%c: tensor<2xui32> loc("counts"), %x: tensor<4xf32> loc("x")) -> (tensor<2xui32>, tensor<4xf32>) {
+  %0 = stablehlo.add %c, %c : tensor<2xui32>
+  return %0, %x : tensor<2xui32>, tensor<4xf32>
+}
+
+// -----
+
+// A result of the name of a state, as the placeholders of factored moments have it.
+// CHECK: @main(%arg0: tensor<4xf32> {st.init = {kind = "ones"}, st.name = "w", st.role = "parameter"
+// CHECK-SAME: -> (tensor<f32> {st.name = "loss", st.role = "loss"}, tensor<1xf32> {st.name = "w_1", st.role = "metric"}
+// CHECK-SAME: tensor<4xf32> {st.name = "w", st.role = "parameter"})
+func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 2 : i32} loc("p['w']"), %x: tensor<4xf32> loc("x"))
+    -> (tensor<f32> {jax.result_info = "result[0]"}, tensor<1xf32> {jax.result_info = "result[1].v_row['w']"},
+        tensor<4xf32> {jax.result_info = "result[2]['w']"}) {
+  %y = stablehlo.multiply %x, %w : tensor<4xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %loss = stablehlo.reduce(%y init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %nothing = stablehlo.constant dense<0.0> : tensor<1xf32>
+  %w1 = stablehlo.subtract %w, %x : tensor<4xf32>
+  return %loss, %nothing, %w1 : tensor<f32>, tensor<1xf32>, tensor<4xf32>
+}

@@ -34,6 +34,7 @@ func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+// expected-note@+1 {{the function is here}}
 func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{calls @f, which calls itself}}
   %0 = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -27,6 +27,7 @@ FILES = {
     "model-config": ["examples/models/*/config.json", "examples/parallel/*.json"],
     "parallel-config": ["examples/**/*.json"],
     "program-text": ["test/**/*.mlir"],
+    "vhlo": ["test/VHLO/Inputs/*"],
 }
 
 

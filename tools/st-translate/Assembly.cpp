@@ -52,7 +52,7 @@ LogicalResult translateProgram(llvm::SourceMgr &source, llvm::raw_ostream &os,
 void registerAssembly() {
   static llvm::cl::opt<std::string> device(
       "check-for", llvm::cl::value_desc("device"),
-      llvm::cl::desc("refuse a program that this device cannot run, as dtu-t10 "
+      llvm::cl::desc("refuse a program that this device, such as dtu-t10, cannot run "
                      "(--assembly-to-program, --program-to-assembly)"));
   static TranslateRegistration assemble(
       "assembly-to-program", "assemble one program of the device",

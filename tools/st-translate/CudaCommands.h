@@ -1,4 +1,4 @@
-// What programs for GPUs hold, as text.
+// Programs for GPUs as text.
 #ifndef ST_TOOLS_ST_TRANSLATE_CUDACOMMANDS_H
 #define ST_TOOLS_ST_TRANSLATE_CUDACOMMANDS_H
 
@@ -7,10 +7,11 @@
 
 namespace mlir::st {
 
-/// Images and kernels, a line each.
+/// Images and kernels, one per line.
 void printCudaCode(llvm::raw_ostream &os, const ::st::proto::CudaCode &code);
 
-/// The commands of a task, a line each, those of loops indented. Of a program that was validated.
+/// The commands of a task, one per line, with those of loops indented. The program must be
+/// validated.
 void printCudaTask(llvm::raw_ostream &os, const ::st::proto::CudaCode &code,
                    const ::st::proto::Task &task);
 

@@ -14,11 +14,11 @@ namespace {
 
 struct ImportOptions {
   cl::opt<Task> task{
-      "task", cl::desc("--import-hf-config: what the model is trained to do"),
+      "task", cl::desc("--import-hf-config: training task of the model"),
       cl::values(clEnumValN(Task::MaskedLm, "mlm", "masked LM and next sentence"),
                  clEnumValN(Task::Span, "span", "start and end of answers"),
                  clEnumValN(Task::CausalLm, "clm", "causal LM"),
-                 clEnumValN(Task::Classify, "classify", "classes of pictures"),
+                 clEnumValN(Task::Classify, "classify", "image classes"),
                  clEnumValN(Task::Encode, "encode", "hidden states of bert, no training")),
       cl::init(Task::MaskedLm)};
   cl::opt<int64_t> batch{"batch", cl::init(1), cl::value_desc("n"),

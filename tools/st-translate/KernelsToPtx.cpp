@@ -14,7 +14,7 @@ namespace {
 struct PtxFlags {
   llvm::cl::opt<std::string> chip{
       "chip", llvm::cl::init("sm_90"), llvm::cl::value_desc("name"),
-      llvm::cl::desc("--kernels-to-ptx: what to compile for, sm_80 or newer (default: sm_90)")};
+      llvm::cl::desc("--kernels-to-ptx: target architecture, sm_80 or newer (default: sm_90)")};
   llvm::cl::opt<std::string> toolkit{
       "cuda-path", llvm::cl::value_desc("folder"),
       llvm::cl::desc("--kernels-to-ptx: the CUDA installation whose libdevice is linked")};

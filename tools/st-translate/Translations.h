@@ -4,10 +4,10 @@
 
 namespace mlir::st {
 
-/// `--assembly-to-program`: the assembler; `--program-to-assembly`: the way back.
+/// `--assembly-to-program`: the assembler; `--program-to-assembly`: the disassembler.
 void registerAssembly();
 
-/// `--executable-to-text`: prints what a training binary holds.
+/// `--executable-to-text`: prints the contents of a training binary.
 void registerExecutableToCode();
 void registerExecutableToText();
 
@@ -16,6 +16,9 @@ void registerImportHfConfig();
 
 /// `--import-hlo-proto`: reads an HloModuleProto, binary or text; `--import-hlo-text`: reads HLO.
 void registerImportHlo();
+
+/// `--import-vhlo`: reads a program as JAX serialises it.
+void registerImportVhlo();
 
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();

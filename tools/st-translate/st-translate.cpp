@@ -20,8 +20,9 @@ using namespace mlir::st;
 
 static constexpr void (*kTranslations[])() = {
     registerAssembly,       registerExecutableToCode, registerExecutableToText,
-    registerImportHfConfig, registerImportHlo,        registerInterpret,
-    registerKernelsToPtx,   registerTextToTokenIds,   registerTimeline,
+    registerImportHfConfig, registerImportHlo,        registerImportVhlo,
+    registerInterpret,      registerKernelsToPtx,     registerTextToTokenIds,
+    registerTimeline,
 };
 
 namespace {
@@ -31,7 +32,7 @@ struct Flags {
   cl::opt<const Translation *, false, TranslationParser> translation{"", cl::desc("what to do"),
                                                                      cl::Required};
   cl::opt<bool> splitsInput{
-      "split-input-file", cl::desc("translate each part between lines of \"// -----\" by itself")};
+      "split-input-file", cl::desc("translate each part between lines of \"// -----\" separately")};
   cl::opt<bool> verifiesDiagnostics{
       "verify-diagnostics", cl::desc("compare diagnostics with the input's expected-* comments")};
 };

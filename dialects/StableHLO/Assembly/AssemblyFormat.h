@@ -17,7 +17,7 @@ namespace mlir::stablehlo {
 // Types
 //===----------------------------------------------------------------------===//
 
-/// `T` where all types are one, else `(T...) -> T`. The last type is the result's.
+/// `T` if all types are equal, else `(T...) -> T`. The last type is the result's.
 ParseResult parseSameTypes(OpAsmParser &parser, ArrayRef<Type *> types);
 void printSameTypes(OpAsmPrinter &printer, ArrayRef<Type> types);
 
@@ -54,13 +54,13 @@ void printPairwiseOpType(OpAsmPrinter &printer, Operation *op, TypeRange operand
 // Operands and attributes
 //===----------------------------------------------------------------------===//
 
-/// `%i, %j,`: operands of which each has a comma behind.
+/// `%i, %j,`: operands that are each followed by a comma.
 ParseResult
 parseVariadicOperandWithAttribute(OpAsmParser &parser,
                                   SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands);
 void printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operation *op, OperandRange operands);
 
-/// `[start:limit:stride, ...]`; a stride of one is left out.
+/// `[start:limit:stride, ...]`; a stride of one is omitted.
 ParseResult parseSliceRanges(OpAsmParser &parser, DenseI64ArrayAttr &starts,
                              DenseI64ArrayAttr &limits, DenseI64ArrayAttr &strides);
 void printSliceRanges(OpAsmPrinter &printer, Operation *op, ArrayRef<int64_t> starts,
@@ -98,7 +98,7 @@ void printWindowAttributes(OpAsmPrinter &printer, Operation *op, DenseI64ArrayAt
                            DenseIntElementsAttr padding, DenseI64ArrayAttr lhsDilation,
                            DenseI64ArrayAttr rhsDilation, DenseBoolArrayAttr reversal);
 
-/// `@name`, quoted when it is no identifier.
+/// `@name`, quoted if it is not an identifier.
 ParseResult parseCustomCallTarget(OpAsmParser &parser, StringAttr &target);
 void printCustomCallTarget(OpAsmPrinter &printer, Operation *op, StringAttr target);
 

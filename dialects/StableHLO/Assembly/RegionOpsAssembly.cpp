@@ -1,4 +1,4 @@
-//===- RegionOpsAssembly.cpp - Syntax of constant, reduce and while -------===//
+//===- RegionOpsAssembly.cpp - Syntax of reduce and while -----------------===//
 
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -9,30 +9,6 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 
 using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
-
-//===----------------------------------------------------------------------===//
-// constant
-//===----------------------------------------------------------------------===//
-
-ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &result) {
-  Attribute attribute;
-  if (parser.parseOptionalAttrDict(result.attributes))
-    return failure();
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseAttribute(attribute))
-    return failure();
-  auto value = dyn_cast<ElementsAttr>(attribute);
-  if (!value)
-    return parser.emitError(loc) << "expected the elements of a tensor, got " << attribute;
-  result.getOrAddProperties<Properties>().value = value;
-  result.addTypes(value.getType());
-  return success();
-}
-
-void ConstantOp::print(OpAsmPrinter &printer) {
-  printer.printOptionalAttrDict((*this)->getAttrs(), {getValueAttrName()});
-  printer << ' ' << getValue();
-}
 
 //===----------------------------------------------------------------------===//
 // reduce

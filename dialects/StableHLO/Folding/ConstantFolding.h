@@ -9,8 +9,8 @@
 
 namespace mlir::stablehlo {
 
-/// Results with more elements than this are not folded unless all elements are
-/// equal: a module should not grow by folding.
+/// Results with more elements than this are not folded unless all elements are equal, so that
+/// folding does not enlarge a module.
 constexpr int64_t kMaxFoldedElements = 4096;
 
 using IntUnaryFn = llvm::function_ref<std::optional<APInt>(const APInt &)>;
@@ -18,16 +18,16 @@ using FloatUnaryFn = llvm::function_ref<std::optional<APFloat>(const APFloat &)>
 using IntBinaryFn = llvm::function_ref<std::optional<APInt>(const APInt &, const APInt &)>;
 using FloatBinaryFn = llvm::function_ref<std::optional<APFloat>(const APFloat &, const APFloat &)>;
 
-/// Applies a function to the elements of constants of one type. Null where an
-/// attribute is no constant, the result too large, or the function has no
-/// result for some element. A null function has none.
+/// Applies a function to the elements of constants of one type. Null if an attribute is not a
+/// constant, the result is too large, or the function has no result for some element. A null
+/// function never has a result.
 Attribute foldBinary(Attribute lhs, Attribute rhs, IntBinaryFn onInts, FloatBinaryFn onFloats);
 Attribute foldUnary(Attribute operand, IntUnaryFn onInts, FloatUnaryFn onFloats);
 
-/// Converts the elements of a constant, null where a value has no counterpart.
+/// Converts the elements of a constant; null if a value has no counterpart.
 Attribute foldConvert(Attribute operand, ShapedType type);
 
-/// Whether all elements are `value`; of floats, either zero counts as 0.
+/// Whether all elements are `value`; for floats, either zero counts as 0.
 bool isSplatOf(Attribute attribute, int64_t value);
 
 /// Whether integers of `type` are unsigned; preds are.

@@ -1,9 +1,9 @@
 //===- ShardingRules.h - Factor rules of stablehlo and chlo -----*- C++ -*-===//
 //
-// Implementations of ShardingRuleOpInterface, one file for each kind of op. Ops
-// that are in none of them are computed whole on every device: branches and calls,
-// custom calls, of which nothing is known, and random bits from a generator, which
-// are then the same everywhere.
+// Implementations of ShardingRuleOpInterface, one file for each kind of op. Every
+// device computes all of an op that is in none of them: branches, calls and custom
+// calls, which have no rule, and random bits from a generator, which are then the
+// same everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,24 +39,22 @@ inline ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// A rule with a place for every operand and result, none of whose dimensions
-/// has factors yet.
+/// A rule with an entry for every operand and result, whose dimensions have no factors yet.
 ShardingRule emptyRule(Operation *op);
 
-/// Every dimension of `value` gets a factor of its own kind; returns them. A
-/// dimension of size 1 gets -1 and no factor.
+/// Gives every dimension of `value` a factor of the kind and returns them. A dimension of size 1
+/// gets -1 and no factor.
 SmallVector<int64_t> addFactors(ShardingRule &rule, Value value,
                                 FactorKind kind = FactorKind::Parallel);
 
 /// Appends factor `factor` to a dimension; nothing for -1.
 void attach(TensorFactors &tensor, int64_t dim, int64_t factor);
 
-/// All operands and results have one shape, whose dimensions are parallel. Scalar
-/// operands of ops on tensors have no factors.
+/// All operands and results have the same shape, whose dimensions are parallel. Scalar operands of
+/// ops on tensors have no factors.
 ShardingRule pointwiseRule(Operation *op);
 
-/// How a computation of two scalars combines many, or none: one commutative op on
-/// the arguments.
+/// The reduction by a computation of two scalars, if it is one commutative op on the arguments.
 std::optional<ReductionKind> reductionOf(Region &body);
 
 } // namespace sharding

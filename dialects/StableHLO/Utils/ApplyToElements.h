@@ -8,8 +8,8 @@
 
 namespace mlir::st {
 
-/// A computation on scalars, applied to each element of tensors of one shape. Nothing if it
-/// holds more than elementwise ops.
+/// Applies a computation on scalars to each element of tensors of one shape. Nothing if it contains
+/// other than elementwise ops.
 std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
                                                   ValueRange arguments);
 

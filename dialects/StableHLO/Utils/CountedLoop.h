@@ -7,17 +7,17 @@
 
 namespace mlir::st {
 
-/// An integer scalar of a loop that starts at a constant and changes by another: before
-/// trip t, counted from 0, it is `start + t * step`. For an invariant one `step` is 0.
+/// An integer scalar of a loop that starts at a constant and changes by a constant: before trip t,
+/// counted from 0, it is `start + t * step`. For an invariant `step` is 0.
 struct LinearCarry {
   unsigned index;
   int64_t start, step;
 };
 
-/// What argument `index` of the body is if it is linear, or nothing.
+/// The linear form of argument `index` of the body, or nothing.
 std::optional<LinearCarry> findLinearCarry(stablehlo::WhileOp op, unsigned index);
 
-/// Whether no trip changes what the loop carries at `index`.
+/// Whether no trip changes the carried value at `index`.
 bool isInvariant(stablehlo::WhileOp op, unsigned index);
 
 struct CountedLoop {
@@ -25,8 +25,8 @@ struct CountedLoop {
   int64_t trips;
 };
 
-/// How often a loop runs that holds a linear counter against a constant, as JAX's `scan`
-/// and `fori_loop` do; nothing for any other loop, and where the counter would wrap.
+/// The trip count of a loop that compares a linear counter with a constant, as JAX's `scan` and
+/// `fori_loop` do; nothing for any other loop, or if the counter would wrap.
 std::optional<CountedLoop> findCountedLoop(stablehlo::WhileOp op);
 
 } // namespace mlir::st

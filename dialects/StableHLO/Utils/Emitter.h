@@ -24,22 +24,21 @@ struct DotDims {
 SmallVector<int64_t> remainingDims(int64_t rank, ArrayRef<int64_t> taken,
                                    ArrayRef<int64_t> alsoTaken = {});
 
-/// Emits stablehlo at the builder's insertion point. Constants are pooled at
-/// the start of `block`, one op for each distinct value, so that a formula may
-/// ask for the same constant as often as it likes.
+/// Emits stablehlo at the builder's insertion point. Constants are pooled at the start of `block`,
+/// one op per distinct value, so a formula may request the same constant repeatedly.
 class Emitter {
 public:
   Emitter(OpBuilder &builder, Block *block, Location loc)
       : builder(builder), loc(loc), block(block) {}
 
   OpBuilder &builder;
-  /// The location of the ops that follow.
+  /// The location of the following ops.
   Location loc;
 
   // Constants.
   Value constant(DenseElementsAttr value);
-  /// A constant of `type`, all of whose elements are `value`. Integer types
-  /// take the value rounded towards zero.
+  /// A constant of `type` with all elements equal to `value`. Integer types round the value towards
+  /// zero.
   Value splat(RankedTensorType type, double value);
   Value zerosLike(Value x) { return splatLike(x, 0.0); }
   Value splatLike(Value x, double value);
@@ -101,8 +100,8 @@ public:
   // Reductions and products.
   Value reduceAdd(Value x, ArrayRef<int64_t> dims);
   Value reduceMax(Value x, ArrayRef<int64_t> dims);
-  /// A transpose below an operand is folded into the dimension numbers where
-  /// that leaves the order of the result's dimensions alone.
+  /// Folds a transpose of an operand into the dimension numbers if that does not change the order
+  /// of the result's dimensions.
   Value dot(Value lhs, Value rhs, DotDims dims, ArrayAttr precision = {},
             Type resultElementType = {});
 
@@ -115,7 +114,7 @@ private:
   template <typename BodyOp> Value reduce(Value x, Value init, ArrayRef<int64_t> dims);
 
   Block *block;
-  /// The last pooled constant, after which the next one goes.
+  /// The last pooled constant, after which the next one is inserted.
   Operation *lastConstant = nullptr;
   DenseMap<Attribute, Value> constants;
 };

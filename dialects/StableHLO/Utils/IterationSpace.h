@@ -1,11 +1,10 @@
-// The iteration space of a kernel: which dimensions of its values are the same
-// loop, and how tensors in memory lie along those loops.
+// The iteration space of a kernel: the dimensions of its values that form the same loop, and the
+// strides of tensors in memory along these loops.
 //
-// Every value of the body has dimensions; elementwise ops, broadcasts, kept
-// dimensions of a reduction and unit-dimension reshapes make dimensions equal.
-// The classes of equal dimensions are the axes of the space, ordered outer to
-// inner as in the values. Adjacent axes that every value has both or neither of
-// are then one: the resulting groups are what code loops over.
+// Elementwise ops, broadcasts, kept dimensions of a reduction and unit-dimension reshapes make
+// dimensions of the body's values equal. The classes of equal dimensions are the axes of the space,
+// ordered outer to inner as in the values. Adjacent axes that every value has both or neither of
+// are then merged. Code loops over the resulting groups.
 #pragma once
 
 #include "mlir/IR/Block.h"
@@ -23,23 +22,22 @@ using GroupSet = uint32_t;
 
 class IterationSpace {
 public:
-  /// Elements between neighbours along each axis of a tensor that is accessed along the axes; 0
-  /// where it does not vary. For accesses that are no value of the body (the operands of a
-  /// product).
+  /// Elements between neighbours along each axis of a tensor that is accessed along the axes; 0 if
+  /// it does not vary. For accesses that are not values of the body (the operands of a product).
   using AxisStrides = SmallVector<int64_t>;
 
   /// The axes of a kernel's body, without those of values in `ignored`. Fails with a diagnostic on
-  /// an op that no loop can hold.
+  /// an op that loops cannot contain.
   static FailureOr<IterationSpace> analyze(Block &body, const DenseSet<Value> &ignored = {});
 
   size_t getNumAxes() const { return axisSizes.size(); }
-  /// Axis of a dimension of a value; nothing for a dimension of size 1, and for an argument of
-  /// which only slices are read.
+  /// Axis of a dimension of a value; nothing for a dimension of size 1, and for an argument that is
+  /// only read through slices.
   std::optional<unsigned> getAxis(Value value, int64_t dim) const;
   int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
 
-  /// Whether some value varies along every axis. Loops over a space of which each value sees a part
-  /// only would repeat all work as often as the rest has points.
+  /// Whether some value varies along every axis. Otherwise loops over the space would repeat all
+  /// work once per element of the missing axes.
   bool isSpanned() const;
 
   /// Merges axes into groups. `others`: accesses that must stay affine along the groups too.
@@ -47,13 +45,13 @@ public:
 
   size_t getNumGroups() const { return groupSizes.size(); }
   int64_t getSize(unsigned group) const { return groupSizes[group]; }
-  /// Number of points of the groups in a set.
+  /// Number of elements of the groups in a set.
   int64_t getVolume(GroupSet groups) const;
   unsigned getGroupOfAxis(unsigned axis) const { return groupOfAxis[axis]; }
   /// The groups that a value's type spans.
   GroupSet getGroups(Value value) const;
-  /// Elements between neighbours along each group of a value that lies dense in memory or, for a
-  /// slice of an argument, where it lies in the argument.
+  /// Elements between neighbours along each group of a value that is dense in memory or, for a
+  /// slice of an argument, in the argument.
   SmallVector<int64_t> getStrides(Value value) const;
   SmallVector<int64_t> getStrides(const AxisStrides &strides) const;
   /// The group of iota's dimension; nothing if its size is 1.
@@ -73,7 +71,8 @@ private:
 /// Elements between neighbours along each dimension of a dense row-major tensor.
 SmallVector<int64_t> denseStrides(ArrayRef<int64_t> shape);
 
-/// Whether an op computes each element of its result from those at the same place.
+/// Whether an op computes each element of its result from the operands' elements at the same
+/// position.
 bool isElementwise(Operation *op);
 
 /// Whether an op is a slice of a block argument: such a slice is an access, not a computation.

@@ -1,4 +1,4 @@
-// What the body of a reduction combines by.
+// The op in the body of a reduction that combines two values.
 #pragma once
 
 #include "mlir/IR/Attributes.h"
@@ -6,16 +6,16 @@
 
 namespace mlir::st {
 
-/// The op that combines the two arguments of a reduction's body into its result; null where the
-/// body does anything else.
+/// The op that combines the two arguments of a reduction's body into its result; null if the body
+/// does anything else.
 Operation *findCombiner(Region &reducer);
 
-/// The element that changes none that it is combined with; null where no such is known. Of complex
-/// numbers an array of the real and the imaginary part, maxima and minima by real, then by
+/// The neutral element of the combiner; null if none is known. For complex numbers it is an array
+/// of the real and the imaginary part; maxima and minima compare the real part first, then the
 /// imaginary part.
 Attribute getNeutralElement(Operation *combiner, Type element);
 
-/// Whether a value is a constant that changes nothing that the body combines it with.
+/// Whether a value is a constant that is neutral for the body.
 bool isNeutral(Region &reducer, Value value);
 
 } // namespace mlir::st

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Verification/VerifierUtils.h"
 
@@ -29,10 +30,11 @@ static LogicalResult verifyPairs(DotGeneralOp op, StringRef name, ArrayRef<int64
            << name << " dimensions of lhs as of rhs, got [" << lhs << "] and [" << rhs << "]";
   for (auto [lhsDim, rhsDim] : llvm::zip(lhs, rhs))
     if (op.getLhs().getType().getDimSize(lhsDim) != op.getRhs().getType().getDimSize(rhsDim))
-      return op.emitOpError("expects ")
-             << name << " dimensions of one size, got dimension " << lhsDim << " of "
-             << op.getLhs().getType() << " and dimension " << rhsDim << " of "
-             << op.getRhs().getType();
+      return mlir::st::withNote(op.emitOpError("expects ")
+                              << name << " dimensions of one size, got dimension " << lhsDim
+                              << " of " << op.getLhs().getType() << " and dimension " << rhsDim
+                              << " of " << op.getRhs().getType(),
+                          op.getRhs(), "rhs is made here");
   return success();
 }
 

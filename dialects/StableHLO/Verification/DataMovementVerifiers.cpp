@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Verification/VerifierUtils.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -150,8 +151,9 @@ LogicalResult ConcatenateOp::verify() {
     if (type.getRank() == first.getRank())
       shape[dim] = first.getDimSize(dim);
     if (type.getElementType() != first.getElementType() || ArrayRef(shape) != first.getShape())
-      return emitOpError("expects inputs that differ in dimension ")
-             << dim << " only, got " << first << " and " << type;
+      return mlir::st::withNote(emitOpError("expects inputs that differ in dimension ")
+                              << dim << " only, got " << first << " and " << type,
+                          input, "the second is made here");
   }
   return success();
 }
@@ -186,8 +188,9 @@ static LogicalResult verifyStartIndices(Operation *op, ValueRange indices, int64
     return failure();
   for (Value index : indices)
     if (index.getType() != indices.front().getType())
-      return op->emitOpError("expects one type for all start_indices, got ")
-             << indices.front().getType() << " and " << index.getType();
+      return mlir::st::withNote(op->emitOpError("expects one type for all start_indices, got ")
+                              << indices.front().getType() << " and " << index.getType(),
+                          index, "the second is made here");
   return success();
 }
 
@@ -212,7 +215,9 @@ LogicalResult DynamicUpdateSliceOp::verify() {
               llvm::all_of(llvm::zip(update.getShape(), operand.getShape()),
                            [](auto sizes) { return std::get<0>(sizes) <= std::get<1>(sizes); });
   if (!fits)
-    return emitOpError("expects an update that fits into ") << operand << ", got " << update;
+    return mlir::st::withNote(emitOpError("expects an update that fits into ")
+                            << operand << ", got " << update,
+                        getUpdate(), "the update is made here");
   return verifyStartIndices(*this, getStartIndices(), operand.getRank());
 }
 

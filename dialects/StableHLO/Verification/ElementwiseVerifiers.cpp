@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Verification/VerifierUtils.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -15,8 +16,9 @@ using namespace mlir::stablehlo;
 LogicalResult ComplexOp::verify() {
   // (C1) lhs and rhs have one type.
   if (getLhs().getType() != getRhs().getType())
-    return emitOpError("expects one type for lhs and rhs, got ")
-           << getLhs().getType() << " and " << getRhs().getType();
+    return mlir::st::withNote(emitOpError("expects one type for lhs and rhs, got ")
+                            << getLhs().getType() << " and " << getRhs().getType(),
+                        getRhs(), "rhs is made here");
   return success();
 }
 
@@ -41,7 +43,9 @@ LogicalResult CompareOp::verify() {
   Type lhs = getElementTypeOrSelf(getLhs()), rhs = getElementTypeOrSelf(getRhs());
   // (C1) lhs and rhs have one element type; that shapes agree is a trait.
   if (lhs != rhs)
-    return emitOpError("expects one element type for lhs and rhs, got ") << lhs << " and " << rhs;
+    return mlir::st::withNote(emitOpError("expects one element type for lhs and rhs, got ")
+                            << lhs << " and " << rhs,
+                        getRhs(), "rhs is made here");
   // (C3) The comparison type fits the element type.
   if (std::optional<ComparisonType> type = getCompareType(); type && !isComparable(lhs, *type))
     return emitOpError("cannot compare elements of type ")
@@ -59,12 +63,14 @@ LogicalResult SelectOp::verify() {
   ShapedType pred = getPred().getType(), onTrue = getOnTrue().getType();
   // (C1) The predicate is a scalar or has the shape of the values.
   if (pred.getRank() != 0 && pred.getShape() != onTrue.getShape())
-    return emitOpError("expects pred to be a scalar or to have the shape of ")
-           << onTrue << ", got " << pred;
+    return mlir::st::withNote(emitOpError("expects pred to be a scalar or to have the shape of ")
+                            << onTrue << ", got " << pred,
+                        getPred(), "pred is made here");
   // (C2) Both values have the type of the result.
   if (onTrue != getOnFalse().getType())
-    return emitOpError("expects one type for on_true and on_false, got ")
-           << onTrue << " and " << getOnFalse().getType();
+    return mlir::st::withNote(emitOpError("expects one type for on_true and on_false, got ")
+                            << onTrue << " and " << getOnFalse().getType(),
+                        getOnFalse(), "on_false is made here");
   return success();
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Verification/VerifierUtils.h"
 
@@ -190,8 +191,9 @@ LogicalResult ScatterOp::verify() {
   for (auto [input, update] : llvm::zip(getInputs(), getUpdates())) {
     elements.push_back(scalarOf(input.getType()));
     if (scalarOf(update.getType()) != elements.back())
-      return emitOpError("expects updates with the element type of ")
-             << input.getType() << ", got " << update.getType();
+      return mlir::st::withNote(emitOpError("expects updates with the element type of ")
+                                    << input.getType() << ", got " << update.getType(),
+                                update, "the updates are made here");
   }
   // (C23) The body combines elements.
   SmallVector<Type> args = llvm::to_vector(llvm::concat<Type>(elements, elements));

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 using namespace mlir;
@@ -85,11 +86,14 @@ LogicalResult TriangularSolveOp::verify() {
   // (C1), (C2)
   if (a.getElementType() != b.getElementType() || b.getRank() != rank ||
       a.getShape().drop_back(2) != b.getShape().drop_back(2))
-    return emitOpError("expects a and b of one element type and one batch, got ")
-           << a << " and " << b;
+    return mlir::st::withNote(emitOpError("expects a and b of one element type and one batch, got ")
+                                  << a << " and " << b,
+                              getB(), "b is made here");
   int64_t shared = b.getDimSize(getLeftSide() ? rank - 2 : rank - 1);
   if (shared != a.getDimSize(rank - 1))
-    return emitOpError("expects ") << a.getDimSize(rank - 1) << " equations, got " << b;
+    return mlir::st::withNote(emitOpError("expects ")
+                                  << a.getDimSize(rank - 1) << " equations, got " << b,
+                              getB(), "b is made here");
   // (C4)
   if (getTransposeA() == Transpose::TRANSPOSE_INVALID)
     return emitOpError("expects transpose_a to be valid");

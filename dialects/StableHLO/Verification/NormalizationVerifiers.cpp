@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 using namespace mlir;
@@ -19,15 +20,19 @@ static LogicalResult verifyBatchNorm(Operation *op, int64_t feature, ValueRange 
   auto expected = RankedTensorType::get({operand.getDimSize(feature)}, operand.getElementType());
   for (Value value : perFeature)
     if (value.getType() != expected)
-      return op->emitOpError("expects ")
-             << expected << ", one element per feature, got " << value.getType();
+      return mlir::st::withNote(op->emitOpError("expects ")
+                                    << expected << ", one element per feature, got "
+                                    << value.getType(),
+                                value, "the value is made here");
   return success();
 }
 
 LogicalResult BatchNormGradOp::verify() {
   if (getGradOutput().getType() != getOperand().getType())
-    return emitOpError("expects grad_output of type ")
-           << getOperand().getType() << ", got " << getGradOutput().getType();
+    return mlir::st::withNote(emitOpError("expects grad_output of type ")
+                                  << getOperand().getType() << ", got "
+                                  << getGradOutput().getType(),
+                              getGradOutput(), "grad_output is made here");
   return verifyBatchNorm(*this, getFeatureIndex(), {getScale(), getMean(), getVariance()});
 }
 

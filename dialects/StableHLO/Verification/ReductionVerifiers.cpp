@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Verification/VerifierUtils.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -113,8 +114,9 @@ LogicalResult SelectAndScatterOp::verify() {
                                                 getWindowStrides(), getPadding(), {}, {})))
     windows.push_back(countWindows(size, window).value_or(-1));
   if (source.getShape() != ArrayRef(windows))
-    return emitOpError("expects a source of one element per window, [")
-           << windows << "], got " << source;
+    return mlir::st::withNote(emitOpError("expects a source of one element per window, [")
+                                  << windows << "], got " << source,
+                              getSource(), "the source is made here");
   // (C9), (C10)
   Type element = scalarOf(operand);
   Type pred = RankedTensorType::get({}, IntegerType::get(getContext(), 1));

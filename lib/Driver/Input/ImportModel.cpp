@@ -1,5 +1,6 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/Input/ReadInput.h"
+#include "lib/Driver/Target.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/InputFile.h"
@@ -98,6 +99,10 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
   if (options.isGiven("unroll"))
     return error(context)
            << "--unroll has no effect: the input is a model's configuration, which has no loops";
+  // Attention on a GPU does not store scores.
+  const absl::StatusOr<Target> target = Target::find(options.get(*none, "target"));
+  if (!config->scalesScores)
+    config->scalesScores = target.ok() && target->isGpu();
   module = buildModel(context, *config, *task, batch,
                       options.isGiven("seq") ? std::optional(sequence) : std::nullopt,
                       request.trained ? Purpose::Evaluate : Purpose::Train);

@@ -15,7 +15,7 @@
 
 namespace mlir::st {
 
-/// Whether the name of a file says that it holds a program and no model.
+/// Whether a file name is that of a program and not of a model.
 bool isModuleFile(StringRef path);
 
 /// Builds the model of `request.model`, or of the configuration that `request.input` names, for
@@ -24,11 +24,11 @@ bool isModuleFile(StringRef path);
 LogicalResult importModel(const CompileRequest &request, MLIRContext *context,
                           OwningOpRef<ModuleOp> &module);
 
-/// Reads the program that `request.input` names, as it is there.
+/// Reads the program that `request.input` names, without changes.
 LogicalResult readModule(const CompileRequest &request, MLIRContext *context,
                          OwningOpRef<ModuleOp> &module);
 
-/// Refuses options that say about a model what `program` says itself.
+/// Refuses options about a model that `program` determines itself.
 LogicalResult refuseModelOptions(const CompileRequest &request, ModuleOp program);
 
 } // namespace mlir::st

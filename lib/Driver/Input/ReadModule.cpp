@@ -1,3 +1,4 @@
+#include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/Input/ReadInput.h"
@@ -54,6 +55,10 @@ LogicalResult mlir::st::readModule(const CompileRequest &request, MLIRContext *c
     auto parsed = parseHlo((*file)->getBuffer(), (*file)->getBufferIdentifier(), context);
     if (parsed)
       module = importHloModule(*parsed, context);
+    return success(static_cast<bool>(module));
+  }
+  if (!request.startFrom && isPortableArtifact((*file)->getBuffer())) {
+    module = readPortableModule((*file)->getMemBufferRef(), *context);
     return success(static_cast<bool>(module));
   }
   auto source = std::make_shared<llvm::SourceMgr>();

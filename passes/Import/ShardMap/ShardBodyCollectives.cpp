@@ -95,7 +95,7 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
 
 /// The op that combines a reducer's two arguments into its result, ignoring sharding constraints;
 /// null if the reducer does more.
-static Operation *findCombiner(Region &reducer) {
+static Operation *findShardCombiner(Region &reducer) {
   auto skipConstraints = [](Value value) {
     while (auto constraint = value.getDefiningOp<sdy::ShardingConstraintOp>())
       value = constraint.getInput();
@@ -123,7 +123,7 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   Value operand = spread(loc, value, all);
   auto type = typeOf(operand);
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  Operation *combiner = findCombiner(reducer);
+  Operation *combiner = findShardCombiner(reducer);
   Attribute neutral = combiner ? getNeutralElement(combiner, type.getElementType()) : Attribute();
   if (!neutral)
     return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "

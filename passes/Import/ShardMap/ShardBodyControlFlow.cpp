@@ -1,5 +1,6 @@
 // Control flow of a per-shard computation, which all shards enter together.
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/ShardMap/ShardBody.h"
@@ -69,8 +70,10 @@ LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
   for (auto [result, value] : llvm::zip_equal(op.getResults(), *results)) {
     for (unsigned axis : value.axes)
       if (!llvm::is_contained(manual, axis))
-        return op.emitOpError("in a computation on shards gives a tensor that differs along axis ")
-               << names[axis] << ", by which it is not split";
+        return withNote(
+            op.emitOpError("in a computation on shards gives a tensor that differs along axis ")
+                << names[axis] << ", by which it is not split",
+            value.value, "the tensor is made here");
     map(result, value);
   }
   return success();
@@ -105,8 +108,10 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
         return failure();
       bool isCondition = region == &loop.getCond();
       if (isCondition && !results->front().axes.empty())
-        return op->emitOpError("in a computation on shards has a condition that differs between "
-                               "shards, which cannot be imported");
+        return withNote(
+            op->emitOpError("in a computation on shards has a condition that differs between "
+                            "shards, which cannot be imported"),
+            results->front().value, "the condition is made here");
       SmallVector<Value> values;
       for (auto [i, result] : llvm::enumerate(*results)) {
         if (!isCondition)
@@ -131,8 +136,10 @@ LogicalResult ShardBody::liftBranches(Operation *op) {
   Location loc = op->getLoc();
   Lifted choice = lookup(op->getOperand(0));
   if (!choice.axes.empty())
-    return op->emitOpError("in a computation on shards makes a choice that differs between shards, "
-                           "which cannot be imported");
+    return withNote(
+        op->emitOpError("in a computation on shards makes a choice that differs between shards, "
+                        "which cannot be imported"),
+        op->getOperand(0), "the choice is made here");
   OperationState state(loc, op->getName().getStringRef(), choice.value, {});
   SmallVector<SmallVector<Lifted>> branches;
   SmallVector<Axes> axes(op->getNumResults());

@@ -1,5 +1,6 @@
 // Ops that each shard runs on its own part: they get a leading dimension for each axis along which
 // shards differ.
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Import/ShardMap/ShardBody.h"
 
@@ -59,8 +60,10 @@ LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
   // The padding value is one number for all shards.
   if (auto pad = dyn_cast<hlo::PadOp>(op)) {
     if (!lookup(pad.getPaddingValue()).axes.empty())
-      return op->emitOpError("in a computation on shards pads with a value that differs between "
-                             "shards, which cannot be imported");
+      return withNote(
+          op->emitOpError("in a computation on shards pads with a value that differs between "
+                          "shards, which cannot be imported"),
+          pad.getPaddingValue(), "the value is made here");
     array("edge_padding_low", pad.getEdgePaddingLow(), false, 0);
     array("edge_padding_high", pad.getEdgePaddingHigh(), false, 0);
     array("interior_padding", pad.getInteriorPadding(), false, 0);
@@ -132,8 +135,10 @@ LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     Lifted own = lookup(operand);
     if (i >= tensors && !own.axes.empty())
-      return op->emitOpError("in a computation on shards starts from a value that differs between "
-                             "shards, which cannot be imported");
+      return withNote(
+          op->emitOpError("in a computation on shards starts from a value that differs between "
+                          "shards, which cannot be imported"),
+          operand, "the value is made here");
     operands.push_back(i < tensors ? spread(op->getLoc(), own, axes) : own.value);
   }
   return rebuild(op, axes, operands, changed);

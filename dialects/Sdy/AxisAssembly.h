@@ -1,0 +1,27 @@
+// Syntax of axes in shardings and collectives.
+#ifndef ST_DIALECTS_SDY_AXISASSEMBLY_H
+#define ST_DIALECTS_SDY_AXISASSEMBLY_H
+
+#include "mlir/IR/OpImplementation.h"
+
+namespace mlir::sdy {
+
+/// `{"a", "b":(1)2, ?}`; the question mark only where `open` is given.
+ParseResult parseAxes(AsmParser &parser, SmallVectorImpl<StringAttr> &axes, bool *open);
+
+/// Prints an axis, or a part of one, as parseAxes reads it.
+void printAxis(AsmPrinter &printer, StringRef axis);
+
+/// Operands of collectives: axes, `{"a", "b"}`; axes of each dimension, `[{"a"}, {}]`; and axes
+/// that move to another dimension, `[{"a"}: 0->1]`. A move is an array of the axes and the two
+/// dimensions.
+ParseResult parseAxisList(OpAsmParser &parser, ArrayAttr &axes);
+void printAxisList(OpAsmPrinter &printer, Operation *op, ArrayAttr axes);
+ParseResult parseAxisLists(OpAsmParser &parser, ArrayAttr &lists);
+void printAxisLists(OpAsmPrinter &printer, Operation *op, ArrayAttr lists);
+ParseResult parseAxisMoves(OpAsmParser &parser, ArrayAttr &moves);
+void printAxisMoves(OpAsmPrinter &printer, Operation *op, ArrayAttr moves);
+
+} // namespace mlir::sdy
+
+#endif // ST_DIALECTS_SDY_AXISASSEMBLY_H
