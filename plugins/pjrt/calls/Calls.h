@@ -1,0 +1,44 @@
+// How functions of the C API are written: as functions of a status.
+#pragma once
+
+#include "plugins/pjrt/abi/Api.h"
+#include "plugins/pjrt/calls/Handles.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstring>
+
+namespace st::pjrt {
+
+/// A caller of another version passes a structure that is shorter, by fields at its end: the
+/// function then works on one of full length, whose additional fields are zero.
+template <auto kFunction> struct Call;
+template <typename Args, absl::Status (*kFunction)(Args &)> struct Call<kFunction> {
+  static PJRT_Error *call(Args *args) {
+    // Callers leave out padding at the end of a structure.
+    if (args->struct_size + alignof(Args) > sizeof(Args))
+      return makeError(kFunction(*args));
+    const size_t given = args->struct_size;
+    Args whole = {};
+    std::memcpy(&whole, args, given);
+    absl::Status status = kFunction(whole);
+    std::memcpy(args, &whole, given);
+    return makeError(std::move(status));
+  }
+};
+
+/// Puts the functions of one kind of object into the table.
+void fillErrorCalls(PJRT_Api &api);
+void fillEventCalls(PJRT_Api &api);
+void fillClientCalls(PJRT_Api &api);
+void fillTopologyCalls(PJRT_Api &api);
+void fillDeviceCalls(PJRT_Api &api);
+void fillMemoryCalls(PJRT_Api &api);
+void fillBufferCalls(PJRT_Api &api);
+void fillTransferCalls(PJRT_Api &api);
+void fillExecutableCalls(PJRT_Api &api);
+void fillLoadedExecutableCalls(PJRT_Api &api);
+/// The first of the extensions.
+PJRT_Extension_Base *extensions();
+
+} // namespace st::pjrt

@@ -1,0 +1,201 @@
+#include "lib/Support/StatusMacros.h"
+#include "plugins/pjrt/abi/Clients.h"
+#include "plugins/pjrt/calls/Calls.h"
+#include "plugins/pjrt/calls/LastStep.h"
+#include "plugins/pjrt/compile/CompileFunction.h"
+
+#include <cstring>
+
+namespace st::pjrt {
+
+namespace {
+
+constexpr char kPlatform[] = "st";
+
+PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type, size_t count) {
+  PJRT_NamedValue value = {};
+  value.struct_size = sizeof(PJRT_NamedValue);
+  value.name = name;
+  value.name_size = std::strlen(name);
+  value.type = type;
+  value.value_size = count;
+  return value;
+}
+
+absl::Status initializePlugin(PJRT_Plugin_Initialize_Args &) { return absl::OkStatus(); }
+
+/// Callers write programs in the version of StableHLO that is said here.
+absl::Status pluginAttributes(PJRT_Plugin_Attributes_Args &args) {
+  static const std::array<int64_t, 3> version = portableVersion();
+  static const std::vector<PJRT_NamedValue> attributes = [] {
+    std::vector<PJRT_NamedValue> made = {
+        named("xla_version", PJRT_NamedValue_kInt64, 1),
+        named("stablehlo_current_version", PJRT_NamedValue_kInt64List, 3),
+        named("stablehlo_minimum_version", PJRT_NamedValue_kInt64List, 3)};
+    made[0].int64_value = 2;
+    made[1].int64_array_value = version.data();
+    made[2].int64_array_value = version.data();
+    return made;
+  }();
+  args.attributes = attributes.data();
+  args.num_attributes = attributes.size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> textOf(const PJRT_NamedValue &value) {
+  switch (value.type) {
+  case PJRT_NamedValue_kString:
+    return std::string(value.string_value, value.value_size);
+  case PJRT_NamedValue_kInt64:
+    return absl::StrCat(value.int64_value);
+  default:
+    return absl::InvalidArgumentError(absl::StrCat("client option \"",
+                                                   absl::string_view(value.name, value.name_size),
+                                                   "\": expected a string or an integer"));
+  }
+}
+
+void addDevices(PJRT_Client &client) {
+  for (const auto &device : client.client->devices()) {
+    PJRT_Device &made = *client.devices.emplace_back(std::make_unique<PJRT_Device>());
+    made.device = device.get();
+    made.client = &client;
+    made.memory.device = &made;
+    made.memory.text = absl::StrCat("StMemory(id=", device->index(), ")");
+    PJRT_DeviceDescription &description = made.description;
+    description.id = device->index();
+    description.kind = device->kind();
+    description.text = absl::StrCat("StDevice(id=", device->index(), ")");
+    description.coordinates = {device->index(), 0, 0};
+    description.attributes = {named("coords", PJRT_NamedValue_kInt64List, 3),
+                              named("hardware_id", PJRT_NamedValue_kInt64, 1)};
+    description.attributes[0].int64_array_value = description.coordinates.data();
+    description.attributes[1].int64_value = device->hardwareId();
+    client.devicePointers.push_back(&made);
+    client.memoryPointers.push_back(&made.memory);
+    client.topology.descriptions.push_back(&description);
+  }
+}
+
+absl::Status createClient(PJRT_Client_Create_Args &args) {
+  std::map<std::string, std::string> given;
+  for (size_t i = 0; i < args.num_options; ++i) {
+    const PJRT_NamedValue &option = args.create_options[i];
+    ST_ASSIGN_OR_RETURN(given[std::string(option.name, option.name_size)], textOf(option));
+  }
+  ST_ASSIGN_OR_RETURN(PluginOptions options, readOptions(given));
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<PluginClient> made, PluginClient::create(std::move(options)));
+  auto client = std::make_unique<PJRT_Client>();
+  client->client = std::move(made);
+  client->topology.version = client->client->version();
+  addDevices(*client);
+  setLastClient(client->client);
+  args.client = client.release();
+  return absl::OkStatus();
+}
+
+absl::Status destroyClient(PJRT_Client_Destroy_Args &args) {
+  delete args.client;
+  return absl::OkStatus();
+}
+
+absl::Status platformName(PJRT_Client_PlatformName_Args &args) {
+  args.platform_name = kPlatform;
+  args.platform_name_size = std::strlen(kPlatform);
+  return absl::OkStatus();
+}
+
+absl::Status platformVersion(PJRT_Client_PlatformVersion_Args &args) {
+  args.platform_version = args.client->client->version().data();
+  args.platform_version_size = args.client->client->version().size();
+  return absl::OkStatus();
+}
+
+absl::Status processIndex(PJRT_Client_ProcessIndex_Args &args) {
+  args.process_index = 0;
+  return absl::OkStatus();
+}
+
+absl::Status devicesOf(PJRT_Client_Devices_Args &args) {
+  args.devices = args.client->devicePointers.data();
+  args.num_devices = args.client->devicePointers.size();
+  return absl::OkStatus();
+}
+
+absl::Status addressableDevices(PJRT_Client_AddressableDevices_Args &args) {
+  args.addressable_devices = args.client->devicePointers.data();
+  args.num_addressable_devices = args.client->devicePointers.size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PJRT_Device *> lookup(PJRT_Client *client, int id) {
+  if (id < 0 || id >= static_cast<int>(client->devicePointers.size()))
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no device ", id, "; there are ", client->devicePointers.size()));
+  return client->devicePointers[static_cast<size_t>(id)];
+}
+
+absl::Status lookupDevice(PJRT_Client_LookupDevice_Args &args) {
+  ST_ASSIGN_OR_RETURN(args.device, lookup(args.client, args.id));
+  return absl::OkStatus();
+}
+
+absl::Status lookupAddressable(PJRT_Client_LookupAddressableDevice_Args &args) {
+  ST_ASSIGN_OR_RETURN(args.addressable_device, lookup(args.client, args.local_hardware_id));
+  return absl::OkStatus();
+}
+
+absl::Status memoriesOf(PJRT_Client_AddressableMemories_Args &args) {
+  args.addressable_memories = args.client->memoryPointers.data();
+  args.num_addressable_memories = args.client->memoryPointers.size();
+  return absl::OkStatus();
+}
+
+absl::Status checkFormat(const PJRT_Program &program) {
+  const absl::string_view format(program.format, program.format_size);
+  return format == "mlir" ? absl::OkStatus()
+                          : absl::InvalidArgumentError(absl::StrCat(
+                                "a program of format \"", format, "\": expected \"mlir\""));
+}
+
+absl::Status compile(PJRT_Client_Compile_Args &args) {
+  ST_RETURN_IF_ERROR(checkFormat(*args.program));
+  ST_ASSIGN_OR_RETURN(
+      std::shared_ptr<LoadedProgram> program,
+      args.client->client->compile({args.program->code, args.program->code_size},
+                                   {args.compile_options, args.compile_options_size}));
+  args.executable = makeLoaded(std::move(program), args.client);
+  return absl::OkStatus();
+}
+
+absl::Status defaultAssignment(PJRT_Client_DefaultDeviceAssignment_Args &args) {
+  const size_t count = static_cast<size_t>(args.num_replicas) * args.num_partitions;
+  if (args.default_assignment_size < count || count > args.client->devices.size())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a device assignment of ", args.num_replicas, " x ", args.num_partitions, ": there are ",
+        args.client->devices.size(), " devices and room for ", args.default_assignment_size));
+  for (size_t i = 0; i < count; ++i)
+    args.default_assignment[i] = static_cast<int>(i);
+  return absl::OkStatus();
+}
+
+} // namespace
+
+void fillClientCalls(PJRT_Api &api) {
+  api.PJRT_Plugin_Initialize = Call<initializePlugin>::call;
+  api.PJRT_Plugin_Attributes = Call<pluginAttributes>::call;
+  api.PJRT_Client_Create = Call<createClient>::call;
+  api.PJRT_Client_Destroy = Call<destroyClient>::call;
+  api.PJRT_Client_PlatformName = Call<platformName>::call;
+  api.PJRT_Client_PlatformVersion = Call<platformVersion>::call;
+  api.PJRT_Client_ProcessIndex = Call<processIndex>::call;
+  api.PJRT_Client_Devices = Call<devicesOf>::call;
+  api.PJRT_Client_AddressableDevices = Call<addressableDevices>::call;
+  api.PJRT_Client_LookupDevice = Call<lookupDevice>::call;
+  api.PJRT_Client_LookupAddressableDevice = Call<lookupAddressable>::call;
+  api.PJRT_Client_AddressableMemories = Call<memoriesOf>::call;
+  api.PJRT_Client_Compile = Call<compile>::call;
+  api.PJRT_Client_DefaultDeviceAssignment = Call<defaultAssignment>::call;
+}
+
+} // namespace st::pjrt

@@ -1,0 +1,113 @@
+// What the opaque pointers of the PJRT C API point to.
+#pragma once
+
+#include "plugins/pjrt/abi/Types.h"
+#include "plugins/pjrt/runtime/PluginClient.h"
+
+#include "absl/status/status.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+struct PJRT_Event {
+  st::pjrt::Completion completion;
+};
+
+/// The one memory of a device. What callers keep at it goes with it.
+struct PJRT_DeviceMemory : PJRT_Memory {
+  PJRT_DeviceMemory();
+  ~PJRT_DeviceMemory();
+  PJRT_DeviceMemory(const PJRT_DeviceMemory &) = delete;
+  PJRT_DeviceMemory &operator=(const PJRT_DeviceMemory &) = delete;
+
+  PJRT_Device *device = nullptr;
+  std::string text;
+  std::mutex mutex;
+  std::map<const void *, std::pair<void *, void (*)(void *)>> userData;
+};
+
+struct PJRT_DeviceDescription {
+  int id = 0;
+  std::string kind, text;
+  std::vector<int64_t> coordinates;
+  std::vector<PJRT_NamedValue> attributes;
+};
+
+struct PJRT_Device {
+  st::pjrt::PluginDevice *device = nullptr;
+  PJRT_DeviceDescription description;
+  PJRT_DeviceMemory memory;
+  PJRT_Memory *memories[1] = {&memory};
+  PJRT_Client *client = nullptr;
+};
+
+struct PJRT_TopologyDescription {
+  std::string version;
+  std::vector<PJRT_DeviceDescription *> descriptions;
+};
+
+struct PJRT_Client {
+  std::shared_ptr<st::pjrt::PluginClient> client;
+  std::vector<std::unique_ptr<PJRT_Device>> devices;
+  std::vector<PJRT_Device *> devicePointers;
+  std::vector<PJRT_Memory *> memoryPointers;
+  PJRT_TopologyDescription topology;
+
+  PJRT_Device *find(const st::pjrt::PluginDevice &device) {
+    return devicePointers[static_cast<size_t>(device.index())];
+  }
+};
+
+struct PJRT_Buffer {
+  std::shared_ptr<st::pjrt::DeviceArray> array;
+  PJRT_Client *client = nullptr;
+  std::vector<int64_t> minorToMajor;
+  /// Callers that count references to the bytes keep them alive past a deletion.
+  std::vector<std::shared_ptr<st::pjrt::Storage>> externalReferences;
+};
+
+struct PJRT_Executable {
+  std::shared_ptr<const st::proto::PluginProgram> program;
+  std::vector<PJRT_Buffer_Type> resultTypes;
+  std::vector<int64_t> resultDims;
+  std::vector<size_t> resultRanks;
+  std::vector<const char *> memoryKinds; ///< of as many as there are arguments or results
+  std::vector<size_t> memoryKindSizes;
+  std::vector<std::string> shardings; ///< of the arguments, then of the results, serialised
+  std::vector<const char *> shardingPointers;
+  std::vector<size_t> shardingSizes;
+  std::vector<PJRT_NamedValue> costs;
+};
+
+struct PJRT_LoadedExecutable {
+  std::shared_ptr<st::pjrt::LoadedProgram> program; ///< null once it is deleted
+  PJRT_Client *client = nullptr;
+  std::vector<PJRT_Device *> devices;
+  std::vector<PJRT_LogicalDeviceIds> logicalIds;
+  std::string fingerprint;
+};
+
+struct PJRT_Serialized {
+  std::string bytes;
+};
+
+namespace st::pjrt {
+
+/// The memory kind of all memories.
+constexpr char kMemoryKind[] = "device";
+
+/// An error for callers; null where the status is fine.
+PJRT_Error *makeError(absl::Status status);
+/// The status of a caller's code and message.
+absl::Status statusOf(PJRT_Error_Code code, const char *message, size_t size);
+
+PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client);
+PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> program);
+PJRT_LoadedExecutable *makeLoaded(std::shared_ptr<LoadedProgram> program, PJRT_Client *client);
+void deleteSerialized(PJRT_Serialized *bytes);
+
+} // namespace st::pjrt

@@ -1,0 +1,89 @@
+#include "plugins/pjrt/calls/LastStep.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+#include <cstring>
+
+namespace st::pjrt {
+
+static std::mutex clientMutex;
+static std::weak_ptr<PluginClient> lastClient;
+
+void setLastClient(const std::shared_ptr<PluginClient> &client) {
+  std::lock_guard<std::mutex> lock(clientMutex);
+  lastClient = client;
+}
+
+static std::string quote(absl::string_view text) {
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
+}
+
+/// Sums over the tasks of all ranks.
+static TaskWork sumWork(const StepWork &work) {
+  TaskWork sum;
+  for (const std::vector<TaskWork> &rank : work.ranks)
+    for (const TaskWork &task : rank) {
+      sum.macs += task.macs;
+      sum.l1Bytes += task.l1Bytes;
+      sum.l2Bytes += task.l2Bytes;
+      sum.l3Bytes += task.l3Bytes;
+      sum.sentBytes += task.sentBytes;
+      sum.messages += task.messages;
+      sum.instructions += task.instructions;
+    }
+  return sum;
+}
+
+static std::string printTrace(const StepTrace &trace) {
+  std::string text = "[";
+  for (size_t i = 0; i < trace.spans.size(); ++i) {
+    const StepTrace::Span &span = trace.spans[i];
+    const StepTrace::Row &row = trace.rows[static_cast<size_t>(span.row)];
+    absl::StrAppend(&text, i ? "," : "", "{\"device\":", row.rank,
+                    ",\"engine\":", quote(row.engine),
+                    ",\"what\":", quote(trace.labels[static_cast<size_t>(span.label)]),
+                    ",\"start\":", static_cast<double>(span.start) * 1e-12,
+                    ",\"seconds\":", static_cast<double>(span.duration) * 1e-12, "}");
+  }
+  return text + "]";
+}
+
+/// JSON about the last run: times in seconds, bytes and operations over all devices.
+static absl::StatusOr<std::string> lastStep(bool withTimeline) {
+  std::shared_ptr<PluginClient> client;
+  {
+    std::lock_guard<std::mutex> lock(clientMutex);
+    client = lastClient.lock();
+  }
+  std::shared_ptr<LoadedProgram> program = client ? client->lastProgram() : nullptr;
+  if (!program)
+    return absl::FailedPreconditionError("no program has run yet");
+  StepTrace trace;
+  ST_ASSIGN_OR_RETURN(StepTime time, program->timeStep(withTimeline ? &trace : nullptr));
+  const TaskWork work = sumWork(time.work);
+  std::string links;
+  for (const LinkWork &link : time.work.links)
+    absl::StrAppend(&links, links.empty() ? "" : ",", quote(link.name), ":", link.bytes);
+  return absl::StrCat(
+      "{\"program\":", quote(program->program().name()), ",\"devices\":", program->devices().size(),
+      ",\"seconds\":", static_cast<double>(time.total) * 1e-12,
+      ",\"lower_bound_seconds\":", static_cast<double>(time.lowerBound) * 1e-12,
+      ",\"flops\":", 2 * work.macs, ",\"l1_bytes\":", work.l1Bytes, ",\"l2_bytes\":", work.l2Bytes,
+      ",\"l3_bytes\":", work.l3Bytes, ",\"sent_bytes\":", work.sentBytes,
+      ",\"messages\":", work.messages, ",\"instructions\":", work.instructions, ",\"links\":{",
+      links, "}", withTimeline ? absl::StrCat(",\"timeline\":", printTrace(trace)) : "", "}");
+}
+
+} // namespace st::pjrt
+
+/// Returns JSON, or a text that begins with "error: "; the caller gives it to st_free.
+extern "C" char *st_last_step(int withTimeline) {
+  absl::StatusOr<std::string> text = st::pjrt::lastStep(withTimeline != 0);
+  return strdup(text.ok() ? text->c_str()
+                          : absl::StrCat("error: ", text.status().message()).c_str());
+}
+
+extern "C" void st_free(char *text) { free(text); }

@@ -1,0 +1,149 @@
+#include "plugins/pjrt/compile/CompileFunction.h"
+
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/VHLO/PortableModule.h"
+#include "lib/Driver/Compiler.h"
+#include "lib/Driver/ImportProgram.h"
+#include "plugins/pjrt/compile/DiagnosticCollector.h"
+#include "plugins/pjrt/compile/Pages.h"
+#include "plugins/pjrt/compile/Ports.h"
+#include "plugins/pjrt/compile/ReadFunction.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+
+using namespace mlir;
+
+namespace st::pjrt {
+
+/// Of what this version of the plugin makes, for caches on disk.
+static constexpr int kProgramVersion = 1;
+/// The most trips of a loop that is unrolled. On several devices nothing is moved between them
+/// within a loop, so that longer ones are unrolled there.
+static constexpr int64_t kUnrolled = 8, kUnrolledOnSeveral = 256;
+
+std::array<int64_t, 3> portableVersion() { return mlir::st::kPortableVersion; }
+
+std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::string_view target) {
+  llvm::SHA256 hash;
+  hash.update(StringRef(absl::StrCat(kProgramVersion, ",", partitions, ",", target, "\n")));
+  hash.update(StringRef(code.data(), code.size()));
+  return llvm::toHex(hash.final(), /*LowerCase=*/true);
+}
+
+/// The text of a parallel-config file: one stage, a device a partition.
+static std::string layoutOf(ArrayRef<int64_t> hardwareIds) {
+  std::string text =
+      absl::StrCat("{\"mode\": \"sharding\", \"sharding_size\": ", hardwareIds.size(),
+                   ", \"stage_cnt\": 1, \"accum_degree\": 1, \"device_mapping\": "
+                   "{\"stage_0\": {");
+  for (auto [i, id] : llvm::enumerate(hardwareIds))
+    absl::StrAppend(&text, i ? ", " : "", "\"shard_", i, "\": \"/device:XLA_DTU:", id, "\"");
+  return text + "}}}";
+}
+
+static absl::Status failed(const DiagnosticCollector &diagnostics, absl::StatusCode code) {
+  const std::string &message = diagnostics.message();
+  return absl::Status(code, message.empty() ? "the compilation failed" : message);
+}
+
+/// How many devices the function's own mesh has; 1 where it has none.
+static int64_t countMeshDevices(ModuleOp module) {
+  mlir::st::MeshOp mesh = mlir::st::getMesh(module);
+  return mesh ? mesh.getNumDevices() : 1;
+}
+
+static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> module,
+                                                       const FunctionSource &source,
+                                                       ArrayRef<int64_t> hardwareIds,
+                                                       const std::string &name,
+                                                       const DiagnosticCollector &diagnostics) {
+  MLIRContext *const context = module->getContext();
+  mlir::st::CompileRequest request;
+  request.input = "<function>";
+  request.quiet = true;
+  request.parallel = "<devices>";
+  request.parallelText = layoutOf(hardwareIds);
+  request.options = mlir::st::CompileOptions({{"target", source.target}});
+  request.program = [&] { return std::move(module); };
+  Pages pages(source.reportFolder, source.explainFolder,
+              absl::StrCat(name, "-", source.fingerprint.substr(0, 8)));
+  pages.observe(request);
+  // The pages time the program once it is there.
+  const auto makeClient = std::exchange(request.makeClient, nullptr);
+  FailureOr<proto::Executable> code = mlir::st::compileToExecutable(request, context);
+  if (mlir::failed(code))
+    return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  request.makeClient = makeClient;
+  if (absl::Status status = pages.write(request, *code); !status.ok())
+    return status;
+  return *std::move(code);
+}
+
+absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
+  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  DiagnosticCollector diagnostics(&context);
+  OwningOpRef<ModuleOp> module =
+      readFunction(StringRef(source.code.data(), source.code.size()), &context);
+  if (!module)
+    return failed(diagnostics, absl::StatusCode::kInvalidArgument);
+  proto::PluginProgram program;
+  program.set_version(kProgramVersion);
+  program.set_fingerprint(source.fingerprint);
+  program.set_target(source.target);
+  program.set_partitions(source.partitions);
+  program.set_source(std::string(source.code));
+  program.set_options(std::string(source.options));
+  if (absl::Status status = addPorts(*module, program); !status.ok())
+    return status;
+  if (mlir::failed(mlir::st::importFunction(*module, source.partitions > 1 ? kUnrolledOnSeveral
+                                                                           : kUnrolled)))
+    return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  ArrayRef<int64_t> hardwareIds(source.hardwareIds);
+  // What nothing splits, every device computes alike.
+  const int64_t meshDevices = countMeshDevices(*module);
+  program.set_is_replicated(source.partitions > 1 && meshDevices == 1);
+  if (meshDevices != 1 && meshDevices != source.partitions)
+    return absl::InvalidArgumentError(absl::StrCat("the mesh of ", program.name(), " has ",
+                                                   meshDevices, " devices; it is compiled for ",
+                                                   source.partitions, " partitions"));
+  if (program.is_replicated())
+    hardwareIds = hardwareIds.take_front();
+  absl::StatusOr<proto::Executable> code =
+      compileModule(std::move(module), source, hardwareIds, program.name(), diagnostics);
+  if (!code.ok())
+    return code.status();
+  *program.mutable_code() = *std::move(code);
+  if (absl::Status status = placePorts(program); !status.ok())
+    return status;
+  return program;
+}
+
+absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {
+  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  DiagnosticCollector diagnostics(&context);
+  OwningOpRef<ModuleOp> module = readFunction(program.source(), &context);
+  if (!module)
+    return failed(diagnostics, absl::StatusCode::kInternal);
+  Builder builder(&context);
+  SmallVector<Attribute> arguments;
+  for (const proto::PluginPort &port : program.arguments())
+    arguments.push_back(builder.getStringAttr(printSharding(port.sharding())));
+  std::vector<std::string> results;
+  for (const proto::PluginPort &port : program.results())
+    results.push_back(printSharding(port.sharding()));
+  if (program.partitions() > 1) {
+    (*module)->setAttr("mhlo.spmd_parameters_shardings", builder.getArrayAttr(arguments));
+    (*module)->setAttr("mhlo.spmd_output_sharding",
+                       builder.getStringAttr(results.size() == 1
+                                                 ? results[0]
+                                                 : "{" + llvm::join(results, ", ") + "}"));
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os);
+  return text;
+}
+
+} // namespace st::pjrt

@@ -1,0 +1,70 @@
+"""JAX on simulated DTU clusters: set JAX_PLATFORMS=st.
+
+The environment says which: ST_TARGET (a device description, "dtu-t10"), ST_DEVICES (32), ST_HOST_THREADS, ST_REPORT
+(a folder that gets a page about each compiled function) and ST_EXPLAIN (one that gets what its reshards move).
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+
+__all__ = ["initialize", "last_step", "library_path"]
+
+PLATFORM = "st"
+
+
+def library_path():
+    """The plugin's shared library: ST_PJRT_PLUGIN, or the one beside this file."""
+    return os.environ.get("ST_PJRT_PLUGIN") or str(pathlib.Path(__file__).with_name("pjrt_plugin_st.so"))
+
+
+def initialize():
+    """Registers the platform. JAX calls this when it looks for plugins."""
+    from jax._src import xla_bridge
+    from jax._src.interpreters import mlir
+
+    path = library_path()
+    if not pathlib.Path(path).exists():
+        raise FileNotFoundError(f"{path}: the library of the platform \"{PLATFORM}\" is not there")
+    xla_bridge.register_plugin(PLATFORM, priority=500, library_path=path, options=None)
+    # JAX donates buffers only on platforms that it knows to take them.
+    if PLATFORM not in mlir._platforms_with_donation:
+        mlir._platforms_with_donation.append(PLATFORM)
+    _use_compilation_cache()
+    from jax_plugins.st import lowerings
+
+    lowerings.register()
+
+
+def _use_compilation_cache():
+    """JAX's cache on disk (JAX_COMPILATION_CACHE_DIR) is for platforms that it lists, and this one."""
+    from jax._src import compilation_cache
+
+    of_others = compilation_cache.is_cache_used
+
+    def is_cache_used(backend):
+        return compilation_cache._is_cache_enabled() if backend.platform == PLATFORM else of_others(backend)
+
+    compilation_cache.is_cache_used = is_cache_used
+
+
+def last_step(timeline=False):
+    """What the last program that ran does on the devices, as a dictionary.
+
+    "seconds" is simulated time, "lower_bound_seconds" a roofline bound of it; "flops" are those of matrix products, bytes
+    those that engines move of each memory ("l1_bytes", "l2_bytes", "l3_bytes") and send ("sent_bytes", by "links"), all
+    devices together. `timeline` adds when each engine worked on what. Runs that are still under way are waited for.
+    """
+    library = ctypes.CDLL(library_path())
+    library.st_last_step.restype = ctypes.c_void_p
+    library.st_last_step.argtypes = [ctypes.c_int]
+    library.st_free.argtypes = [ctypes.c_void_p]
+    pointer = library.st_last_step(int(timeline))
+    try:
+        text = ctypes.string_at(pointer).decode()
+    finally:
+        library.st_free(pointer)
+    if text.startswith("error: "):
+        raise RuntimeError(text.removeprefix("error: "))
+    return json.loads(text)

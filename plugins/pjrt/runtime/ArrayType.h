@@ -1,0 +1,41 @@
+// Element types and shapes as PJRT has them.
+#pragma once
+
+#include "plugins/pjrt/abi/Types.h"
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace st::pjrt {
+
+/// Bytes of an element in the host's memory, where one of fewer than eight bits takes a byte. 0 for
+/// what is no type of elements.
+int64_t byteWidth(PJRT_Buffer_Type type);
+/// As JAX and HLO write it: "f32", "pred".
+const char *typeName(PJRT_Buffer_Type type);
+
+struct ArrayType {
+  PJRT_Buffer_Type element = PJRT_Buffer_Type_INVALID;
+  std::vector<int64_t> dims;
+
+  int64_t numElements() const;
+  int64_t numBytes() const { return numElements() * byteWidth(element); }
+  /// Bytes between neighbours of each dimension, dense and row-major.
+  std::vector<int64_t> strides() const;
+  std::string describe() const; ///< "f32[2,3]"
+};
+
+/// Bytes between neighbours of each dimension of a dense array whose fastest dimension is the
+/// first of `minorToMajor`. InvalidArgument unless that is a permutation of the dimensions.
+absl::Status stridesOf(const ArrayType &type, absl::Span<const int64_t> minorToMajor,
+                       std::vector<int64_t> &strides);
+
+/// Copies elements between two arrays of a type that are laid out as their strides say, in bytes.
+void copyStrided(const ArrayType &type, const uint8_t *from, absl::Span<const int64_t> fromStrides,
+                 uint8_t *to, absl::Span<const int64_t> toStrides);
+
+} // namespace st::pjrt

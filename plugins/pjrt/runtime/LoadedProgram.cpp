@@ -1,0 +1,190 @@
+#include "plugins/pjrt/runtime/LoadedProgram.h"
+
+#include "lib/Runtime/State/TensorLayout.h"
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include <cstring>
+#include <utility>
+
+namespace st::pjrt {
+
+static ArrayType typeOf(const proto::PluginPort &port,
+                        const google::protobuf::RepeatedField<int64_t> &dims) {
+  return {static_cast<PJRT_Buffer_Type>(port.type()), {dims.begin(), dims.end()}};
+}
+ArrayType wholeType(const proto::PluginPort &port) { return typeOf(port, port.dims()); }
+ArrayType localType(const proto::PluginPort &port) { return typeOf(port, port.local()); }
+
+/// The number behind a prefix of a name that the compiler gave: "arg12".
+static size_t numberOf(absl::string_view name, absl::string_view prefix) {
+  uint64_t number = 0;
+  const bool isNumbered = absl::ConsumePrefix(&name, prefix) && absl::SimpleAtoi(name, &number);
+  return isNumbered ? static_cast<size_t>(number) : SIZE_MAX;
+}
+
+absl::StatusOr<std::shared_ptr<LoadedProgram>>
+LoadedProgram::create(std::shared_ptr<const proto::PluginProgram> program,
+                      std::vector<PluginDevice *> devices, ::st::Client &runtime) {
+  std::shared_ptr<LoadedProgram> made(new LoadedProgram(std::move(program), std::move(devices)));
+  const proto::PluginProgram &source = *made->source;
+  if (source.code().groups_size() != 1)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "program ", source.name(), " has ", source.code().groups_size(), " device groups, not 1"));
+  const proto::Group &group = source.code().groups(0);
+  proto::Executable placed = source.code();
+  for (int rank = 0; rank < placed.groups(0).device_ids_size(); ++rank)
+    placed.mutable_groups(0)->set_device_ids(rank, made->places[rank]->hardwareId());
+  ST_ASSIGN_OR_RETURN(made->loaded, runtime.load(placed));
+  made->inputs.resize(static_cast<size_t>(source.arguments_size()));
+  made->outputs.resize(static_cast<size_t>(source.results_size()));
+  for (const proto::Input &input : group.inputs())
+    if (const size_t number = numberOf(input.name(), "arg"); number < made->inputs.size())
+      made->inputs[number] = &input;
+  for (const proto::Output &output : group.outputs())
+    if (const size_t number = numberOf(output.name(), "result"); number < made->outputs.size())
+      made->outputs[number] = &output;
+  for (size_t i = 0; i < made->outputs.size(); ++i)
+    if (!made->outputs[i] && wholeType(source.results(static_cast<int>(i))).numElements() > 0)
+      return absl::InternalError(
+          absl::StrCat("program ", source.name(), " computes no result ", i));
+  return made;
+}
+
+absl::Status LoadedProgram::checkArguments(const ArrayLists &arguments) const {
+  if (arguments.size() != places.size())
+    return absl::InvalidArgumentError(absl::StrCat("program ", source->name(), " runs on ",
+                                                   places.size(), " devices; arguments are for ",
+                                                   arguments.size()));
+  for (size_t device = 0; device < arguments.size(); ++device) {
+    if (arguments[device].size() != inputs.size())
+      return absl::InvalidArgumentError(absl::StrCat("program ", source->name(), " takes ",
+                                                     inputs.size(), " arguments, not ",
+                                                     arguments[device].size()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const DeviceArray &array = *arguments[device][i];
+      const ArrayType wanted = localType(source->arguments(static_cast<int>(i)));
+      if (array.isDeleted())
+        return absl::InvalidArgumentError(
+            absl::StrCat("Array has been deleted or donated: argument ", i, " of ", source->name(),
+                         ", ", array.type().describe()));
+      if (array.type().element != wanted.element || array.type().dims != wanted.dims)
+        return absl::InvalidArgumentError(absl::StrCat("argument ", i, " of ", source->name(),
+                                                       " is ", array.type().describe(),
+                                                       "; the program takes ", wanted.describe()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &arguments,
+                                                         const std::set<int64_t> &kept,
+                                                         WorkQueue &queue) {
+  ST_RETURN_IF_ERROR(checkArguments(arguments));
+  auto pending = std::make_shared<Pending>();
+  for (const auto &list : arguments) {
+    std::vector<Operand> &operands = pending->arguments.emplace_back();
+    for (size_t i = 0; i < list.size(); ++i) {
+      operands.push_back({list[i]->storage(), list[i]->ready()});
+      if (!source->arguments(static_cast<int>(i)).is_donated() ||
+          kept.count(static_cast<int64_t>(i)) || !operands.back().bytes)
+        continue;
+      list[i]->erase();
+      operands.back().bytes->donate();
+    }
+  }
+  Run run;
+  for (PluginDevice *device : places) {
+    run.results.emplace_back();
+    std::vector<Operand> &operands = pending->results.emplace_back();
+    for (const proto::PluginPort &port : source->results()) {
+      ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array,
+                          DeviceArray::create(localType(port), *device));
+      operands.push_back({array->storage(), array->ready()});
+      run.results.back().push_back(std::move(array));
+    }
+  }
+  queue.post([self = shared_from_this(), pending, done = run.done]() mutable {
+    absl::Status status = self->run(*pending);
+    // What the run held goes back before anybody hears that it is over.
+    pending->arguments.clear();
+    std::vector<std::vector<Operand>> results = std::move(pending->results);
+    pending.reset();
+    for (const auto &list : results)
+      for (const Operand &result : list)
+        result.ready.set(status);
+    done.set(std::move(status));
+  });
+  return run;
+}
+
+absl::Status LoadedProgram::run(const Pending &pending) {
+  for (const auto &list : pending.arguments)
+    for (const Operand &argument : list)
+      ST_RETURN_IF_ERROR(argument.ready.wait());
+  std::lock_guard<std::mutex> lock(mutex);
+  ST_RETURN_IF_ERROR(feed(pending));
+  ST_RETURN_IF_ERROR(loaded->launchStep().wait());
+  return collect(pending);
+}
+
+absl::Status LoadedProgram::feed(const Pending &pending) {
+  std::vector<uint8_t> cut;
+  for (int64_t rank = 0; rank < loaded->numRanks(); ++rank)
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i])
+        continue;
+      Storage &given = *pending.arguments[static_cast<size_t>(rank)][i].bytes;
+      absl::Span<const uint8_t> bytes(given.data(), static_cast<size_t>(given.size()));
+      if (source->arguments(static_cast<int>(i)).is_recut()) {
+        const TensorBlock block = blockOf(*inputs[i], /*microBatches=*/1, /*microBatch=*/0, rank);
+        cut.assign(static_cast<size_t>(block.numBytes()), 0);
+        copyToLocal(block, given.data(), cut.data());
+        bytes = cut;
+      }
+      ST_RETURN_IF_ERROR(loaded->arena(rank)->write(inputs[i]->offset(), bytes));
+    }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedProgram::collect(const Pending &pending) {
+  const auto read = [&](size_t i, int64_t rank, uint8_t *to, int64_t bytes) {
+    return loaded->arena(rank)->read(outputs[i]->offset(),
+                                     absl::MakeSpan(to, static_cast<size_t>(bytes)));
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i])
+      continue;
+    if (source->results(static_cast<int>(i)).is_recut()) {
+      Storage &first = *pending.results[0][i].bytes;
+      for (int64_t rank = 0; rank < loaded->numRanks(); ++rank) {
+        const TensorBlock block = blockOf(*outputs[i], /*microBatches=*/1, /*microBatch=*/0, rank);
+        std::vector<uint8_t> local(static_cast<size_t>(block.numBytes()));
+        ST_RETURN_IF_ERROR(read(i, rank, local.data(), block.numBytes()));
+        copyToGlobal(block, local.data(), first.data());
+      }
+    } else {
+      for (int64_t rank = 0; rank < loaded->numRanks(); ++rank) {
+        Storage &result = *pending.results[static_cast<size_t>(rank)][i].bytes;
+        ST_RETURN_IF_ERROR(read(i, rank, result.data(), result.size()));
+      }
+    }
+    // Devices beyond the program's ranks compute the same as the first.
+    const bool isRecut = source->results(static_cast<int>(i)).is_recut();
+    const size_t begin = isRecut ? 1 : static_cast<size_t>(loaded->numRanks());
+    for (size_t device = begin; device < places.size(); ++device)
+      std::memcpy(pending.results[device][i].bytes->data(), pending.results[0][i].bytes->data(),
+                  static_cast<size_t>(pending.results[0][i].bytes->size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTime> LoadedProgram::timeStep(StepTrace *trace) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return loaded->timeStep(trace, /*timeline=*/nullptr);
+}
+
+} // namespace st::pjrt

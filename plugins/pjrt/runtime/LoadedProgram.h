@@ -1,0 +1,72 @@
+// A compiled function on its devices: the class behind PJRT_LoadedExecutable.
+#pragma once
+
+#include "plugins/pjrt/compile/program.pb.h"
+#include "plugins/pjrt/runtime/DeviceArray.h"
+#include "plugins/pjrt/runtime/WorkQueue.h"
+#include "st/Runtime/Client.h"
+
+#include "absl/status/statusor.h"
+
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace st::pjrt {
+
+ArrayType wholeType(const proto::PluginPort &port);
+ArrayType localType(const proto::PluginPort &port);
+
+/// Arrays by device, in the order of partitions.
+using ArrayLists = std::vector<std::vector<std::shared_ptr<DeviceArray>>>;
+
+class LoadedProgram : public std::enable_shared_from_this<LoadedProgram> {
+public:
+  /// Loads the program. `devices`: one a partition.
+  static absl::StatusOr<std::shared_ptr<LoadedProgram>>
+  create(std::shared_ptr<const proto::PluginProgram> program, std::vector<PluginDevice *> devices,
+         ::st::Client &runtime);
+
+  const proto::PluginProgram &program() const { return *source; }
+  std::shared_ptr<const proto::PluginProgram> sharedProgram() const { return source; }
+  const std::vector<PluginDevice *> &devices() const { return places; }
+
+  struct Run {
+    ArrayLists results;
+    Completion done;
+  };
+  /// Puts a run into the queue. `kept`: arguments that are not donated though the program says so.
+  /// InvalidArgument where the arguments are not the program's; ResourceExhausted where a device
+  /// has no room for the results.
+  absl::StatusOr<Run> launch(const ArrayLists &arguments, const std::set<int64_t> &kept,
+                             WorkQueue &queue);
+
+  /// The simulated time of a run: the last one's where it depends on data.
+  absl::StatusOr<StepTime> timeStep(StepTrace *trace);
+
+private:
+  struct Operand {
+    std::shared_ptr<Storage> bytes;
+    Completion ready;
+  };
+  struct Pending {
+    std::vector<std::vector<Operand>> arguments, results;
+  };
+  LoadedProgram(std::shared_ptr<const proto::PluginProgram> program,
+                std::vector<PluginDevice *> devices)
+      : source(std::move(program)), places(std::move(devices)) {}
+  absl::Status checkArguments(const ArrayLists &arguments) const;
+  absl::Status run(const Pending &pending);
+  absl::Status feed(const Pending &pending);
+  absl::Status collect(const Pending &pending);
+
+  std::shared_ptr<const proto::PluginProgram> source;
+  std::vector<PluginDevice *> places;
+  std::mutex mutex; ///< of the arenas
+  std::unique_ptr<::st::Executable> loaded;
+  /// By argument and result, what of the program it is; null where the program has no use of it.
+  std::vector<const proto::Input *> inputs;
+  std::vector<const proto::Output *> outputs;
+};
+
+} // namespace st::pjrt

@@ -1,0 +1,42 @@
+// A simulated device and the use of its memory: the class behind PJRT_Device.
+#pragma once
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace st::pjrt {
+
+/// Bytes of a device's memory.
+struct DeviceMemoryUse {
+  int64_t inUse = 0, peak = 0, largest = 0, limit = 0;
+  int64_t allocations = 0;
+};
+
+class PluginDevice {
+public:
+  /// `index` numbers the devices of a client from 0, `hardwareId` as the description does.
+  PluginDevice(int index, int64_t hardwareId, std::string kind, int64_t memoryBytes);
+
+  int index() const { return number; }
+  int64_t hardwareId() const { return hardware; }
+  const std::string &kind() const { return kindName; }
+
+  /// ResourceExhausted where the memory has no room for them.
+  absl::Status allocate(int64_t bytes);
+  void release(int64_t bytes);
+  DeviceMemoryUse memoryUse() const;
+  /// Peak and largest start anew.
+  void clearMemoryUse();
+
+private:
+  int number;
+  int64_t hardware;
+  std::string kindName;
+  mutable std::mutex mutex;
+  DeviceMemoryUse use;
+};
+
+} // namespace st::pjrt

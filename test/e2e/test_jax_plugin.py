@@ -1,0 +1,250 @@
+"""The PJRT plugin with JAX on one simulated device: transfers, programs, errors, and conformance to the C API."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import st_testing as st
+from jax_plugin import setup
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def on_cpu(jax, function, *arguments):
+    with jax.default_device(jax.devices("cpu")[0]):
+        return jax.jit(function)(*arguments)
+
+
+def agrees(function, *arguments, tolerance=1e-5):
+    """Runs a function on the device and on JAX's CPU, with arguments that are NumPy's."""
+    import jax
+    import numpy as np
+
+    found, wanted = jax.jit(function)(*arguments), on_cpu(jax, function, *arguments)
+    for f, w in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(np.asarray(f), np.asarray(w), rtol=tolerance, atol=tolerance)
+
+
+def fails(error, text, run):
+    """Expects an error whose message contains a text."""
+    try:
+        run()
+    except error as found:
+        st.expect(text in str(found), f"the error does not say {text!r}: {str(found)[:300]}")
+        return
+    raise st.Failure(f"expected {error.__name__} with {text!r}, found none")
+
+
+def transfers(_):
+    """Arrays of every type, also as views with strides, go to the device and come back."""
+    import jax
+    import ml_dtypes
+    import numpy as np
+
+    names = ["bool", "int4", "uint4", "float8_e4m3fn", "float8_e5m2", "bfloat16", "complex64", "complex128"]
+    names += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)] + ["float16", "float32", "float64"]
+    for name in names:
+        dtype = np.dtype(getattr(ml_dtypes, name, name))
+        array = (np.arange(24) % 2).reshape(2, 3, 4).astype(dtype)
+        for view in (array, array.T, array[:, ::2], array[:, :, :0], array[0, 0, 0]):
+            back = np.asarray(jax.device_put(view))
+            st.expect(back.dtype == dtype and back.shape == view.shape and back.tobytes() == view.tobytes(),
+                      f"{name}{list(view.shape)} comes back as {back.dtype}{list(back.shape)}")
+    return f"{len(names)} types"
+
+
+def programs(_):
+    """Gradients, loops, conditions, random numbers, decompositions and sorting."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((6, 8)).astype("f"), rng.standard_normal((8, 8)).astype("f")
+    agrees(jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w) ** 2)), w, x)
+    agrees(lambda x: jax.lax.scan(lambda c, r: (0.9 * c + r, c.sum()), x[0], x), x)
+    agrees(lambda n: jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 2), (0, 1.0)), np.int32(20))
+    agrees(lambda p, x: jax.lax.cond(p, lambda x: x + 1, lambda x: x * 2, x), np.bool_(True), x)
+    agrees(lambda: jax.random.normal(jax.random.key(3), (100,)), tolerance=2e-5)
+    agrees(lambda x: (jnp.sort(x, axis=1), jnp.argmax(x, axis=0), jnp.cumsum(x, axis=1)), x)
+    agrees(lambda x: jax.lax.approx_max_k(x, 3), x)
+    agrees(lambda z: jnp.fft.fft(z) * 1j, (x + 1j * x[::-1]).astype("complex64"), tolerance=1e-4)
+    agrees(lambda w: jax.scipy.linalg.lu(w), w, tolerance=1e-4)
+    agrees(lambda x: jnp.linalg.qr(x), x.T, tolerance=1e-4)
+    agrees(lambda w: jnp.linalg.svd(w, compute_uv=False), w, tolerance=1e-4)
+    agrees(lambda w: jnp.linalg.eigvalsh(w + w.T), w, tolerance=1e-4)
+    agrees(lambda x, y: (x, y, x, jnp.zeros((0, 3)), jnp.float32(2)), x, x[:0])
+    # One op at a time, as they come.
+    a = jnp.asarray(x)
+    np.testing.assert_allclose(np.asarray((a * 2 - 1).sum(axis=0) / 3), (x * 2 - 1).sum(axis=0) / 3, rtol=1e-5, atol=1e-5)
+
+
+def whole_updates(_):
+    """An update that covers its array, of a value that a kernel has just made: its index has no component."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    x = np.arange(16, dtype="f").reshape(4, 4)
+    agrees(lambda x: x.at[0:, 0:4].set(x * 2 * 2), x)
+    agrees(lambda x: x.at[()].add(x * 3 * 2), x)
+    agrees(lambda x: jnp.zeros((), "f").at[()].set(x[0, 1] * 2), x)
+
+
+def donation(_):
+    """Donated arrays are deleted, and named where they are used again."""
+    import jax
+    import numpy as np
+
+    step = jax.jit(lambda a, b: (a + b, b * 2), donate_argnums=0)
+    a, b = jax.device_put(np.ones((64, 64), "f")), jax.device_put(np.ones((64, 64), "f"))
+    before = jax.devices()[0].memory_stats()["bytes_in_use"]
+    total, _ = step(a, b)
+    st.expect(a.is_deleted() and not b.is_deleted(), "the first argument, and it alone, is to be deleted")
+    fails(RuntimeError, "Array has been deleted", lambda: np.asarray(a))
+    np.testing.assert_array_equal(np.asarray(total), 2)
+    del _
+    after = jax.devices()[0].memory_stats()["bytes_in_use"]
+    st.expect(after == before, f"{after} bytes are in use, not {before} as before: the sum is where the argument was")
+
+
+def errors(_):
+    """What the device has not is refused by name."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    error = jax.errors.JaxRuntimeError
+    fails(error, "f8E4M3FN", lambda: jax.jit(lambda x: x * x)(np.ones(4, jnp.float8_e4m3fn)))
+    fails(error, "RESOURCE_EXHAUSTED: Out of memory", lambda: jax.device_put(np.broadcast_to(np.float32(1), (1 << 31,))))
+    fails(Exception, "EmitPythonCallback", lambda: jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(np.ones(4, "f")))
+    # The device goes on.
+    np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x + 1)(np.ones(3, "f"))), 2)
+
+
+def nan_debugging(_):
+    """jax_debug_nans finds the op that makes a NaN."""
+    import jax
+    import jax.numpy as jnp
+
+    with jax.debug_nans(True):
+        fails(FloatingPointError, "nan", lambda: jnp.log(jnp.float32(-1.0)))
+
+
+def executables(_):
+    """What can be asked of a compiled function; it can be stored and loaded."""
+    import jax
+    import numpy as np
+    from jax.experimental import serialize_executable
+
+    x = np.eye(8, dtype="f")
+    compiled = jax.jit(lambda x: x @ x + 1).lower(x).compile()
+    st.expect(compiled.memory_analysis().argument_size_in_bytes == 256, "the argument has 256 bytes")
+    st.expect("dot" in compiled.as_text(), "the program's text has a product")
+    payload, inputs, outputs = serialize_executable.serialize(compiled)
+    loaded = serialize_executable.deserialize_and_load(payload, inputs, outputs, execution_devices=jax.devices()[:1])
+    np.testing.assert_array_equal(np.asarray(loaded(x)), x + 1)
+
+
+def simulated_time(_):
+    """st.last_step tells of the last program: work that can be counted by hand."""
+    import jax
+    import numpy as np
+    from jax_plugins import st as plugin
+
+    x = np.ones((64, 64), "f")
+    jax.jit(lambda x: x @ x)(x).block_until_ready()
+    step = plugin.last_step(timeline=True)
+    st.expect(step["flops"] == 2 * 64**3, f"{step['flops']} FLOPs, not {2 * 64**3}")
+    st.expect(step["seconds"] >= step["lower_bound_seconds"] > 0, f"it takes {step['seconds']} s")
+    ends = max(span["start"] + span["seconds"] for span in step["timeline"])
+    st.expect(0 < ends <= step["seconds"] * 1.0001, f"the timeline ends at {ends} s of {step['seconds']}")
+    return f"{step['seconds'] * 1e6:.2f} us"
+
+
+def run_python(code, **others):
+    done = subprocess.run([sys.executable, "-c", code], env=setup.environment(1, **others), capture_output=True, text=True,
+                          timeout=300)
+    st.expect(done.returncode == 0, f"python ends with {done.returncode}: {done.stderr[-800:]}")
+    return done.stdout
+
+
+def caches(folder):
+    """JAX's cache of compiled functions on disk holds in the next process."""
+    code = """
+import jax, numpy as np
+from jax._src import monitoring
+hits = []
+monitoring.register_event_listener(lambda name, **_: hits.append(name) if "cache_hit" in name else None)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+print(float(jax.jit(lambda x: (x * 3).sum())(np.ones(4, "f"))), len(hits))
+"""
+    found = [run_python(code, JAX_COMPILATION_CACHE_DIR=str(folder / "cache")).split() for _ in range(2)]
+    st.expect(found == [["12.0", "0"], ["12.0", "1"]], f"sums and hits are {found}")
+
+
+def pages(folder):
+    """ST_REPORT and ST_EXPLAIN leave a file for each compiled function."""
+    run_python("import jax, numpy as np; jax.jit(lambda x: x @ x)(np.ones((8, 8), 'f'))",
+               ST_REPORT=str(folder / "report"), ST_EXPLAIN=str(folder / "explain"))
+    for name, suffix in (("report", ".html"), ("explain", ".txt")):
+        files = list((folder / name).glob(f"*{suffix}"))
+        st.expect(files and all(file.stat().st_size > 100 for file in files), f"{name} holds {files}")
+
+
+def wrong_options(_):
+    """What the environment says wrongly is named."""
+    for name, value, text in (("ST_DEVICES", "many", "ST_DEVICES=many"), ("ST_TARGET", "dtu-x", "ST_TARGET=dtu-x"),
+                              ("ST_DEVICES", "100000", "at most 640")):
+        out = run_python("import jax\ntry: jax.devices('st')\nexcept RuntimeError as error: print(error)", **{name: value})
+        st.expect(text in out, f"{name}={value} gives {out[:300]!r}")
+
+
+def work_in_flight(_):
+    """A process that ends while the device works ends well."""
+    run_python("""
+import jax, jax.numpy as jnp
+f = jax.jit(lambda x: x @ x * 1e-3)
+x = jnp.ones((512, 512))
+for _ in range(50): x = f(x)
+""")
+
+
+def conformance(_):
+    """Nothing of pypjrt's harness fails."""
+    library = setup.environment(1)["ST_PJRT_PLUGIN"]
+    done = st.run([sys.executable, "-m", "pypjrt.conform", library, "-v"], env=setup.environment(4))
+    line = next((line for line in done.stdout.splitlines() if "FAIL" in line and "pass" in line), "")
+    st.expect(done.returncode == 0 and "0 FAIL" in line, done.stdout[-1500:] + done.stderr[-500:])
+    return line.strip()
+
+
+def primitives(folder):
+    """A sample of JAX's cases of all primitives; ST_ALL=1 runs all of them."""
+    out = folder / "cases.jsonl"
+    done = st.run([sys.executable, HERE / "jax_plugin/primitive_cases.py", "--every=190", "--processes=1", f"--out={out}"],
+                  env=setup.environment(1), timeout=7200)
+    st.expect(out.exists(), done.stderr[-800:])
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    failed = [f"{line['name']}: {line['why']}" for line in lines if line["outcome"] == "failed"]
+    if os.environ.get("ST_ALL"):
+        print(done.stdout)
+    passed = sum(line["outcome"] == "passed" for line in lines)
+    st.expect(passed >= 0.99 * (passed + len(failed)), f"{passed} pass, but not {'; '.join(failed)}")
+    return f"{passed} of {passed + len(failed)}"
+
+
+CASES = [transfers, programs, whole_updates, donation, errors, nan_debugging, executables, simulated_time, caches, pages,
+         wrong_options, work_in_flight, conformance, primitives]
+
+
+if __name__ == "__main__":
+    if not setup.has_jax():
+        sys.exit(0)
+    setup.use(devices=2)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    sys.exit(st.main(*((case.__name__.replace("_", " "), case) for case in CASES)))

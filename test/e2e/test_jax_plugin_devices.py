@@ -1,0 +1,167 @@
+"""The PJRT plugin with JAX on several simulated devices: shardings, collectives, donation, placement, a training step."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import st_testing as st
+from jax_plugin import setup
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def mesh_of(*shape, order=None):
+    import jax
+    import numpy as np
+    from jax.sharding import Mesh
+
+    count = int(np.prod(shape))
+    devices = np.array(jax.devices()[:count])
+    return Mesh((devices if order is None else devices[list(order)]).reshape(shape), ("x", "y")[:len(shape)])
+
+
+def put(array, mesh, *spec):
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    return jax.device_put(array, NamedSharding(mesh, PartitionSpec(*spec)))
+
+
+def same(found, wanted):
+    import numpy as np
+
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-5)
+
+
+def matrix(rows=8, columns=8):
+    import numpy as np
+
+    return np.arange(rows * columns, dtype="f").reshape(rows, columns) / 7
+
+
+def shardings(_):
+    """Given and open shardings of results; each device holds its part."""
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec as P
+
+    mesh, x = mesh_of(2, 2), matrix()
+    a = put(x, mesh, "x", "y")
+    doubled = jax.jit(lambda a: a * 2)(a)
+    same(doubled, x * 2)
+    st.expect(doubled.sharding.spec == P("x", "y"), f"a product by a number is {doubled.sharding}")
+    turned = jax.jit(lambda a: a.T, out_shardings=NamedSharding(mesh, P(None, "x")))(a)
+    same(turned, x.T)
+    for shard in turned.addressable_shards:
+        same(shard.data, x.T[shard.index])
+    product = jax.jit(lambda a, b: a @ b)(a, put(x, mesh, "y", None))
+    same(product, x @ x)
+    moved = jax.jit(lambda a: jax.lax.with_sharding_constraint(a + 1, NamedSharding(mesh, P(None, "y"))))(a)
+    same(moved, x + 1)
+    # Nothing says how this one is split, and it does not divide.
+    same(jax.jit(lambda a: a[1:6, 2:])(a), x[1:6, 2:])
+    same(jax.jit(lambda a: a * 2)(put(x, mesh)), x * 2)
+    same((a + 1).sum(axis=0), (x + 1).sum(axis=0))
+
+
+def shard_maps(_):
+    """Functions of a shard, with every collective."""
+    import functools
+
+    import jax
+    import numpy as np
+    from jax import lax
+    from jax.sharding import PartitionSpec as P
+
+    mesh, x = mesh_of(2, 2), matrix()
+    mapped = functools.partial(jax.shard_map, mesh=mesh, check_vma=False)
+    same(jax.jit(mapped(lambda a: lax.psum(a, "x"), in_specs=P("x", "y"), out_specs=P(None, "y")))(x), x[:4] + x[4:])
+    same(jax.jit(mapped(lambda a: lax.all_gather(a, "x", tiled=True), in_specs=P("x"), out_specs=P()))(x), x)
+    same(jax.jit(mapped(lambda a: lax.ppermute(a, "x", [(0, 1), (1, 0)]), in_specs=P("x"), out_specs=P("x")))(x),
+         np.concatenate([x[4:], x[:4]]))
+    same(jax.jit(mapped(lambda a: lax.psum_scatter(a, "y", tiled=True), in_specs=P(None, "y"), out_specs=P("y")))(x),
+         x[:, :4] + x[:, 4:])
+    same(jax.jit(mapped(lambda a: lax.all_to_all(a, "x", 1, 0, tiled=True), in_specs=P("x"), out_specs=P(None, "x")))(x), x)
+    numbers = jax.jit(mapped(lambda a: a * 0 + 2 * lax.axis_index("x") + lax.axis_index("y"), in_specs=P("x", "y"),
+                             out_specs=P("x", "y")))(x)
+    same(numbers, np.kron(np.arange(4).reshape(2, 2), np.ones((4, 4))))
+    same(jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=jax.devices()[:4])(np.arange(4.0, dtype="f")),
+         np.full(4, 6))
+
+
+def placement(_):
+    """Other devices than the first, in another order; copies between devices; donation on several."""
+    import jax
+
+    x, devices = matrix(), jax.devices()
+    a = jax.device_put(x, devices[3]) + 1
+    st.expect(a.devices() == {devices[3]}, f"the sum is on {a.devices()}")
+    same(jax.device_put(a, devices[5]), x + 1)
+    b = put(x, mesh_of(4, order=[2, 0, 3, 1]), "x")
+    same(jax.jit(lambda b: b.T @ b)(b), x.T @ x)
+    for shard in jax.jit(lambda b: b + 1)(b).addressable_shards:
+        same(shard.data, x[shard.index] + 1)
+    step = jax.jit(lambda a, b: a + b, donate_argnums=0)
+    c, d = put(x, mesh_of(2, 2), "x", "y"), put(x, mesh_of(2, 2), "x", "y")
+    same(step(c, d), x + x)
+    st.expect(c.is_deleted() and not d.is_deleted(), "the donated argument, and it alone, is to be deleted")
+
+
+def loops(_):
+    """A scan over layers, and a gradient through it, on sharded weights."""
+    import jax
+    import jax.numpy as jnp
+
+    mesh, x = mesh_of(2, 2), matrix() / 9
+    weights = jnp.stack([x + i / 10 for i in range(3)])
+
+    def loss(w, a):
+        return jnp.mean(jax.lax.scan(lambda h, w: (jnp.tanh(h @ w), None), a, w)[0] ** 2)
+
+    wanted = jax.jit(jax.grad(loss))(weights, jnp.asarray(x))
+    found = jax.jit(jax.grad(loss))(put(weights, mesh, None, None, "y"), put(x, mesh, "x"))
+    same(found, wanted)
+
+
+def several_meshes_of_time(_):
+    """Simulated time counts what devices send."""
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec as P
+    from jax_plugins import st as plugin
+
+    mesh = mesh_of(4)
+    a = put(matrix(64, 64), mesh, "x")
+    jax.jit(lambda a: a + 1, out_shardings=NamedSharding(mesh, P()))(a).block_until_ready()
+    step = plugin.last_step()
+    # A ring sends three of four parts from each of four devices.
+    st.expect(step["devices"] == 4 and step["sent_bytes"] == 4 * 3 * 16 * 64 * 4, f"it sends {step['sent_bytes']} bytes")
+    return f"{step['sent_bytes']} bytes in {step['seconds'] * 1e6:.2f} us"
+
+
+def losses_of(folder, platform, *flags):
+    others = {"JAX_PLATFORMS": platform}
+    done = subprocess.run([sys.executable, ROOT / "examples/jax/train_transformer.py", *flags], capture_output=True, text=True,
+                          env=setup.environment(32, **others), timeout=600)
+    st.expect(done.returncode == 0, f"the example ends with {done.returncode}: {done.stderr[-800:]}")
+    return [float(loss) for loss in re.findall(r"loss (\S+)", done.stdout)], done.stdout.splitlines()[-1]
+
+
+def example(folder):
+    """The example of Flax and Optax gives the CPU's losses on 32 devices."""
+    found, line = losses_of(folder, "st", "--steps=2")
+    # The loss does not depend on the mesh; one device compiles sooner.
+    wanted, _ = losses_of(folder, "cpu", "--steps=2", "--data=1", "--tensor=1")
+    st.expect(len(found) == len(wanted) == 2 and "simulated" in line, f"the last line is {line!r}")
+    worst = max(abs(f - w) for f, w in zip(found, wanted))
+    st.expect(worst <= 1e-5, f"losses are {found}, the CPU's {wanted}")
+    return line
+
+
+CASES = [shardings, shard_maps, placement, loops, several_meshes_of_time, example]
+
+
+if __name__ == "__main__":
+    if not setup.has_jax():
+        sys.exit(0)
+    setup.use(devices=8)
+    sys.exit(st.main(*((case.__name__.replace("_", " "), case) for case in CASES)))
