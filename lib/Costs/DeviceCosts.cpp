@@ -1,4 +1,5 @@
 #include "lib/Costs/DeviceCosts.h"
+#include "lib/Costs/ElementWidth.h"
 
 #include <algorithm>
 
@@ -6,26 +7,6 @@ namespace st {
 namespace {
 
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
-
-double widthOf(proto::ElementType type) {
-  switch (type) {
-  case proto::F64:
-  case proto::I64:
-  case proto::U64:
-    return 8;
-  case proto::F16:
-  case proto::BF16:
-  case proto::I16:
-  case proto::U16:
-    return 2;
-  case proto::I1:
-  case proto::I8:
-  case proto::U8:
-    return 1;
-  default:
-    return 4;
-  }
-}
 
 /// Products read tiles of their operands more than once.
 constexpr double kTileReads = 2.5;

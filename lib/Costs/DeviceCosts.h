@@ -1,7 +1,7 @@
-// Costs on one device by the peaks of its engines and links: what passes weigh ops and collectives
-// by. A roofline (Williams, Waterman, Patterson, "Roofline: an insightful visual performance
-// model", 2009) and rings (Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms", 2009); the
-// simulator adds what tiles, queues and contention take.
+// Costs on one device from the peaks of its engines and links. Passes compare ops and
+// collectives by them. A roofline (Williams, Waterman, Patterson, "Roofline: an insightful visual
+// performance model", 2009) and rings (Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms",
+// 2009). The simulator adds the costs of tiles, queues and contention.
 #ifndef ST_COSTS_DEVICECOSTS_H
 #define ST_COSTS_DEVICECOSTS_H
 
@@ -11,19 +11,19 @@
 
 namespace st {
 
-/// What a device does in a microsecond, and how long it takes to begin.
+/// The work of a device in a microsecond, and its start-up times.
 struct DevicePeaks {
   double flops = 0, flops16 = 0; ///< operations of products in 32 and in 16 bits
   double vectorBytes = 0;        ///< results of elementwise ops that stay in a core
   double memoryBytes = 0;        ///< of the device's memory
-  /// Along each axis of the mesh, to the next device of a ring. 0 where there is none: the axis has
-  /// one position, or its ranks share a device.
+  /// Along each axis of the mesh, to the next device of a ring. 0 without a link: the axis has one
+  /// position, or its ranks share a device.
   std::vector<double> linkBytes;
   double launchUs = 0;  ///< the start of a kernel or a collective
   double messageUs = 0; ///< the latency of each message of a collective
 
-  /// Round figures where no target is known, in proportion those of a device: a microsecond is that
-  /// of a byte on a link, along any axis. A launch is worth 512 of them.
+  /// Round figures for an unknown target, in proportions of a typical device: a microsecond is the
+  /// time of a byte on a link, along any axis. A launch costs 512 of them.
   static DevicePeaks unit(int axes);
 };
 
@@ -34,15 +34,15 @@ public:
   OpTime op(const proto::OpWork &work) const override;
   OpTime collective(absl::string_view kind, double bytes,
                     const GroupPlacement &placement) const override;
-  /// Over the fastest links, between nodes over the slowest; each device has its own.
+  /// Over the fastest links, or between nodes over the slowest; each device has its own links.
   double transfer(double bytes, bool crossesNodes, int sharers) const override;
   OpTime memoryPass(double bytes, double launches) const override;
   double peakFlops(proto::ElementType type) const override;
   double fastestProduct(proto::ElementType type) const override { return peakFlops(type); }
 
 private:
-  /// Bytes a microsecond along an axis. Ranks that share a device are as near as the nearest
-  /// devices; where there are no links at all, they exchange through its memory.
+  /// Bytes a microsecond along an axis. Ranks that share a device count as close as the nearest
+  /// devices; without any links they exchange through the device's memory.
   double rateOf(int axis) const {
     return peaks.linkBytes[axis] > 0 ? peaks.linkBytes[axis] : fastest;
   }

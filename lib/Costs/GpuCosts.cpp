@@ -1,41 +1,22 @@
 #include "lib/Costs/GpuCosts.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace st {
 namespace {
 
-/// Output tiles of the libraries' product kernels.
-struct Tile {
-  double rows, columns;
-  double efficiency; ///< of the peak that a tile of this size reaches within a multiprocessor
-};
-constexpr std::array<Tile, 5> kTiles = {
-    {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.0}, {128, 64, 0.9}, {64, 64, 0.8}}};
-
-/// How much of a product's last wave of tiles stays empty: libraries have more tile shapes than these, and split the
-/// contraction, to fill it.
-constexpr double kEmptyTail = 0.25;
-
-/// The device's time between two kernels, and of a kernel that does next to nothing, in microseconds.
-constexpr double kKernelUs = 2;
-
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
 
-/// The share of full speed at which matrix units take a size of `size` elements of `bytes`: rows that begin in the
-/// middle of a cache line of 128 bytes take more loads, and below 16 bytes other instructions (NVIDIA's guide to matrix
-/// multiplication asks for multiples of 128 bytes on an A100, and of 16 to use tensor cores well; the steps between
-/// are assumed).
-double alignmentFactor(int64_t size, double bytes) {
-  constexpr std::array<std::pair<double, double>, 7> kSteps = {
-      {{128, 1.0}, {64, 0.95}, {32, 0.9}, {16, 0.85}, {8, 0.6}, {4, 0.5}, {2, 0.4}}};
+/// The share of full speed at which matrix units take a size of `size` elements of `bytes`: rows
+/// that begin in the middle of a cache line take more loads, and below what tensor cores want other
+/// instructions.
+double alignmentShare(const proto::KernelProfile &kernels, int64_t size, double bytes) {
   const double rowBytes = static_cast<double>(size) * bytes;
-  for (const auto &[multiple, factor] : kSteps)
-    if (std::fmod(rowBytes, multiple) == 0)
-      return factor;
-  return 0.25;
+  for (const proto::KernelProfile::Alignment &alignment : kernels.alignments())
+    if (std::fmod(rowBytes, alignment.bytes()) == 0)
+      return alignment.share();
+  return kernels.unaligned_share();
 }
 
 proto::ClusterDescription withEfficiency(proto::ClusterDescription cluster, double efficiency) {
@@ -79,17 +60,18 @@ double GpuCosts::memoryUs(double bytes) const {
 }
 
 double GpuCosts::productUs(const proto::OpWork &work) const {
+  const proto::KernelProfile &kernels = profile.kernels();
   const double processors = cluster.multiprocessors().value();
   const double perProcessor = peakFlops(work.type()) / processors * constants.productEfficiency;
   double best = 0;
-  for (const Tile &tile : kTiles) {
-    const double tiles = std::ceil(static_cast<double>(work.m()) / tile.rows) *
-                         std::ceil(static_cast<double>(work.n()) / tile.columns) *
+  for (const proto::KernelProfile::Tile &tile : kernels.tiles()) {
+    const double tiles = std::ceil(static_cast<double>(work.m()) / tile.rows()) *
+                         std::ceil(static_cast<double>(work.n()) / tile.columns()) *
                          static_cast<double>(work.batch());
     const double filled = std::max(tiles / processors, 1.0);
-    const double waves = filled + kEmptyTail * (std::ceil(filled) - filled);
-    const double tileFlops = 2 * tile.rows * tile.columns * static_cast<double>(work.k());
-    const double seconds = waves * tileFlops / (perProcessor * tile.efficiency);
+    const double waves = filled + kernels.empty_tail() * (std::ceil(filled) - filled);
+    const double tileFlops = 2 * tile.rows() * tile.columns() * static_cast<double>(work.k());
+    const double seconds = waves * tileFlops / (perProcessor * tile.efficiency());
     if (best == 0 || seconds < best)
       best = seconds;
   }
@@ -103,7 +85,8 @@ double GpuCosts::productUs(const proto::OpWork &work) const {
 
 double GpuCosts::sizeFactor(const proto::OpWork &work) const {
   const double bytes = is16Bit(work.type()) ? 2 : 4;
-  return std::min(alignmentFactor(work.k(), bytes), alignmentFactor(work.n(), bytes));
+  return std::min(alignmentShare(profile.kernels(), work.k(), bytes),
+                  alignmentShare(profile.kernels(), work.n(), bytes));
 }
 
 OpTime GpuCosts::op(const proto::OpWork &work) const {
@@ -128,7 +111,7 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
       time.device *= passes;
   }
   if (launches > 0)
-    time.device += kKernelUs * (isProduct ? 1 : launches);
+    time.device += profile.kernels().kernel_us() * (isProduct ? 1 : launches);
   time.host = launches * constants.launchUs;
   if (work.is_gradient() && profile.framework_ops())
     time.host *= profile.gradient_launch_share();

@@ -1,9 +1,9 @@
 // Costs on a GPU under an implementation profile.
 //
-// A product runs in tiles on multiprocessors, wave after wave: its time is that of the tile shape
-// that finishes first, each wave at the peak rate times a fitted efficiency. Operands whose rows are no
-// multiples of 16 bytes take half as fast instructions. Everything else moves bytes at a fitted share of the memory's
-// bandwidth. An op costs the host so many launches as the profile says.
+// A product runs in tiles on multiprocessors, wave after wave. Its time is that of the fastest tile
+// shape, with each wave at the peak rate times a fitted efficiency. Operands whose rows are not
+// multiples of 16 bytes use instructions of half the rate. All other ops move bytes at a fitted
+// share of the memory's bandwidth. The profile gives the number of launches of an op on the host.
 #ifndef ST_COSTS_GPUCOSTS_H
 #define ST_COSTS_GPUCOSTS_H
 
@@ -24,15 +24,15 @@ namespace st {
 /// The constants that st-fit fits, at most five for a cluster and profile.
 struct GpuConstants {
   double launchUs = 10;            ///< host time of a launch
-  double productEfficiency = 0.75; ///< of the peak, of full waves
+  double productEfficiency = 0.75; ///< of the peak, for full waves
   double memoryEfficiency = 0.75;  ///< of the memory's bandwidth
   double networkEfficiency = 0.8;  ///< of the nominal rate of the cards
-  double stepUs = 3000;            ///< once a step on the host: data, logs, schedules
+  double stepUs = 3000;            ///< host time once per step: data, logs, schedules
 };
 
-/// The constants by name, as files have them.
+/// The names of the constants in files.
 std::vector<std::string> constantNames();
-/// Null where no constant has that name.
+/// Null if no constant has that name.
 double *findConstant(GpuConstants &constants, absl::string_view name);
 
 class GpuCosts : public Costs {

@@ -1,5 +1,6 @@
 #include "lib/Costs/Profile.h"
 
+#include "lib/Costs/ProfileExtension.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/BuiltinTexts.h"
@@ -18,31 +19,56 @@ namespace {
 
 constexpr size_t kLargestFile = size_t(1) << 20;
 
-/// Reads a text form: a file, or one that is compiled in.
-template <typename Message>
-absl::StatusOr<Message> find(const std::string &nameOrFile, const BuiltinTexts &texts,
-                             absl::string_view what) {
-  Message message;
-  if (absl::StrContains(nameOrFile, '/') || absl::EndsWith(nameOrFile, ".textproto")) {
+bool isFile(absl::string_view nameOrFile) {
+  return absl::StrContains(nameOrFile, '/') || absl::EndsWith(nameOrFile, ".textproto");
+}
+
+/// A text form: of a file, or one that is compiled in.
+absl::StatusOr<std::string> findText(const std::string &nameOrFile, const BuiltinTexts &texts,
+                                     absl::string_view what) {
+  if (isFile(nameOrFile)) {
     absl::StatusOr<std::string> text = readInputFile(nameOrFile, kLargestFile);
     if (!text.ok())
       return absl::InvalidArgumentError(
           absl::StrCat(nameOrFile, ": cannot read: ", text.status().message()));
-    if (absl::Status parsed = parseDevice(*text, nameOrFile, message); !parsed.ok())
-      return parsed;
-    return message;
+    return text;
   }
   std::vector<absl::string_view> names;
   for (const auto &[name, text] : texts) {
-    if (name == nameOrFile) {
-      if (absl::Status parsed = parseDevice(text, nameOrFile, message); !parsed.ok())
-        return parsed;
-      return message;
-    }
+    if (name == nameOrFile)
+      return std::string(text);
     names.push_back(name);
   }
   return absl::NotFoundError(absl::StrCat("no ", what, " is called \"", nameOrFile, "\"; expected a file or one of ",
                                           absl::StrJoin(names, ", ")));
+}
+
+/// A file that a profile extends is beside it.
+std::string baseOf(const std::string &nameOrFile, const std::string &base) {
+  const size_t slash = nameOrFile.rfind('/');
+  if (!isFile(base) || absl::StartsWith(base, "/") || slash == std::string::npos)
+    return base;
+  return absl::StrCat(nameOrFile.substr(0, slash + 1), base);
+}
+
+absl::StatusOr<proto::ImplementationProfile> readProfile(const std::string &nameOrFile, int depth) {
+  constexpr int kDeepest = 8;
+  if (depth > kDeepest)
+    return absl::InvalidArgumentError(
+        absl::StrCat(nameOrFile, ": extends: expected at most ", kDeepest,
+                     " profiles that extend each other, found more or a cycle"));
+  ST_ASSIGN_OR_RETURN(const std::string text, findText(nameOrFile, builtinProfiles(), "profile"));
+  proto::ImplementationProfile profile;
+  ST_RETURN_IF_ERROR(parseDevice(text, nameOrFile, profile));
+  if (profile.extends().empty())
+    return profile;
+  const auto base = readProfile(baseOf(nameOrFile, profile.extends()), depth + 1);
+  if (absl::IsNotFound(base.status()))
+    return absl::InvalidArgumentError(
+        absl::StrCat(nameOrFile, ": extends: ", base.status().message()));
+  if (!base.ok())
+    return base;
+  return extendProfile(*base, text);
 }
 
 /// All numbers of a message and of those in it.
@@ -69,6 +95,23 @@ absl::Status checkNumbers(const google::protobuf::Message &message) {
   return absl::OkStatus();
 }
 
+absl::Status checkKernels(const proto::KernelProfile &kernels) {
+  if (kernels.tiles().empty())
+    return fieldError("kernels.tiles", "expected tiles of products, found none; extends: "
+                                       "\"nvidia-libraries\" has those of NVIDIA's libraries");
+  for (const proto::KernelProfile::Tile &tile : kernels.tiles())
+    for (const double figure : {tile.rows(), tile.columns(), tile.efficiency()})
+      if (!(figure > 0))
+        return fieldError("kernels.tiles",
+                          absl::StrCat("expected numbers above 0, found ", figure));
+  for (const proto::KernelProfile::Alignment &alignment : kernels.alignments())
+    for (const double figure : {alignment.bytes(), alignment.share(), kernels.unaligned_share()})
+      if (!(figure > 0))
+        return fieldError("kernels.alignments",
+                          absl::StrCat("expected numbers above 0, found ", figure));
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::Status checkProfile(const proto::ImplementationProfile &profile) {
@@ -83,6 +126,7 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile) {
   for (const std::string &group : profile.memory().communicators())
     if (!groups->count(group))
       return fieldError("memory.communicators", absl::StrCat("expected ", absl::StrJoin(*groups, ", "), ", found \"", group, "\""));
+  ST_RETURN_IF_ERROR(checkKernels(profile.kernels()));
   std::set<std::string> names;
   for (const proto::RegionProfile &region : profile.regions())
     if (!names.insert(region.name()).second)
@@ -91,66 +135,57 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile) {
 }
 
 absl::StatusOr<proto::ImplementationProfile> findProfile(const std::string &nameOrFile) {
-  auto profile = find<proto::ImplementationProfile>(nameOrFile, builtinProfiles(), "profile");
+  auto profile = readProfile(nameOrFile, /*depth=*/1);
   if (!profile.ok())
     return profile;
+  if (profile->only_extended())
+    return absl::InvalidArgumentError(absl::StrCat(
+        nameOrFile,
+        ": only_extended: expected the profile of a software, found one that others extend"));
   if (absl::Status status = checkProfile(*profile); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat(nameOrFile, ": ", status.message()));
   return profile;
 }
 
-std::vector<std::string> builtinProfileNames() {
-  std::vector<std::string> names;
-  for (const auto &[name, text] : builtinProfiles())
-    names.emplace_back(name);
-  return names;
-}
-
-absl::StatusOr<proto::FittedConstants> builtinConstants(absl::string_view cluster,
-                                                        absl::string_view profile) {
-  for (const auto &[name, text] : builtinFits()) {
-    proto::FittedConstants constants;
-    if (absl::Status parsed = parseDevice(text, std::string(name), constants); !parsed.ok())
-      return parsed;
-    if (constants.cluster() == cluster && constants.profile() == profile)
-      return constants;
-  }
-  return absl::NotFoundError(absl::StrCat("no constants were fitted for cluster ", cluster, " and profile ", profile));
-}
-
-/// Names of clusters of the same devices begin alike: "v100-4x16gb", "v100-4x32gb".
-static size_t commonPrefix(absl::string_view a, absl::string_view b) {
+/// Names of clusters of the same devices begin alike: "v100-4x16gb", "v100-4x32gb". The same name
+/// is most alike.
+static size_t likeness(absl::string_view a, absl::string_view b) {
   size_t length = 0;
   while (length < a.size() && length < b.size() && a[length] == b[length])
     ++length;
-  return length;
+  return length + (a == b);
 }
 
-absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster, absl::string_view profile) {
-  std::optional<proto::FittedConstants> sameProfile, any;
-  for (const auto &[name, text] : builtinFits()) {
-    proto::FittedConstants constants;
-    if (absl::Status parsed = parseDevice(text, std::string(name), constants); !parsed.ok())
-      return parsed;
-    if (constants.profile() == profile && constants.cluster() == cluster)
-      return constants;
-    if (constants.profile() == profile &&
-        (!sameProfile || commonPrefix(constants.cluster(), cluster) > commonPrefix(sameProfile->cluster(), cluster)))
-      sameProfile = constants;
-    if (!any)
-      any = constants;
+absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster,
+                                                     const proto::ImplementationProfile &profile) {
+  // Of the profile or else of what it extends, on this cluster or else on the one whose name is
+  // most alike.
+  for (const std::string &name : {profile.name(), profile.extends()}) {
+    std::optional<proto::FittedConstants> nearest;
+    for (const auto &[file, text] : builtinFits()) {
+      proto::FittedConstants constants;
+      ST_RETURN_IF_ERROR(parseDevice(text, std::string(file), constants));
+      if (constants.profile() == name && (!nearest || likeness(constants.cluster(), cluster) >
+                                                          likeness(nearest->cluster(), cluster)))
+        nearest = constants;
+    }
+    if (nearest)
+      return *nearest;
   }
-  if (sameProfile)
-    return *sameProfile;
-  if (any)
-    return *any;
-  return absl::NotFoundError("no constants ship");
+  if (builtinFits().empty())
+    return absl::NotFoundError("no constants ship");
+  proto::FittedConstants any;
+  const auto &[file, text] = builtinFits().front();
+  ST_RETURN_IF_ERROR(parseDevice(text, std::string(file), any));
+  return any;
 }
 
 absl::StatusOr<proto::FittedConstants> loadConstants(const std::string &path) {
-  static const BuiltinTexts none;
-  return find<proto::FittedConstants>(absl::StrContains(path, '/') ? path : absl::StrCat("./", path), none,
-                                      "file of constants");
+  const std::string file = absl::StrContains(path, '/') ? path : absl::StrCat("./", path);
+  ST_ASSIGN_OR_RETURN(const std::string text, findText(file, {}, "file of constants"));
+  proto::FittedConstants constants;
+  ST_RETURN_IF_ERROR(parseDevice(text, file, constants));
+  return constants;
 }
 
 absl::StatusOr<GpuConstants> readConstants(const proto::FittedConstants &fitted) {

@@ -8,27 +8,25 @@
 #include "absl/strings/string_view.h"
 
 #include <string>
-#include <vector>
 
 namespace st {
 
 /// The value of a --profile option: a file, if it has a slash or ends in .textproto, or the name of
-/// one that is compiled in. Errors name the file and the field.
+/// of a built-in profile, together with the profiles that it extends. Errors name the file and the field.
 absl::StatusOr<proto::ImplementationProfile> findProfile(const std::string &nameOrFile);
-std::vector<std::string> builtinProfileNames();
 
-/// Every number is finite and at least 0, the gradient type is known, names of regions are there once.
+/// Every number is finite and at least 0, the gradient type is known, names of regions are unique,
+/// and products have tiles.
 absl::Status checkProfile(const proto::ImplementationProfile &profile);
 
-/// The constants that ship for a cluster and profile; NotFound where none do.
-absl::StatusOr<proto::FittedConstants> builtinConstants(absl::string_view cluster,
-                                                        absl::string_view profile);
-/// The same, or else those of the profile on the cluster whose name is most alike, or of any profile: constants are shares of a device's
-/// figures and host times, so that they are the best there is. NotFound where none ship.
-absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster, absl::string_view profile);
+/// The constants that ship for a cluster and profile; otherwise those of the profile on the cluster
+/// with the most similar name, of the profile that it extends, or of any profile. Constants are
+/// shares of a device's figures and host times, so these are the best estimate. NotFound if none ship.
+absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster,
+                                                     const proto::ImplementationProfile &profile);
 absl::StatusOr<proto::FittedConstants> loadConstants(const std::string &path);
 
-/// InvalidArgument for a constant that no cost has, or a value out of range.
+/// InvalidArgument for an unknown constant or a value out of range.
 absl::StatusOr<GpuConstants> readConstants(const proto::FittedConstants &fitted);
 
 } // namespace st

@@ -1,6 +1,7 @@
 #include "lib/Planner/Layout.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include <tuple>
 
@@ -82,22 +83,10 @@ std::optional<RankOrder> parseRankOrder(absl::string_view name) {
   return std::nullopt;
 }
 
-std::optional<double> optimizerBytes(absl::string_view name) {
-  // Block-wise quantisation keeps a scale in f32 for each 256 values, as bitsandbytes and the
-  // compiler do (Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022, have
-  // 2048).
-  constexpr double kEightBits = 1 + 4.0 / 256;
-  if (name == "adam" || name == "adamw" || name == "lamb")
-    return 8;
-  if (name == "adam-8bit" || name == "adamw-8bit" || name == "lamb-8bit")
-    return 2 * kEightBits;
-  if (name == "adafactor")
-    return 0.01;
-  if (name == "sgd")
-    return 4;
-  if (name == "sgd-8bit")
-    return kEightBits;
-  return std::nullopt;
+bool isOptimizer(absl::string_view name) {
+  const absl::string_view whole = absl::StripSuffix(name, kEightBits);
+  return whole == "adam" || whole == "adamw" || whole == "lamb" || whole == "sgd" ||
+         name == "adafactor";
 }
 
 bool Layout::operator==(const Layout &other) const {

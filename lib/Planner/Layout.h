@@ -44,10 +44,12 @@ enum class RankOrder : uint8_t {
 const char *rankOrderName(RankOrder order);
 std::optional<RankOrder> parseRankOrder(absl::string_view name);
 
-/// Bytes that an optimizer keeps of a parameter: two moments (adam, adamw, lamb), rows and columns
-/// of one (adafactor), one moment (sgd); in 8 bits those of adam-8bit and so on. None for another
-/// name.
-std::optional<double> optimizerBytes(absl::string_view name);
+/// Whether the compiler has an optimizer of this name: one of kOptimizerNames. What it keeps of a
+/// parameter is read off compiled programs.
+bool isOptimizer(absl::string_view name);
+/// For messages.
+constexpr char kOptimizerNames[] = "adam, adamw, lamb, sgd, the same with -8bit, or adafactor";
+constexpr char kEightBits[] = "-8bit";
 
 struct Layout {
   int64_t tensor = 1;        ///< shards of a layer's weights

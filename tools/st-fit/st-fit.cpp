@@ -40,9 +40,9 @@ struct FitFlags {
                             cl::desc("constants to fit, at most 5")};
   cl::opt<std::string> model{
       "model", cl::value_desc("folder"),
-      cl::desc("model of files without columns for it, as those of a tuner")};
+      cl::desc("model for files without model columns, such as those of a tuner")};
   cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify"),
-                            cl::desc("what that model is trained to do")};
+                            cl::desc("training task of that model")};
   cl::opt<unsigned> sequence{"seq", cl::init(0), cl::value_desc("n"),
                              cl::desc("tokens in a sequence of that model")};
   cl::opt<std::string> precision{"precision", cl::init("f32"), cl::value_desc("f32|f16|bf16"),
@@ -54,7 +54,7 @@ struct FitFlags {
                             cl::desc("fit again without each row (default: true)")};
   cl::opt<unsigned> folds{
       "folds", cl::init(0), cl::value_desc("n"),
-      cl::desc("leave out an n-th of the rows at once instead of each by itself")};
+      cl::desc("leave out an n-th of the rows at once instead of one row at a time")};
 };
 
 class FitTool {

@@ -1,4 +1,4 @@
-// What became of the keys of a user's configuration.
+// The treatment of the keys of a user's configuration.
 #ifndef ST_TOOLS_ST_PLAN_FATES_H
 #define ST_TOOLS_ST_PLAN_FATES_H
 
@@ -7,8 +7,7 @@
 
 namespace mlir::st {
 
-/// How many keys are honoured, and those without effect by the reason for it. Empty where there are
-/// none.
+/// The number of honoured keys, and the keys without effect by reason. Empty without keys.
 std::string printFates(const std::vector<KeyFate> &fates);
 
 void addFates(const std::vector<KeyFate> &fates,

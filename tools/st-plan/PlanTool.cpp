@@ -71,7 +71,7 @@ absl::Status PlanTool::loadCluster() {
   if (!foundProfile.ok())
     return invalid("--profile: ", foundProfile.status().message());
   profile = *std::move(foundProfile);
-  auto fitted = flags.constants.empty() ? ::st::findConstants(cluster.name(), profile.name())
+  auto fitted = flags.constants.empty() ? ::st::findConstants(cluster.name(), profile)
                                         : ::st::loadConstants(flags.constants);
   if (!fitted.ok())
     return fitted.status();
@@ -201,9 +201,9 @@ void PlanTool::takeRun(const PlanInput &input) {
 absl::Status PlanTool::checkFlags() const {
   if (flags.precision != "f32" && flags.precision != "f16" && flags.precision != "bf16")
     return invalid("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16");
-  if (!flags.optimizer.empty() && !::st::optimizerBytes(flags.optimizer))
-    return invalid("--optimizer=", flags.optimizer.getValue(),
-                   ": expected adam, lamb, sgd, the same with -8bit, or adafactor");
+  if (!flags.optimizer.empty() && !::st::isOptimizer(flags.optimizer))
+    return invalid("--optimizer=", flags.optimizer.getValue(), ": expected ",
+                   ::st::kOptimizerNames);
   if (flags.nodes.getNumOccurrences() > 0 && flags.nodes == 0)
     return invalid("--nodes=0: expected at least 1");
   if (flags.devices > 0 && flags.nodes > 0)
@@ -330,7 +330,7 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
                           models->find(input),
                           order,
                           constants.stepUs,
-                          ::st::optimizerBytes(optimizer).value_or(*::st::optimizerBytes("adam"))};
+                          optimizer};
   if (simulates())
     inputs.simulated = &simulatedOf(input);
   return inputs;

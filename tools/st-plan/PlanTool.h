@@ -1,4 +1,4 @@
-// What st-plan does, question by question.
+// The answers of st-plan, question by question.
 #ifndef ST_TOOLS_ST_PLAN_PLANTOOL_H
 #define ST_TOOLS_ST_PLAN_PLANTOOL_H
 
@@ -19,15 +19,15 @@ public:
       : flags(flags), models(std::make_unique<PlannedModels>(kTarget)), order(makePipelineOrder()) {
   }
 
-  /// Answers what the flags ask. The error is one line without the tool's name.
+  /// Answers the question of the flags. The error is one line without the tool's name.
   absl::Status run();
 
 private:
   absl::Status answer();
-  /// Blocks for GPUs are compiled for this target, whose kernels are those of all GPUs.
+  /// Blocks for GPUs are compiled for this target; its kernels represent those of all GPUs.
   static constexpr const char *kTarget = "cuda-sm_80";
   static constexpr size_t kLargestInput = size_t(64) << 20;
-  /// Of a step, where nobody says.
+  /// Default of a step.
   static constexpr int64_t kSequencesPerDevice = 8;
 
   absl::Status loadCluster();
@@ -36,11 +36,11 @@ private:
   absl::Status checkFlags() const;
   absl::Status checkQuestions() const;
   absl::Status checkRunsAlone(const std::string &question) const;
-  /// The questions that --what-if can go with.
+  /// The questions that --what-if supports.
   std::vector<std::string> askedQuestions() const;
 
   absl::Status predictRows();
-  /// What rows take from the model and the flags where they have no columns for it.
+  /// Values that rows take from the model and the flags if they have no columns for them.
   absl::StatusOr<::st::RowDefaults> rowDefaultsOf(PlanInput &given);
   absl::Status lintLog();
   absl::Status comparePhases(const MegatronLog &log, ::st::proto::PlanLint &lint);
@@ -62,10 +62,9 @@ private:
   absl::Status checkChanges() const;
   absl::Status shrink(const PlanInput &input);
 
-  /// Empty where the model fits, else why it does not. Only layouts that take little memory are
-  /// composed.
+  /// Empty if the model fits, else the reason. Only layouts with little memory are composed.
   absl::StatusOr<std::string> whyNot(const PlanInput &input, int64_t devices, int64_t batch);
-  /// The best plan, or none where nothing fits.
+  /// The best plan, or none if nothing fits.
   absl::StatusOr<std::optional<::st::proto::PlanStep>> findPlan(const PlanInput &input,
                                                                 int64_t devices, int64_t batch);
   static std::string explainNothing(const ::st::SearchResult &result);
@@ -80,9 +79,9 @@ private:
                                             bool showsProgress);
   ::st::StepInputs inputsOf(const PlanInput &input);
 
-  /// Whether programs for the cluster's devices are timed by a simulator.
+  /// Whether a simulator times programs for the cluster's devices.
   bool simulates() const;
-  /// Refuses what only clusters of other devices have.
+  /// Refuses flags that only clusters of other devices support.
   absl::Status checkSimulated() const;
   absl::Status loadSimulatedCluster();
   SimulatedPrograms &simulatedOf(const PlanInput &input);
@@ -95,7 +94,7 @@ private:
   ::st::proto::ImplementationProfile profile;
   ::st::GpuConstants constants;
   std::unique_ptr<::st::GpuCosts> costs;
-  std::vector<std::string> notes; ///< for stderr, once there is an answer
+  std::vector<std::string> notes; ///< for stderr, after the answer
 };
 
 } // namespace mlir::st

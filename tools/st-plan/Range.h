@@ -8,10 +8,10 @@
 
 namespace mlir::st {
 
-/// "8" or "8:64"; 0 where nothing was given.
+/// "8" or "8:64"; 0 if not given.
 struct Range {
   unsigned least = 0, most = 0;
-  std::string fault; ///< what was given instead
+  std::string fault; ///< the invalid text
 
   bool isRange() const { return most > least; }
   operator unsigned() const { return least; }
@@ -23,7 +23,7 @@ template <> class llvm::cl::parser<mlir::st::Range> : public basic_parser<mlir::
 public:
   using basic_parser::basic_parser;
 
-  /// Faults are kept for the tool, which says them in one line.
+  /// Errors are kept for the tool, which prints them in one line.
   bool parse(Option &, StringRef, StringRef text, mlir::st::Range &range) {
     auto [least, most] = text.split(':');
     constexpr unsigned kMost = 1U << 30;

@@ -41,9 +41,6 @@ absl::Status PlanTool::checkSimulated() const {
     if (name != "cluster" && name != "tensor-data-pipeline")
       return refuse("--placement=", name,
                     ": expected tensor-data-pipeline, the order in which programs have ranks");
-  if (!flags.optimizer.empty() && flags.optimizer != "adam" && flags.optimizer != "adamw" &&
-      flags.optimizer != "sgd")
-    return refuse("--optimizer=", flags.optimizer.getValue(), ": expected adamw, adam or sgd");
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/Planning/GatherWork.h"
 #include "lib/Driver/Planning/PlanInput.h"
+#include "lib/Support/StatusMacros.h"
 #include "st/InitAll.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -33,6 +34,8 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   request.input = request.parallel = "layout";
   request.model = config;
   request.model->layerCount = ::st::kCompiledLayers;
+  if (!key.formsKernels)
+    request.model->scalesScores = false; // A framework runs a kernel for each op.
   const int64_t multiple = vocabularyMultiple * key.tensor;
   request.model->vocabRows = llvm::divideCeil(config.vocabRows, multiple) * multiple;
   request.quiet = true;
@@ -50,7 +53,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
                                     {"batch", std::to_string(kMicroBatches * key.microBatch)},
                                     {"seq", std::to_string(sequence)},
                                     {"target", target},
-                                    {"optimizer", "adamw"}});
+                                    {"optimizer", key.optimizer}});
   OwningOpRef<ModuleOp> module;
   absl::Status done = captureError(context.get(), [&] {
     module = compileToModule(request, context.get());
@@ -61,10 +64,32 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   return gatherWork(*module);
 }
 
+/// The work of the default optimizer's program with the optimizer states of another: weights and
+/// kernels of a framework do not depend on its optimizer, while St pads parameters whose states in
+/// 8 bits need it.
+absl::StatusOr<proto::ProgramWork> BlockCompiler::withStatesOf(const ::st::BlockKey &key) {
+  ::st::BlockKey plain = key, states;
+  plain.optimizer = ::st::BlockKey().optimizer;
+  states.tensor = key.tensor;
+  states.formsKernels = true; // of key.optimizer as it is
+  states.optimizer = key.optimizer;
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, get(plain));
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *other, get(states));
+  proto::ProgramWork made = *work;
+  made.clear_states();
+  for (const auto &[from, isOptimizer] : {std::pair(work, false), {other, true}})
+    for (const proto::StateWork &state : from->states())
+      if ((state.role() == "optimizer_state") == isOptimizer)
+        *made.add_states() = state;
+  return made;
+}
+
 absl::StatusOr<const proto::ProgramWork *> BlockCompiler::get(const ::st::BlockKey &key) {
   auto found = compiled.find(key);
-  if (found == compiled.end())
-    found = compiled.emplace(key, compile(key)).first;
+  if (found == compiled.end()) {
+    const bool isPlain = key.formsKernels || key.optimizer == ::st::BlockKey().optimizer;
+    found = compiled.emplace(key, isPlain ? compile(key) : withStatesOf(key)).first;
+  }
   if (!found->second.ok())
     return found->second.status();
   return &*found->second;

@@ -1,4 +1,4 @@
-// The blocks of a model, compiled by the passes of any model.
+// The blocks of a model, compiled by the same passes as any model.
 #ifndef ST_DRIVER_BLOCKCOMPILER_H
 #define ST_DRIVER_BLOCKCOMPILER_H
 
@@ -13,17 +13,18 @@ namespace mlir::st {
 
 class BlockCompiler : public ::st::BlockSource {
 public:
-  /// `target` is what kernels are formed for, a name of --target. The vocabulary is padded to a
+  /// `target` is the target of the kernels, a name of --target. The vocabulary is padded to a
   /// multiple of `vocabularyMultiple` times the tensor shards.
   BlockCompiler(ModelConfig config, Task task, int64_t sequence, std::string precision,
                 std::string target, int64_t vocabularyMultiple);
   ~BlockCompiler() override;
 
-  /// InvalidArgument with the compiler's first error where a program cannot be made.
+  /// InvalidArgument with the compiler's first error if compilation fails.
   absl::StatusOr<const ::st::proto::ProgramWork *> get(const ::st::BlockKey &key) override;
 
 private:
   absl::StatusOr<::st::proto::ProgramWork> compile(const ::st::BlockKey &key);
+  absl::StatusOr<::st::proto::ProgramWork> withStatesOf(const ::st::BlockKey &key);
 
   const ModelConfig config;
   const Task task;

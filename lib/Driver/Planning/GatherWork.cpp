@@ -1,5 +1,6 @@
 #include "lib/Driver/Planning/GatherWork.h"
 
+#include "backends/common/ProgramToExecutable.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -500,7 +501,8 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
          local = cast<RankedTensorType>(state.getLocalType());
     added.set_elements(global.getNumElements());
     added.set_local_elements(local.getNumElements());
-    added.set_type(protoType(local.getElementType()));
+    // Moments in 8 bits are integers.
+    added.set_type(getBinaryType(local.getElementType()).value_or(proto::ELEMENT_TYPE_UNSPECIFIED));
   }
 }
 

@@ -1,4 +1,4 @@
-// The work of a step, read off the programs that its passes made.
+// The work of a step, computed from its compiled programs.
 #ifndef ST_DRIVER_GATHERWORK_H
 #define ST_DRIVER_GATHERWORK_H
 
@@ -7,10 +7,10 @@
 
 namespace mlir::st {
 
-/// Sums up the programs of a module whose tasks are split (phase `tasks`), one device group. Ops
-/// between products and collectives that one layer of the front end made (one scope of their
-/// locations) and that share values count as one. Views and constants cost nothing. A value that the program has
-/// in 16 bits as well as in f32 counts with 16.
+/// Sums up the programs of a module with split tasks (phase `tasks`) and one device group. Ops
+/// between products and collectives that belong to one layer of the front end (one scope of their
+/// locations) and share values count as one. Views and constants cost nothing. A value that exists
+/// in 16 bits and in f32 counts with 16 bits.
 ::st::proto::ProgramWork gatherWork(ModuleOp module);
 
 } // namespace mlir::st

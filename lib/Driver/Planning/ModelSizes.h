@@ -1,4 +1,4 @@
-// The same kind of model in other sizes: what --largest-model looks through.
+// The same kind of model in other sizes, for --largest-model.
 #ifndef ST_DRIVER_PLANNING_MODELSIZES_H
 #define ST_DRIVER_PLANNING_MODELSIZES_H
 
@@ -9,7 +9,7 @@ namespace mlir::st {
 struct ModelSize {
   std::string name; ///< may be empty
   int64_t layers = 0, hidden = 0, heads = 0;
-  int64_t ffnHidden = 0; ///< 0: as wide, against the hidden size, as the model's own
+  int64_t ffnHidden = 0; ///< 0: the model's own ratio to the hidden size
 };
 
 /// Sizes in ascending order.
@@ -21,16 +21,15 @@ struct ModelScale {
 /// The model's width with 1 to 1024 layers.
 ModelScale scaleLayers(const PlanInput &input);
 
-/// The model's proportions: heads of its size in fours, layers and hidden size with them. Of a
-/// model with 96 layers of 12288 and 96 heads (GPT-3) that is n layers of 128 n.
+/// The model's proportions: heads in fours, with layers and hidden size in proportion. For a model
+/// with 96 layers of 12288 and 96 heads (GPT-3) these are n layers of 128 n.
 ModelScale scaleProportions(const PlanInput &input);
 
-/// Of a CSV file with columns layers, hidden, heads, and if wanted name and ffn_hidden.
-/// InvalidArgument names the file, the line, the column, what was expected and what was found.
+/// Reads a CSV file with columns layers, hidden, heads, and optionally name and ffn_hidden.
+/// InvalidArgument names the file, the line, the column, the expected and the found value.
 absl::StatusOr<ModelScale> parseModelSizes(StringRef text, const std::string &path);
 
-/// The input with a model of this size. InvalidArgument where the heads do not divide the hidden
-/// size.
+/// The input with a model of this size. InvalidArgument if the heads do not divide the hidden size.
 absl::StatusOr<PlanInput> resizeModel(const PlanInput &input, const ModelSize &size);
 
 } // namespace mlir::st

@@ -1,5 +1,5 @@
-// What users hand to the planner, as one description: a model, a run, and what of its layout is
-// fixed.
+// The user's input to the planner as one description: a model, a run, and the fixed part of its
+// layout.
 #ifndef ST_DRIVER_PLANNING_PLANINPUT_H
 #define ST_DRIVER_PLANNING_PLANINPUT_H
 
@@ -16,16 +16,16 @@ struct PlanInput {
   ModelConfig config;
   Task task = Task::CausalLm;
   ::st::PlannedModel model;
-  /// The vocabulary is padded to a multiple of this times the tensor shards; 1: not.
+  /// The vocabulary is padded to a multiple of this times the tensor shards; 1: no padding.
   int64_t vocabularyMultiple = 1;
   std::string optimizer = "adam";
-  /// The layout of a run that was described whole: a Megatron log or command line.
+  /// The layout of a completely described run: a Megatron log or command line.
   std::optional<::st::Layout> layout;
-  int64_t globalBatch = 0; ///< 0: not said
-  /// DeepSpeed's autotuner is to choose the micro-batch and the level of ZeRO.
+  int64_t globalBatch = 0; ///< 0: not given
+  /// DeepSpeed's autotuner chooses the micro-batch and the level of ZeRO.
   bool autotunes = false;
-  /// A run of DeepSpeed that leaves its micro-batch open: replicas alone, these ZeRO levels, and
-  /// what else it says.
+  /// A run of DeepSpeed without a fixed micro-batch: replicas only, these ZeRO levels, and its
+  /// other settings.
   struct OpenRun {
     std::vector<int64_t> zeroLevels;
     std::optional<::st::Recompute> recompute;
@@ -34,30 +34,30 @@ struct PlanInput {
   std::optional<OpenRun> openRun;
   std::vector<KeyFate> fates;
   std::optional<RunMeasurements> measured;
-  /// What was described, for the switches of the profile that it speaks of.
+  /// The described run, for the profile's switches that it sets.
   std::optional<TrainingRun> run;
 };
 
-/// Of a folder with a config.json, or the file. Errors are one line.
+/// Reads a folder with a config.json, or the file. Errors are one line.
 absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional<Task> task,
                                           std::optional<int64_t> sequence,
                                           const std::string &precision);
 
-/// A DeepSpeed configuration over a model folder, on so many devices: only the run is DeepSpeed's.
-/// `path` names the configuration in errors.
+/// Adds a DeepSpeed configuration to a model folder, on `devices` devices: only the run is
+/// DeepSpeed's. `path` names the configuration in errors.
 absl::Status addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input);
 
-/// Of a run that was read from Megatron's or DeepSpeed's files.
+/// Converts a run that was read from Megatron's or DeepSpeed's files.
 absl::StatusOr<PlanInput> readTrainingRun(const TrainingRun &run);
 
-/// Of a measured row: the model as Megatron-LM trains it.
+/// Converts a measured row: the model as Megatron-LM trains it.
 absl::StatusOr<PlanInput> readMeasuredRow(const ::st::MeasuredRow &row);
 
-/// What rows of measured runs of that model say where their columns do not: Megatron-LM recomputes
-/// layers, others do not. `devicesPerNode` is the cluster's.
+/// Defaults for rows of measured runs of that model whose columns are missing: Megatron-LM
+/// recomputes layers, others do not. `devicesPerNode` is the cluster's.
 ::st::RowDefaults rowDefaults(const PlanInput &input, int64_t devicesPerNode);
 
-/// The text of a diagnostic of `work`, or OK where it succeeds.
+/// The text of a diagnostic of `work`, or OK if it succeeds.
 absl::Status captureError(MLIRContext *context, llvm::function_ref<LogicalResult()> work);
 
 } // namespace mlir::st

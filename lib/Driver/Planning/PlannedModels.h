@@ -1,4 +1,4 @@
-// What the planner asks the compiler for.
+// The compiler's interface for the planner.
 #ifndef ST_DRIVER_PLANNING_PLANNEDMODELS_H
 #define ST_DRIVER_PLANNING_PLANNEDMODELS_H
 
@@ -11,12 +11,12 @@ namespace mlir::st {
 /// The orders of schedule-pipeline.
 ::st::PipelineOrder makePipelineOrder();
 
-/// Models and their blocks: each distinct model once.
+/// Models and their blocks; each distinct model is held once.
 class PlannedModels {
 public:
   explicit PlannedModels(std::string target) : target(std::move(target)) {}
 
-  /// Valid as long as this object.
+  /// Valid as long as this object lives.
   BlockCompiler &find(const PlanInput &input);
   absl::StatusOr<::st::BlockSource *> find(const ::st::MeasuredRow &row);
 

@@ -1,4 +1,4 @@
-// What a described run says of its software: switches of the profile, and keys that change nothing.
+// The effect of a described run on its software: switches of the profile, and keys without effect.
 #ifndef ST_DRIVER_PLANNING_RUNPROFILE_H
 #define ST_DRIVER_PLANNING_RUNPROFILE_H
 
@@ -7,12 +7,12 @@
 
 namespace mlir::st {
 
-/// Sets the profile's switches that the run speaks of: fused kernels, in which type and when
-/// gradients are reduced, and whether tensors between stages are sent in parts.
+/// Sets the profile's switches that the run determines: fused kernels, the type and time of
+/// gradient reductions, and whether stages send tensors in parts.
 void applyRun(const TrainingRun &run, ::st::proto::ImplementationProfile &profile);
 
-/// The fates of a run's keys for a plan: those that reading honours, for checks of a log, but that
-/// no plan depends on have no effect.
+/// The treatment of a run's keys for a plan: keys that are honoured for checks of a log, but on
+/// which no plan depends, have no effect.
 std::vector<KeyFate> planFates(const TrainingRun &run);
 
 } // namespace mlir::st

@@ -1,6 +1,4 @@
-#include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Driver/Planning/SimulatedPrograms.h"
-#include "lib/Planner/Simulated/SimulatedPipeline.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/Runtime/Client.h"
 
@@ -10,8 +8,6 @@ using namespace mlir;
 using namespace mlir::st;
 using ::st::LoneTask;
 using ::st::StageWork;
-
-constexpr double kUsPerPicosecond = 1e-6;
 
 std::vector<int64_t> SimulatedPrograms::chipsOf(const ::st::SimulatedKey &key,
                                                 int64_t group) const {
@@ -34,70 +30,73 @@ static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
   return small;
 }
 
-static ::st::Slowdown scale(::st::Slowdown slowdown, double factor) {
-  for (auto &row : slowdown)
-    for (double &share : row)
-      share *= factor;
-  return slowdown;
-}
-
-static bool isApart(const ::st::Slowdown &slowdown) {
-  return llvm::all_of(slowdown, [](const auto &row) {
-    return llvm::all_of(row, [](double share) { return share == 0; });
-  });
-}
-
-/// Slowdowns are scaled where there are any, else the pace of all tasks.
-static ::st::Contention correct(const ::st::Contention &contention, double factor) {
-  if (isApart(contention.slowdown))
-    return {contention.slowdown, factor};
-  return {scale(contention.slowdown, factor), contention.pace};
-}
-
 /// Whether ranks of several stages or replicas have parts of one chip.
 static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
-  return layout.stages > 1 && layout.tensor % perChip != 0;
+  return layout.stages * layout.replicas > 1 && layout.tensor % perChip != 0;
+}
+
+static ::st::Contention meanOf(ArrayRef<::st::Contention> all) {
+  ::st::Contention mean;
+  const double share = 1 / static_cast<double>(all.size());
+  for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind) {
+    mean.pace[kind] = 0;
+    for (const ::st::Contention &each : all) {
+      mean.pace[kind] += each.pace[kind] * share;
+      for (size_t other = 0; other < ::st::kTaskKinds; ++other)
+        mean.slowdown[kind][other] += each.slowdown[kind][other] * share;
+    }
+  }
+  return mean;
 }
 
 /// In a pipeline, what shares a chip begins when messages come: neither in step, as the replicas of
 /// a group where a task is timed by itself, nor at random, as groups where their slowdown is
 /// measured. Small pipelines, simulated whole, say what it comes to on the mean of their forms.
 absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layout &layout) {
-  if (!sharesChips(layout, description.clusters_per_chip()))
+  // Of more ranks the simulator puts tasks together that it times by themselves
+  // (ClientOptions::timeTasks).
+  constexpr int64_t kMostTimedRanks = 64;
+  if (!sharesChips(layout, description.clusters_per_chip()) || layout.devices() > kMostTimedRanks)
     return ::st::Contention();
-  const auto key = ::st::SimulatedKey::of(layout);
-  const auto most = static_cast<int64_t>(kPipelineLayers.size());
-  const int64_t stages = std::min(layout.stages, most);
+  const auto key = ::st::SimulatedKey::of(layout, input.model.layers);
+  const int64_t stages = std::min(layout.stages, kPipelineStages);
   auto [found, isNew] =
       contentions.try_emplace({key, stages, layout.schedule}, absl::UnknownError(""));
-  if (!isNew)
-    return found->second;
-  auto make = [&]() -> absl::StatusOr<::st::Contention> {
-    const int64_t ranks = key.tensor * key.replicas;
-    ::st::Contention contention;
-    if (ranks % description.clusters_per_chip() != 0) {
-      ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-      ST_ASSIGN_OR_RETURN(contention.slowdown, measureSlowdown(made->front(), ranks));
-    }
-    double sum = 0, pipelines = 0;
-    for (int64_t own : std::set<int64_t>{stages, most}) {
-      ST_ASSIGN_OR_RETURN(const Program *program, pipelineOf(key, own));
-      ST_ASSIGN_OR_RETURN(double factor,
-                          compareWithPipeline(smallPipeline(layout, own), *program, contention));
-      sum += factor;
-      ++pipelines;
-    }
-    return correct(contention, sum / pipelines);
-  };
-  found->second = make();
+  if (isNew)
+    found->second = key.isPipelined ? contentionOfPipelines(key, layout, stages)
+                                    : contentionOfReplicas(key, layout);
   return found->second;
+}
+
+absl::StatusOr<::st::Contention>
+SimulatedPrograms::contentionOfReplicas(const ::st::SimulatedKey &key, const ::st::Layout &layout) {
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+  return compareReplicas(smallPipeline(layout, 1), *made);
+}
+
+absl::StatusOr<::st::Contention>
+SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout,
+                                         int64_t stages) {
+  const int64_t ranks = key.tensor * key.replicas;
+  ::st::Contention measured;
+  if (ranks % description.clusters_per_chip() != 0) {
+    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+    ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(made->front(), ranks));
+  }
+  SmallVector<::st::Contention> all;
+  for (int64_t own : std::set<int64_t>{stages, kPipelineStages}) {
+    ST_ASSIGN_OR_RETURN(const Program *program, pipelineOf(key, own));
+    ST_ASSIGN_OR_RETURN(all.emplace_back(),
+                        compareWithPipeline(smallPipeline(layout, own), *program, measured));
+  }
+  return meanOf(all);
 }
 
 /// The program of a small pipeline: that of the stages there are, or one of fewer with two layers
 /// each.
 absl::StatusOr<const SimulatedPrograms::Program *>
 SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
-  if (stages == static_cast<int64_t>(kPipelineLayers.size())) {
+  if (stages == kPipelineStages) {
     ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
     return &made->front();
   }
@@ -131,7 +130,7 @@ static std::vector<int64_t> repeatPhase(const ::st::proto::Group &group, StringR
 absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program &program,
                                                                   int64_t ranks) const {
   const int64_t period = description.clusters_per_chip() * description.chips_per_group();
-  Placement placement(kPipelineLayers.size());
+  Placement placement(kPipelineStages);
   placement[kDeeper] = 0;
   placement[kMiddle] = ranks;
   placement[kFirst] = placement[kLast] = llvm::divideCeil(2 * ranks, period) * period;
@@ -155,7 +154,7 @@ absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program 
         continue;
       // The other stage goes on for longer. What begins together is in step at first.
       constexpr int64_t kTimes = 4, kSlowest = 3;
-      std::vector<std::vector<int64_t>> tasks(kPipelineLayers.size());
+      std::vector<std::vector<int64_t>> tasks(kPipelineStages);
       tasks[kDeeper] = repeatPhase(own, phase, kTimes);
       tasks[kMiddle] = repeatPhase(other, otherPhase,
                                    static_cast<int64_t>(kSlowest * kTimes * lone / beside) + 1);
@@ -169,80 +168,4 @@ absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program 
                                   beside / (beside - launch);
     }
   return slowdown;
-}
-
-/// A schedule of more micro-batches than the program was made for: its tasks are the same for all
-/// of them.
-static void reschedule(::st::proto::Executable &executable, const ::st::Layout &layout,
-                       const ::st::PipelineOrder &order) {
-  for (auto [number, group] : llvm::enumerate(*executable.mutable_groups())) {
-    group.clear_schedule();
-    auto add = [&, &group = group](StringRef phase, int64_t microBatch) {
-      for (auto [task, each] : llvm::enumerate(group.tasks()))
-        if (each.phase() == phase) {
-          ::st::proto::ScheduleEntry &entry = *group.add_schedule();
-          entry.set_task(static_cast<int64_t>(task));
-          entry.set_micro_batch(microBatch % executable.micro_batches());
-        }
-    };
-    add("prologue", 0);
-    for (int64_t microBatch = 0; microBatch < layout.microBatches; ++microBatch)
-      add("statistics", microBatch);
-    add("totals", 0);
-    for (const ::st::PipelineUnit &unit : order(layout, static_cast<int64_t>(number)))
-      add(unit.kind == ::st::PipelineUnit::Forward    ? "forward"
-          : unit.kind == ::st::PipelineUnit::Backward ? "backward"
-                                                      : "weight",
-          unit.microBatch);
-    add("update", 0);
-  }
-}
-
-/// Simulates a small pipeline whole, and says what factor of the contention composes the same time.
-absl::StatusOr<double>
-SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program &program,
-                                       const ::st::Contention &contention) const {
-  const auto key = ::st::SimulatedKey::of(layout);
-  const ::st::PipelineOrder order = makePipelineOrder();
-  Placement placement;
-  ::st::SimulatedPipeline pipeline;
-  pipeline.launch = description.task_launch_ns().value() * 1e-3;
-  for (int64_t group = 0; group < layout.stages; ++group)
-    placement.push_back(group * key.tensor * key.replicas);
-  for (int64_t group = 0; group < layout.stages; ++group) {
-    const int64_t previous = group == 0 ? layout.stages - 1 : group - 1,
-                  next = (group + 1) % layout.stages;
-    ST_ASSIGN_OR_RETURN(StageWork work, measure(program, static_cast<size_t>(group), previous, next,
-                                                placement, key));
-    ::st::SimulatedGroup &made = pipeline.groups.emplace_back();
-    made.addStage(work, layout.microBatches);
-    made.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;
-    made.update = work[::st::UpdateTime] * kUsPerPicosecond;
-    made.chips = chipsOf(key, group);
-    if (group == 0)
-      pipeline.firstUpdateLag = work[::st::UpdateLag] * kUsPerPicosecond;
-    pipeline.lastUpdateLag = work[::st::UpdateLag] * kUsPerPicosecond;
-  }
-  Program rescheduled = program;
-  reschedule(rescheduled.executable, layout, order);
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<::st::Executable> loaded, load(rescheduled, placement));
-  ST_ASSIGN_OR_RETURN(::st::StepTime time, loaded->timeStep(nullptr, nullptr));
-  const double simulated = static_cast<double>(time.total) * kUsPerPicosecond;
-  auto play = [&](double factor) {
-    const ::st::Contention corrected = correct(contention, factor);
-    pipeline.slowdown = corrected.slowdown;
-    pipeline.pace = corrected.pace;
-    double end = 0;
-    for (const ::st::SimulatedGroupTimes &group :
-         ::st::playSimulated(layout, pipeline, order, /*keepRuns=*/false))
-      end = std::max(end, group.end);
-    return end;
-  };
-  constexpr int kHalvings = 20;
-  double least = 0, most = 4;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double factor = (least + most) / 2;
-    (play(factor) < simulated ? least : most) = factor;
-  }
-  return least;
 }

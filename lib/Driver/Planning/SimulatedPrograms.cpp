@@ -152,10 +152,10 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
     auto make = [&]() -> absl::StatusOr<std::vector<Program>> {
       std::vector<Program> made;
       if (key.isPipelined) {
-        layout.stages = kPipelineLayers.size();
+        layout.stages = kPipelineStages;
         std::vector<int64_t> starts;
         int64_t layer = 0;
-        for (int64_t count : kPipelineLayers) {
+        for (int64_t count : pipelineLayers(key)) {
           if (layer > 0)
             starts.push_back(layer);
           layer += count;
@@ -180,14 +180,15 @@ absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::s
   const int64_t count = layout.stages * layout.virtualStages;
   if (count == 1)
     return std::vector<int64_t>{input.model.layers};
-  auto [found, isNew] = cuts.try_emplace({count, layout.globalBatch()}, absl::UnknownError(""));
+  // The cut is by what ops take in their shardings, however they are scheduled and recomputed.
+  ::st::Layout split = layout;
+  split.recompute = ::st::Recompute::None;
+  if (split.virtualStages == 1)
+    split.schedule = ::st::PipelineSchedule::OneForwardOneBackward;
+  auto [found, isNew] = cuts.try_emplace(::st::printLayout(split), absl::UnknownError(""));
   if (!isNew)
     return found->second;
-  // The cut is by what blocks compute and send, whoever of a stage does it.
-  ::st::Layout stagesAlone;
-  stagesAlone.stages = count;
-  stagesAlone.microBatch = layout.globalBatch();
-  CompileRequest request = makeRequest(input, stagesAlone, optimizer, target);
+  CompileRequest request = makeRequest(input, split, optimizer, target);
   request.stopAfter = CompilePhase::Staged;
   std::vector<int64_t> layersOf(count, 0);
   absl::Status done = captureError(context.get(), [&] {

@@ -4,6 +4,7 @@
 
 #include "lib/Driver/Planning/PlanInput.h"
 #include "lib/Planner/Simulated/SimulatedBlocks.h"
+#include "lib/Planner/Simulated/SimulatedPipeline.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Report/WhatIf.h"
 #include "mlir/IR/MLIRContext.h"
@@ -44,16 +45,23 @@ private:
     std::vector<int64_t> stashBytes; ///< of one micro-batch, by device group
     std::vector<int64_t> slots;      ///< most micro-batches of a stash, by device group
   };
-  /// The layers of the stages of a program that stands for pipelines: the second and the third
+  /// Stages of a program that stands for pipelines, and their layers: the second and the third
   /// differ in them alone.
-  static constexpr std::array<int64_t, 4> kPipelineLayers = {1, 1, 2, 1};
+  static constexpr int64_t kPipelineStages = 4;
+  /// Of the third beyond the second: buckets of gradients may hold those of more than a layer, so
+  /// that layers differ from each other.
+  static constexpr int64_t kMoreLayers = 2;
+  static std::array<int64_t, kPipelineStages> pipelineLayers(const ::st::SimulatedKey &key) {
+    const int64_t layers = key.stageLayers;
+    return {layers, layers, layers + kMoreLayers, layers};
+  }
   /// The layers of the two programs of one stage. Buckets of gradients may hold those of more than
   /// a layer, so that the second layer adds more to the first than others do: on the mean of two
   /// the model is nearly a line.
   std::pair<int64_t, int64_t> layersOfPrograms() const {
     return input.model.layers <= 2
                ? std::pair<int64_t, int64_t>{1, 2}
-               : std::pair<int64_t, int64_t>{2, std::min<int64_t>(input.model.layers, 4)};
+               : std::pair<int64_t, int64_t>{2, std::min<int64_t>(input.model.layers, 6)};
   }
   enum : size_t { kFirst, kMiddle, kDeeper, kLast };
   /// Where the device groups of a program are put: the numbers of their first clusters.
@@ -72,11 +80,32 @@ private:
   absl::StatusOr<std::unique_ptr<::st::Executable>> load(const Program &program,
                                                          const Placement &placement) const;
   absl::StatusOr<::st::Slowdown> measureSlowdown(const Program &program, int64_t ranks) const;
+  absl::StatusOr<::st::Contention> contentionOfReplicas(const ::st::SimulatedKey &key,
+                                                        const ::st::Layout &layout);
+  absl::StatusOr<::st::Contention>
+  contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout, int64_t stages);
   absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
-  absl::StatusOr<double> compareWithPipeline(const ::st::Layout &layout, const Program &program,
-                                             const ::st::Contention &contention) const;
-  absl::StatusOr<::st::StageWork> wholeStage(const ::st::SimulatedKey &key, const Program &program,
-                                             int64_t start);
+  /// A step of a small program: its tasks by themselves, and microseconds that its ranks work on
+  /// each kind of task where it is simulated whole and where tasks are by themselves.
+  struct SmallStep {
+    ::st::SimulatedPipeline pipeline;
+    ::st::TaskNumbers simulated = {}, lone = {};
+    double total = 0; ///< of the simulated step
+  };
+  static absl::Status matchTotal(const ::st::Layout &layout, const ::st::PipelineOrder &order,
+                                 SmallStep &step);
+  absl::StatusOr<SmallStep> simulateSmall(const ::st::Layout &layout, const Program &program) const;
+  absl::StatusOr<::st::Contention> compareReplicas(const ::st::Layout &layout,
+                                                   ArrayRef<Program> fewAndMore) const;
+  absl::StatusOr<::st::Contention> compareWithPipeline(const ::st::Layout &layout,
+                                                       const Program &program,
+                                                       const ::st::Contention &measured) const;
+  absl::StatusOr<::st::SimulatedPipeline>
+  pipelineOfTasks(const ::st::Layout &layout, const Program &program, Placement &placement) const;
+  /// A stage of a program whose stages have so many layers, less its layers but one.
+  absl::StatusOr<::st::StageWork> withOneLayer(const ::st::SimulatedKey &key,
+                                               absl::StatusOr<::st::StageWork> work,
+                                               int64_t layerCount);
   absl::StatusOr<std::vector<std::vector<::st::LoneTask>>>
   timeGroups(const Program &program, const Placement &placement,
              const std::vector<size_t> &groups) const;
@@ -100,9 +129,9 @@ private:
       contentions;
   std::map<std::pair<::st::SimulatedKey, int64_t>, absl::StatusOr<Program>>
       pipelines; ///< of fewer stages, by their number
-  std::map<std::pair<int64_t, int64_t>, absl::StatusOr<std::vector<int64_t>>>
-      cuts;                                                      ///< by stages and batch
-  std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes; ///< by printed layout
+  /// By printed layout.
+  std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
+  std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes;
 };
 
 } // namespace mlir::st

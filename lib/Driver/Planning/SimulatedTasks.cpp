@@ -127,7 +127,11 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
   };
   work[::st::ForwardLag] = lagTo(next, "forward").value_or(0);
   work[::st::BackwardLag] = lagTo(previous, "backward").value_or(0);
-  work[::st::UpdateLag] = lagTo(own == kFirst ? previous : next, "update").value_or(::st::kNoLag);
+  // Only the first and the last stage share anything.
+  const int64_t sharer = own == kFirst ? previous : next;
+  work[::st::PrologueLag] =
+      own == kFirst ? lagTo(sharer, "prologue").value_or(::st::kNoLag) : ::st::kNoLag;
+  work[::st::UpdateLag] = lagTo(sharer, "update").value_or(::st::kNoLag);
   const auto slots = static_cast<double>(program.slots[own]),
              stash = static_cast<double>(program.stashBytes[own]);
   for (const ::st::proto::MemoryClass &entry : group.memory()) {
@@ -167,40 +171,41 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
   if (!isNew)
     return found->second;
   const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
-  switch (kind) {
-  case StageKind::Whole:
-    found->second = wholeStage(key, made->front(), start);
-    break;
-  case StageKind::First:
-    found->second =
-        measure(made->front(), kFirst, kLast, kMiddle, {own, next, next, previous}, key);
-    break;
-  case StageKind::Middle:
-    found->second =
-        measure(made->front(), kMiddle, kFirst, kDeeper, {previous, own, next, next}, key);
-    break;
-  case StageKind::Last:
-    found->second =
-        measure(made->front(), kLast, kDeeper, kFirst, {next, previous, previous, own}, key);
-    break;
-  }
+  const Program &program = made->front();
+  auto measureStage = [&]() -> absl::StatusOr<StageWork> {
+    switch (kind) {
+    case StageKind::Whole:
+      return measure(program, 0, -1, -1, {start}, key);
+    case StageKind::First:
+      return measure(program, kFirst, kLast, kMiddle, {own, next, next, previous}, key);
+    case StageKind::Middle:
+      return measure(program, kMiddle, kFirst, kDeeper, {previous, own, next, next}, key);
+    case StageKind::Last:
+      return measure(program, kLast, kDeeper, kFirst, {next, previous, previous, own}, key);
+    }
+    llvm_unreachable("unknown kind of stage");
+  };
+  found->second = withOneLayer(key, measureStage(),
+                               key.isPipelined ? key.stageLayers : layersOfPrograms().first);
   return found->second;
 }
 
-static StageWork difference(StageWork more, const StageWork &less) {
+/// A layer of the `layers` that `more` has beyond `less`.
+static StageWork layerOf(StageWork more, const StageWork &less, int64_t layers) {
   for (auto [a, b] : llvm::zip_equal(more, less))
-    a -= b;
-  more[::st::UpdateLag] = 0; // of shared tables alone
+    a = (a - b) / static_cast<double>(layers);
+  more[::st::PrologueLag] = more[::st::UpdateLag] = 0; // of shared tables alone
   return more;
 }
 
-/// The smaller program of one stage, less its layers but one.
-absl::StatusOr<StageWork> SimulatedPrograms::wholeStage(const ::st::SimulatedKey &key,
-                                                        const Program &program, int64_t start) {
-  ST_ASSIGN_OR_RETURN(StageWork work, measure(program, 0, -1, -1, {start}, key));
+absl::StatusOr<StageWork> SimulatedPrograms::withOneLayer(const ::st::SimulatedKey &key,
+                                                          absl::StatusOr<StageWork> work,
+                                                          int64_t layerCount) {
+  if (!work.ok() || layerCount == 1)
+    return work;
   ST_ASSIGN_OR_RETURN(const StageWork layer, this->layer(key));
-  for (auto [part, ofLayer] : llvm::zip_equal(work, layer))
-    part -= ofLayer * static_cast<double>(layersOfPrograms().first - 1);
+  for (auto [part, ofLayer] : llvm::zip_equal(*work, layer))
+    part -= ofLayer * static_cast<double>(layerCount - 1);
   return work;
 }
 
@@ -214,21 +219,18 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
       ST_ASSIGN_OR_RETURN(StageWork few, measure((*made)[0], 0, -1, -1, {0}, key));
       ST_ASSIGN_OR_RETURN(StageWork more, measure((*made)[1], 0, -1, -1, {0}, key));
       const auto [fewLayers, moreLayers] = layersOfPrograms();
-      StageWork layer = difference(more, few);
-      for (double &part : layer)
-        part /= static_cast<double>(moreLayers - fewLayers);
-      return layer;
+      return layerOf(more, few, moreLayers - fewLayers);
     }
     // All groups equally far apart: what differs is then the layers'.
     const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
     const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group(),
                   apart = llvm::divideCeil(key.tensor * key.replicas, period) * period;
     const Placement placement = {0, apart, 2 * apart, 3 * apart};
-    ST_ASSIGN_OR_RETURN(StageWork one,
+    ST_ASSIGN_OR_RETURN(StageWork less,
                         measure(made->front(), kMiddle, kFirst, kDeeper, placement, key));
-    ST_ASSIGN_OR_RETURN(StageWork two,
+    ST_ASSIGN_OR_RETURN(StageWork more,
                         measure(made->front(), kDeeper, kMiddle, kLast, placement, key));
-    return difference(two, one);
+    return layerOf(more, less, kMoreLayers);
   };
   found->second = make();
   return found->second;

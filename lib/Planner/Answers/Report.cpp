@@ -36,13 +36,14 @@ const char *fateName(Candidate::Fate fate) {
   return "";
 }
 
-void addState(const StepInputs &inputs, proto::PlanStep &plan) {
+void addState(const StepInputs &inputs, const Layout &layout, proto::PlanStep &plan) {
   const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
-  const std::pair<const char *, double> classes[] = {{"weights", state.weights()},
-                                                     {"gradients", state.gradients()},
-                                                     {"main gradients", state.main_gradients()},
-                                                     {"master weights", state.master()},
-                                                     {"optimizer", inputs.optimizerBytes}};
+  const std::pair<const char *, double> classes[] = {
+      {"weights", state.weights()},
+      {"gradients", state.gradients()},
+      {"main gradients", state.main_gradients()},
+      {"master weights", state.master()},
+      {"optimizer", optimizerBytes(inputs, layout).value_or(0)}};
   for (const auto &[name, bytes] : classes)
     if (bytes > 0) {
       proto::PlanState &added = *plan.add_state();
@@ -160,7 +161,7 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout,
     added.set_name(name);
     added.set_mib(bytes / kMib);
   }
-  addState(inputs, plan);
+  addState(inputs, layout, plan);
   addTimeline(step, plan);
   return plan;
 }
@@ -238,7 +239,6 @@ absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs,
     added.set_memory_mib(candidate.bytes / kMib);
     added.set_bound_ms(candidate.boundMs);
     added.set_reason(candidate.reason);
-    added.set_bound_ms(candidate.boundMs);
   }
   return report;
 }

@@ -126,7 +126,7 @@ auto count(int64_t &(*member)(RawRow &), int64_t least = 1) {
   return [member, least](RawRow &raw, Text text) { return readCount(text, member(raw), least); };
 }
 
-auto number(double &(*member)(RawRow &), double factor) {
+auto number(std::optional<double> &(*member)(RawRow &), double factor) {
   return
       [member, factor](RawRow &raw, Text text) { return readPositive(text, factor, member(raw)); };
 }

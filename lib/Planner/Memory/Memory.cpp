@@ -37,10 +37,6 @@ const proto::StateProfile &stateOf(const proto::ImplementationProfile &profile,
                                                          : profile.state_f16();
 }
 
-/// The share of a device that a caching allocator fills before it returns what it holds to the
-/// driver, over and over.
-constexpr double kMostReserved = 0.94;
-
 static KeptTensors stashBytes(const proto::ProgramWork &work, int64_t block) {
   KeptTensors bytes;
   for (const proto::StashWork &stash : work.stashes()) {
@@ -96,12 +92,14 @@ double MemoryModel::shared(double bytes, int64_t fromLevel) const {
                                          : bytes;
 }
 
-void MemoryModel::addState(double parameters, DeviceMemory &memory) const {
+void MemoryModel::addState(int64_t group, DeviceMemory &memory) const {
+  const double parameters = inputs.split.parametersOf(group);
   memory.parameters = shared(parameters * state.weights(), 3);
   memory.gradients =
       shared(parameters * state.gradients(), 2) + shared(parameters * state.main_gradients(), 1);
   if (!inputs.layout.offloadOptimizer)
-    memory.optimizer = shared(parameters * (state.master() + inputs.optimizerBytes), 1);
+    memory.optimizer =
+        shared(parameters * state.master() + inputs.split.optimizerBytesOf(group), 1);
 }
 
 /// Activations of the micro-batches in flight, and what the block that runs has besides.
@@ -209,7 +207,7 @@ double MemoryModel::communicatorBytes() const {
 DeviceMemory MemoryModel::ofGroup(int64_t group, const HeldMicroBatches &held) const {
   const double parameters = inputs.split.parametersOf(group);
   DeviceMemory memory;
-  addState(parameters, memory);
+  addState(group, memory);
   addActivations(group, held, parameters, memory);
   memory.communication = communicators;
   memory.context = inputs.cluster.context_bytes().value() + inputs.profile.memory().library_bytes();
@@ -219,8 +217,11 @@ DeviceMemory MemoryModel::ofGroup(int64_t group, const HeldMicroBatches &held) c
   memory.workspace += std::max(0.0, update - passes);
   memory.margin =
       inputs.cluster.fragmentation().value() * (memory.gradients + std::max(passes, update));
-  const double left = kMostReserved * inputs.cluster.memory_bytes().value() - memory.needed();
+  const double reserved = inputs.profile.memory().most_reserved();
+  const double left =
+      (reserved > 0 ? reserved : 1) * inputs.cluster.memory_bytes().value() - memory.needed();
   memory.fragmentation = std::clamp(left, 0.0, memory.margin + std::min(passes, update));
+  memory.returned = std::max(0.0, std::min(passes, update) - std::max(0.0, left - memory.margin));
   return memory;
 }
 

@@ -26,6 +26,9 @@ struct DeviceMemory {
   /// before it fails.
   double fragmentation = 0;
   double margin = 0; ///< of that, what it cannot give back, by the cluster's description
+  /// Blocks of activations that it has to give back for the update in each step, and the other way
+  /// round.
+  double returned = 0;
 
   double total() const { return needed() + fragmentation; }
   /// Without which nothing runs.
@@ -55,7 +58,6 @@ struct MemoryInputs {
   const ModelSplit &split;
   const proto::ProgramWork &work; ///< of the blocks as the layout recomputes
   const proto::ProgramWork &kept; ///< without recomputation
-  double optimizerBytes = 8;      ///< of a parameter, besides its master weight
   KeptMemo *memo = nullptr;       ///< of other layouts under the same profile
 };
 
@@ -69,7 +71,7 @@ public:
 
 private:
   KeptTensors blockBytes(int64_t block, bool recomputes) const;
-  void addState(double parameters, DeviceMemory &memory) const;
+  void addState(int64_t group, DeviceMemory &memory) const;
   void addActivations(int64_t group, const HeldMicroBatches &held, double parameters,
                       DeviceMemory &memory) const;
   double updateBytes(double parameters) const;

@@ -11,18 +11,17 @@ namespace {
 struct Change {
   std::string what;
   Layout layout;
-  double optimizerBytes;
+  std::string optimizer;
 };
 
 /// In the order of what they usually cost in time.
 std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
   std::vector<Change> changes;
   auto add = [&](std::string what, auto edit) {
-    Change change{std::move(what), layout, inputs.optimizerBytes};
+    Change change{std::move(what), layout, inputs.optimizer};
     edit(change);
     changes.push_back(std::move(change));
   };
-  const double eightBit = *optimizerBytes("adam-8bit");
   if (layout.zero == 0 && layout.replicas > 1)
     add("split the optimizer state over the replicas (zero=1)",
         [](Change &c) { c.layout.zero = 1; });
@@ -37,9 +36,10 @@ std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
       c.layout.microBatch /= 2;
       c.layout.microBatches *= 2;
     });
-  if (inputs.optimizerBytes > eightBit && !layout.offloadOptimizer)
-    add("keep Adam's moments in 8 bits (optimizer=adam-8bit)",
-        [&](Change &c) { c.optimizerBytes = eightBit; });
+  if (const std::string coded = inputs.optimizer + kEightBits;
+      isOptimizer(coded) && !layout.offloadOptimizer)
+    add(absl::StrCat("keep the optimizer's moments in 8 bits (optimizer=", coded, ")"),
+        [&](Change &c) { c.optimizer = coded; });
   if (layout.recompute != Recompute::Full)
     add("recompute whole layers (recompute=full)",
         [](Change &c) { c.layout.recompute = Recompute::Full; });
@@ -65,7 +65,7 @@ std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
   std::string most;
   for (const Change &change : changesOf(inputs, layout)) {
     StepInputs changed = inputs;
-    changed.optimizerBytes = change.optimizerBytes;
+    changed.optimizer = change.optimizer;
     const absl::StatusOr<StepEstimate> other = estimateStep(changed, change.layout);
     if (!other.ok())
       continue;

@@ -91,6 +91,7 @@ private:
 absl::Status Searcher::readReference() {
   BlockKey key;
   key.formsKernels = !inputs.profile.framework_ops();
+  key.optimizer = inputs.optimizer;
   absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
   if (!work.ok())
     return work.status();

@@ -19,16 +19,20 @@ namespace st {
 
 /// What tasks depend on, besides where they run and the layers of their stage.
 struct SimulatedKey {
+  /// Layers of the stages that are compiled: 2 where no stage of the layout has less, on the mean,
+  /// since a first layer and a second one are less alike than a second and a third.
+  int64_t stageLayers = 1;
   int64_t tensor = 1, replicas = 1, microBatch = 1, microBatches = 1, zero = 0;
   bool isPipelined = false;    ///< there are several stages
   bool splitsBackward = false; ///< gradients of weights are tasks of their own
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
 
-  static SimulatedKey of(const Layout &layout);
+  /// `layers`: of the model.
+  static SimulatedKey of(const Layout &layout, int64_t layers);
   auto tie() const {
-    return std::tie(tensor, replicas, microBatch, microBatches, zero, isPipelined, splitsBackward,
-                    sequenceParallel, recompute);
+    return std::tie(stageLayers, tensor, replicas, microBatch, microBatches, zero, isPipelined,
+                    splitsBackward, sequenceParallel, recompute);
   }
   bool operator<(const SimulatedKey &other) const { return tie() < other.tie(); }
 };
@@ -61,7 +65,10 @@ enum WorkPart : uint8_t {
   // sends.
   ForwardLag,  ///< to the next stage
   BackwardLag, ///< to the previous one
-  UpdateLag,   ///< between the first and the last stage, where they share a table; else kNoLag
+  // Between the first and the last stage, where they share a table; kNoLag where this one sends
+  // nothing to the other.
+  PrologueLag,
+  UpdateLag,
   // Bytes of a device.
   ParameterBytes,
   GradientBytes,
@@ -89,11 +96,16 @@ enum TaskKind : uint8_t {
 /// up.
 using Slowdown = std::array<std::array<double, kTaskKinds>, kTaskKinds>;
 
+/// A number for each kind of task.
+using TaskNumbers = std::array<double, kTaskKinds>;
+constexpr TaskNumbers kAsByThemselves = {1, 1, 1, 1, 1};
+
 /// What device groups that share chips do to each other, and replicas of a group that do.
 struct Contention {
   Slowdown slowdown = {};
-  /// By this factor tasks take longer than by themselves where replicas are out of step.
-  double pace = 1;
+  /// By this factor tasks take longer than by themselves, whatever other groups run: replicas that
+  /// are timed together begin together, and in a step they are soon out of step.
+  TaskNumbers pace = kAsByThemselves;
 };
 
 /// A layout's program, compiled whole and timed by the simulator.
@@ -114,7 +126,6 @@ public:
                                           const StagePlace &place) = 0;
   /// What each layer beyond the first adds to a stage.
   virtual absl::StatusOr<StageWork> layer(const SimulatedKey &key) = 0;
-  /// Of a layout with several stages.
   virtual absl::StatusOr<Contention> contention(const Layout &layout) = 0;
   /// The chips that a device group has devices on.
   virtual std::vector<int64_t> chipsOf(const SimulatedKey &key, int64_t group) const = 0;

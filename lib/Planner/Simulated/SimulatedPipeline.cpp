@@ -1,5 +1,7 @@
 #include "lib/Planner/Simulated/SimulatedPipeline.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -38,16 +40,21 @@ public:
   SimulatedPlayer(const Layout &layout, const SimulatedPipeline &pipeline, bool keepRuns)
       : layout(layout), pipeline(pipeline), keepRuns(keepRuns),
         stages(layout.stages * layout.virtualStages),
-        signals(2 * stages * layout.microBatches + 2, kNever) {}
+        signals(2 * stages * layout.microBatches + kOnceAStep, kNever) {}
 
-  std::vector<SimulatedGroupTimes> play(const PipelineOrder &order);
+  absl::StatusOr<std::vector<SimulatedGroupTimes>> play(const PipelineOrder &order);
 
 private:
   void list(int64_t number, const std::vector<PipelineUnit> &units);
   void addUnit(int64_t number, const PipelineUnit &unit);
+  void addPrologue(int64_t number);
+  void addUpdate(int64_t number);
   bool startReady();
   void end(GroupState &group);
   double rateOf(const GroupState &group) const;
+  /// The signals once a step are the last ones.
+  enum OnceAStep : uint8_t { PrologueOfFirst, UpdateOfFirst, UpdateOfLast, kOnceAStep };
+  size_t signal(OnceAStep which) const { return signals.size() - kOnceAStep + which; }
   size_t signal(bool isBackward, int64_t stage, int64_t microBatch) const {
     return static_cast<size_t>(((isBackward ? stages : 0) + stage) * layout.microBatches +
                                microBatch);
@@ -57,7 +64,7 @@ private:
   const SimulatedPipeline &pipeline;
   const bool keepRuns;
   const int64_t stages;
-  std::vector<double> signals; ///< when each is given; the last two are those of updates
+  std::vector<double> signals; ///< when each is given
   std::vector<GroupState> groups;
   std::map<int64_t, std::vector<size_t>> onChip;
   double now = 0;
@@ -70,6 +77,12 @@ void SimulatedGroup::addStage(const StageWork &work, int64_t microBatches) {
   chunks.push_back(
       {us(ForwardTime), us(BackwardTime), us(WeightTime), us(ForwardLag), us(BackwardLag)});
   prologue += us(StatisticsTime) * static_cast<double>(microBatches);
+}
+
+void SimulatedPipeline::exchange(const StageWork &first, const StageWork &last) {
+  prologueLag = first[PrologueLag] / kPicosecondsPerUs;
+  firstUpdateLag = first[UpdateLag] / kPicosecondsPerUs;
+  lastUpdateLag = last[UpdateLag] / kPicosecondsPerUs;
 }
 
 void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
@@ -103,34 +116,48 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
   groups[number].items.push_back(item);
 }
 
-void SimulatedPlayer::list(int64_t number, const std::vector<PipelineUnit> &units) {
-  const SimulatedGroup &from = pipeline.groups[number];
-  std::vector<Item> &items = groups[number].items;
+/// The last group may need what the first one's prologue makes of a table that both share.
+void SimulatedPlayer::addPrologue(int64_t number) {
   Item prologue;
   prologue.kind = PrologueTask;
-  prologue.work = from.prologue;
-  items.push_back(prologue);
-  for (const PipelineUnit &unit : units)
-    addUnit(number, unit);
+  prologue.work = pipeline.groups[number].prologue;
+  if (pipeline.prologueLag != kNoLag && number == 0) {
+    prologue.gives = signal(PrologueOfFirst);
+    prologue.lag = pipeline.prologueLag;
+  } else if (pipeline.prologueLag != kNoLag && number + 1 == layout.stages) {
+    prologue.needs = signal(PrologueOfFirst);
+  }
+  groups[number].items.push_back(prologue);
+}
+
+/// Before their updates the first and the last group send each other gradients of such a table.
+void SimulatedPlayer::addUpdate(int64_t number) {
   Item update;
   update.kind = UpdateTask;
-  update.work = from.update;
+  update.work = pipeline.groups[number].update;
   const bool isFirst = number == 0, isLast = number + 1 == layout.stages;
   if (layout.stages > 1 && (isFirst || isLast)) {
-    const double lag = isFirst ? pipeline.firstUpdateLag : pipeline.lastUpdateLag;
-    if (lag != kNoLag) {
-      const size_t own = signals.size() - (isFirst ? 2 : 1),
-                   other = signals.size() - (isFirst ? 1 : 2);
-      Item meeting;
-      meeting.kind = UpdateTask;
-      meeting.gives = own;
-      meeting.lag = lag;
-      items.push_back(meeting);
-      update.needs = other;
+    const double sent = isFirst ? pipeline.firstUpdateLag : pipeline.lastUpdateLag,
+                 received = isFirst ? pipeline.lastUpdateLag : pipeline.firstUpdateLag;
+    if (sent != kNoLag) {
+      Item sends;
+      sends.kind = UpdateTask;
+      sends.gives = signal(isFirst ? UpdateOfFirst : UpdateOfLast);
+      sends.lag = sent;
+      groups[number].items.push_back(sends);
     }
+    if (received != kNoLag)
+      update.needs = signal(isFirst ? UpdateOfLast : UpdateOfFirst);
   }
-  items.push_back(update);
-  for (int64_t chip : from.chips)
+  groups[number].items.push_back(update);
+}
+
+void SimulatedPlayer::list(int64_t number, const std::vector<PipelineUnit> &units) {
+  addPrologue(number);
+  for (const PipelineUnit &unit : units)
+    addUnit(number, unit);
+  addUpdate(number);
+  for (int64_t chip : pipeline.groups[number].chips)
     onChip[chip].push_back(static_cast<size_t>(number));
 }
 
@@ -149,7 +176,7 @@ bool SimulatedPlayer::startReady() {
     group.start = now;
     const double wait = now - group.free;
     if (!item.unit)
-      (item.kind == UpdateTask ? group.times.exchange : group.times.prologue) += wait;
+      group.times.exchange += wait;
     else if (item.unit->kind == PipelineUnit::Forward)
       group.times.units.forwardWait += wait;
     else
@@ -198,15 +225,14 @@ double SimulatedPlayer::rateOf(const GroupState &group) const {
     double sum = 0;
     for (size_t other : onChip.at(chip))
       if (&groups[other] != &group && groups[other].isRunning)
-        sum += pipeline.slowdown[group.item().kind][groups[other].item().kind] *
+        sum += pipeline.contention.slowdown[group.item().kind][groups[other].item().kind] *
                share(groups[other].item());
     most = std::max(most, sum);
   }
-  const double pace = group.item().unit ? pipeline.pace : 1;
-  return 1 / (pace * (1 + most * share(group.item())));
+  return 1 / (pipeline.contention.pace[group.item().kind] * (1 + most * share(group.item())));
 }
 
-std::vector<SimulatedGroupTimes> SimulatedPlayer::play(const PipelineOrder &order) {
+absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const PipelineOrder &order) {
   groups.resize(layout.stages);
   for (int64_t number = 0; number < layout.stages; ++number)
     list(number, order(layout, number));
@@ -253,14 +279,20 @@ std::vector<SimulatedGroupTimes> SimulatedPlayer::play(const PipelineOrder &orde
     }
   }
   std::vector<SimulatedGroupTimes> times;
-  for (GroupState &group : groups)
+  for (GroupState &group : groups) {
+    if (!group.isFinished())
+      return absl::InternalError(absl::StrCat("device group ", times.size(), " of \"",
+                                              printLayout(layout),
+                                              "\" waits for a message that nobody sends"));
     times.push_back(std::move(group.times));
+  }
   return times;
 }
 
-std::vector<SimulatedGroupTimes> playSimulated(const Layout &layout,
-                                               const SimulatedPipeline &pipeline,
-                                               const PipelineOrder &order, bool keepRuns) {
+absl::StatusOr<std::vector<SimulatedGroupTimes>> playSimulated(const Layout &layout,
+                                                               const SimulatedPipeline &pipeline,
+                                                               const PipelineOrder &order,
+                                                               bool keepRuns) {
   return SimulatedPlayer(layout, pipeline, keepRuns).play(order);
 }
 

@@ -26,25 +26,30 @@ struct SimulatedGroup {
 
 struct SimulatedPipeline {
   std::vector<SimulatedGroup> groups;
-  /// From the end of the first group's units until the last one's update may start, and the other
-  /// way round; kNoLag where neither waits.
-  double firstUpdateLag = kNoLag, lastUpdateLag = kNoLag;
-  Slowdown slowdown = {}; ///< of groups that share a chip
-  double pace = 1;        ///< of forward, backward and weight tasks
+  /// What the first and the last group send each other once a step. From the start of the first
+  /// group's prologue until the last one's may start; from the end of the first group's units until
+  /// the last one's update may start, and the other way round. kNoLag where nothing is sent.
+  double prologueLag = kNoLag, firstUpdateLag = kNoLag, lastUpdateLag = kNoLag;
+  Contention contention;
   double launch =
       0; ///< the part of each task in which it neither slows others down nor is slowed down
+
+  /// Reads what the first and the last stage of several send each other once a step.
+  void exchange(const StageWork &first, const StageWork &last);
 };
 
-/// What a group did.
+/// What a group did. `exchange`: its waits for what the first and the last group send each other
+/// once a step.
 struct SimulatedGroupTimes {
   GroupTimes units; ///< `end`: when the last one ended
   double prologue = 0, exchange = 0, update = 0, end = 0;
 };
 
-/// Runs the tasks of all groups.
-std::vector<SimulatedGroupTimes> playSimulated(const Layout &layout,
-                                               const SimulatedPipeline &pipeline,
-                                               const PipelineOrder &order, bool keepRuns);
+/// Runs the tasks of all groups. Internal where one waits for what nobody sends.
+absl::StatusOr<std::vector<SimulatedGroupTimes>> playSimulated(const Layout &layout,
+                                                               const SimulatedPipeline &pipeline,
+                                                               const PipelineOrder &order,
+                                                               bool keepRuns);
 
 } // namespace st
 

@@ -25,6 +25,8 @@ public:
 
 private:
   absl::Status readReference();
+  /// Milliseconds that no program of the layout falls below.
+  double certainMs(const Layout &layout) const;
   /// Milliseconds a sample with the blocks' ops at the device's peaks.
   double estimate(const Candidate &candidate) const;
   /// The most promising of each number of shards and stages, then the others: estimates of unlike
@@ -47,6 +49,8 @@ private:
   StepMemo memo;
   size_t explored = 0;           ///< layouts of the order's first part
   double sampleFlops = 0;        ///< of the products of one sequence
+  double layerFlops = 0;         ///< of these, those of a layer's forward pass
+  double parameters = 0;         ///< elements, of all of the model
   std::multiset<double> fastest; ///< composed milliseconds a sample, of as many as may be simulated
   double leastShare =
       std::numeric_limits<double>::infinity(); ///< of a composed time in its estimate
@@ -58,15 +62,47 @@ private:
 absl::Status SimulatedSearcher::readReference() {
   BlockKey key;
   key.formsKernels = true;
+  key.optimizer = inputs.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, inputs.blocks.get(key));
   for (const proto::PhaseWork &phase : work->phases())
     for (const proto::OpWork &op : phase.ops())
-      if (op.kind() == proto::OpWork::PRODUCT && !op.is_recomputed())
+      if (op.kind() == proto::OpWork::PRODUCT && !op.is_recomputed()) {
         sampleFlops += op.flops() * (phase.block() == kCompiledLayers
                                          ? static_cast<double>(inputs.model.layers)
                                      : phase.block() > 0 && phase.block() < kCompiledLayers ? 0.0
                                                                                             : 1.0);
+        if (phase.block() == kCompiledLayers && phase.phase() == "forward")
+          layerFlops += op.flops();
+      }
+  ST_ASSIGN_OR_RETURN(parameters, countParameters(inputs));
   return absl::OkStatus();
+}
+
+/// A device launches a forward and a backward task for each of its stages and micro-batches, and in
+/// them its products run at their peak rate at best. Then it updates its parameters, which are read
+/// and written, with all of the memory of its chip. Its first task waits for one of each stage
+/// before its own, and its last one is followed by one of each: of these, each but the first has at
+/// least a layer, whose products forward and as many backward are on the way. All of that on the
+/// mean over devices, of which one takes longest.
+double SimulatedSearcher::certainMs(const Layout &layout) const {
+  const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
+  const double devices = static_cast<double>(layout.devices()),
+               stages = static_cast<double>(layout.stages),
+               shards = static_cast<double>(layout.tensor),
+               peak = inputs.costs.peakFlops(type) * 1e-6; // a microsecond
+  const double products = sampleFlops * static_cast<double>(layout.globalBatch()) / devices / peak;
+  const double launches = static_cast<double>(2 * layout.microBatches * layout.virtualStages + 1) *
+                          inputs.cluster.launch_ns().value() * 1e-3;
+  const double layer = layerFlops * static_cast<double>(layout.microBatch) / shards / peak,
+               fill = std::max(0.0, (stages - 1) * (stages - 2)) / stages * layer;
+  // A device may have the share of its neighbours on the chip while these do something else.
+  constexpr double kReadAndWritten = 8; // of an f32
+  const double memory = inputs.cluster.memory_gbytes_per_second().value() *
+                        std::max(1.0, inputs.cluster.fast_domain().value()) *
+                        1e3; // bytes a microsecond
+  const double updated = parameters * kReadAndWritten / shards / stages /
+                         static_cast<double>(layout.zero > 0 ? layout.replicas : 1);
+  return 1e-3 * (products + launches + fill + updated / memory);
 }
 
 double SimulatedSearcher::estimate(const Candidate &candidate) const {
@@ -80,7 +116,6 @@ double SimulatedSearcher::estimate(const Candidate &candidate) const {
 }
 
 std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
-  const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < result.candidates.size(); ++i) {
     Candidate &candidate = result.candidates[i];
@@ -90,9 +125,7 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
       candidate.reason = std::string(status.message());
       continue;
     }
-    candidate.boundMs = sampleFlops * static_cast<double>(candidate.layout.globalBatch()) /
-                        static_cast<double>(candidate.layout.devices()) /
-                        inputs.costs.peakFlops(type) * 1e3;
+    candidate.boundMs = certainMs(candidate.layout);
     order.emplace_back(estimate(candidate), i);
   }
   std::sort(order.begin(), order.end());
@@ -106,7 +139,16 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
 }
 
 bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) const {
-  if (effort.composed > 0 && result.composed >= effort.composed) {
+  if (fastest.size() >= effort.simulated && candidate.boundMsPerSample() > *fastest.rbegin()) {
+    candidate.fate = Candidate::Bounded;
+    candidate.reason = absl::StrFormat("takes at least %.4g ms: its launches, and at the device's "
+                                       "peaks its products and its update",
+                                       candidate.boundMs);
+    return false;
+  }
+  if (effort.composed == 0)
+    return true;
+  if (result.composed >= effort.composed) {
     candidate.fate = Candidate::Bounded;
     candidate.reason = absl::StrFormat(
         "takes at least %.4g ms; %d other layouts that promised to be faster were composed",

@@ -4,6 +4,7 @@
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace st {
@@ -25,7 +26,7 @@ StageWork operator*(StageWork work, double factor) {
 class SimulatedComposer {
 public:
   SimulatedComposer(const StepInputs &inputs, const Layout &layout)
-      : inputs(inputs), layout(layout), key(SimulatedKey::of(layout)),
+      : inputs(inputs), layout(layout), key(SimulatedKey::of(layout, inputs.model.layers)),
         stages(layout.stages * layout.virtualStages) {}
 
   absl::StatusOr<StepEstimate> compose(bool keepRuns);
@@ -34,7 +35,6 @@ private:
   absl::Status readStages();
   StagePlace placeOf(int64_t stage) const;
   StageKind kindOf(int64_t stage) const;
-  double us(int64_t stage, WorkPart part) const { return works[stage][part] / kPicosecondsPerUs; }
   /// Sums over the stages of a group. What a program of one stage has once is there once for all.
   double ofGroup(int64_t group, WorkPart part) const;
   absl::StatusOr<SimulatedPipeline> makePipeline() const;
@@ -55,8 +55,9 @@ private:
 
 } // namespace
 
-SimulatedKey SimulatedKey::of(const Layout &layout) {
+SimulatedKey SimulatedKey::of(const Layout &layout, int64_t layers) {
   SimulatedKey key;
+  key.stageLayers = layout.stages > 1 && layers >= 2 * layout.stages * layout.virtualStages ? 2 : 1;
   key.tensor = layout.tensor;
   key.replicas = layout.replicas;
   key.microBatch = layout.microBatch;
@@ -94,7 +95,7 @@ absl::Status SimulatedComposer::readStages() {
 }
 
 double SimulatedComposer::ofGroup(int64_t group, WorkPart part) const {
-  double sum = 0, fixed = 0;
+  double sum = 0, fixed = -std::numeric_limits<double>::infinity();
   for (int64_t stage = group; stage < stages; stage += layout.stages) {
     const double ofLayers = layer[part] * static_cast<double>(layers[stage]);
     sum += ofLayers;
@@ -114,16 +115,10 @@ absl::StatusOr<SimulatedPipeline> SimulatedComposer::makePipeline() const {
     made.update = ofGroup(group, UpdateTime) / kPicosecondsPerUs;
     made.chips = inputs.simulated->chipsOf(key, group);
   }
-  if (stages > 1) {
-    pipeline.firstUpdateLag = us(0, UpdateLag);
-    pipeline.lastUpdateLag = us(stages - 1, UpdateLag);
-  }
-  if (stages > 1) {
-    ST_ASSIGN_OR_RETURN(const Contention contention, inputs.simulated->contention(layout));
-    pipeline.slowdown = contention.slowdown;
-    pipeline.pace = contention.pace;
-    pipeline.launch = inputs.cluster.launch_ns().value() * 1e-3;
-  }
+  if (stages > 1)
+    pipeline.exchange(works.front(), works.back());
+  ST_ASSIGN_OR_RETURN(pipeline.contention, inputs.simulated->contention(layout));
+  pipeline.launch = inputs.cluster.launch_ns().value() * 1e-3;
   return pipeline;
 }
 
@@ -188,6 +183,7 @@ DeviceMemory SimulatedComposer::sumMemory(int64_t group, int64_t inFlight) const
 absl::Status SimulatedComposer::countModel(StepEstimate &step) const {
   BlockKey reference;
   reference.formsKernels = true;
+  reference.optimizer = inputs.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, inputs.blocks.get(reference));
   auto timesOf = [&](int64_t block) {
     // The first layer's program may differ from the others'.
@@ -231,8 +227,8 @@ void SimulatedComposer::takeWhole(const WholeStep &whole, StepEstimate &step) co
 absl::StatusOr<StepEstimate> SimulatedComposer::compose(bool keepRuns) {
   ST_RETURN_IF_ERROR(readStages());
   ST_ASSIGN_OR_RETURN(const SimulatedPipeline pipeline, makePipeline());
-  const std::vector<SimulatedGroupTimes> groups =
-      playSimulated(layout, pipeline, inputs.order, keepRuns);
+  ST_ASSIGN_OR_RETURN(const std::vector<SimulatedGroupTimes> groups,
+                      playSimulated(layout, pipeline, inputs.order, keepRuns));
   StepEstimate step;
   addTimes(groups, step);
   for (size_t group = 0; group < groups.size(); ++group)

@@ -18,11 +18,13 @@ struct BlockKey {
   int64_t tensor = 1, microBatch = 1;
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
-  bool formsKernels = false;   ///< St's kernels instead of tensor ops
-  bool splitsBackward = false; ///< gradients of weights are tasks of their own
+  bool formsKernels = false;       ///< St's kernels instead of tensor ops
+  bool splitsBackward = false;     ///< gradients of weights are tasks of their own
+  std::string optimizer = "adamw"; ///< one of kOptimizerNames
 
   auto tie() const {
-    return std::tie(tensor, microBatch, sequenceParallel, recompute, formsKernels, splitsBackward);
+    return std::tie(tensor, microBatch, sequenceParallel, recompute, formsKernels, splitsBackward,
+                    optimizer);
   }
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };

@@ -1,5 +1,7 @@
 #include "lib/Planner/Step/ModelSplit.h"
 
+#include "lib/Costs/ElementWidth.h"
+
 #include <algorithm>
 
 namespace st {
@@ -23,38 +25,49 @@ ModelSplit::ModelSplit(const PlannedModel &model, const Layout &layout,
     : layout(layout), work(work), stages(layout.stages * layout.virtualStages),
       layers(layersOfStages(model.layers, stages)) {
   for (const proto::StateWork &state : work.states()) {
-    if (state.role() != "parameter")
-      continue;
     const auto local = static_cast<double>(state.local_elements());
-    largest = std::max(largest, local);
-    if (state.blocks().empty())
-      continue;
-    auto isUsedBy = [&](int64_t block) {
-      return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();
-    };
-    const bool ofEmbeddings = isUsedBy(0), ofHead = isUsedBy(kHead), ofLayer = isUsedBy(kLayer);
-    for (bool first : {false, true})
-      for (bool last : {false, true}) {
-        StageElements &stage = elements[first][last];
-        if ((ofEmbeddings && first) || (ofHead && last))
-          stage.once += local;
-        else if (ofLayer)
-          stage.perLayer += local;
-      }
+    if (state.role() == "parameter") {
+      largest = std::max(largest, local);
+      add(state, local, elements);
+    } else if (state.role() == "optimizer_state") {
+      add(state, local * widthOf(state.type()), optimizerBytes);
+    }
   }
 }
 
-double ModelSplit::parametersOfStage(int64_t stage) const {
-  const StageElements &own = elements[isFirst(stage)][isLast(stage)];
+/// A state of the embeddings and the head is once in a stage that has either or both.
+void ModelSplit::add(const proto::StateWork &state, double amount, Amounts &amounts) {
+  auto isUsedBy = [&](int64_t block) {
+    return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();
+  };
+  const bool ofEmbeddings = isUsedBy(0), ofHead = isUsedBy(kHead), ofLayer = isUsedBy(kLayer);
+  for (bool first : {false, true})
+    for (bool last : {false, true}) {
+      StageAmount &stage = amounts[first][last];
+      if ((ofEmbeddings && first) || (ofHead && last))
+        stage.once += amount;
+      else if (ofLayer)
+        stage.perLayer += amount;
+    }
+}
+
+double ModelSplit::ofStage(const Amounts &amounts, int64_t stage) const {
+  const StageAmount &own = amounts[isFirst(stage)][isLast(stage)];
   return own.once + own.perLayer * static_cast<double>(layers[stage]);
 }
 
-double ModelSplit::parametersOf(int64_t group) const {
+double ModelSplit::sumOf(const Amounts &amounts, int64_t group) const {
   double sum = 0;
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
-    sum += parametersOfStage(stageOf(group, chunk));
+    sum += ofStage(amounts, stageOf(group, chunk));
   return sum;
 }
+
+double ModelSplit::parametersOfStage(int64_t stage) const { return ofStage(elements, stage); }
+
+double ModelSplit::parametersOf(int64_t group) const { return sumOf(elements, group); }
+
+double ModelSplit::optimizerBytesOf(int64_t group) const { return sumOf(optimizerBytes, group); }
 
 double ModelSplit::tensorsOf(int64_t group) const {
   double perLayer = 0;

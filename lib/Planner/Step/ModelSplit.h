@@ -4,6 +4,7 @@
 
 #include "lib/Planner/Step/Blocks.h"
 
+#include <array>
 #include <vector>
 
 namespace st {
@@ -29,6 +30,8 @@ public:
   /// Elements of parameters that a device of a group has.
   double parametersOf(int64_t group) const;
   double parametersOfStage(int64_t stage) const;
+  /// Bytes of optimizer state that a device of a group has where replicas do not split it.
+  double optimizerBytesOf(int64_t group) const;
   /// Elements of the largest parameter of any group, on a device.
   double largestParameter() const { return largest; }
   /// Tensors of parameters in the layers of a group.
@@ -37,17 +40,21 @@ public:
   double tiedElements() const;
 
 private:
-  /// Elements of a stage beside those of its layers, and of each of these.
-  struct StageElements {
+  /// Of a stage beside what its layers have, and of each of these.
+  struct StageAmount {
     double once = 0, perLayer = 0;
   };
+  /// By whether the stage is the first, and whether it is the last.
+  using Amounts = std::array<std::array<StageAmount, 2>, 2>;
+  static void add(const proto::StateWork &state, double amount, Amounts &amounts);
+  double sumOf(const Amounts &amounts, int64_t group) const;
+  double ofStage(const Amounts &amounts, int64_t stage) const;
 
   const Layout &layout;
   const proto::ProgramWork &work;
   const int64_t stages;
   const std::vector<int64_t> layers;
-  /// By whether the stage is the first, and whether it is the last.
-  StageElements elements[2][2];
+  Amounts elements = {}, optimizerBytes = {};
   double largest = 0;
 };
 

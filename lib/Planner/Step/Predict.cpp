@@ -11,7 +11,7 @@ absl::StatusOr<StepEstimate> predictRow(const PredictContext &context,
     return blocks.status();
   const GpuCosts costs(context.cluster, context.profile, constants);
   return estimateStep({row.model, context.cluster, context.profile, costs, **blocks, context.order,
-                       constants.stepUs, optimizerBytes(row.optimizer).value_or(8)},
+                       constants.stepUs, row.optimizer},
                       row.layout);
 }
 

@@ -16,6 +16,21 @@ double exposedReduction(double us, const ReplicaWork &work) {
 
 } // namespace
 
+double meanOfLargest(int64_t count) {
+  if (count <= 1)
+    return 0;
+  const double share = (static_cast<double>(count) - 0.375) / (static_cast<double>(count) + 0.25);
+  // Newton's method from above, where the distribution is concave: it never steps past the root.
+  constexpr int kSteps = 8;
+  double x = std::sqrt(2 * std::log(static_cast<double>(count)));
+  for (int step = 0; step < kSteps; ++step) {
+    const double below = std::erfc(-x / std::sqrt(2.0)) / 2;
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+    x -= (below - share) / density;
+  }
+  return x;
+}
+
 ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfile &profile,
                          const Costs &costs, const GroupPlacement &placement,
                          const ReplicaWork &work) {
@@ -30,8 +45,8 @@ ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfil
   if (layout.zero == 1 || layout.zero == 2)
     last += elapsed(costs.collective("all_gather", work.weightBytes, placement));
   time.reduction = profile.reduces_in_backward() ? exposedReduction(last, work) : last;
-  const double nodes = std::ceil(static_cast<double>(placement.ranks) / placement.perNode);
-  time.reduction += profile.replica_skew() * std::log2(nodes) * work.passes;
+  if (placement.perNode < placement.ranks)
+    time.reduction += profile.replica_skew() * meanOfLargest(placement.ranks) * work.passes;
   if (layout.zero >= 1)
     time.reduction += hostOps(zero.update_launches());
   if (layout.zero >= 2) {

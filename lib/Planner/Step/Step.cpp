@@ -4,6 +4,7 @@
 #include "lib/Planner/Simulated/SimulatedStep.h"
 #include "lib/Planner/Step/BlockTime.h"
 #include "lib/Planner/Step/ReplicaTime.h"
+#include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -41,6 +42,11 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
     return absl::InvalidArgumentError(
         absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
                      inputs.profile.name(), " has no tasks for gradients of weights alone"));
+  if (const int64_t least = inputs.profile.interleaved_stages();
+      layout.schedule == PipelineSchedule::Interleaved && layout.stages < least)
+    return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),
+                                                   " interleaves at least ", least,
+                                                   " stages, found pp=", layout.stages));
   return checkLayout(inputs.model, layout, inputs.cluster);
 }
 
@@ -72,8 +78,13 @@ private:
   std::string noteSizes() const;
   PipelineCosts timePipeline() const;
   /// Elements whose optimizer state a device of a group has.
-  double updatedElements(int64_t group) const {
-    return split.parametersOf(group) / static_cast<double>(layout.zero >= 1 ? layout.replicas : 1);
+  double updatedElements(int64_t group) const { return ownShare(split.parametersOf(group)); }
+  /// Bytes of master weights and optimizer state of these.
+  double updatedBytes(int64_t group) const {
+    return ownShare(split.parametersOf(group) * state().master() + split.optimizerBytesOf(group));
+  }
+  double ownShare(double all) const {
+    return all / static_cast<double>(layout.zero >= 1 ? layout.replicas : 1);
   }
   const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
   double timeOffload(int64_t group) const;
@@ -183,17 +194,17 @@ void Composer::timeLinks(PipelineCosts &costs) const {
 double Composer::timeOffload(int64_t group) const {
   const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   const double elements = updatedElements(group), moved = gradientWidth + state().weights();
-  const double passed = moved + 2 * (state().master() + inputs.optimizerBytes);
   const auto sharers =
       static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
-  return elements * (moved / (cluster.host_gbytes_per_second().value() * 1e3) +
-                     passed * sharers / (cluster.host_memory_gbytes_per_second().value() * 1e3));
+  const double passed = elements * moved + 2 * updatedBytes(group);
+  return elements * moved / (cluster.host_gbytes_per_second().value() * 1e3) +
+         passed * sharers / (cluster.host_memory_gbytes_per_second().value() * 1e3);
 }
 
 double Composer::offloadedBytes() const {
   double most = 0;
   for (int64_t group = 0; group < layout.stages; ++group)
-    most = std::max(most, updatedElements(group) * (state().master() + inputs.optimizerBytes));
+    most = std::max(most, updatedBytes(group));
   return most;
 }
 
@@ -221,6 +232,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   std::vector<std::vector<Part>> rows(groups.size());
   size_t unitParts = 0;
   const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  const double returnUs = profile.memory().return_us_per_mib() / (1 << 20);
   double end = 0;
   std::vector<double> ends(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -252,6 +264,11 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     if (between.gathers > 0)
       row.push_back({"params-all-gather", between.gathers});
     ends[g] = groups[g].end + reduced + between.gathers;
+    // Of no timer either. A bound knows of no memory.
+    if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[g].returned; us > 0) {
+      row.push_back({"allocator-returns-blocks", us});
+      ends[g] += us;
+    }
   }
   // The first and the last stage add up the gradients of a table that both have.
   if (layout.stages > 1 && split.tiedElements() > 0) {
@@ -336,9 +353,22 @@ static double sumParameters(const PlannedModel &model, const proto::ProgramWork 
   return sum;
 }
 
+absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &layout) {
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work,
+                      inputs.blocks.get(blocksOf(inputs, layout).kept));
+  const ModelSplit split(inputs.model, layout, *work);
+  double bytes = 0, parameters = 0;
+  for (int64_t group = 0; group < layout.stages; ++group) {
+    bytes += split.optimizerBytesOf(group);
+    parameters += split.parametersOf(group);
+  }
+  return bytes / parameters;
+}
+
 absl::StatusOr<double> countParameters(const StepInputs &inputs) {
   BlockKey key;
   key.formsKernels = !inputs.profile.framework_ops();
+  key.optimizer = inputs.optimizer;
   absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
   if (!work.ok())
     return work.status();
@@ -378,15 +408,15 @@ StepEstimate Composer::compose(bool keepRuns) {
                                        : playPipeline(layout, costs, inputs.order, keepRuns);
 
   StepEstimate step;
-  addTimers(groups, step);
   const MemoryModel memory({model, cluster, profile, layout, split, work, kept,
-                            inputs.optimizerBytes, inputs.memo ? &inputs.memo->kept : nullptr});
+                            inputs.memo ? &inputs.memo->kept : nullptr});
   for (size_t g = 0; g < groups.size(); ++g)
     step.memory.push_back(
         memory.ofGroup(static_cast<int64_t>(g), heldBy(static_cast<int64_t>(g), groups[g])));
   for (size_t g = 0; g < step.memory.size(); ++g)
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;
+  addTimers(groups, step);
   step.fit = judgeFit(step.memory[step.fullest], cluster.memory_bytes().value());
   if (layout.offloadOptimizer) {
     step.hostBytes = offloadedBytes();
@@ -425,8 +455,8 @@ StepBound Composer::bound(BoundDetail detail) {
     for (const GroupTimes &group : groups)
       bound.ms = std::max(bound.ms, (group.end + inputs.stepUs) * 1e-3);
   }
-  const MemoryModel memory({model, cluster, profile, layout, split, work, kept,
-                            inputs.optimizerBytes, &inputs.memo->kept});
+  const MemoryModel memory(
+      {model, cluster, profile, layout, split, work, kept, &inputs.memo->kept});
   const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
   for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
     const DeviceMemory own =
@@ -446,7 +476,8 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
                layout.sequenceParallel,
                layout.recompute,
                !inputs.profile.framework_ops(),
-               layout.hasWeightTasks()};
+               layout.hasWeightTasks(),
+               inputs.optimizer};
   keys.kept = keys.work;
   keys.kept.recompute = Recompute::None;
   // A framework runs a layer's forward pass again: nothing of it has to be compiled.

@@ -61,9 +61,9 @@ struct StepInputs {
   const Costs &costs;
   BlockSource &blocks;
   const PipelineOrder &order;
-  double stepUs = 0;         ///< host time once a step
-  double optimizerBytes = 8; ///< of a parameter, besides its master weight
-  StepMemo *memo = nullptr;  ///< what other compositions with these inputs left
+  double stepUs = 0;              ///< host time once a step
+  std::string optimizer = "adam"; ///< one of kOptimizerNames
+  StepMemo *memo = nullptr;       ///< what other compositions with these inputs left
   SimulatedBlocks *simulated =
       nullptr; ///< what steps are composed of on devices that a simulator times
 };
@@ -78,6 +78,10 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout);
 /// Composes a step. Fails where checkLayout does or a block does not compile.
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns = false);
+
+/// Bytes that the optimizer keeps of a parameter besides its master weight, on the mean over the
+/// device groups of a layout. What tensor shards keep whole counts once for each.
+absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &layout);
 
 /// Parameters of the model, exact; its vocabulary as it is padded for one tensor shard.
 absl::StatusOr<double> countParameters(const StepInputs &inputs);

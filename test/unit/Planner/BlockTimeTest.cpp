@@ -1,6 +1,7 @@
 #include "lib/Planner/Step/BlockTime.h"
 
 #include "TestModel.h"
+#include "lib/Costs/Profile.h"
 #include "lib/Planner/Step/ModelSplit.h"
 
 #include "gtest/gtest.h"
@@ -27,7 +28,7 @@ proto::ProgramWork makeHead() {
 
 double timeHead(int64_t vocabulary, int64_t tensor, bool isUnpadded) {
   TestPlan plan(1);
-  proto::ImplementationProfile profile;
+  proto::ImplementationProfile profile = *findProfile("st");
   profile.set_unpadded_whole_vocabulary(isUnpadded);
   const GpuCosts costs(plan.cluster, profile, GpuConstants());
   Layout layout;

@@ -32,6 +32,8 @@ public:
                            {selective, false});
   }
 
+  BlockSource &source() { return *blocks; }
+
   MeasuredRow row;
 
 private:
@@ -66,6 +68,38 @@ TEST(Memory, ActivationsOfALayer) {
              "sequence parallel");
       expect(gpt.layer(tensor, microBatch, true, true).kept, 34 / t, "both");
     }
+}
+
+// What optimizers keep of a parameter is that of the compiled program: a number for each row and
+// column of a factored matrix, which tensor shards keep whole where they split the other dimension.
+TEST(Memory, OptimizerStates) {
+  CompiledGpt gpt;
+  TestPlan plan(1);
+  plan.model = gpt.row.model;
+  auto bytes = [&](const std::string &optimizer, int64_t tensor) {
+    StepInputs inputs = plan.inputs(plan.cluster, &gpt.source());
+    inputs.optimizer = optimizer;
+    Layout layout;
+    layout.tensor = tensor;
+    auto found = optimizerBytes(inputs, layout);
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.value_or(0);
+  };
+  EXPECT_EQ(bytes("adam", 1), 8);
+  EXPECT_EQ(bytes("lamb", 4), 8);
+  EXPECT_EQ(bytes("sgd", 1), 4);
+  // Codes of a byte and a scale in f32 for 256 of them; vectors stay as they are.
+  EXPECT_GT(bytes("adam-8bit", 1), 2 * (1 + 4.0 / 256));
+  EXPECT_LT(bytes("adam-8bit", 1), 2.2);
+  const auto h = static_cast<double>(gpt.row.model.hidden),
+             v = static_cast<double>(gpt.row.model.vocabulary),
+             s = static_cast<double>(gpt.row.model.sequence);
+  const double vectors = 13 * h,
+               layer = (h + 3 * h) + (h + h) + 2 * (h + 4 * h) + vectors, // rows and columns
+      state = 4 * (2 * layer + (v + h) + (s + h) + 2 * h),
+               parameters = 2 * (12 * h * h + vectors) + (v + s) * h + 2 * h;
+  EXPECT_NEAR(bytes("adafactor", 1), state / parameters, 1e-3 * state / parameters);
+  EXPECT_GT(bytes("adafactor", 4), 2 * bytes("adafactor", 1));
 }
 
 namespace {
@@ -113,6 +147,33 @@ TEST(Memory, BuffersOfCommunicators) {
   const double ofWorld = 8, ofData = 4, ofModel = 2, ofPairs = 2;
   EXPECT_DOUBLE_EQ(estimate(plan, layout).memory[0].communication,
                    inNode / 2 + network * (ofWorld + ofData + ofModel + ofPairs));
+}
+
+// What has no room beside each other is returned to the driver and taken again: time that more
+// memory saves.
+TEST(Memory, ReturnsBlocksWhereThereIsNoRoom) {
+  TestPlan plan(1);
+  plan.profile = *findProfile("megatron-deepspeed");
+  plan.cluster = *builtinClusterDescription("dgx-a100-80gb");
+  Layout layout;
+  layout.microBatch = 8;
+  plan.cluster.mutable_memory_bytes()->set_value(1e12);
+  const StepEstimate roomy = estimate(plan, layout);
+  EXPECT_EQ(roomy.memory[0].returned, 0);
+  const double needed = roomy.memory[0].needed();
+  double before = 0;
+  for (double room : {1.2, 1.15, 1.1, 1.07}) {
+    plan.cluster.mutable_memory_bytes()->set_value(room * needed);
+    const StepEstimate step = estimate(plan, layout);
+    EXPECT_DOUBLE_EQ(step.memory[0].needed(), needed);
+    EXPECT_NEAR(step.ms - roomy.ms,
+                step.memory[0].returned / (1 << 20) * plan.profile.memory().return_us_per_mib() *
+                    1e-3,
+                1e-6);
+    EXPECT_GE(step.memory[0].returned, before);
+    before = step.memory[0].returned;
+  }
+  EXPECT_GT(before, 0);
 }
 
 // A micro-batch more, or less recomputation, never takes less; the classes add up; and what is

@@ -27,7 +27,7 @@ TEST(Sketch, BoundsLikeCompiledBlocks) {
     const GpuCosts costs(cluster, profile, {});
     BlockSketches sketches(**blocks);
     StepMemo memo;
-    const StepInputs inputs{row.model, cluster, profile, costs, **blocks, order, 0, 8, &memo};
+    const StepInputs inputs{row.model, cluster, profile, costs, **blocks, order, 0, "adam", &memo};
     Layout layout;
     layout.tensor = 4;
     layout.stages = 2;

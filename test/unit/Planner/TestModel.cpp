@@ -98,6 +98,13 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
     state.set_elements((isLayer ? 2 : 1) * width * hidden);
     state.set_local_elements(state.elements() / key.tensor);
     state.set_type(proto::F16);
+    for (const char *moment : {"first", "second"}) {
+      proto::StateWork added = state;
+      added.set_name(moment + std::to_string(block));
+      added.set_role("optimizer_state");
+      added.set_type(proto::F32);
+      *work.add_states() = added;
+    }
     proto::StashWork &stash = *work.add_stashes();
     stash.set_block(block);
     stash.set_bytes(key.recompute == Recompute::None ? 16 * elements : 8 * elements);
@@ -125,7 +132,7 @@ TestPlan::TestPlan(unsigned seed) : random(seed), blocks(model), order(mlir::st:
 StepInputs TestPlan::inputs(const proto::ClusterDescription &other, BlockSource *otherBlocks) {
   costs = std::make_unique<GpuCosts>(other, profile, GpuConstants{});
   constexpr double kStepUs = 1000;
-  return {model, other, profile, *costs, otherBlocks ? *otherBlocks : blocks, order, kStepUs, *optimizerBytes("adam")};
+  return {model, other, profile, *costs, otherBlocks ? *otherBlocks : blocks, order, kStepUs, "adam"};
 }
 
 Layout TestPlan::drawLayout() {
@@ -142,7 +149,8 @@ Layout TestPlan::drawLayout() {
     layout.placement = static_cast<RankOrder>(draw({0, 0, 1, 2, 3, 4, 5, 6}));
     layout.recompute = static_cast<Recompute>(draw({0, 1, 2}));
     layout.sequenceParallel = layout.tensor > 1 && draw({0, 1}) == 1;
-    if (layout.stages > 1 && draw({0, 1}) == 1 && model.layers % (2 * layout.stages) == 0) {
+    if (layout.stages > 1 && draw({0, 1}) == 1 && model.layers % (2 * layout.stages) == 0 &&
+        layout.stages >= profile.interleaved_stages()) {
       layout.virtualStages = 2;
       layout.schedule = PipelineSchedule::Interleaved;
     }

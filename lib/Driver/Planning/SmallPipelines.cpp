@@ -1,0 +1,257 @@
+// How tasks that share chips meet in a step: small pipelines, simulated whole and played.
+#include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Driver/Planning/SimulatedPrograms.h"
+#include "lib/Planner/Simulated/SimulatedPipeline.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace mlir::st;
+using ::st::Contention;
+using ::st::StageWork;
+using ::st::StepTimeline;
+using ::st::TaskNumbers;
+
+constexpr double kUsPerPicosecond = 1e-6;
+
+/// A schedule of more micro-batches than the program was made for: its tasks are the same for all
+/// of them.
+static void reschedule(::st::proto::Executable &executable, const ::st::Layout &layout,
+                       const ::st::PipelineOrder &order) {
+  for (auto [number, group] : llvm::enumerate(*executable.mutable_groups())) {
+    group.clear_schedule();
+    auto add = [&, &group = group](StringRef phase, int64_t microBatch) {
+      for (auto [task, each] : llvm::enumerate(group.tasks()))
+        if (each.phase() == phase) {
+          ::st::proto::ScheduleEntry &entry = *group.add_schedule();
+          entry.set_task(static_cast<int64_t>(task));
+          entry.set_micro_batch(microBatch % executable.micro_batches());
+        }
+    };
+    add("prologue", 0);
+    for (int64_t microBatch = 0; microBatch < layout.microBatches; ++microBatch)
+      add("statistics", microBatch);
+    add("totals", 0);
+    for (const ::st::PipelineUnit &unit : order(layout, static_cast<int64_t>(number)))
+      add(unit.kind == ::st::PipelineUnit::Forward    ? "forward"
+          : unit.kind == ::st::PipelineUnit::Backward ? "backward"
+                                                      : "weight",
+          unit.microBatch);
+    add("update", 0);
+  }
+}
+
+static ::st::TaskKind kindOf(StringRef phase) {
+  return phase == "forward"    ? ::st::ForwardTask
+         : phase == "backward" ? ::st::BackwardTask
+         : phase == "weight"   ? ::st::WeightTask
+         : phase == "update"   ? ::st::UpdateTask
+                               : ::st::PrologueTask;
+}
+
+/// The runs of a task by one rank.
+static void addWork(ArrayRef<const StepTimeline::Run *> runs, int64_t moving, double share,
+                    double &work) {
+  constexpr auto kWait = static_cast<size_t>(StepTimeline::Kind::Wait),
+                 kTransfer = static_cast<size_t>(StepTimeline::Kind::Transfer),
+                 kCollective = static_cast<size_t>(StepTimeline::Kind::Collective);
+  int64_t meeting = runs.front()->sums[kCollective];
+  for (const StepTimeline::Run *run : runs)
+    meeting = std::min(meeting, run->sums[kCollective]);
+  for (const StepTimeline::Run *run : runs) {
+    const int64_t waited =
+        run->sums[kWait] + run->sums[kTransfer] - moving + run->sums[kCollective] - meeting;
+    work += static_cast<double>(run->end - run->start - waited) * kUsPerPicosecond * share;
+  }
+}
+
+/// Microseconds that a group's ranks work on tasks of each kind in a step, on their mean. Waits for
+/// messages do not count, nor do messages that are under way: the run of a task that got its own
+/// soonest says how long it takes to move them. Where a rank waits for a message, others of its
+/// group may wait for it in a collective: the run that met the others soonest says how long that
+/// takes.
+static TaskNumbers workIn(const ::st::proto::Group &group, const StepTimeline &timeline) {
+  constexpr auto kTransfer = static_cast<size_t>(StepTimeline::Kind::Transfer);
+  const auto first = static_cast<size_t>(group.first_rank()),
+             count = static_cast<size_t>(group.device_ids_size());
+  std::map<int64_t, int64_t> moving;                                                 // by task
+  std::map<std::pair<int64_t, size_t>, SmallVector<const StepTimeline::Run *>> runs; // and rank
+  for (size_t rank = first; rank < first + count; ++rank)
+    for (auto [entry, run] : llvm::zip_equal(group.schedule(), timeline.ranks[rank].runs)) {
+      auto [least, isNew] = moving.try_emplace(entry.task(), run.sums[kTransfer]);
+      least->second = std::min(least->second, run.sums[kTransfer]);
+      runs[{entry.task(), rank}].push_back(&run);
+    }
+  TaskNumbers work = {};
+  for (const auto &[taskAndRank, own] : runs) {
+    const int64_t task = taskAndRank.first;
+    addWork(own, moving[task], 1 / static_cast<double>(count),
+            work[kindOf(group.tasks(static_cast<int>(task)).phase())]);
+  }
+  return work;
+}
+
+static void add(TaskNumbers &sum, const TaskNumbers &other) {
+  for (auto [a, b] : llvm::zip_equal(sum, other))
+    a += b;
+}
+
+/// What tasks take by themselves.
+static TaskNumbers loneWork(const ::st::SimulatedGroup &group, int64_t microBatches) {
+  TaskNumbers work = {};
+  work[::st::PrologueTask] = group.prologue;
+  work[::st::UpdateTask] = group.update;
+  for (const ::st::SimulatedStageTimes &stage : group.chunks) {
+    work[::st::ForwardTask] += stage.forward * static_cast<double>(microBatches);
+    work[::st::BackwardTask] += stage.backward * static_cast<double>(microBatches);
+    work[::st::WeightTask] += stage.weight * static_cast<double>(microBatches);
+  }
+  return work;
+}
+
+static absl::StatusOr<TaskNumbers> playedWork(const ::st::Layout &layout,
+                                              const ::st::SimulatedPipeline &pipeline,
+                                              const ::st::PipelineOrder &order) {
+  ST_ASSIGN_OR_RETURN(auto groups,
+                      ::st::playSimulated(layout, pipeline, order, /*keepRuns=*/false));
+  TaskNumbers work = {};
+  for (const ::st::SimulatedGroupTimes &group : groups) {
+    work[::st::PrologueTask] += group.prologue;
+    work[::st::UpdateTask] += group.update;
+    work[::st::ForwardTask] += group.units.forward;
+    work[::st::BackwardTask] += group.units.backward;
+    work[::st::WeightTask] += group.units.weight;
+  }
+  return work;
+}
+
+/// Brings what a play says of tasks of one kind closer to what the simulator says: where other
+/// groups slow them down, by how much; else the pace.
+static void correct(Contention &contention, size_t kind, double simulated, double played,
+                    double lone) {
+  auto &row = contention.slowdown[kind];
+  const bool isSlowedDown = llvm::any_of(row, [](double share) { return share > 0; });
+  // Tasks that hardly run beside others in a small pipeline do not say how these slow them down.
+  constexpr double kMostScaled = 4;
+  if (isSlowedDown && simulated > lone && kMostScaled * (played - lone) > simulated - lone) {
+    for (double &share : row)
+      share *= (simulated - lone) / (played - lone);
+    return;
+  }
+  if (simulated <= lone)
+    row.fill(0);
+  contention.pace[kind] = simulated / lone;
+}
+
+/// Simulates a small program whole beside its tasks by themselves.
+absl::StatusOr<SimulatedPrograms::SmallStep>
+SimulatedPrograms::simulateSmall(const ::st::Layout &layout, const Program &program) const {
+  Program rescheduled = program;
+  reschedule(rescheduled.executable, layout, makePipelineOrder());
+  Placement placement;
+  SmallStep step;
+  ST_ASSIGN_OR_RETURN(step.pipeline, pipelineOfTasks(layout, program, placement));
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<::st::Executable> loaded, load(rescheduled, placement));
+  StepTimeline timeline;
+  ST_ASSIGN_OR_RETURN(const ::st::StepTime time, loaded->timeStep(nullptr, &timeline));
+  step.total = static_cast<double>(time.total) * kUsPerPicosecond;
+  for (auto [group, made] :
+       llvm::zip_equal(rescheduled.executable.groups(), step.pipeline.groups)) {
+    add(step.simulated, workIn(group, timeline));
+    add(step.lone, loneWork(made, layout.microBatches));
+  }
+  return step;
+}
+
+/// What kinds of tasks do not say, as that they do not all begin together, is the pace of all.
+absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
+                                           const ::st::PipelineOrder &order, SmallStep &step) {
+  const TaskNumbers pace = step.pipeline.contention.pace;
+  constexpr int kHalvings = 20;
+  double least = 0.5, most = 2;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double factor = (least + most) / 2;
+    for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind)
+      step.pipeline.contention.pace[kind] = pace[kind] * factor;
+    ST_ASSIGN_OR_RETURN(const auto groups, ::st::playSimulated(layout, step.pipeline, order,
+                                                               /*keepRuns=*/false));
+    double end = 0;
+    for (const ::st::SimulatedGroupTimes &group : groups)
+      end = std::max(end, group.end);
+    (end < step.total ? least : most) = factor;
+  }
+  return absl::OkStatus();
+}
+
+/// With which contention each kind of task takes as long where a small pipeline is played as where
+/// it is simulated.
+absl::StatusOr<Contention>
+SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program &program,
+                                       const Contention &measured) const {
+  const ::st::PipelineOrder order = makePipelineOrder();
+  ST_ASSIGN_OR_RETURN(SmallStep step, simulateSmall(layout, program));
+  step.pipeline.contention = measured;
+  // What one kind is corrected by moves the others.
+  constexpr int kRounds = 6;
+  for (int round = 0; round < kRounds; ++round) {
+    ST_ASSIGN_OR_RETURN(const TaskNumbers played, playedWork(layout, step.pipeline, order));
+    for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind)
+      if (step.lone[kind] > 0)
+        correct(step.pipeline.contention, kind, step.simulated[kind], played[kind],
+                step.lone[kind]);
+  }
+  ST_RETURN_IF_ERROR(matchTotal(layout, order, step));
+  return step.pipeline.contention;
+}
+
+/// Without a pipeline the replicas are all that shares chips. What they take in steps of few and of
+/// more layers says what they take in those of all layers.
+absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout &layout,
+                                                              ArrayRef<Program> fewAndMore) const {
+  ST_ASSIGN_OR_RETURN(const SmallStep few, simulateSmall(layout, fewAndMore[0]));
+  ST_ASSIGN_OR_RETURN(const SmallStep more, simulateSmall(layout, fewAndMore[1]));
+  const auto [fewLayers, moreLayers] = layersOfPrograms();
+  const double share = static_cast<double>(input.model.layers - fewLayers) /
+                       static_cast<double>(moreLayers - fewLayers);
+  Contention contention;
+  for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind) {
+    auto ofAll = [&](const TaskNumbers &a, const TaskNumbers &b) {
+      return a[kind] + (b[kind] - a[kind]) * share;
+    };
+    if (few.lone[kind] > 0)
+      contention.pace[kind] = ofAll(few.simulated, more.simulated) / ofAll(few.lone, more.lone);
+  }
+  return contention;
+}
+
+/// A program's tasks by themselves, its groups one behind the other.
+absl::StatusOr<::st::SimulatedPipeline>
+SimulatedPrograms::pipelineOfTasks(const ::st::Layout &layout, const Program &program,
+                                   Placement &placement) const {
+  const auto key = ::st::SimulatedKey::of(layout, input.model.layers);
+  ::st::SimulatedPipeline pipeline;
+  pipeline.launch = description.task_launch_ns().value() * 1e-3;
+  for (int64_t group = 0; group < layout.stages; ++group)
+    placement.push_back(group * key.tensor * key.replicas);
+  StageWork first = {}, last = {};
+  for (int64_t group = 0; group < layout.stages; ++group) {
+    const int64_t previous = group == 0 ? layout.stages - 1 : group - 1,
+                  next = (group + 1) % layout.stages;
+    const bool isPipeline = layout.stages > 1;
+    ST_ASSIGN_OR_RETURN(StageWork work,
+                        measure(program, static_cast<size_t>(group), isPipeline ? previous : -1,
+                                isPipeline ? next : -1, placement, key));
+    ::st::SimulatedGroup &made = pipeline.groups.emplace_back();
+    made.addStage(work, layout.microBatches);
+    made.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;
+    made.update = work[::st::UpdateTime] * kUsPerPicosecond;
+    made.chips = chipsOf(key, group);
+    if (group == 0)
+      first = work;
+    last = work;
+  }
+  if (layout.stages > 1)
+    pipeline.exchange(first, last);
+  return pipeline;
+}
