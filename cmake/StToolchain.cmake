@@ -22,38 +22,12 @@ set(Protobuf_USE_STATIC_LIBS ON)
 find_package(Protobuf REQUIRED)
 find_package(absl REQUIRED)
 
-# Debian's package describes the shared libraries and ships the static ones beside
-# them. A training binary must not need Abseil where it runs, so every target is
-# pointed at its archive.
-get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
-foreach(target ${imported})
-  get_target_property(type ${target} TYPE)
-  if(target MATCHES "^absl::" AND type STREQUAL "SHARED_LIBRARY")
-    get_target_property(location ${target} LOCATION)
-    string(REGEX REPLACE "\\.so.*" ".a" archive ${location})
-    if(EXISTS ${archive})
-      get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
-      foreach(configuration ${configurations})
-        set_target_properties(${target} PROPERTIES
-          IMPORTED_LOCATION_${configuration} ${archive} IMPORTED_SONAME_${configuration} "")
-      endforeach()
-    endif()
-  endif()
-endforeach()
 find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 find_package(ZLIB REQUIRED)
 find_path(ST_NLOHMANN_JSON nlohmann/json.hpp REQUIRED)
 
-# Unicode and regular expressions of the tokenizers, linked statically as all that a training binary needs.
-foreach(library utf8proc pcre2)
-  string(REPLACE pcre2 pcre2-8 archive ${library})
-  find_library(ST_${library} lib${archive}.a REQUIRED)
-  find_path(ST_${library}_INCLUDE ${library}.h REQUIRED)
-  add_library(st::${library} STATIC IMPORTED GLOBAL)
-  set_target_properties(st::${library} PROPERTIES
-    IMPORTED_LOCATION ${ST_${library}} INTERFACE_INCLUDE_DIRECTORIES ${ST_${library}_INCLUDE})
-endforeach()
+include(StArchives)
 
 find_program(ST_CCACHE ccache)
 if(ST_CCACHE)

@@ -11,7 +11,7 @@ seconds=${1:?"usage: scripts/fuzz.sh SECONDS [target ...]"}
 shift
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-  targets=(assembly deep-speed-config executable hlo import json megatron-log model-config parallel-config program-text safetensors simulation)
+  targets=(assembly deep-speed-config executable hlo import json megatron-log model-config parallel-config program-text safetensors simulation vhlo)
 fi
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 [ -f build-fuzz/build.ninja ] || cmake --preset fuzz >/dev/null

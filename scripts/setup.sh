@@ -22,8 +22,8 @@ packages=(
   libxsmm-dev libopenblas-dev libclang-rt-22-dev zlib1g-dev
   libpcre2-dev libutf8proc-dev nlohmann-json3-dev python3 python3-venv
 )
-# Opened when a program runs, where mpirun started it.
-[ $with_tests -eq 1 ] && packages+=(openmpi-bin)
+# The first is opened when a program runs, where mpirun started it; in the second completions are tried.
+[ $with_tests -eq 1 ] && packages+=(openmpi-bin zsh)
 
 say() { echo "setup: $*" >&2; }
 

@@ -28,6 +28,7 @@ ALLOWED = {
     "include/st/Runtime": [],
     "dialects/StableHLO": ["dialects/St/Interfaces", "mlir"],
     "dialects/Sdy": ["mlir"],
+    "dialects/VHLO": ["dialects/Sdy", "dialects/StableHLO", "mlir"],
     "dialects/St": ["mlir"],
     "dialects/St/Sharding": ["dialects/St", "lib/Costs", "lib/Timing", "lib/Proto", "mlir"],
     "passes": ["dialects", "lib/Costs", "lib/Timing", "lib/Support", "mlir"],
@@ -42,16 +43,20 @@ ALLOWED = {
     "backends/dtu/simulator": ["backends/dtu/isa", "lib/Timing", "lib/Proto", "lib/Support"],
     "backends/dtu/runtime": ["include/st/Runtime", "backends/dtu/isa", "backends/dtu/simulator", "lib/Timing",
                              "lib/Proto", "lib/Support"],
+    "plugins": ["backends", "dialects", "include/st", "lib", "passes", "mlir"],
+    "plugins/pjrt/abi": [],
+    "plugins/pjrt/runtime": ["plugins/pjrt", "backends/dtu/runtime", "include/st/Runtime", "lib/Runtime", "lib/Timing",
+                             "lib/Proto", "lib/Support"],
 }
 
-OUR_ROOTS = ("lib/", "dialects/", "passes/", "backends/", "tools/", "st/", "test/")
+OUR_ROOTS = ("lib/", "dialects/", "passes/", "backends/", "plugins/", "tools/", "st/", "test/")
 
 
 def sources():
     listed = subprocess.run(["git", "ls-files", "*.h", "*.cpp", "*.td"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
         return [pathlib.Path(line) for line in listed.stdout.splitlines()]
-    return [p.relative_to(ROOT) for d in ("lib", "dialects", "passes", "backends", "include", "tools")
+    return [p.relative_to(ROOT) for d in ("lib", "dialects", "passes", "backends", "include", "plugins", "tools")
             for p in (ROOT / d).rglob("*") if p.suffix in (".h", ".cpp", ".td")]
 
 
