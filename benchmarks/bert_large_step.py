@@ -2,14 +2,15 @@
 
   benchmarks/bert_large_step.py [--rounds=3] [--steps=2] [--types=f32,bf16] [--dropouts=0.1,0]
                                 [--peers=st,jax,sharded,torch] [--torch-python=/usr/bin/python3]
-                                [--jax-python=.venv/bin/python] [--build=build]
+                                [--jax-python=.venv/bin/python] [--build=build] [--json=FILE]
 
-Each round runs St (4 stages x 8 shards), JAX and PyTorch (both unsharded), and JAX on 32 devices that XLA makes of the
-host (4 stages x 8 shards, f32 alone) in turn, so a machine that drifts drifts for all; batch 1, sequence 384, AdamW,
-two threads. In bf16 weights, gradients and optimizer state are f32 in all three: "precision" in St's parallel file, casts
-in JAX, torch.autocast. Prints a Markdown table of medians for each type, of rounds x steps steps each (five at least),
-and how far the losses of sharded JAX are from those of JAX. Needs build/bin, a Python with JAX (.venv) and one with
-torch: Debian's python3-torch, or the newest from PyPI in a folder of its own (5 GB with what it depends on):
+Each round runs in turn St (4 stages x 8 shards), JAX and PyTorch (both unsharded), and JAX on 32 host devices of XLA
+(4 stages x 8 shards, f32 only). A change of the machine's speed so affects all of them. Batch 1, sequence 384, AdamW, two
+threads. In bf16 weights, gradients and optimizer state are f32 in all three: "precision" in St's parallel file, casts
+in JAX, torch.autocast. Prints a Markdown table of medians for each type, over rounds x steps steps (at least five),
+and how far the losses of sharded JAX are from those of JAX. A peer that is missing, is killed or fails has a row that says
+so, and the others run on. Needs build/bin, a Python with JAX (.venv) and one with torch: Debian's python3-torch, or the
+newest from PyPI in a separate folder (5 GB with its dependencies):
 
   python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy     # --torch-python=/tmp/torch/bin/python
 """
@@ -19,13 +20,14 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "examples/models/bert-large-uncased/config.json"
 PARALLEL = ROOT / "examples/parallel/bert-large-dtu-4x8.json"
-FEWEST = 5  # Steps that a median is taken of.
+FEWEST = 5  # Steps of a median.
 SAME_LOSS = 1e-4
 
 
@@ -37,10 +39,7 @@ def environment():
 
 
 def run(command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment())
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-2000:]}")
-    return done.stdout
+    return figures.run(command, env=environment())
 
 
 def compile_st(options, dropout, kind):
@@ -52,8 +51,11 @@ def compile_st(options, dropout, kind):
     layout = folder / f"parallel-{kind}.json"
     layout.write_text(json.dumps(json.loads(PARALLEL.read_text()) | {"precision": kind}))
     binary = folder / f"bert-large-4x8-{dropout}-{kind}"
-    run([options.build / "bin/st-compile", folder / "model", "--task=span", "--batch=1", "--seq=384",
-         f"--parallel={layout}", "--target=dtu-t10", "--optimizer=adamw", "--lr=1e-5", "-o", binary])
+    try:
+        run([options.build / "bin/st-compile", folder / "model", "--task=span", "--batch=1", "--seq=384",
+             f"--parallel={layout}", "--target=dtu-t10", "--optimizer=adamw", "--lr=1e-5", "-o", binary])
+    except figures.PeerFailure as failure:
+        sys.exit(f"st-compile: {failure}")
     return binary
 
 
@@ -65,51 +67,85 @@ def st_step(options, binary):
 
 
 def peer(python, script, options, dropout, *flags):
-    command = [python, ROOT / "benchmarks" / script, CONFIG, f"--steps={options.steps}", f"--dropout={dropout}", *flags]
-    return json.loads(run(command).splitlines()[-1])
+    return figures.run_peer([python, ROOT / "benchmarks" / script, CONFIG, f"--steps={options.steps}", f"--dropout={dropout}",
+                             *flags], env=environment())
 
 
 def runs(options, dropout, kind):
-    """What each round runs, in turn."""
+    """The runs of a round by name, in order."""
+    each = {}
     if "st" in options.peers:
         binary = compile_st(options, dropout, kind)
-        yield lambda: st_step(options, binary)
+        each["St 4x8"] = lambda: st_step(options, binary)
     if "jax" in options.peers:
-        yield lambda: peer(options.jax_python, "peer_jax.py", options, dropout, f"--type={kind}")
+        each["JAX"] = lambda: peer(options.jax_python, "peer_jax.py", options, dropout, f"--type={kind}")
     if "sharded" in options.peers and kind == "f32":
-        yield lambda: peer(options.jax_python, "peer_jax_sharded.py", options, dropout)
+        each["JAX 4x8"] = lambda: peer(options.jax_python, "peer_jax_sharded.py", options, dropout)
     if "torch" in options.peers:
-        yield lambda: peer(options.torch_python, "peer_torch.py", options, dropout, f"--type={kind}")
+        each["PyTorch"] = lambda: peer(options.torch_python, "peer_torch.py", options, dropout, f"--type={kind}")
+    return each
 
 
 def measure(options, dropout, kind):
-    """Medians by name, and the losses of JAX's two."""
-    each = list(runs(options, dropout, kind))
-    seconds, losses = {}, {}
+    """Medians by name, the losses of both kinds of JAX, and by name the reasons of those that gave no figure."""
+    each = runs(options, dropout, kind)
+    seconds, losses, failures = {}, {}, {}
     for number in range(options.rounds):
-        for one in each:
-            made = one()
-            name = f"{made['peer']} {made['version']}"
-            seconds.setdefault(name, []).extend(made["seconds"])
+        for key, one in list(each.items()):
+            try:
+                made = one()
+            except figures.PeerFailure as failure:
+                failures[key] = str(failure)
+                print(f"  round {number}, {kind}, dropout {dropout}: {key}: {failure}", file=sys.stderr, flush=True)
+                del each[key]
+                continue
+            seconds.setdefault((key, f"{made['peer']} {made['version']}"), []).extend(made["seconds"])
             if made["peer"].startswith("JAX"):
                 losses[made["peer"]] = made["losses"]
-            print(f"  round {number}, {kind}, dropout {dropout}: {name}: "
+            print(f"  round {number}, {kind}, dropout {dropout}: {key}: "
                   + " ".join(f"{s:.2f}" for s in made["seconds"]), file=sys.stderr, flush=True)
-    return {name: statistics.median(times) for name, times in seconds.items()}, losses
+    medians = {name: statistics.median(times) for (key, name), times in seconds.items() if key not in failures}
+    return medians, losses, failures
 
 
 def check_losses(losses):
     """Sharded JAX computes what JAX does."""
     if len(losses) < 2:
         return
-    plain, sharded = losses.values()
+    plain, sharded = (losses[name] for name in sorted(losses))
     off = max(abs(a - b) / abs(a) for a, b in zip(plain, sharded, strict=True))
     print(f"\nThe losses of sharded JAX are within {off:.1e} of JAX's over {len(plain)} steps.")
     if off > SAME_LOSS:
         sys.exit(f"expected at most {SAME_LOSS}")
 
 
-def main():
+def store(found, kind, dropout, medians, failures):
+    peers = {name: time for name, time in medians.items() if not name.startswith("St")}
+    fastest = min(peers, key=peers.get) if peers else None
+    for name, time in medians.items():
+        beside = {"name": fastest, "value": peers[fastest]} if peers and name != fastest else None
+        found.add(f"BERT-large, {kind}, dropout {dropout:g}: {name}", time, "s a step", beside=beside)
+    for name, reason in failures.items():
+        found.failed(f"BERT-large, {kind}, dropout {dropout:g}: {name}", reason)
+
+
+def print_table(kind, measured):
+    """A column for each dropout rate; `measured` has what measure() returns by rate."""
+    rates = list(measured)
+    medians, _, _ = measured[rates[0]]
+    peers = [time for name, time in medians.items() if not name.startswith("St")]
+    print(f"\n| {kind} | " + " | ".join(f"s a step, dropout {rate:g}" for rate in rates)
+          + " | against the fastest peer |\n| --- |" + " ---: |" * (len(rates) + 1))
+    for name, time in medians.items():
+        against = f"{time / min(peers):.2f}" if peers else "-"
+        each = " | ".join(f"{measured[rate][0][name]:.2f}" if name in measured[rate][0] else "-" for rate in rates)
+        print(f"| {name} | {each} | {against} |", flush=True)
+    for rate in rates:
+        for name, reason in measured[rate][2].items():
+            print(f"| {name}, dropout {rate:g} | {reason} |" + " |" * len(rates), flush=True)
+
+
+def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2)
@@ -119,25 +155,26 @@ def main():
     parser.add_argument("--torch-python", default="/usr/bin/python3")
     parser.add_argument("--jax-python", default=ROOT / ".venv/bin/python")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    figures.add_option(parser)
     options = parser.parse_args()
     options.peers = options.peers.split(",")
     options.build = options.build.resolve()
-    dropouts = [float(rate) for rate in options.dropouts.split(",")]
+    options.dropouts = [float(rate) for rate in options.dropouts.split(",")]
+    return options
+
+
+def main():
+    options = parse()
     if options.rounds * options.steps < FEWEST:
         print(f"bert_large_step.py: warning: medians of {options.rounds * options.steps} steps, fewer than {FEWEST}",
               file=sys.stderr)
+    found = figures.Figures(options.json, "peers", figures.host())
     for kind in options.types.split(","):
-        made = {rate: measure(options, rate, kind) for rate in dropouts}
-        medians = {rate: table for rate, (table, _) in made.items()}
-        first = medians[dropouts[0]]
-        peers = [time for name, time in first.items() if not name.startswith("St")]
-        print(f"\n| {kind} | " + " | ".join(f"s a step, dropout {rate:g}" for rate in dropouts)
-              + " | against the fastest peer |\n| --- |" + " ---: |" * (len(dropouts) + 1))
-        for name, time in first.items():
-            against = f"{time / min(peers):.2f}" if peers else "-"
-            each = " | ".join(f"{medians[rate][name]:.2f}" for rate in dropouts)
-            print(f"| {name} | {each} | {against} |", flush=True)
-        check_losses(made[dropouts[0]][1])
+        measured = {rate: measure(options, rate, kind) for rate in options.dropouts}
+        print_table(kind, measured)
+        for rate, (medians, _, failures) in measured.items():
+            store(found, kind, rate, medians, failures)
+        check_losses(measured[options.dropouts[0]][1])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""What combining collectives gains on simulated clusters: collectives a step, the step, and the fullest device.
+"""The gain of combined collectives on simulated clusters: collectives per step, the time of the step, and the fullest device.
 
   benchmarks/collectives.py [--model=examples/models/bert-base-cased] [--task=span] [--data=8] [--rows=8] [--seq=128]
                             [--zero=0,1,2,3] [--tensor=1] [--micro=1] [--buckets=0,1,5,25,100] [--build=build]
+                            [--json=FILE]
 
-Buckets are in MiB; 0 combines nothing. Rows are those of a replica in a micro-batch. Counts are of one device, each collective as often as a step runs its task.
+Buckets are in MiB; 0 combines nothing. Rows are those of a replica in a micro-batch. Counts are
+those of one device; each collective counts as often as a step runs its task.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
@@ -13,6 +15,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) ")
@@ -61,17 +65,23 @@ def main():
     parser.add_argument("--zero", default="0,1,2,3")
     parser.add_argument("--buckets", default="0,1,5,25,100")
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'zero':>4} {'bucket MiB':>10} {'collectives':>11} {'ms a step':>10} {'of none':>8} {'peak MiB':>9}")
     with tempfile.TemporaryDirectory() as folder:
         for zero in map(int, options.zero.split(",")):
             base = None
             for mebibytes in map(float, options.buckets.split(",")):
                 collectives, step, peak = measure(options, pathlib.Path(folder), zero, mebibytes)
+                case = (f"{pathlib.Path(options.model).name}, {options.data} replicas of {options.rows} x {options.seq}, "
+                        f"ZeRO {zero}, buckets of {mebibytes:g} MiB")
                 if step is None:
+                    found.failed(case, peak)
                     print(f"{zero:4} {mebibytes:10g} {collectives:11} {peak}", flush=True)
                     continue
                 base = base or step
+                found.add(case, step, "ms a step", {"peak": [peak, "MiB"], "collectives": [collectives, ""]})
                 print(f"{zero:4} {mebibytes:10g} {collectives:11} {step:10.2f} {step / base:8.3f} {peak:9.0f}", flush=True)
 
 

@@ -1,9 +1,9 @@
-"""How long st-compile takes in each phase as a model gets deeper: BERT of a tiny hidden size.
+"""The time of st-compile by phase for models of growing depth: BERT with a tiny hidden size.
 
-  benchmarks/compile_time.py [--layers=16,64,256,1024] [--stages=1] [--build=build]
+  benchmarks/compile_time.py [--layers=16,64,256,1024] [--stages=1] [--build=build] [--json=FILE]
 
-The last column is the exponent of the growth between the last two rows of layers: 1 is linear. Times are of the wall,
-so let nothing else run beside it.
+The last column is the exponent of the growth between the last two rows of layers: 1 is linear. Phases are
+wall times, so run nothing else meanwhile.
 """
 
 import argparse
@@ -14,6 +14,8 @@ import re
 import resource
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -57,6 +59,7 @@ def main():
     parser.add_argument("--layers", default="16,64,256,1024")
     parser.add_argument("--stages", type=int, default=1)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    figures.add_option(parser)
     arguments = parser.parse_args()
     layers = [int(count) for count in arguments.layers.split(",")]
     columns = [compile_once(arguments.build, count, arguments.stages) for count in layers]
@@ -74,6 +77,10 @@ def main():
     row("all phases", [sum(times.values()) for times, _, _ in columns])
     row("processor", [seconds for _, _, seconds in columns])
     row("ops at the end", [ops for _, ops, _ in columns], 0)
+    found = figures.Figures(arguments.json, "compiling", figures.host())
+    for count, (_, ops, seconds) in zip(layers, columns, strict=True):
+        found.add(f"BERT of hidden size 32, {count} layers, stages: {arguments.stages}", seconds, "s of processor time",
+                  {"ops after code generation": [ops, ""]})
 
 
 if __name__ == "__main__":

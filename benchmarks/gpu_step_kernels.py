@@ -2,6 +2,7 @@
 """Lists what a predicted step of a GPU is made of, kernel by kernel, and which share of it matrix products are.
 
   benchmarks/gpu_step_kernels.py [--model=examples/models/bert-large-uncased] [--dropout=0] [--batch=32] [--target=cuda-sm_90]
+                                 [--activation=gelu_new] [--clip-norm=1]
 
 Compiles a training step (masked words or next words, AdamW, bf16, one GPU) and reads the figures of st-compile's page
 (--report). Nothing runs; times are those of docs/cuda.md, "A predicted step". Two denominators are printed: the data
@@ -15,10 +16,12 @@ import re
 import subprocess
 import tempfile
 
+import figures
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def figures(options):
+def predicted(options):
     """The page's figures, as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -26,6 +29,8 @@ def figures(options):
         for key in ("hidden_dropout_prob", "attention_probs_dropout_prob", "embd_pdrop", "attn_pdrop", "resid_pdrop"):
             if key in config:
                 config[key] = options.dropout
+        if options.activation:
+            config["activation_function" if config["model_type"] == "gpt2" else "hidden_act"] = options.activation
         (folder / "config.json").write_text(json.dumps(config))
         layout = {"mode": "sharding", "data": 1, "precision": {"compute": "bf16"}}
         (folder / "layout.json").write_text(json.dumps(layout))
@@ -46,12 +51,15 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seq", type=int, default=512)
     parser.add_argument("--target", default="cuda-sm_90")
+    parser.add_argument("--activation", help="in the place of the model's")
     parser.add_argument("--clip-norm", type=float, default=0)
     parser.add_argument("--most", type=int, default=25, help="kernels that are listed")
+    figures.add_option(parser)
     options = parser.parse_args()
-    step = figures(options)
+    step = predicted(options)
     total = step["picoseconds"]
     print(f"step {total / 1e9:.2f} ms")
+    found = figures.Figures(options.json, "gpus", "predicted")
 
     def row(name, entries):
         launches, time, flops, size = (sum(e[key] for e in entries) for key in ("launches", "picoseconds", "flops", "bytes"))
@@ -63,6 +71,9 @@ def main():
     for kind, entries in sorted(kinds.items()):
         row(kind, entries)
     row("all", step["kernels"])
+    found.add(f"{pathlib.Path(options.model).name}, bf16, {options.target}, {options.batch} x {options.seq}, "
+              f"dropout {options.dropout:g}", total / 1e9, "ms a step",
+              {kind: [sum(one["picoseconds"] for one in entries) / 1e9, "ms"] for kind, entries in sorted(kinds.items())})
     flops = sum(kernel["flops"] for kernel in step["kernels"])
     for what, rate in (("data sheet", step["peak_flops"]), ("what the costs allow", step["reached_flops"])):
         print(f"products at {rate / 1e12:.1f} TFLOP/s ({what}): {flops / rate * 1e3:.2f} ms, {100 * flops / rate * 1e12 / total:.1f} % of the step")

@@ -1,10 +1,10 @@
-"""How long a BERT-large training step printed by JAX takes to import and simplify, in each form.
+"""The time to import and simplify a BERT-large training step printed by JAX, in each form.
 
-  benchmarks/import_bert_large.py [--layers=24] [--rounds=3]
+  benchmarks/import_bert_large.py [--layers=24] [--rounds=3] [--json=FILE]
 
 The step is the `span` task at sequence 384 with AdamW, forward, backward and update. Each form goes through
 `st-compile FILE --compile-to=import`, which parses, inlines, simplifies and infers the roles of arguments and
-results; a Markdown table of medians is printed. Needs build/bin and a Python with JAX (.venv).
+results. Prints a Markdown table of medians. Needs build/bin and a Python with JAX (.venv).
 """
 
 import argparse
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test/e2e"))
@@ -44,7 +46,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=3)
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "compiling", figures.host())
     with tempfile.TemporaryDirectory(prefix="st-import-") as name:
         folder = pathlib.Path(name)
         lowered = lower(folder, options.layers)
@@ -61,6 +65,8 @@ def main():
                 seconds.append(time.perf_counter() - start)
             lines = "-" if file.endswith(".pb") else data.count(b"\n")
             print(f"| {file} | {len(data) / 1e6:.1f} | {lines} | {statistics.median(seconds):.2f} |", flush=True)
+            found.add(f"Import of a BERT-large step, {options.layers} layers, {file}", statistics.median(seconds), "s",
+                      {"file": [len(data) / 1e6, "MB"]})
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How long plans of thousands of devices take on one core, and what memory: GPTs of 175B and 1T parameters from
+"""Time and memory of plans for thousands of devices on one core: GPTs of 175B and 1T parameters from
 config.json to scheduled programs, to training binaries, and to the time of a step.
 
-  benchmarks/large_plans.py [--only=175B] [--replicas] [--binaries] [--build=build]
+  benchmarks/large_plans.py [--only=175B] [--replicas] [--binaries] [--build=build] [--json=FILE]
 
 --replicas also compiles the first plan for other numbers of replicas; --binaries also writes the binaries and runs
-them with --timing-only, for minutes. Seconds are of the processor, which is one core here, and of the wall.
+them with --timing-only, which takes minutes. Prints processor time, which is that of one core here, and wall time.
 """
 
 import argparse
@@ -15,6 +15,8 @@ import re
 import subprocess
 import tempfile
 import time
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -46,21 +48,22 @@ def compile_plan(build, model, layout, batch, out, *flags):
                     "-o", out, *flags])
 
 
-def report(name, seconds, wall, mebibytes, detail):
+def report(found, name, seconds, wall, mebibytes, detail):
+    found.add(name, seconds, "s of processor time", {"peak": [mebibytes, "MiB"], "prints": [detail, ""]})
     print(f"| {name} | {seconds:.1f} | {wall:.1f} | {mebibytes:.0f} | {detail} |", flush=True)
 
 
-def scheduled(build, folder, name, model, layout, batch):
+def scheduled(found, build, folder, name, model, layout, batch):
     *cost, text = compile_plan(build, model, layout, batch, folder / "scheduled.mlir", "--compile-to=scheduled")
-    report(f"{name}, scheduled", *cost, re.findall(r"\d+ ops", text)[-1])
+    report(found, f"{name}, scheduled", *cost, re.findall(r"\d+ ops", text)[-1])
 
 
-def binary(build, folder, name, model, layout, batch):
+def binary(found, build, folder, name, model, layout, batch):
     out = folder / "plan"
     *cost, _ = compile_plan(build, model, layout, batch, out, "-q", "--predict=false")
-    report(f"{name}, binary", *cost, f"{out.stat().st_size / 2**20:.1f} MiB")
+    report(found, f"{name}, binary", *cost, f"{out.stat().st_size / 2**20:.1f} MiB")
     *cost, text = measure([out, "--timing-only"])
-    report(f"{name}, timing", *cost, ", ".join(re.findall(r"simulated step [\d.]+ ms|\d+ of \d+ runs", text)))
+    report(found, f"{name}, timing", *cost, ", ".join(re.findall(r"simulated step [\d.]+ ms|\d+ of \d+ runs", text)))
 
 
 def main():
@@ -69,21 +72,23 @@ def main():
     parser.add_argument("--replicas", action="store_true")
     parser.add_argument("--binaries", action="store_true")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    figures.add_option(parser)
     arguments = parser.parse_args()
+    found = figures.Figures(arguments.json, "compiling", figures.host())
     print("| plan | processor s | wall s | MiB | |\n| --- | ---: | ---: | ---: | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for plan, model, layout, batch in PLANS:
             if arguments.only not in plan:
                 continue
-            scheduled(arguments.build, folder, plan, model, EXAMPLES / "parallel" / layout, batch)
+            scheduled(found, arguments.build, folder, plan, model, EXAMPLES / "parallel" / layout, batch)
             if arguments.binaries:
-                binary(arguments.build, folder, plan, model, EXAMPLES / "parallel" / layout, batch)
+                binary(found, arguments.build, folder, plan, model, EXAMPLES / "parallel" / layout, batch)
         for replicas in (1, 2, 8, 64) if arguments.replicas else ():
             path = folder / "parallel.json"
             path.write_text(json.dumps({"mode": "hybrid", "sharding_size": 8, "data": replicas, "stage_cnt": 16,
                                         "accum_degree": 16}))
-            scheduled(arguments.build, folder, f"175B, 8 x {replicas} x 16", "gpt3-175b", path, 16 * replicas)
+            scheduled(found, arguments.build, folder, f"175B, 8 x {replicas} x 16", "gpt3-175b", path, 16 * replicas)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Programs for the simulator whose times give back the device description, and what compiled kernels reach of it.
+"""Programs for the simulator whose times reproduce the device description, and the share of it that compiled kernels reach.
 
   benchmarks/microbenchmarks.py [--devices=dtu-t10,dtu-t20,dtu-i20] [--only=machine,products,collectives] [--build=build]
+                                [--json=FILE]
 
-`machine`: instruction streams written here, one or two ranks; each figure of the description is the difference of two
-runs, of more trips or of larger tiles. `products`: matrix products as st-compile makes them from StableHLO, against the
-peak of a cluster's matrix engines. `collectives`: all-reduces as st-compile makes them, against a formula of alpha (of
-a hop, from a ping-pong of two sizes), the rates of link, DTE and memory, and the pieces that parts go in
-(all_reduce_formula), and the share of the link's own rate. Rows further off than 3 % are marked. Nothing runs on data. Simulated times depend on the compiled
-program alone: nothing else on the machine changes them.
+`machine`: hand-written instruction streams for one or two ranks; each figure of the description is the difference of two
+runs with different trip counts or tile sizes. `products`: matrix products that st-compile compiles from StableHLO, against
+the peak of a cluster's matrix engines. `collectives`: all-reduces that st-compile compiles, against a formula
+(all_reduce_formula) of the latency of a hop (from a ping-pong of two sizes), the rates of link, DTE and memory, and the
+pieces of a part; and their share of the link's rate. Rows that differ by more than 3 % are marked. No program runs on
+data. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEVICES = ROOT / "devices"
@@ -484,7 +487,9 @@ def main():
     parser.add_argument("--devices", default="dtu-t10,dtu-t20,dtu-i20")
     parser.add_argument("--only", default="machine,products,collectives")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "simulation", figures.SIMULATED)
     wanted = options.only.split(",")
     for device in options.devices.split(","):
         with tempfile.TemporaryDirectory() as folder:
@@ -493,17 +498,21 @@ def main():
                 print(f"\n| {device} | described | measured | off by |\n| --- | ---: | ---: | ---: |")
                 for name, described, measured in machine_table(bench):
                     print(f"| {name} | {described:g} | {measured:.6g} | {mark(measured / described - 1)} |", flush=True)
+                    found.add(f"{device}: {name}", measured, "", beside={"name": "described", "value": described})
             if "products" in wanted:
                 print(f"\n| {device}, product | size | GFLOP/s | of the peak |\n| --- | ---: | ---: | ---: |")
                 for kind, n, rate, share in product_table(bench):
                     print(f"| {kind} | {n} | {rate:,.0f} | {100 * share:.1f} %{'' if share > 1 - CLOSE else ' (!)'} |",
                           flush=True)
+                    found.add(f"{device}: product of {n}, {kind}", rate, "GFLOP/s", {"of the peak": [100 * share, "%"]})
             if "collectives" in wanted:
                 print(f"\n| {device}, all-reduce | ranks | KiB | rings | us | formula | off by | of the link |\n"
                       "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
                 for kind, ranks, size, within, took, formula, share in ring_table(bench):
                     print(f"| {kind} | {ranks} | {size // 1024} | {' x '.join(map(str, within))} | {took / 1e3:.1f} | {formula / 1e3:.1f} "
                           f"| {mark(took / formula - 1)} | {100 * share:.0f} % |", flush=True)
+                    found.add(f"{device}: all-reduce of {size // 1024} KiB, {kind}, {ranks} ranks", took / 1e3, "us",
+                              {"of the link's rate": [100 * share, "%"]}, {"name": "formula", "value": formula / 1e3})
 
 
 if __name__ == "__main__":

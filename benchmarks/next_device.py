@@ -1,10 +1,10 @@
-"""One step on several devices, made-up ones among them, and what limits it on each.
+"""One step on several devices, including made-up ones, and its limits on each.
 
-  benchmarks/next_device.py [--devices=dtu-t10,dtu-t20,dtu-next] [--dtype=f32,bf16] [--build=build]
+  benchmarks/next_device.py [--devices=dtu-t10,dtu-t20,dtu-next] [--dtype=f32,bf16] [--build=build] [--json=FILE]
 
-BERT-large, 4 stages of 8 shards on 32 clusters, batch 1, sequence 384, AdamW, compiled for each device. For each rate,
-latency and start-up of the description the step is then timed again, its instructions as they are, on a device of which
-this figure alone is twice as good: what that saves is what the step waits for it. The savings need not add up.
+Compiles BERT-large, 4 stages of 8 shards on 32 clusters, batch 1, sequence 384, AdamW, for each device. For each rate,
+latency and start-up time of the description it times the same instructions again on a device with this figure twice as
+good. The saving is the time that the step waits for this resource. The savings need not add up.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import figures
 import published_step as step
 
 LEAST = 0.005  # of the step; what saves less is left out
@@ -64,10 +65,15 @@ def main():
     parser.add_argument("--devices", default="dtu-t10,dtu-t20,dtu-next")
     parser.add_argument("--dtype", default="f32,bf16")
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
     columns = [(device, dtype) for device in options.devices.split(",") for dtype in options.dtype.split(",")]
     with tempfile.TemporaryDirectory() as name:
         found = {column: explore(options, pathlib.Path(name), *column) for column in columns}
+    stored = figures.Figures(options.json, "simulation", figures.SIMULATED)
+    for (device, dtype), (seconds, bound, _) in found.items():
+        stored.add(f"BERT-large, 4 x 8, {device}, {dtype}", seconds * 1e3, "ms a step",
+                   beside={"name": "roofline bound", "value": bound * 1e3})
     print("| | " + " | ".join(f"{device} {dtype}" for device, dtype in columns) + " |")
     print("| --- |" + " ---: |" * len(columns))
     print("| step, ms | " + " | ".join(f"{found[c][0] * 1e3:.2f}" for c in columns) + " |")

@@ -1,9 +1,10 @@
-"""What it costs and saves that activations wait on the host: the step on simulated clusters, their memory and their host's.
+"""Costs and savings of activations on the host: the step on simulated clusters, their memory and the host's.
 
   benchmarks/offload.py [--model=examples/models/gpt2] [--task=clm] [--stages=4] [--micro=16] [--seq=512] [--build=build]
+                        [--json=FILE]
 
-A cluster a stage (1F1B), all of one chip, which share its link to the host; then each on a chip of its own. Memory is that
-of the first group, which holds the most micro-batches. Simulated times depend on the compiled program alone.
+One cluster per stage (1F1B). First all clusters are on one chip and share its link to the host; then each is on a separate
+chip. Memory is that of the first group, which holds the most micro-batches. Simulated times depend on the compiled program alone.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Half: a budget of half the activations that the first group has without offload.
@@ -40,7 +43,9 @@ def main():
     parser.add_argument("--micro", type=int, default=16)
     parser.add_argument("--seq", type=int, default=512)
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     layout = {"mode": "hybrid", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro}
     apart = {"device_mapping": {f"stage_{i}": {"shard_0": f"/device:XLA_DTU:{5 * i}"} for i in range(options.stages)}}
     print(f"{'chips':6} {'recompute':10} {'offload':8} {'ms a step':>10} {'of none':>8} {'bound':>8} {'activations':>12} "
@@ -53,6 +58,10 @@ def main():
                 step, bound, sizes = measure(options, pathlib.Path(folder),
                                              layout | placing | {"recompute": recompute, "offload": wanted})
             base, kept = base or step, kept or sizes["activations"]
+            case = (f"{pathlib.Path(options.model).name}, {options.micro} x {options.seq}, clusters on {chips} "
+                    f"chip{'s' if placing else ''}, recompute {recompute}, offload {str(offload).lower()}")
+            found.add(case, step, "ms a step", {"on the device": [sizes["total"], "MiB"], "on the host": [sizes.get("host", 0), "MiB"]},
+                      {"name": "no offload, nothing recomputed", "value": base} if step != base else None)
             print(f"{chips:6} {recompute:10} {str(offload).lower():8} {step:10.1f} {step / base:8.3f} {bound:8.1f} "
                   f"{sizes['activations']:12.1f} {sizes['workspace']:10.1f} {sizes['total']:9.1f} "
                   f"{sizes.get('host', 0):12.1f}", flush=True)

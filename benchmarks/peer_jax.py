@@ -1,9 +1,9 @@
 """JAX peer: one unsharded, jitted BERT training step, AdamW, dropout on, on the device that JAX finds.
 
-Prints one JSON line: version, seconds and losses of each step, and the most bytes that were taken where the device tells.
-Run by bert_large_step.py and gpu_step.py. --task=mlm is BERT's pre-training: masked words and the next sentence. With --type=bf16 weights are
-cast to bf16 for each step and products and activations are bf16; norms, softmax, the loss, gradients of the weights as
-AdamW takes them and its state are f32.
+Prints one JSON line: version, seconds and losses of each step, and the peak bytes if the device reports them. Run by
+bert_large_step.py and gpu_step.py. --task=mlm is BERT's pre-training: masked words and the next sentence. With --type=bf16
+weights are cast to bf16 for each step, and products and activations are bf16; norms, softmax, the loss, AdamW's gradients
+of the weights and its state are f32.
 """
 
 import argparse

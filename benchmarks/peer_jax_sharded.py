@@ -1,9 +1,9 @@
-"""JAX (CPU) peer on 32 devices that XLA makes of the host: four stages, each jitted on a mesh of eight.
+"""JAX (CPU) peer on 32 host devices of XLA: four stages, each jitted on a mesh of eight.
 
-The same model, batch and random bits as peer_jax.py, so that its losses are those. A stage has an equal part of the
-layers, cut as Megatron-LM does (heads and inner columns, then rows) by NamedSharding; its forward pass gives what
-jax.vjp keeps, its backward pass takes it, and AdamW runs in it. Stages run one after the other, as in the published
-layout. Prints one JSON line: version, seconds and losses of each step. Run by bert_large_step.py.
+The model, batch and random bits are those of peer_jax.py, so the losses are equal. Each stage has the same number of
+layers, sharded as in Megatron-LM (heads and inner columns, then rows) by NamedSharding. Its forward pass returns the
+residuals of jax.vjp, its backward pass takes them, and AdamW runs in it. Stages run one after the other, as in the
+published layout. Prints one JSON line: version, seconds and losses of each step. Run by bert_large_step.py.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """PyTorch peer: one unsharded BERT training step, AdamW, dropout on.
 
-Prints one JSON line: version, seconds and losses of each step, and of a GPU the most bytes that were taken. Run by
+Prints one JSON line: version, seconds and losses of each step, and on a GPU the peak bytes. Run by
 bert_large_step.py and gpu_step.py; needs a Python that has torch (Debian: python3-torch). --type=bf16 is torch.autocast:
 parameters and AdamW in f32, products in bf16. --task=mlm is BERT's pre-training: masked words and the next sentence.
-On a GPU attention is PyTorch's fused one, and so is AdamW; --compile is torch.compile.
+On a GPU attention and AdamW are PyTorch's fused ones; --compile is torch.compile.
 """
 
 import argparse

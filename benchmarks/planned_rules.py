@@ -1,14 +1,14 @@
-"""Whether rules that people found by trying come out of a search that has none of them (docs/planning.md).
+"""Checks whether a search without built-in rules arrives at rules that people found by experiment (docs/planning.md).
 
   benchmarks/planned_rules.py ROWS.csv [--build=build]
 
 ROWS.csv has published runs of GPT (columns model, heads, hidden, layers, tp, pp, dp, micro_batch, global_batch; sequence
 2048, vocabulary 51200).
 
-1. Its layout against the best of all that its software could run: Megatron-LM with full recomputation, without
-   sequence parallelism and ZeRO. Where it is slower, the timers that say so.
-2. The best tensor shards where nodes have eight, and where four devices are close to each other.
-3. The least time of each number of tensor shards where the network is as fast as the node: no step at eight.
+1. The published layout against the best one that its software could run: Megatron-LM with full recomputation, without
+   sequence parallelism and ZeRO. If it is slower, the timers that differ.
+2. The best number of tensor shards in nodes of eight devices, and in nodes where four devices are close to each other.
+3. The least time of each number of tensor shards if the network is as fast as the node: it has no jump at eight.
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""What a step costs in each precision on simulated clusters: its time, the bytes sent, the memory of each group.
+"""The cost of a step in each precision on simulated clusters: its time, the bytes sent, the memory of each group.
 
   benchmarks/precision.py [--model=examples/models/bert-large-uncased] [--task=span] [--seq=384] [--batch=4] [--build=build]
+                          [--json=FILE]
 
-Two layouts: 4 stages x 8 shards with a micro-batch a sequence, and 4 replicas of one stage with 4 shards, as many
-sequences each. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+There are two layouts: 4 stages x 8 shards with one sequence per micro-batch, and 4 replicas of one stage with 4 shards and
+the same number of sequences each. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = {"f32": "f32", "bf16": "bf16", "bf16, reduce bf16": {"compute": "bf16", "reduce": "bf16"}, "f16": "f16"}
@@ -50,16 +53,21 @@ def main():
     parser.add_argument("--seq", type=int, default=384)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     for layout, (spec, batch) in layouts(options.batch).items():
         print(f"{layout:22} {'ms a step':>10} {'MiB sent':>9}" + "".join(f"{c:>12}" for c in COLUMNS))
         for name, precision in PRECISIONS.items():
             with tempfile.TemporaryDirectory() as folder:
                 result = measure(options, pathlib.Path(folder), spec | {"precision": precision}, batch)
+            case = f"{pathlib.Path(options.model).name}, {layout}, precision {name}"
             if isinstance(result, str):
+                found.failed(case, result)
                 print(f"  {name:20} {result}")
                 continue
             step, sent, memory = result
+            found.add(case, step, "ms a step", {"sent": [sent, "MiB"], "activations": [memory["activations"], "MiB"]})
             print(f"  {name:20} {step:10.1f} {sent:9.1f}" + "".join(f"{memory[c]:12.1f}" for c in COLUMNS), flush=True)
 
 

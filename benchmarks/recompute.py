@@ -1,9 +1,9 @@
-"""What recomputation costs and saves on simulated clusters: the step and the memory of the first group.
+"""Costs and savings of recomputation on simulated clusters: the step and the memory of the first group.
 
   benchmarks/recompute.py [--model=examples/models/gpt2] [--task=clm] [--stages=4] [--micro=16] [--seq=512] [--shards=1]
-                          [--dropout=P] [--build=build]
+                          [--dropout=P] [--build=build] [--json=FILE]
 
-Beside the named policies, budgets of three quarters, half, a quarter and an eighth of the first group's stash.
+Measures the named policies, and budgets of three quarters, half, a quarter and an eighth of the first group's stash.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
@@ -13,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARES = (0.75, 0.5, 0.25, 0.125)
@@ -71,18 +73,25 @@ def main():
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--dropout", type=float)
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    stored = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'policy':12} {'ms a step':>10} {'of none':>8} {'activations':>12} {'workspace':>10} {'all MiB':>9}")
     base = None
     for policy in ("none", "selective", "full", *SHARES):
         with tempfile.TemporaryDirectory() as folder:
             found = measure(options, pathlib.Path(folder), policy)
         name = f"{policy:.1%} bytes" if isinstance(policy, float) else policy
+        dropout = "" if options.dropout is None else f", dropout {options.dropout:g}"
+        case = f"{pathlib.Path(options.model).name}, {options.micro} x {options.seq}{dropout}, recompute {name}"
         if isinstance(found, str):
+            stored.failed(case, found)
             print(f"{name:12} {found}", flush=True)
             continue
         step, sizes = found
+        beside = {"name": "none", "value": base} if base else None
         base = base or step
+        stored.add(case, step, "ms a step", {"activations": [sizes["activations"], "MiB"]}, beside)
         print(f"{name:12} {step:10.1f} {step / base:8.3f} {sizes['activations']:12.1f} {sizes['workspace']:10.1f} "
               f"{sizes['total']:9.1f}", flush=True)
 

@@ -1,12 +1,11 @@
-"""Roofline plots of a cluster: what compiled kernels and a training step reach, under the roofs of its description.
+"""Roofline plots of a cluster: compiled kernels and a training step under the roofs of its description.
 
   benchmarks/roofline.py [--devices=dtu-t10,dtu-t20] [--into=docs/images] [--no-step] [--build=build]
 
-Across: FLOP for each byte of device memory (L3) that the program's transfers read and write. Up: GFLOP/s of one cluster.
-Kernels run on one cluster that has its chip to itself, so that its share of L3 is all of it; of the BERT-large step (4
-stages of 8 shards, span, sequence 384, AdamW) the average over its 32 clusters stands, most of which wait for other
-stages at any time. FLOP are those of the products, and of the other ops one for each element and op of the formula
-(softmax 5, layer norm 8). Times are simulated: nothing else on the machine changes them. Writes roofline-t10.svg.
+The x axis is FLOP per byte of device memory (L3) that the program's transfers read and write; the y axis is GFLOP/s of one
+cluster. Kernels run on one cluster that has its chip and all of L3 to itself. The BERT-large step (4 stages of 8 shards,
+span, sequence 384, AdamW) is shown as the average over its 32 clusters, most of which wait for other stages at any time.
+FLOP are those of the products; other ops count one per element and op of the formula (softmax 5, layer norm 8). Times are simulated: nothing else on the machine changes them. Writes roofline-t10.svg.
 """
 
 import argparse

@@ -1,6 +1,7 @@
-"""What each pipeline schedule costs on simulated clusters: the step, and the memory of the fullest device.
+"""The cost of each pipeline schedule on simulated clusters: the step, and the memory of the fullest device.
 
   benchmarks/schedules.py [--model=examples/models/gpt2] [--task=clm] [--stages=4] [--micro=16] [--seq=512] [--build=build]
+                          [--json=FILE]
 
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
@@ -11,6 +12,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEDULES = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-h2", 1), ("zb-v", 2)]
@@ -41,15 +44,21 @@ def main():
     parser.add_argument("--micro", type=int, default=16)
     parser.add_argument("--seq", type=int, default=512)
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    stored = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'schedule':12} {'stages a group':>14} {'ms a step':>10} {'of 1f1b':>8} {'peak MiB':>9}")
     with tempfile.TemporaryDirectory() as folder:
         found = {(k, v): measure(options, pathlib.Path(folder), k, v) for k, v in SCHEDULES}
     base = found["1f1b", 1]
     for (kind, virtual), result in found.items():
+        case = f"{pathlib.Path(options.model).name}, {options.micro} x {options.seq}, {options.stages} stages, schedule `{kind}`"
         if isinstance(result, str):
+            stored.failed(case, result)
             print(f"{kind:12} {virtual:14} {result}")
             continue
+        beside = {"name": "`1f1b`", "value": base[0]} if isinstance(base, tuple) and kind != "1f1b" else None
+        stored.add(case, result[0], "ms a step", {"peak": [result[1], "MiB"]}, beside)
         share = f"{result[0] / base[0]:8.3f}" if isinstance(base, tuple) else ""
         print(f"{kind:12} {virtual:14} {result[0]:10.1f} {share:>8} {result[1]:9.0f}")
 

@@ -1,7 +1,8 @@
-"""What tensor parallelism in Megatron layout costs on a simulated cluster without and with sequence parallelism: what is
-gathered of the sequence kept whole, or gathered again, and that with the core of attention computed again as well.
+"""The cost of tensor parallelism in Megatron layout on a simulated cluster, without and with sequence parallelism. Gathered
+activations are either kept or gathered again, with and without recomputation of the core of attention.
 
   benchmarks/sequence.py [--model=examples/models/gpt2-medium] [--task=clm] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
+                         [--json=FILE]
 
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
@@ -12,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = [(sequence, recompute) for recompute in ("none", "selective") for sequence in (False, True, "gather_again")]
@@ -39,11 +42,16 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--seq", type=int, default=256)
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'sequence_parallel':18} {'recompute':10} {'ms a step':>10} {'MiB activations':>16} {'MiB a device':>13}")
     with tempfile.TemporaryDirectory() as folder:
         for sequence, recompute in ROWS:
             step, activations, peak = measure(options, pathlib.Path(folder), sequence, recompute)
+            case = (f"{pathlib.Path(options.model).name}, {options.batch} x {options.seq}, {options.tensor} shards, "
+                    f"sequence_parallel {str(sequence).lower()}, recompute {recompute}")
+            found.add(case, step, "ms a step", {"peak": [peak, "MiB"]})
             print(f"{str(sequence).lower():18} {recompute:10} {step:10.1f} {activations:16.0f} {peak:13.0f}", flush=True)
 
 

@@ -1,11 +1,13 @@
-"""Tokens a second of St's tokenizers beside Hugging Face's `tokenizers`, on one thread, in turns on the same texts (theirs by
-`encode_batch_fast`, which leaves out where tokens are; ours has it).
+"""Tokens a second of St's tokenizers beside Hugging Face's `tokenizers`, on one thread, in turn on the same texts. Theirs run
+`encode_batch_fast`, which gives no positions of tokens; ours gives them.
 
-    .venv/bin/python benchmarks/tokenizers.py
+    .venv/bin/python benchmarks/tokenizers.py [--json=FILE]
 
 Prints a table: the best of three passes of each. Both have encoded the texts once before, so their caches of words are warm.
+`tokenizers` also trains the vocabularies, so without it there is one row that says so.
 """
 
+import argparse
 import os
 import pathlib
 import subprocess
@@ -15,10 +17,16 @@ import time
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/e2e"))
-sys.path.remove(str(ROOT / "benchmarks"))   # where this file would hide the library of its name
+import figures
 
-import tokenizer_kinds as kinds  # noqa: E402
+sys.path.insert(0, str(ROOT / "test/e2e"))
+sys.path.remove(str(ROOT / "benchmarks"))   # where this file would hide the library of the same name
+
+try:
+    import tokenizer_kinds as kinds  # noqa: E402
+    MISSING = None
+except ModuleNotFoundError as error:
+    MISSING = f"missing: {error}"
 
 PASSES = 3
 
@@ -39,6 +47,13 @@ def seconds_of_theirs(tokenizer, texts):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    figures.add_option(parser)
+    found = figures.Figures(parser.parse_args().json, "peers", figures.host())
+    if MISSING:
+        print(f"| tokenizers | {MISSING} |")
+        found.failed("tokenizer", MISSING)
+        return
     texts = [line for text in kinds.plain_text() for line in text.split("\n") if line.strip()] * 3
     texts += kinds.training_lines()[-400:]
     size = sum(len(text.encode()) for text in texts)
@@ -54,6 +69,8 @@ def main():
             ours, count = seconds_of_ours(folder / "one", texts)
             theirs = seconds_of_theirs(tokenizer, texts)
             print(f"| {kind} | {count} | {count / ours / 1e6:.2f} | {count / theirs / 1e6:.2f} | {theirs / ours:.1f} |")
+            found.add(f"Tokenizer {kind}", count / ours / 1e6, "million tokens/s",
+                      beside={"name": "`tokenizers`", "value": count / theirs / 1e6})
 
 
 if __name__ == "__main__":

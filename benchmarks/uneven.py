@@ -1,7 +1,8 @@
-"""What sizes that shards do not divide cost on a simulated cluster: a vocabulary that they do not divide, padded, beside
-one that they divide, and beside the table whole on every shard.
+"""The cost of sizes that shards do not divide, on a simulated cluster: a padded vocabulary beside one that the shards divide,
+and beside a table that is replicated on every shard.
 
   benchmarks/uneven.py [--model=examples/models/gpt2-medium] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
+                       [--json=FILE]
 
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
@@ -12,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -37,7 +40,9 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--seq", type=int, default=256)
     parser.add_argument("--build", default="build")
+    figures.add_option(parser)
     options = parser.parse_args()
+    found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     size = json.loads((ROOT / options.model / "config.json").read_text())["vocab_size"]
     even = -(-size // options.tensor) * options.tensor
     print(f"{'vocabulary':>10}  {'table':20} {'ms a step':>10} {'MiB a device':>12}")
@@ -45,6 +50,8 @@ def main():
         for vocabulary, table, rules in ((size, "whole", {"transformer.wte.weight": []}), (size, "padded", {}),
                                          (even, "split evenly", {})):
             step, peak = measure(options, pathlib.Path(folder), vocabulary, rules)
+            found.add(f"{pathlib.Path(options.model).name}, {options.tensor} shards, vocabulary {vocabulary} {table}", step,
+                      "ms a step", {"peak": [peak, "MiB"]})
             print(f"{vocabulary:10}  {table:20} {step:10.2f} {peak:12.0f}", flush=True)
 
 

@@ -3,10 +3,10 @@
   benchmarks/what_ran.py [--model=examples/models/bert-large-uncased] [--task=span] [--seq=384]
                          [--parallel=examples/parallel/bert-large-dtu-4x8.json] [--host-threads=2] [--build=build]
 
-Counts: the instructions that move or compute anything, as the loops of the binary's own text say (control of each
-instance is run here, in Python), against those that the run on data counted, rank by rank. Change: one stride of one
-copy of the DTE in the last stage's forward program made 4 bytes less; the program that is stored differs in that number
-alone, and the loss is another. Share: of the run's time in generated matrix products (perf, where it is installed).
+Counts: compares the instructions that move or compute data, counted from the loops of the binary's text (Python executes
+the control flow of each instance), with the counts of the run on data, rank by rank. Change: reduces one stride of one DTE
+copy in the last stage's forward program by 4 bytes; the stored program differs only in that number, and the loss changes.
+Share: the fraction of the run's time in generated matrix products (perf, if it is installed).
 """
 
 import argparse
