@@ -1,4 +1,4 @@
-// What all tools on LLVM's command line share.
+// Common parts of the tools with LLVM's command line.
 #ifndef ST_TOOLS_COMMANDLINE_H
 #define ST_TOOLS_COMMANDLINE_H
 
@@ -12,16 +12,16 @@
 
 namespace mlir::st {
 
-/// Hides from --help the many options that libLLVM registers when it is loaded.
-/// To be called first, before the tool registers its own.
+/// Hides the many options that libLLVM registers when it is loaded from --help. Call first, before
+/// the tool registers its own.
 inline void hideLibraryOptions() {
   for (auto &[name, option] : llvm::cl::getRegisteredOptions())
     if (name != "help" && name != "version")
       option->setHiddenFlag(llvm::cl::ReallyHidden);
 }
 
-/// What is wrong where an argument is empty or a flag has nothing behind its equals sign: no flag
-/// means anything by that.
+/// The error for an empty argument or a flag without a value after its equals sign, which no flag
+/// accepts.
 inline std::optional<std::string> findEmptyArgument(llvm::ArrayRef<char *> arguments) {
   for (llvm::StringRef argument : arguments.drop_front()) {
     if (argument.empty())
@@ -32,7 +32,7 @@ inline std::optional<std::string> findEmptyArgument(llvm::ArrayRef<char *> argum
   return std::nullopt;
 }
 
-/// Parses the command line. What is wrong with it is one line without the tool's name.
+/// Parses the command line. The error is one line without the tool's name.
 inline std::optional<std::string> parseCommandLine(int argc, char **argv,
                                                    llvm::StringRef overview) {
   if (auto empty = findEmptyArgument({argv, static_cast<size_t>(argc)}))
@@ -41,11 +41,11 @@ inline std::optional<std::string> parseCommandLine(int argc, char **argv,
   llvm::raw_string_ostream stream(text);
   if (llvm::cl::ParseCommandLineOptions(argc, argv, overview, &stream))
     return std::nullopt;
-  // "tool: what is wrong\ntool: a suggestion\n"
+  // "tool: error\ntool: a suggestion\n"
   std::string prefix = llvm::sys::path::filename(argv[0]).str() + ": ";
   llvm::StringRef message = llvm::StringRef(text).split("\n" + prefix).first.trim();
   message.consume_front(prefix);
-  // LLVM's one message of two lines.
+  // LLVM's only message of two lines.
   std::string line = message.str();
   if (size_t end = line.find("specified!\nCan"); end != std::string::npos)
     line.replace(end, 14, "specified: can");

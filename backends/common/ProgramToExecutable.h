@@ -1,4 +1,4 @@
-// From programs to the Executable that a runner takes: what is the same for every target.
+// From programs to the Executable of a runner: the part that all targets share.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -11,11 +11,11 @@
 
 namespace mlir::st {
 
-/// What a backend has made of a task.
+/// A backend's code for a task.
 struct TaskCode {
   std::string program;  ///< proto::Task::program
-  int64_t arenaEnd = 0; ///< the bytes of a rank's arena that it reaches
-  int64_t hostEnd = 0;  ///< the same of the host's memory
+  int64_t arenaEnd = 0; ///< the bytes of a rank's arena that it accesses
+  int64_t hostEnd = 0;  ///< the same for the host's memory
 };
 
 struct ExecutableSource {
@@ -25,17 +25,17 @@ struct ExecutableSource {
   StringRef constants, tableSize, rankTables;
 };
 
-/// Fills in all but the target and its description. What an Executable says of the model comes from
-/// the module's attributes: `st.model_type`, `st.task`, `st.batch`, `st.sequence`, `st.vocabulary`,
-/// `st.model_config`, `st.vocab_txt`, `st.tokenizer_files`, `st.optimizer`, `st.learning_rate`;
-/// those that are missing stay empty. Fails with a diagnostic.
+/// Fills in all but the target and its description. The Executable's information about the model
+/// comes from the module's attributes: `st.model_type`, `st.task`, `st.batch`, `st.sequence`,
+/// `st.vocabulary`, `st.model_config`, `st.vocab_txt`, `st.tokenizer_files`, `st.optimizer`,
+/// `st.learning_rate`; fields of missing attributes stay empty. Fails with a diagnostic.
 LogicalResult fillExecutable(ModuleOp module, const ExecutableSource &source,
                              ::st::proto::Executable &executable);
 
-/// The element type as binaries have it; nothing for one that they cannot hold.
+/// The element type in binaries; nothing for an unsupported type.
 std::optional<::st::proto::ElementType> getBinaryType(Type element);
 
-/// The bytes of an Executable, the same for equal ones.
+/// The bytes of an Executable; equal Executables give equal bytes.
 std::string serialize(const ::st::proto::Executable &executable);
 
 } // namespace mlir::st

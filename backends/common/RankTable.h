@@ -1,5 +1,5 @@
-// The rank table of a program: what differs between the ranks of a group, so
-// that their code is one.
+// The rank table of a program: the values that differ between the ranks of a group, so that all
+// ranks share one code.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -15,29 +15,29 @@ class RankTable {
 public:
   RankTable(st::ProgramOp program, st::MeshOp mesh) : program(program), mesh(mesh) {}
 
-  /// First of the entries for some axes: the rank's position among those that differ from it along
-  /// the axes only (first axis major), then the global ranks of all of them by position.
+  /// First of the entries for some axes: the rank's position among the ranks that differ from it
+  /// only along the axes (first axis major), then the global ranks of all of them by position.
   int64_t addAxes(ArrayAttr axes);
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);
 
-  /// The messages of a step of rings along axes, from rank to rank of the group: of `size` members
-  /// each, whose positions are `stride` apart.
+  /// The messages of a step of rings along axes, from rank to rank of the group. A ring has `size`
+  /// members whose positions are `stride` apart.
   std::vector<std::pair<int64_t, int64_t>> getRing(ArrayAttr axes, int64_t stride, int64_t size);
 
-  /// The messages with which everyone sends to everyone along axes.
+  /// The messages of an exchange along axes in which every rank sends to every other one.
   std::vector<std::pair<int64_t, int64_t>> getExchange(ArrayAttr axes);
 
-  /// First of five entries for source-target pairs of positions along axes: how many the rank
-  /// sends (0 or 1), to which global rank, how many it receives, from which; 1 where it is its own
-  /// target, and then sends and receives nothing.
+  /// First of five entries for source-target pairs of positions along axes: the number of sends of
+  /// the rank (0 or 1), their global target rank, the number of receives, their source, and 1 if
+  /// the rank is its own target, which needs no message.
   int64_t addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
-  /// First of two entries for such pairs: the global rank to which the rank sends, itself where it
-  /// is its own target, and the one from which it receives; -1: nobody.
+  /// First of two entries for such pairs: the global rank to which the rank sends (itself if it is
+  /// its own target), and the one from which it receives; -1: none.
   int64_t addNeighbours(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
-  /// An entry with the global rank that is in another group what the rank is in its own.
+  /// An entry with the global rank of another group that corresponds to this rank.
   int64_t addCounterpart(ProgramOp group);
 
   int64_t size() const { return entries.size(); }
@@ -48,11 +48,10 @@ private:
   st::ProgramOp program;
   st::MeshOp mesh;
   llvm::StringMap<int64_t> known;
-  SmallVector<SmallVector<int64_t>> entries; // of each entry its value for every rank
+  SmallVector<SmallVector<int64_t>> entries; // each entry's value for every rank
 
   int64_t numRanks() { return program.getDevices().size(); }
-  /// First of `count` entries that a key stands for; `fill` sets those of a rank where the key is
-  /// new.
+  /// First of the `count` entries of a key; `fill` sets those of a rank if the key is new.
   int64_t addEntries(const std::string &key, size_t count,
                      llvm::function_ref<void(int64_t rank, MutableArrayRef<int64_t>)> fill);
   int64_t position(int64_t rank, ArrayAttr axes);

@@ -3,6 +3,7 @@
 #include "lib/Driver/Evaluation/TrainedLayout.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/Input/ReadInput.h"
+#include "lib/Driver/Input/RolesFile.h"
 #include "lib/Driver/Options/LossScaleOptions.h"
 #include "lib/Driver/Options/OptimizerOptions.h"
 #include "lib/Driver/Prediction/FitMemory.h"
@@ -111,6 +112,8 @@ private:
   std::unique_ptr<::st::AtomicFile> explanation;
   /// The page about the step; null where nobody asks.
   std::unique_ptr<::st::AtomicFile> page;
+  /// The roles of @main, or null.
+  std::unique_ptr<::st::AtomicFile> roles;
   ::st::MemoryUse memory;
   /// What an evaluation needs to know of this program.
   TrainedLayout layout;
@@ -133,8 +136,12 @@ LogicalResult Compiler::checkRequest() {
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && failed(check(checkRunner(request.runner))))
     return failure();
+  if (!request.rolesOut.empty() && request.startFrom)
+    return error() << "--roles-out=" << request.rolesOut
+                   << " has no effect with --compile-from: roles are found in the import";
   if (failed(checkEvaluation()) || failed(check(checkReportRequest(request))) ||
-      failed(checkExplain()) || failed(openFile(request.report, page)))
+      failed(checkExplain()) || failed(openFile(request.report, page)) ||
+      failed(openFile(request.rolesOut, roles)))
     return failure();
   return openOutput();
 }
@@ -180,7 +187,12 @@ LogicalResult Compiler::openOutput() {
 }
 
 LogicalResult Compiler::read(CompilePhase &phase) {
-  if (request.model || (!request.startFrom && !isModuleFile(request.input))) {
+  if (request.program) {
+    phase = CompilePhase::Import;
+    module = request.program();
+    if (failed(checkPhase(phase, "the program")))
+      return failure();
+  } else if (request.model || (!request.startFrom && !isModuleFile(request.input))) {
     phase = CompilePhase::Import;
     if (failed(importModel(request, context, module)))
       return failure();
@@ -198,12 +210,14 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     std::string given = options.get(*module, "unroll");
     if (StringRef(given).getAsInteger(10, unroll) || unroll < 0)
       return error() << "--unroll=" << given << ": expected a number of trips";
+    if (roles)
+      numberPorts(*module);
     if (!request.startFrom && !hasRoles(*module) &&
         failed(importProgram(*module, options.get(*module, "roles"), unroll, request.quiet)))
       return failure();
   }
   options.record(*module, CompilePhase::Import);
-  return success();
+  return roles ? check(roles->write(takeRoles(*module))) : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -442,7 +456,7 @@ LogicalResult Compiler::commit() {
   for (auto &file : dumps)
     if (failed(check(file->commit())))
       return failure();
-  for (auto *file : {explanation.get(), page.get()})
+  for (auto *file : {explanation.get(), page.get(), roles.get()})
     if (file && failed(check(file->commit())))
       return failure();
   return output ? check(output->commit()) : success();
@@ -502,6 +516,7 @@ LogicalResult Compiler::addEvaluation(::st::proto::Executable &executable) {
   evaluation.quiet = true;
   evaluation.explain.clear();
   evaluation.report.clear();
+  evaluation.rolesOut.clear();
   evaluation.dumpPhasesTo.clear();
   evaluation.observer = nullptr;
   // What there is to remark on the layout has been said of the training step.

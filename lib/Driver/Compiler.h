@@ -25,6 +25,7 @@ struct CompileRequest {
   std::string parallel;                  ///< parallel-config file; empty: one device
   std::string dumpPhasesTo;              ///< folder that gets the IR after each phase; empty: none
   std::string explain;                   ///< file that gets what reshards move and why; empty: none
+  std::string rolesOut;                  ///< file that gets the roles of @main; empty: none
   std::string runner;                    ///< the prebuilt runner that a binary starts with
   std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary
   std::optional<CompilePhase> startFrom; ///< input is IR after this phase
@@ -42,6 +43,8 @@ struct CompileRequest {
   bool provesOrder = true;
   /// The model, instead of the one that `input` names.
   std::optional<ModelConfig> model;
+  /// Gives the program, imported, instead of the one that `input` names. Is called once.
+  std::function<OwningOpRef<ModuleOp>()> program;
   /// The text of a parallel-config file, instead of the file `parallel`.
   std::optional<std::string> parallelText;
   /// The WordPiece vocabulary of `model`; empty: it has none.

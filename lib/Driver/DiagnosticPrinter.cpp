@@ -19,6 +19,16 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, StringRef tool, Strin
     : tool(tool), input(input == "-" ? "<stdin>" : input),
       handler(context, [this](Diagnostic &diagnostic) { return print(diagnostic); }) {}
 
+DiagnosticPrinter::~DiagnosticPrinter() {
+  if (sawError())
+    llvm::errs() << oneLine(error) << '\n';
+}
+
+void DiagnosticPrinter::addContext(const Twine &text) {
+  if (sawError())
+    error += (" (" + text + ")").str();
+}
+
 std::string DiagnosticPrinter::place(Location location) const {
   if (location == getCommandLineLoc(location.getContext()))
     return "";
@@ -68,6 +78,9 @@ LogicalResult DiagnosticPrinter::print(Diagnostic &diagnostic) {
   line += diagnostic.str();
   for (Diagnostic &note : diagnostic.getNotes())
     line += " (" + place(note.getLocation()) + note.str() + ")";
-  llvm::errs() << oneLine(line) << '\n';
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+    error = std::move(line);
+  else
+    llvm::errs() << oneLine(line) << '\n';
   return success();
 }

@@ -20,18 +20,24 @@ Location getCommandLineLoc(MLIRContext *context);
 ///
 /// or, where `tool` is empty, as MLIR's tools do, with the place before "error". A diagnostic
 /// whose place is unknown is placed in the input. What follows the first error is a consequence
-/// of it and is not printed.
+/// of it and is not printed. An error is printed when the printer is destroyed, as it may have to
+/// say where it came from.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(MLIRContext *context, StringRef tool, StringRef input);
+  ~DiagnosticPrinter();
 
   bool sawError() const { return numErrors > 0; }
+
+  /// Adds to the error, if there is one, what was going on: "while running pass 'split-tasks'".
+  void addContext(const Twine &text);
 
 private:
   std::string place(Location location) const;
   LogicalResult print(Diagnostic &diagnostic);
 
   std::string tool, input;
+  std::string error; ///< the line of the first one
   int numErrors = 0;
   ScopedDiagnosticHandler handler;
 };

@@ -1,4 +1,4 @@
-// What a process can no longer recover from, told in one line instead of by a crash.
+// Unrecoverable errors of a process, reported in one line instead of by a crash.
 #ifndef ST_DRIVER_ERRORHANDLERS_H
 #define ST_DRIVER_ERRORHANDLERS_H
 

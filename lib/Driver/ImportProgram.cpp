@@ -118,28 +118,59 @@ static void recordBatch(ModuleOp module, func::FuncOp function) {
     module->setAttr("st.batch", Builder(module.getContext()).getI64IntegerAttr(*rows));
 }
 
-LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, int64_t unroll,
-                                      bool quiet) {
-  PassManager simplification(module.getContext()), inference(module.getContext());
-  simplification.addPass(createImportShardings());
-  simplification.addPass(createExpandOps());
-  simplification.addPass(createSimplify());
+/// What a program goes through before anything is asked about its arguments.
+static LogicalResult simplifyProgram(ModuleOp module, int64_t unroll) {
+  PassManager manager(module.getContext());
+  manager.addPass(createImportShardings());
+  manager.addPass(createExpandOps());
+  manager.addPass(createSimplify());
   UnrollLoopsOptions loops;
   loops.maxTrips = unroll;
-  simplification.addPass(createUnrollLoops(loops));
-  simplification.addPass(createSimplify());
-  simplification.addPass(createExpandComplex());
-  simplification.addPass(createExpandOps());
-  simplification.addPass(createSimplify());
+  manager.addPass(createUnrollLoops(loops));
+  manager.addPass(createSimplify());
+  manager.addPass(createExpandComplex());
+  manager.addPass(createExpandOps());
+  manager.addPass(createSimplify());
+  return manager.run(module);
+}
+
+LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, int64_t unroll,
+                                      bool quiet) {
+  PassManager inference(module.getContext());
   InferRolesOptions options;
   options.roles = roles.str();
   inference.addPass(createInferRoles(options));
   inference.addPass(createMarkBlocks());
-  if (failed(simplification.run(module)) || failed(inference.run(module)))
+  if (failed(simplifyProgram(module, unroll)) || failed(inference.run(module)))
     return failure();
   auto function = module.lookupSymbol<func::FuncOp>("main");
   if (!quiet)
     printRoles(function);
   recordBatch(module, function);
+  return success();
+}
+
+LogicalResult mlir::st::importFunction(ModuleOp module, int64_t unroll) {
+  Builder builder(module.getContext());
+  auto removeDonations = [](func::FuncOp function) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (StringRef name : {"tf.aliasing_output", "jax.buffer_donor"})
+        function.removeArgAttr(i, StringAttr::get(function.getContext(), name));
+  };
+  for (auto function : module.getOps<func::FuncOp>())
+    removeDonations(function);
+  if (failed(simplifyProgram(module, unroll)))
+    return failure();
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  if (!function)
+    return module.emitError("expected a function @main");
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    function.setArgAttr(i, kRoleAttr, builder.getStringAttr("batch"));
+    function.setArgAttr(i, kNameAttr, builder.getStringAttr("arg" + Twine(i)));
+  }
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    function.setResultAttr(i, kRoleAttr, builder.getStringAttr("metric"));
+    function.setResultAttr(i, kNameAttr, builder.getStringAttr("result" + Twine(i)));
+  }
   return success();
 }

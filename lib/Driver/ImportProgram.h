@@ -18,6 +18,11 @@ bool computesLoss(ModuleOp module);
 /// table of the roles on stderr.
 LogicalResult importProgram(ModuleOp module, StringRef roles, int64_t unroll, bool quiet);
 
+/// Simplifies a function that is run as it is, whatever it computes: every argument is given anew
+/// and every result is left to the caller, by names argN and resultN; donations and other roles do
+/// not count. Unrolls loops of at most `unroll` trips.
+LogicalResult importFunction(ModuleOp module, int64_t unroll);
+
 } // namespace mlir::st
 
 #endif // ST_DRIVER_IMPORTPROGRAM_H

@@ -72,9 +72,10 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
            "reuse-products=true},combine-collectives,reuse-accumulators";
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
-           "split-products,fuse-epilogues,split-chains,derive-row-sums,hoist-row-values,fuse-transposes,sink-"
+           "split-products,fuse-epilogues,split-chains,derive-row-sums,hoist-row-values,join-"
+           "chains,fuse-transposes,sink-"
            "conversions,"
-           "split-reductions,invert-divisors,separate-maxima,"
+           "split-reductions,join-reductions,invert-divisors,separate-maxima,convert-in-update,"
            "lift-constants,group-kernels,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();
 }

@@ -9,7 +9,7 @@
 
 namespace mlir::st {
 
-/// A state of the road (docs/architecture.md). The numbers are indices into getPhases().
+/// A phase of compilation (docs/architecture.md). The numbers are indices into getPhases().
 enum class CompilePhase {
   Import,
   Precision,
@@ -35,12 +35,12 @@ std::optional<CompilePhase> getCompilePhase(StringRef name);
 /// "import, differentiate, ...", for messages.
 std::string listPhases();
 
-/// What a module is like after a phase, so far as it does not depend on what the module computes.
+/// The facts that hold for a module after a phase, as far as they do not depend on what the module
+/// computes.
 const FactContract &getPhaseContract(CompilePhase phase);
 
-/// The pass pipeline that leads to a phase from the one before it; empty for
-/// import, precision, optimizer and configured, which need options. The module says for which
-/// target.
+/// The pass pipeline that leads to a phase from the previous one; empty for import, precision,
+/// optimizer and configured, which need options. The module has the target.
 std::string getPhasePipeline(ModuleOp module, CompilePhase phase);
 
 } // namespace mlir::st

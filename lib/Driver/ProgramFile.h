@@ -1,4 +1,4 @@
-// Programs as tools read and write them.
+// Reading and writing programs in tools.
 #ifndef ST_DRIVER_PROGRAMFILE_H
 #define ST_DRIVER_PROGRAMFILE_H
 
@@ -18,11 +18,11 @@ absl::StatusOr<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 /// Writes a file atomically, "-" for standard output. The error begins with the path.
 absl::Status writeOutput(StringRef path, StringRef content);
 
-/// Fails, with a diagnostic, where MLIR's parser must not see the text: it nests too deeply, holds
-/// a byte of value 0, or is bytecode.
+/// Fails with a diagnostic if MLIR's parser must not see the text: it nests too deeply, contains a
+/// zero byte, or is bytecode.
 LogicalResult checkProgramText(const llvm::MemoryBuffer &text, MLIRContext *context);
 
-/// Parses a program's text once checkProgramText has passed it.
+/// Parses a program's text if checkProgramText accepts it.
 OwningOpRef<ModuleOp> parseProgram(const std::shared_ptr<llvm::SourceMgr> &source,
                                    const ParserConfig &config);
 

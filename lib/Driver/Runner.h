@@ -8,7 +8,7 @@
 
 namespace mlir::st {
 
-/// Whether the file is st-runner, without a program behind it. The error begins with the path.
+/// Whether the file is st-runner without an appended program. The error begins with the path.
 absl::Status checkRunner(StringRef path);
 
 } // namespace mlir::st

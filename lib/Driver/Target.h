@@ -1,4 +1,4 @@
-// What a module is compiled for: a DTU or a GPU, by its description.
+// The target of a module: a DTU or a GPU, by its description.
 #ifndef ST_DRIVER_TARGET_H
 #define ST_DRIVER_TARGET_H
 
@@ -15,25 +15,25 @@ namespace mlir::st {
 
 class Target {
 public:
-  /// By the value of --target: a name of a description that is compiled in, or a file. A name that
-  /// begins with "cuda-" is a GPU.
+  /// Finds the value of --target: the name of a built-in description, or a file. A name that begins
+  /// with "cuda-" is a GPU.
   static absl::StatusOr<Target> find(const std::string &name);
-  /// Of a module on which one was recorded.
+  /// The target that is recorded on a module.
   static absl::StatusOr<Target> of(ModuleOp module);
 
-  /// Puts what shared passes read of it (`st.target` and the attributes beside it) and its
-  /// description on the module, so that later phases need no file.
+  /// Records the properties that shared passes read (`st.target` and related attributes) and the
+  /// description on the module, so later phases need no file.
   void record(ModuleOp module) const;
-  /// Records what devices and links cost, once the module has its mesh and devices.
+  /// Records the costs of devices and links, once the module has its mesh and devices.
   void recordCosts(ModuleOp module) const;
 
   bool isGpu() const;
   const std::string &name() const;
   /// InvalidArgument for an id that names no device.
   absl::Status checkDevice(int64_t id) const;
-  /// Whether it reaches its host's memory.
+  /// Whether it can access its host's memory.
   bool hasHostMemory() const;
-  /// How the keys of a device_mapping begin that name devices of it.
+  /// The prefix of this target's device names in a device_mapping.
   StringRef devicePrefix() const { return isGpu() ? "GPU:" : "/device:XLA_DTU:"; }
 
 private:

@@ -11,7 +11,7 @@ namespace mlir::st {
 /// The keys that a configuration of any model may have.
 ArrayRef<KnownKey> commonKeys();
 
-/// The keys that configurations of `type` have beside them.
+/// Further keys of configurations of `type`.
 ArrayRef<KnownKey> keysOf(ModelType type);
 
 } // namespace mlir::st

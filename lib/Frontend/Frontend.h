@@ -47,7 +47,7 @@
 
 namespace mlir::st {
 
-/// What the model's result is for.
+/// The purpose of the model's result.
 enum class Purpose {
   Train,
   /// No dropout. All results are of role "metric": the loss, and
@@ -60,10 +60,9 @@ enum class Purpose {
   Evaluate
 };
 
-/// Builds the forward loss of `config` for `task` on batches of `batch`
-/// sequences of `sequence` tokens (128 where it is not given; a picture has as many
-/// as its patches, and one). A null module after a diagnostic where the
-/// model has no such task or the sizes do not fit. Loads the dialects it needs.
+/// Builds the forward loss of `config` for `task` on batches of `batch` sequences of `sequence`
+/// tokens (default 128; an image has one more than its number of patches). Null after a diagnostic
+/// if the model does not support the task or the sizes do not fit. Loads the dialects it needs.
 OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
                                  int64_t batch, std::optional<int64_t> sequence,
                                  Purpose purpose = Purpose::Train);

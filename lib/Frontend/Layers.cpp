@@ -209,9 +209,12 @@ Value ModelBuilder::mergeHeads(Value x) {
 
 Value ModelBuilder::attentionScores(Value query, Value key, double scale) {
   Scope scope(*this, "scores");
-  query = splitHeads(emit.scale(query, scale));
+  // Scaling by layer exists because unscaled products may overflow.
+  const bool isLate = config.scalesScores.value_or(false) && !config.scalesProductsByLayer;
+  query = splitHeads(isLate ? query : emit.scale(query, scale));
   // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
-  return emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
+  Value scores = emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
+  return isLate ? emit.scale(scores, scale) : scores;
 }
 
 Value ModelBuilder::attentionContext(Value probabilities, Value value) {

@@ -10,20 +10,19 @@
 
 namespace mlir::st {
 
-/// How a parameter starts. The attribute `st.init` says the same.
+/// The initial value of a parameter, as in the attribute `st.init`.
 struct Init {
   enum Kind { Normal, Zeros, Ones } kind;
   double standardDeviation = 0.0;
-  /// A row of a Normal matrix that starts as zero all the same.
+  /// A row of a Normal matrix that starts as zero.
   std::optional<int64_t> zeroRow = std::nullopt;
 };
 
-/// How a weight matrix lies in memory: Linear layers are [out, in], Conv1D
-/// layers [in, out].
+/// The dimensions of a weight matrix: [out, in] for Linear layers, [in, out] for Conv1D layers.
 enum class WeightLayout { OutIn, InOut };
 
-/// Builds @main op by op. Parameters and batch arguments appear in the
-/// signature when they are first asked for, parameters before the batch.
+/// Builds @main op by op. Parameters and batch arguments join the signature when they are first
+/// requested, parameters before the batch.
 class ModelBuilder : private OpBuilder::Listener {
 public:
   ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch, int64_t sequence);
@@ -52,7 +51,7 @@ public:
     size_t outerLength;
     Location outerLoc;
   };
-  /// The `st.block` of the ops that follow.
+  /// The `st.block` of the following ops.
   void setBlock(int64_t index) { blockIndex = index; }
 
   Value parameter(const Twine &name, ArrayRef<int64_t> shape, Init init, bool decays = true);
@@ -63,15 +62,15 @@ public:
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit);
   /// An f32 argument.
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape);
-  /// Makes @main give what `measure` and the counts are given as well, as an evaluation wants it.
+  /// Makes @main also return the values given to `measure` and the counts, for an evaluation.
   void keepMeasures() { keepsMeasures = true; }
-  /// A result of an evaluation; else nothing.
+  /// Adds a result of an evaluation; otherwise does nothing.
   void measure(StringRef name, Value value);
-  /// For an evaluation, of the labels [...] that are not `ignored`: how many there are, as
-  /// `<name>_count`, and of how many `logits` [..., C] are largest, as `<name>_correct`. Of equal
-  /// logits the first counts.
+  /// For an evaluation, counts the labels [...] that are not `ignored` as `<name>_count`, and those
+  /// whose logit in `logits` [..., C] is the largest as `<name>_correct`. Of equal logits the first
+  /// counts.
   void measureCorrect(StringRef name, Value logits, Value labels, int64_t ignored);
-  /// Ends @main with its results: the loss, or an output of that name, and what was measured.
+  /// Ends @main with its results: the loss, or an output of that name, and the measured values.
   void finish(Value result, StringRef name = "loss", StringRef role = "loss");
 
   // Layers. Shapes: x is [..., H]. Each names its ops `<enclosing scopes>/<layer>`, such as
@@ -88,40 +87,39 @@ public:
   /// x / root mean square of x, times the parameter `<name>.weight`.
   Value rmsNorm(Value x, const Twine &name);
   Value activation(Value x, Activation kind);
-  /// The parameter [vocabRows, H] of the tokens' embeddings. The row of the padding token,
-  /// where the model has one, starts as zero.
+  /// The parameter [vocabRows, H] of the token embeddings. The row of the padding token, if the
+  /// model has one, starts as zero.
   Value tokenTable(const Twine &name);
   /// Rows of `table` [V, H] at `ids` [...]: [..., H]. No gradient flows to the row
   /// `padding`.
   Value embedding(Value table, Value ids, std::optional<int64_t> padding = std::nullopt);
   /// x [B, S, H] plus the first S rows of `table` [positions, H].
   Value addPositions(Value x, Value table);
-  /// x + y, one of which is a branch and the other what goes around it.
+  /// x + y, a branch and its residual connection.
   Value addResidual(Value x, Value y);
-  /// Zeroes each element with the probability and scales the others up. Nothing
-  /// where the probability is 0.
+  /// Zeroes each element with the probability and scales the others up. Emits nothing if the
+  /// probability is 0.
   Value dropout(Value x, double probability);
-  /// x [B, S, heads * d] as [B, S, heads, d]. What is split already stays.
+  /// Reshapes x [B, S, heads * d] to [B, S, heads, d]. A value that is already split stays.
   Value splitHeads(Value x);
-  /// softmax(scale q k^T + bias) v over heads, with dropout; `scale` is 1 / sqrt(d)
-  /// where it is not given. q, k and v are [B, S, heads * d], split or not; `bias`,
-  /// where it is not null, broadcasts along `biasDims` to [B, heads, S, S]. Returns
-  /// [B, S, heads * d]. Layer `layer`, counted from 0, divides the products by its number and
-  /// multiplies the scores by it where the configuration says so.
+  /// softmax(scale q k^T + bias) v over heads, with dropout; the default `scale` is 1 / sqrt(d). q,
+  /// k and v are [B, S, heads * d], split or not; `bias`, if not null, broadcasts along `biasDims`
+  /// to [B, heads, S, S]. Returns [B, S, heads * d]. If the configuration says so, layer `layer`,
+  /// counted from 0, divides the products by its number and multiplies the scores by it.
   Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims,
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
-  /// Of the normal numbers that a layer which writes to the residual stream starts from.
+  /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
   /// [S, S]: 0 where a position sees another, the lowest number where that is later.
   Value causalBias();
-  /// The mean cross entropy of `logits` [..., C] over the labels [...] that are
-  /// not `ignored`. A label outside of [0, C) has no probability to pick.
+  /// The mean cross entropy of `logits` [..., C] over the labels [...] that are not `ignored`. A
+  /// label outside of [0, C) selects no probability.
   Value crossEntropy(Value logits, Value labels, int64_t ignored);
   /// The mean cross entropy of sigmoid(`logits`) and the probabilities `labels`.
   Value binaryCrossEntropy(Value logits, Value labels);
   /// The mean square of the differences.
   Value squaredError(Value x, Value labels);
-  /// x repeated to `shape`; its dimensions are the leading ones of `shape`.
+  /// Broadcasts x to `shape`; its dimensions are the leading ones of `shape`.
   Value broadcastLeading(Value x, ArrayRef<int64_t> shape);
 
 private:
@@ -149,7 +147,7 @@ private:
   SmallVector<std::pair<std::string, Value>> measures;
 };
 
-/// The forward losses, one function for each model: the value to return.
+/// The forward losses, one function per model; each returns the result.
 Value buildBert(ModelBuilder &model, Task task);
 Value buildGpt2(ModelBuilder &model);
 Value buildLlama(ModelBuilder &model);

@@ -18,7 +18,7 @@ namespace mlir::st {
 
 enum class ModelType { Bert, Gpt2, Llama, MegatronBert, MegatronGpt, Vit };
 
-/// What the model is trained to do, which decides its head and its loss.
+/// The training task of the model, which determines its head and its loss.
 enum class Task {
   /// `mlm`: masked tokens and whether the second sentence follows the first
   /// (BertForPreTraining).
@@ -27,32 +27,32 @@ enum class Task {
   Span,
   /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM, GPTModel of Megatron-LM).
   CausalLm,
-  /// `classify`: what a picture shows (ViTForImageClassification).
+  /// `classify`: the class of an image (ViTForImageClassification).
   Classify,
-  /// `encode`: nothing; the last hidden states without dropout (BertModel).
+  /// `encode`: no training; computes the last hidden states without dropout (BertModel).
   Encode
 };
 
 enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, Silu, Tanh };
 
-/// What the labels of a picture are, which decides the loss: the number of one
-/// class, a probability of each class, or numbers to come close to.
+/// The kind of an image's labels, which determines the loss: the number of one class, a probability
+/// of each class, or numbers to regress.
 enum class Problem { SingleLabel, MultiLabel, Regression };
 
-/// Rotary positions: the base of their wave lengths, and how these are stretched
-/// for texts longer than those the model first saw.
+/// Rotary positions: the base of their wavelengths, and the stretching for texts longer than the
+/// original ones.
 struct RotaryPositions {
   enum Scaling { None, Linear, Llama3 } scaling = None;
   double theta = 10000.0;
   double factor = 1.0;
-  /// Of Llama3: how many waves fit into `originalPositions` where the stretching is
-  /// full and where there is none.
+  /// For Llama3: the number of waves in `originalPositions` at which stretching is complete, and at
+  /// which there is none.
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;
   int64_t originalPositions = 0;
 };
 
-/// The sides of a picture or of a patch, in pixels.
+/// The sides of an image or of a patch, in pixels.
 struct Extent {
   int64_t height = 0;
   int64_t width = 0;
@@ -62,26 +62,26 @@ StringRef stringify(ModelType type);
 StringRef stringify(Task task);
 std::optional<Task> symbolizeTask(StringRef name);
 
-/// The architecture of a model. Sizes are positive, probabilities in [0, 1).
-/// Fields that a model does not have keep their defaults.
+/// The architecture of a model. Sizes are positive, probabilities in [0, 1). Fields that a model
+/// does not use keep their defaults.
 struct ModelConfig {
   ModelType type = ModelType::Bert;
   int64_t hiddenSize = 0;
   int64_t layerCount = 0;
   int64_t headCount = 0;
-  /// Of one head: hiddenSize / headCount unless the model says otherwise.
+  /// Size of one head: hiddenSize / headCount unless the model sets it.
   int64_t headSize = 0;
-  /// Heads of keys and values; divides headCount.
+  /// Number of heads of keys and values; divides headCount.
   int64_t keyValueHeadCount = 0;
   int64_t intermediateSize = 0;
   int64_t vocabSize = 0;
-  /// Of the word embeddings and the output: vocabSize, or the next multiple of what the
-  /// model pads it to. No token stands for the padding, but softmax counts it.
+  /// Rows of the word embeddings and the output: vocabSize, padded to the model's multiple. No
+  /// token has a padding row, but softmax includes it.
   int64_t vocabRows = 0;
   int64_t positionCount = 0;
-  /// Zero where the model has no token types.
+  /// Zero if the model has no token types.
   int64_t typeVocabSize = 0;
-  /// Its row of the embeddings starts as zero, and looking it up gives it no gradient.
+  /// Its row of the embeddings starts as zero, and lookups give it no gradient.
   std::optional<int64_t> paddingToken;
   Activation activation = Activation::Gelu;
   double embeddingDropout = 0.0;
@@ -90,21 +90,24 @@ struct ModelConfig {
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   bool tieWordEmbeddings = true;
-  /// Whether the projections of attention (of queries, keys and values alone in a
-  /// vit) and of the inner layers have a bias.
+  /// Whether the projections of attention (in a vit only those of queries, keys and values) and of
+  /// the inner layers have a bias.
   bool attentionBias = true;
   bool mlpBias = true;
   /// Whether scores are divided by the root of headSize, and those of layer i by i + 1.
   bool scalesAttention = true;
   bool scalesAttentionByLayer = false;
-  /// Whether the products of queries and keys of layer i are divided by i + 1, and the scores that
-  /// softmax takes multiplied by it: in 16 bits the products then do not overflow.
+  /// Whether layer i divides the products of queries and keys by i + 1, and multiplies the scores
+  /// before softmax by it: in 16 bits the products then do not overflow.
   bool scalesProductsByLayer = false;
-  /// Whether layers that write to the residual stream start smaller, by the root of how many
-  /// there are.
+  /// Whether the scores are scaled instead of the queries. Not part of the file; if unset, the
+  /// target decides. Saves passes over the queries and their gradients where scores are not stored.
+  std::optional<bool> scalesScores;
+  /// Whether the initial values of layers that write to the residual stream are divided by the root
+  /// of the number of these layers.
   bool scalesResidualInit = false;
-  /// Of a BERT: what its head for masked tokens computes, and whether there are token types and a
-  /// head that says whether the second sentence follows the first.
+  /// For a BERT: the activation of its head for masked tokens, and whether there are token types
+  /// and a head for the next-sentence loss.
   Activation headActivation = Activation::Gelu;
   bool hasBinaryHead = true;
   RotaryPositions rotary;
@@ -114,9 +117,9 @@ struct ModelConfig {
   int64_t channelCount = 0;
   int64_t labelCount = 0;
   Problem problem = Problem::SingleLabel;
-  /// Where the configuration was read, for messages.
+  /// The path of the configuration, for messages.
   std::string path;
-  /// The configuration as it was written, with its model type where that was missing.
+  /// The original text of the configuration, with its model type added if it was missing.
   std::string json;
 
   /// Rows and columns of patches.
@@ -125,8 +128,8 @@ struct ModelConfig {
   }
 };
 
-/// Parses the text of a config.json; `path` names it in messages. Each error is
-/// one diagnostic that names the file, the key, and what was expected and found.
+/// Parses the text of a config.json; `path` names it in messages. Each error is one diagnostic that
+/// names the file, the key, the expected and the found value.
 FailureOr<ModelConfig> parseModelConfig(StringRef json, StringRef path, MLIRContext *context);
 
 /// Reads a config.json, or the one in the folder `path`.

@@ -1,4 +1,4 @@
-// A place in HLO text and what can be read there.
+// A position in HLO text and the readers of its tokens.
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
@@ -7,8 +7,7 @@
 
 namespace mlir::st {
 
-/// Reads tokens. A method that returns LogicalResult emits the error, at file, line and
-/// column, that it fails with.
+/// Reads tokens. A method that returns LogicalResult emits its error at file, line and column.
 class HloTextCursor {
 public:
   HloTextCursor(StringRef text, StringRef name, MLIRContext *context)
@@ -17,7 +16,7 @@ public:
   LogicalResult fail(const Twine &message) const { return failAt(place, message); }
   LogicalResult failAt(size_t at, const Twine &message) const;
 
-  /// The place of the next token.
+  /// The position of the next token.
   size_t here() {
     skipSpace();
     return place;
@@ -25,9 +24,9 @@ public:
   bool atEnd() { return here() == text.size(); }
   char peek() { return atEnd() ? '\0' : text[place]; }
 
-  /// Takes a token where it is next.
+  /// Consumes a token if it is next.
   bool take(StringRef token);
-  /// Takes a token where it is next without space before it.
+  /// Consumes a token if it is next, without space before it.
   bool takeAdjacent(StringRef token);
   LogicalResult expect(StringRef token);
 
@@ -37,7 +36,7 @@ public:
   LogicalResult readBool(bool &result);
   /// `"..."` with backslash escapes.
   LogicalResult readString(std::string &result);
-  /// What stands up to one of the characters, or the end of the line.
+  /// The text up to one of the characters, or to the end of the line.
   StringRef readUntil(StringRef characters);
 
   /// `open`, items between commas, `close`.
@@ -46,10 +45,10 @@ public:
   LogicalResult readIntegers(StringRef open, StringRef close,
                              llvm::function_ref<void(int64_t)> add);
 
-  /// Passes over a value of any form, up to a comma, a closing bracket or the end of the
-  /// line outside of brackets and strings.
+  /// Skips a value of any form, up to a comma, a closing bracket or the end of the line outside of
+  /// brackets and strings.
   LogicalResult skipValue();
-  /// As skipValue, and gives its text.
+  /// Skips a value and returns its text.
   LogicalResult readValueText(StringRef &result);
 
 private:

@@ -1,4 +1,4 @@
-// The parser of HLO text, which fills the protos that the importer reads.
+// The parser of HLO text, which fills the importer's protos.
 #pragma once
 
 #include "lib/Hlo/HloTextCursor.h"
@@ -25,7 +25,7 @@ public:
       : cursor(cursor), computations(computations), at(instruction) {}
 
   LogicalResult read();
-  /// Gives the instruction the computations that attributes named.
+  /// Adds the computations that attributes name to the instruction.
   void finish();
 
 private:

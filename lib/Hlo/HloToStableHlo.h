@@ -1,4 +1,4 @@
-// The importer's inner side: one HLO instruction after the other becomes ops.
+// The conversion of HLO instructions to ops, one by one.
 #pragma once
 
 #include "lib/Proto/hlo.pb.h"
@@ -13,7 +13,7 @@ namespace mlir::st {
 
 using HloValues = SmallVector<Value, 1>;
 
-/// What an instruction stands for: the tensors of its shape, tuples flattened.
+/// The values of an instruction: the tensors of its shape, with tuples flattened.
 struct HloResult {
   HloValues values;
   const ::st::hlo::Shape *shape = nullptr;
@@ -23,11 +23,10 @@ inline ArrayRef<int64_t> toArray(const google::protobuf::RepeatedField<int64_t> 
   return {field.data(), static_cast<size_t>(field.size())};
 }
 
-/// The string that GSPMD writes for a sharding, `{devices=[2,1]<=[2]}`; empty where a
-/// field is none that is known.
+/// GSPMD's string for a sharding, `{devices=[2,1]<=[2]}`; empty if a field is unknown.
 std::string textOfSharding(const ::st::hlo::OpSharding &sharding);
 
-/// What a front end said beside HLO, as import-shardings reads it.
+/// The front end's attributes besides HLO, as import-shardings reads them.
 inline constexpr StringLiteral kFrontendAttributes = "mhlo.frontend_attributes";
 
 class HloToStableHlo {
@@ -39,7 +38,7 @@ public:
 private:
   using Instruction = ::st::hlo::Instruction;
   using Computation = ::st::hlo::Computation;
-  /// Ids are any numbers, also those that a DenseMap keeps for itself.
+  /// Ids may be any numbers, including those that a DenseMap reserves.
   using Environment = std::unordered_map<int64_t, HloResult>;
 
   InFlightDiagnostic error(const Instruction &at) {

@@ -44,17 +44,17 @@ std::optional<HloElement> elementNamed(StringRef name);
 /// Whether a shape is a tuple.
 bool isTuple(const ::st::hlo::Shape &shape);
 
-/// The tensor type of a shape that is no tuple; null where there is none.
+/// The tensor type of a shape that is not a tuple; null if there is none.
 RankedTensorType typeOfShape(const ::st::hlo::Shape &shape, MLIRContext *context);
 
-/// The shape's dimensions from major to minor in memory; empty where its layout is none.
+/// The shape's dimensions from major to minor in memory; empty if its layout is invalid.
 SmallVector<int64_t> majorToMinor(const ::st::hlo::Shape &shape);
 
-/// Whether elements lie row by row.
+/// Whether elements are in row-major order.
 bool isRowMajor(const ::st::hlo::Shape &shape);
 
-/// The elements of a literal; null where they are not as many as its type has, or lie
-/// in another order than row-major.
+/// The elements of a literal; null if their number differs from the type's, or if they are not in
+/// row-major order.
 DenseElementsAttr elementsOfLiteral(const ::st::hlo::Literal &literal, MLIRContext *context);
 
 } // namespace mlir::st

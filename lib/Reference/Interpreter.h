@@ -1,8 +1,8 @@
-// The reference interpreter: runs a program, slowly and obviously right.
+// The reference interpreter: runs a program slowly and in the simplest way.
 //
-// It is the oracle of all other ways to run one. The caller sees global
-// tensors, whatever phase of the road the program is in: a function on one
-// device, a partitioned function, or programs of device groups.
+// Tests compare all other ways to run a program with it. The caller sees global tensors in every
+// phase of the program: a function on one device, a partitioned function, or programs of device
+// groups.
 #ifndef ST_REFERENCE_INTERPRETER_H
 #define ST_REFERENCE_INTERPRETER_H
 
@@ -16,17 +16,15 @@ namespace mlir::st::ref {
 
 using NamedTensors = std::map<std::string, Tensor>;
 
-/// Runs function `function` of the module, or its `st.program`s where it has
-/// any. An argument takes the input of the name in its attribute `st.name`,
-/// else of `arg<i>`; results are named likewise, else `result<i>`. Arguments of
-/// one name get one input, results of one name must agree bit for bit. Programs
-/// name their states, inputs and outputs; a state that a task writes is also a
-/// result. Errors are diagnostics in the module.
+/// Runs function `function` of the module, or its `st.program`s if it has any. An argument takes
+/// the input named by its attribute `st.name`, else `arg<i>`; results are named in the same way,
+/// else `result<i>`. Arguments with the same name get the same input; results with the same name
+/// must agree to the bit. Programs name their states, inputs and outputs; a state that a task
+/// writes is also a result. Errors are diagnostics in the module.
 ///
-/// A partitioned function runs on devices x micro-batches virtual ranks. A
-/// function with collectives of stablehlo runs on `mhlo.num_replicas` x
-/// `mhlo.num_partitions` of them: each gets the same inputs, all must give the
-/// same results.
+/// A partitioned function runs on devices x micro-batches virtual ranks. A function with
+/// collectives of stablehlo runs on `mhlo.num_replicas` x `mhlo.num_partitions` ranks: all get the
+/// same inputs and must give the same results.
 FailureOr<NamedTensors> interpret(ModuleOp module, StringRef function, const NamedTensors &inputs);
 
 } // namespace mlir::st::ref

@@ -1,4 +1,5 @@
 #include "lib/Reference/ProgramRun.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/Numerics/DataMovement.h"
@@ -74,8 +75,9 @@ LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
 
 LogicalResult GroupRun::start(const NamedTensors &inputs) {
   if (static_cast<int64_t>(program.getDevices().size()) != mesh.getNumDevices())
-    return program.emitError("has ")
-           << program.getDevices().size() << " devices, its mesh has " << mesh.getNumDevices();
+    return withNote(program.emitError("has ") << program.getDevices().size()
+                                              << " devices, its mesh has " << mesh.getNumDevices(),
+                    mesh, "the mesh is here");
   // Without a schedule the number of slots has not been decided yet.
   if (failed(findSchedule()))
     return failure();
@@ -241,11 +243,14 @@ LogicalResult GroupRun::evalRead(ReadOp op) {
     return failure();
   const RankValues &values = storage.slots[slot];
   if (values.empty())
-    return op.emitError("reads @") << op.getSource() << " before anything was written to it";
+    return withNote(op.emitError("reads @")
+                        << op.getSource() << " before anything was written to it",
+                    storage.op, "the storage is here");
   if (storage.isPerMicroBatch && storage.holds[slot] != index)
-    return op.emitError("reads micro-batch ")
-           << index << " of @" << op.getSource() << ", but its slot holds micro-batch "
-           << storage.holds[slot];
+    return withNote(op.emitError("reads micro-batch ")
+                        << index << " of @" << op.getSource() << ", but its slot holds micro-batch "
+                        << storage.holds[slot],
+                    storage.op, "the storage is here");
   if (!isOfType(values[0], op.getType()))
     return op.emitError("reads ") << toString(values[0]) << ", expected " << op.getType();
   evaluator.set(op.getResult(), values);
@@ -263,8 +268,9 @@ LogicalResult GroupRun::evalWrite(WriteOp op) {
   if (failed(getSlot(op, storage, op.getMicroBatch(), slot, index)))
     return failure();
   if (!isOfType(values[0], storage.type))
-    return op.emitError("writes ")
-           << toString(values[0]) << " to @" << op.getTarget() << " of type " << storage.type;
+    return withNote(op.emitError("writes ") << toString(values[0]) << " to @" << op.getTarget()
+                                            << " of type " << storage.type,
+                    storage.op, "the storage is here");
   RankValues &target = storage.slots[slot];
   if (op.getAccumulate() && !target.empty())
     for (auto [value, old] : llvm::zip_equal(values, target))

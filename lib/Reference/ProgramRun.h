@@ -15,28 +15,28 @@ namespace mlir::st::ref {
 LogicalResult addResult(NamedTensors &results, const std::string &name, Tensor tensor,
                         Operation *op);
 
-/// What is under way between groups: a queue for each pair of groups and
-/// channel. A message holds what every rank sent.
+/// The messages in flight between groups: a queue per pair of groups and channel. A message holds
+/// the values of all ranks.
 struct Mailboxes {
   using Key = std::tuple<std::string, std::string, int64_t>;
   std::map<Key, std::deque<RankValues>> queues;
 };
 
-/// What a program keeps between its tasks: a state, input, output or buffer.
+/// Storage of a program between its tasks: a state, input, output or buffer.
 struct Storage {
   Operation *op = nullptr;
   Type type;
-  /// Whether it has a value for every micro-batch, or one a step.
+  /// Whether it has a value per micro-batch, or one per step.
   bool isPerMicroBatch = false;
-  /// One slot, or one a micro-batch in flight.
+  /// One slot, or one per micro-batch in flight.
   SmallVector<RankValues, 1> slots;
   /// The micro-batch whose value each slot holds.
   SmallVector<int64_t, 1> holds;
   bool isWritten = false;
 };
 
-/// One device group's run through its schedule. All its ranks take the same
-/// steps, in lockstep.
+/// The run of one device group through its schedule. All its ranks take the same steps, in
+/// lockstep.
 class GroupRun {
 public:
   GroupRun(ProgramOp program, MeshOp mesh, Mailboxes &mailboxes);
@@ -44,8 +44,7 @@ public:
   /// Loads states and inputs and finds the schedule.
   LogicalResult start(const NamedTensors &inputs);
 
-  /// Runs until the schedule ends or a message is missing. `moved` is set when
-  /// anything ran.
+  /// Runs until the schedule ends or a message is missing. Sets `moved` if any op ran.
   LogicalResult advance(bool &moved);
 
   bool isDone() const { return next == schedule.size(); }
@@ -63,7 +62,7 @@ private:
   LogicalResult findSchedule();
   void useDefaultSchedule();
 
-  /// Runs one op of a task; `blocked` is set when it must wait.
+  /// Runs one op of a task; sets `blocked` if it must wait.
   LogicalResult evalTaskOp(Operation &op, bool &blocked);
   LogicalResult evalRead(ReadOp op);
   LogicalResult evalWrite(WriteOp op);
@@ -79,8 +78,7 @@ private:
   Evaluator evaluator;
   llvm::StringMap<Storage> storages;
   bool hasSchedule = false;
-  /// Tasks with their micro-batches, and the place reached: the task and the op
-  /// in it that runs next.
+  /// Tasks with their micro-batches, and the current position: the task and its next op.
   SmallVector<std::pair<TaskOp, int64_t>> schedule;
   size_t next = 0;
   Block::iterator position;

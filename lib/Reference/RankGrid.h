@@ -7,8 +7,7 @@
 
 namespace mlir::st::ref {
 
-/// Ranks numbered row-major along named axes. By default there is one rank and
-/// no axis.
+/// Ranks numbered row-major along named axes. By default there is one rank and no axes.
 class RankGrid {
 public:
   RankGrid() = default;
@@ -16,8 +15,8 @@ public:
   /// The devices of one group: the spatial axes of the mesh.
   static RankGrid ofDevices(MeshOp mesh);
 
-  /// The devices times the micro-batches: `micro` is one more axis, the major
-  /// one, so that rank = micro-batch * devices + device.
+  /// The devices times the micro-batches: `micro` is a further, outermost axis, so that rank =
+  /// micro-batch * devices + device.
   static RankGrid ofDevicesAndMicroBatches(MeshOp mesh);
 
   /// Devices along named axes.
@@ -37,8 +36,7 @@ public:
   /// The product of the axes' sizes.
   int64_t getSize(ArrayRef<StringRef> axes) const;
 
-  /// The groups of ranks that differ along `axes` only, each in the order of
-  /// the ranks' positions.
+  /// The groups of ranks that differ only along `axes`, each in the order of the ranks' positions.
   SmallVector<SmallVector<int64_t>> getGroups(ArrayRef<StringRef> axes) const;
 
 private:

@@ -1,4 +1,4 @@
-// Global tensors in pieces on ranks.
+// Global tensors in shards on ranks.
 #ifndef ST_REFERENCE_SHARDED_H
 #define ST_REFERENCE_SHARDED_H
 
@@ -6,27 +6,24 @@
 
 namespace mlir::st::ref {
 
-/// Reduces tensors of one type in their order. Sums of floats are accumulated
-/// in f64 and rounded once.
+/// Reduces tensors of one type in order. Sums of floats accumulate in f64 and round once.
 Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors);
 
-/// The piece of a global tensor on each rank: ranks with the same piece share
-/// it. An axis that the grid lacks splits nothing. Without a sharding every
-/// rank has the whole. A rank has room for a `room`; none: for an equal part,
-/// and a dimension that does not divide is an error. What is left of the room at
-/// the ends of dimensions is poisoned, NaN or large numbers; zero where it is
-/// state, of which a step may count on that.
+/// The shard of a global tensor on each rank; ranks with the same shard share it. An axis that the
+/// grid lacks splits nothing. Without a sharding every rank has the full tensor. `room` is the size
+/// of a rank's shard. Without it shards are equal, and a dimension that does not divide is an
+/// error. The rest of the room at the ends of dimensions is poisoned with NaN or large numbers; in
+/// state it is zero, because steps may rely on that.
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
                     Operation *op, RankValues &pieces, Type room = {}, bool isState = false);
 
-/// The global tensor whose pieces these are, of type `whole` if the pieces may
-/// have padding. What is unreduced is reduced; `what` names the value in the error
-/// that replicas differ.
+/// The global tensor of these shards, of type `whole` if the shards may have padding. Unreduced
+/// values are reduced; `what` names the value in the error for replicas that differ.
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
                       Operation *op, const Twine &what, Tensor &global, Type whole = {});
 
-/// Whether the pieces of a state have zeros as padding, which the next step counts on; `global` is
-/// what they are pieces of.
+/// Whether the shards of a state have zeros as padding, which the next step relies on; `global` is
+/// their tensor.
 LogicalResult checkStatePadding(const RankValues &pieces, ShardingAttr sharding,
                                 const RankGrid &grid, Operation *op, const Twine &what,
                                 const Tensor &global);

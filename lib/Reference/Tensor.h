@@ -1,4 +1,4 @@
-// The values that the reference interpreter computes with.
+// The values of the reference interpreter.
 #ifndef ST_REFERENCE_TENSOR_H
 #define ST_REFERENCE_TENSOR_H
 
@@ -29,9 +29,9 @@ int64_t numElements(ArrayRef<int64_t> shape);
 /// The strides, in elements, of a row-major tensor of this shape.
 Shape rowMajorStrides(ArrayRef<int64_t> shape);
 
-/// A dense row-major tensor. Copies share the bytes, which never change once
-/// the tensor has been handed out: only the code that allocated it writes.
-/// An i1 takes one byte, 0 or 1. A default-constructed tensor is no value.
+/// A dense row-major tensor. Copies share the bytes, which never change after the tensor is
+/// published: only the code that allocated it writes. An i1 takes one byte, 0 or 1. A
+/// default-constructed tensor is not a value.
 class Tensor {
 public:
   Tensor() = default;
@@ -57,7 +57,7 @@ public:
   template <class T> const T *data() const { return reinterpret_cast<const T *>(storage.get()); }
   const std::byte *bytes() const { return storage.get(); }
 
-  /// For the code that allocated the tensor, before anybody else has it.
+  /// For the code that allocated the tensor, before it is shared.
   template <class T> T *mutableData() {
     assert(storage.use_count() == 1 && "a shared tensor never changes");
     return reinterpret_cast<T *>(storage.get());
@@ -67,7 +67,7 @@ public:
   Tensor view(ElementType newType, ArrayRef<int64_t> newShape) const;
   Tensor reshaped(ArrayRef<int64_t> newShape) const { return view(type, newShape); }
 
-  /// A copy that the caller may write to.
+  /// A writable copy.
   Tensor clone() const;
 
   /// Whether both are the same value because they share their bytes.
@@ -75,7 +75,7 @@ public:
     return storage == other.storage && type == other.type && shape == other.shape;
   }
 
-  /// Whether type, shape and every bit agree.
+  /// Whether type, shape and all bits are equal.
   bool bitwiseEquals(const Tensor &other) const;
 
 private:
@@ -132,7 +132,7 @@ template <class T>
 constexpr bool isComplex =
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-/// The type in which a T is computed: float for the 16-bit formats.
+/// The compute type of T: float for the 16-bit formats.
 template <class T> using Compute = std::conditional_t<isFloat16<T>, float, T>;
 
 inline bool isFloatType(ElementType type) {

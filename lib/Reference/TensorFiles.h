@@ -7,8 +7,7 @@
 
 namespace mlir::st::ref {
 
-/// Adds the tensors of a file to `tensors`. A name that is there already is an
-/// error.
+/// Adds the tensors of a file to `tensors`. A duplicate name is an error.
 absl::Status readTensors(const std::string &path, NamedTensors &tensors);
 
 absl::Status writeTensors(const std::string &path, const NamedTensors &tensors);

@@ -1,4 +1,4 @@
-// Between MLIR's types and attributes and the interpreter's tensors.
+// Conversion between MLIR's types and attributes and the interpreter's tensors.
 #ifndef ST_REFERENCE_TENSORTYPES_H
 #define ST_REFERENCE_TENSORTYPES_H
 
@@ -10,12 +10,12 @@
 
 namespace mlir::st::ref {
 
-/// The element type that stores values of an MLIR scalar type; none for those
-/// that the interpreter does not know (8-bit floats, ...).
+/// The element type that stores values of an MLIR scalar type; none for unsupported types (8-bit
+/// floats, ...).
 std::optional<ElementType> getElementType(Type type);
 
-/// The element type of a ranked tensor type whose shape is static and fits in
-/// memory; none for everything else.
+/// The element type of a ranked tensor type with a static shape that fits in memory; none
+/// otherwise.
 std::optional<ElementType> getTensorElementType(Type type);
 
 /// Whether `tensor` is a value of this MLIR type.
@@ -25,14 +25,13 @@ bool isOfType(const Tensor &tensor, Type type);
 std::string toString(const Tensor &tensor);
 std::string toString(ElementType type, ArrayRef<int64_t> shape);
 
-/// The value of a constant; no tensor where the attribute is of another kind.
+/// The value of a constant; no tensor if the attribute is of another kind.
 Tensor fromAttribute(ElementsAttr attribute);
 
-/// The inverse, of integers as signed or unsigned as the element type says.
+/// The inverse; integers are signed or unsigned by their element type.
 ElementsAttr toAttribute(const Tensor &tensor, MLIRContext *context);
 
-/// A scalar tensor of any integer type as a number; one beyond the range of
-/// int64_t becomes its maximum.
+/// A scalar tensor of any integer type as a number; values beyond int64_t become its maximum.
 int64_t toInteger(const Tensor &scalar);
 
 } // namespace mlir::st::ref

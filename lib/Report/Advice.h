@@ -10,17 +10,17 @@
 namespace st {
 
 struct Advice {
-  std::string finding; ///< what the figures say
-  std::string change;  ///< what lessens it
-  /// Of the step, what that is worth: simulated, or at most that by a formula or a count.
+  std::string finding; ///< the finding from the figures
+  std::string change;  ///< the suggested change
+  /// The gain as a fraction of the step: simulated, or an upper bound by a formula or a count.
   double gain = 0;
   bool isSimulated = false;
 };
 
-/// The most worth first.
+/// Sorted by gain, the largest first.
 std::vector<Advice> adviseOn(const StepFigures &figures);
 
-/// Of the time of all devices, what is of a class.
+/// The fraction of the time of all devices that belongs to a class.
 double shareOf(const StepFigures &figures, TimeClass timeClass);
 
 } // namespace st

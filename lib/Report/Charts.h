@@ -1,4 +1,4 @@
-// The pictures of a page about a step, as SVG within it.
+// The charts of a page about a step, as SVG within it.
 #ifndef ST_REPORT_CHARTS_H
 #define ST_REPORT_CHARTS_H
 
@@ -8,13 +8,13 @@
 
 namespace st {
 
-/// A row a device group: what its first device did when, and under it where the critical path is.
+/// A row per device group: the activity of its first device, and below it the critical path.
 std::string timelineChart(const StepFigures &figures);
 
-/// A bar a device group: the step of its mean device by class.
+/// A bar per device group: the step of its average device by class.
 std::string classChart(const StepFigures &figures);
 
-/// What the fullest device holds over the step, by class. Empty where that is not known.
+/// The memory of the fullest device over the step, by class. Empty if unknown.
 std::string memoryChart(const StepFigures &figures);
 
 } // namespace st

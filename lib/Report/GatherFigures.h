@@ -1,4 +1,4 @@
-// From a program and its timed step to what a page shows.
+// From a program and its timed step to the figures of a page.
 #ifndef ST_REPORT_GATHERFIGURES_H
 #define ST_REPORT_GATHERFIGURES_H
 
@@ -9,10 +9,10 @@
 namespace st {
 
 TimeClass classOfPhase(const std::string &phase);
-/// Of an entry of a group's schedule: "forward0, micro-batch 2".
+/// The label of an entry of a group's schedule: "forward0, micro-batch 2".
 std::string labelOf(const proto::Executable &program, const proto::Group &group, int64_t entry);
 
-/// The program holds the prediction of this very timing.
+/// The program holds the prediction of this same timing.
 StepFigures gatherFigures(const proto::Executable &program, const TimedStep &timed,
                           const MemoryUse &memory);
 

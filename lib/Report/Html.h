@@ -1,4 +1,4 @@
-// The pieces of a page: text that is escaped, tables, pictures' frames.
+// The parts of a page: escaped text, tables, frames of charts.
 #ifndef ST_REPORT_HTML_H
 #define ST_REPORT_HTML_H
 
@@ -10,16 +10,16 @@
 
 namespace st {
 
-/// Any text as content or as an attribute's value; control characters as escapes.
+/// Escapes any text as content or as an attribute's value; control characters become escapes.
 std::string escapeHtml(absl::string_view text);
 
 /// A cell of a table, with its own markup.
 struct HtmlCell {
   std::string html;
-  double bar = -1; ///< the part of the cell that is filled, 0 to 1; negative: none
+  double bar = -1; ///< the filled fraction of the cell, 0 to 1; negative: none
 };
 HtmlCell textCell(absl::string_view text);
-/// Milliseconds to the microsecond; the exact ones on hover.
+/// Milliseconds to the microsecond; the exact value on hover.
 HtmlCell timeCell(int64_t picoseconds);
 HtmlCell shareCell(double share);
 HtmlCell bytesCell(int64_t bytes);

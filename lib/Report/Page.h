@@ -8,7 +8,7 @@
 
 namespace st {
 
-/// HTML that is XML as well. The element of id "figures" has the figures of the page as JSON, times
+/// HTML that is also XML. The element with id "figures" has the figures of the page as JSON, times
 /// in picoseconds.
 std::string printPage(const StepFigures &figures);
 

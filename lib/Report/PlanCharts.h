@@ -1,4 +1,4 @@
-// The pictures of a page about a plan, as SVG within it.
+// The charts of a page about a plan, as SVG within it.
 #ifndef ST_REPORT_PLANCHARTS_H
 #define ST_REPORT_PLANCHARTS_H
 
@@ -8,14 +8,14 @@
 
 namespace st {
 
-/// A point a composed layout, by its time and its memory; the front is joined, the device's memory
-/// is a dashed line. Points far from the best are left out.
+/// A point per composed layout, by its time and its memory. The front is connected, and the
+/// device's memory is a dashed line. Points far from the best are omitted.
 std::string frontChart(const proto::PlanReport &report);
 
-/// How many composed layouts frontChart leaves out.
+/// The number of composed layouts that frontChart omits.
 int hiddenLayouts(const proto::PlanReport &report);
 
-/// A bar a device group: the memory of one of its devices by class.
+/// A bar per device group: the memory of one of its devices by class.
 std::string memoryBars(const proto::PlanStep &step, double limitMib);
 
 /// The classes of memory with the colours of the bars.

@@ -1,4 +1,4 @@
-// A plan's step as the figures that the pictures of a step take.
+// Converts a plan's step to the figures of a step's charts.
 #ifndef ST_REPORT_PLANFIGURES_H
 #define ST_REPORT_PLANFIGURES_H
 
@@ -7,7 +7,7 @@
 
 namespace st {
 
-/// What a part of a step is to the pictures.
+/// The class of a part of a step in the charts.
 TimeClass classOfPart(const proto::PlanPart &part);
 
 /// The tracks and the times by class of each device group. The step must have its timeline.

@@ -1,4 +1,4 @@
-// What a page about a predicted step shows: figures alone, no simulator and no compiler.
+// The figures of a page about a predicted step, independent of simulator and compiler.
 #ifndef ST_REPORT_STEPFIGURES_H
 #define ST_REPORT_STEPFIGURES_H
 
@@ -11,13 +11,13 @@
 
 namespace st {
 
-/// What an instant of a device goes into: its own engines' work by what that is for, else what they
-/// stand still for.
+/// The class of an instant of a device: the purpose of its engines' work, or the reason for which
+/// they wait.
 enum class TimeClass : uint8_t {
   Forward,
-  Backward, ///< gradients of weights too
+  Backward, ///< including gradients of weights
   Update,
-  Other,      ///< once a step: what does not depend on the micro-batch, totals
+  Other,      ///< once per step: work independent of the micro-batch, totals
   Collective, ///< within the stage
   Transfer,   ///< between stages
   Wait,       ///< for other stages
@@ -28,14 +28,14 @@ using ClassTimes = std::array<int64_t, kTimeClasses>;
 /// "forward", "collectives", ...
 const char *timeClassName(TimeClass timeClass);
 
-/// Bytes of an arena that hold something, by class, while an entry of a schedule runs.
+/// Used bytes of an arena, by class, while an entry of a schedule runs.
 struct MemoryUse {
   std::vector<std::string> classes;
-  /// By device group, entry of its schedule and class. Empty where that is not known.
+  /// By device group, entry of its schedule and class. Empty if unknown.
   std::vector<std::vector<std::vector<int64_t>>> groups;
 };
 
-/// Of what a device could do in the step, how much it does.
+/// The work of a device in the step as a fraction of its capacity.
 struct EngineShares {
   double matrix = 0, vector = 0, dte = 0, send = 0, receive = 0, l2 = 0, l3 = 0, host = 0;
 };
@@ -43,8 +43,8 @@ struct EngineShares {
 /// Times in picoseconds.
 struct StepFigures {
   std::string name, summary, device, schedule;
-  /// What times were made of where no simulator has run, "costs of ...". Then nothing is known of
-  /// engines, links and the critical path.
+  /// The source of times without a simulator, "costs of ...". Then engines, links and the critical
+  /// path are unknown.
   std::string basis;
   int64_t total = 0, lowerBound = 0, serialSum = 0;
   int64_t microBatches = 1, batch = 0, numDevices = 0, memoryBytes = 0;
@@ -61,12 +61,12 @@ struct StepFigures {
     int64_t arenaBytes = 0, hostBytes = 0;               ///< of a rank
   };
   std::vector<Row> groups;
-  std::vector<Row> devices; ///< ranks; empty where they are too many to list
+  std::vector<Row> devices; ///< ranks; empty if there are too many to list
 
   struct Bar {
     int64_t start = 0, end = 0;
     TimeClass timeClass = TimeClass::Other;
-    std::string label; ///< empty: what the bar before it stands still for
+    std::string label; ///< empty: the wait of the bar before it
   };
   /// What the first rank of a device group does.
   struct Track {

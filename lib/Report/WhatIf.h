@@ -15,8 +15,8 @@ namespace st {
 
 using MakeClient = std::function<std::unique_ptr<Client>(const ClientOptions &)>;
 
-/// Times the step once for each part of the device that the step keeps busy, the busiest first,
-/// until so many instructions as take minutes have been simulated. Writes what it took into the
+/// Times the step once for each part of the device that the step keeps busy, the busiest first.
+/// Stops when it has simulated the instructions of a few minutes. Writes the step times into the
 /// figures.
 absl::Status askWhatIf(const proto::Executable &program, const MakeClient &makeClient,
                        StepFigures &figures);

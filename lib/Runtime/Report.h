@@ -52,9 +52,9 @@ std::string printMemory(const proto::Executable &program);
 /// parameter_bytes, arena_bytes, host_arena_bytes, to_host_bytes and from_host_bytes.
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);
 
-/// A file that grows by whole lines while the run goes on. What was there before
-/// stays until the first line takes its place, so that a run that fails before
-/// its first step changes nothing. One that `appends` leaves it there and starts a new line.
+/// A file that grows by whole lines during the run. The first line replaces the
+/// previous content, so a run that fails before its first step changes nothing.
+/// With `appends` it keeps the previous content and starts a new line.
 class LineFile {
 public:
   static absl::StatusOr<std::unique_ptr<LineFile>> create(const std::string &path,

@@ -13,18 +13,18 @@
 
 namespace st {
 
-/// Writes a temporary file beside the target and renames it over the target on
-/// commit(). A reader therefore sees the old content or the whole new one, and
-/// a run that fails leaves nothing behind. A target that exists and is no
-/// regular file (a pipe, /dev/null, /dev/stdout) is written in place; a pipe that nobody reads is
-/// an error and no wait. Errors name the target and the reason of the operating system.
+/// Writes a temporary file beside the target and renames it over the target on commit(). A reader
+/// therefore sees the old content or the complete new one, and a failed run leaves nothing behind.
+/// A target that exists and is not a regular file (a pipe, /dev/null, /dev/stdout) is written in
+/// place; a pipe without a reader is an error, not a wait. Errors name the target and the operating
+/// system's reason.
 class AtomicFile {
 public:
   /// `mode` is the permission of the new file before the umask.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> create(const std::string &path,
                                                             unsigned mode = 0666);
 
-  /// The error that create would give, without any effect on a pipe's reader.
+  /// Returns the error that create would return, without any effect on a pipe's reader.
   static absl::Status probe(const std::string &path);
 
   AtomicFile(const AtomicFile &) = delete;
@@ -36,11 +36,10 @@ public:
   absl::Status write(const void *data, size_t size);
   absl::Status write(absl::string_view text) { return write(text.data(), text.size()); }
 
-  /// Forces the content to disk, so that commit takes no time.
+  /// Forces the content to disk, so that commit returns quickly.
   absl::Status flush();
 
-  /// Forces the content to disk and puts the file in its place. Nothing may be
-  /// written afterwards.
+  /// Forces the content to disk and renames the file. Nothing may be written afterwards.
   absl::Status commit();
 
 private:
@@ -48,24 +47,24 @@ private:
       : path(std::move(path)), temporary(std::move(temporary)), note(std::move(note)), fd(fd) {}
 
   std::string path;
-  /// Empty where the target is written in place.
+  /// Empty if the target is written in place.
   std::string temporary;
   RemovedOnEarlyEnd note;
   int fd;
 };
 
-/// Whether a path is written where it is: it is no regular file, or it is what
-/// standard output or error goes to (/dev/stdout), which would lose what is there.
+/// Whether a path is written in place: it is not a regular file, or it is the file of standard
+/// output or error (/dev/stdout), whose content would be lost.
 struct InPlace {
   bool holds;
   int stream; ///< the standard stream's descriptor, or -1
 };
 InPlace writesInPlace(const std::string &path);
 
-/// Opens such a path for writing; -1 and errno where that fails.
+/// Opens such a path for writing; returns -1 and sets errno on failure.
 int openInPlace(const std::string &path, InPlace how);
 
-/// Writes `content` as the whole of the file at `path`, atomically.
+/// Writes `content` as the complete file at `path`, atomically.
 absl::Status writeFileAtomically(const std::string &path, absl::string_view content,
                                  unsigned mode = 0666);
 

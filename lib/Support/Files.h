@@ -13,19 +13,19 @@
 
 namespace st {
 
-/// Whether there is a file or folder of that name; a link counts as what it points to.
+/// Whether a file or folder of that name exists; follows links.
 bool exists(const std::string &path);
 
 /// "<path>: <what>"
 absl::Status inFile(const std::string &path, absl::string_view what);
 
-/// "<path>: <what>: <the reason of the operating system>"
+/// "<path>: <what>: <the operating system's reason>"
 absl::Status systemError(const std::string &path, absl::string_view what, int error);
 
-/// The whole of a regular file of at most `limit` bytes. Errors begin with the path.
+/// The content of a regular file of at most `limit` bytes. Errors begin with the path.
 absl::StatusOr<std::string> readFile(const std::string &path, uint64_t limit);
 
-/// A whole regular file mapped into memory for reading. Errors begin with the path.
+/// A regular file mapped into memory for reading. Errors begin with the path.
 class MappedFile {
 public:
   static absl::StatusOr<std::unique_ptr<MappedFile>> open(const std::string &path);

@@ -11,15 +11,14 @@
 
 namespace st {
 
-/// `x` in the narrower format, inexact results made odd in their last bit, so
-/// that rounding once more, to at least two bits fewer, is as if it were the
-/// only rounding. See Boldo, Melquiond, "Emulation of a FMA and correctly
-/// rounded sums", IEEE Transactions on Computers 2008.
+/// Converts `x` to the narrower format; the last bit of inexact results is made odd, so that a
+/// second rounding, to at least two bits fewer, gives the same result as a single one. See Boldo,
+/// Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers 2008.
 template <class Narrow, class Bits, class Wide> Narrow roundToOdd(Wide x) {
   Narrow rounded = static_cast<Narrow>(x);
   if (static_cast<Wide>(rounded) == x || std::isnan(x))
     return rounded;
-  // Truncate: step toward zero where rounding went away from it, infinity included.
+  // Truncate: step toward zero if rounding went away from it, including infinity.
   Bits bits;
   std::memcpy(&bits, &rounded, sizeof bits);
   if (std::fabs(static_cast<Wide>(rounded)) > std::fabs(x))
@@ -82,9 +81,9 @@ private:
     word &= 0x7FFFFFFF;
     if (word > 0x7F800000)
       return static_cast<uint16_t>(sign | 0x7E00 | (word >> 13 & 0x1FF));
-    if (word >= 0x477FF000) // 65520, the least number that rounds to infinity
+    if (word >= 0x477FF000) // 65520, the smallest number that rounds to infinity
       return sign | 0x7C00;
-    if (word >= 0x38800000) // 2^-14, the least normal number
+    if (word >= 0x38800000) // 2^-14, the smallest normal number
       return static_cast<uint16_t>(sign | ((word - 0x38000000 + 0xFFF + (word >> 13 & 1)) >> 13));
     // Subnormal: adding 0.5 makes float arithmetic round at the multiple of 2^-24.
     float magnitude;

@@ -1,4 +1,4 @@
-// Input files of users, read whole.
+// Reading the input files of users.
 #ifndef ST_SUPPORT_INPUTFILE_H
 #define ST_SUPPORT_INPUTFILE_H
 
@@ -12,9 +12,9 @@ namespace st {
 /// More than any configuration or description needs.
 constexpr size_t kMaxConfigBytes = size_t(16) << 20;
 
-/// The content of the file at `path`, at most `limit` bytes; "-" is standard input. A folder, a
-/// device that never ends, or a longer file is refused before its content takes memory. The
-/// error is the reason alone, without the path.
+/// The content of the file at `path`, at most `limit` bytes; "-" is standard input. A folder, an
+/// endless device, or a longer file is refused before its content takes memory. The error is the
+/// reason alone, without the path.
 absl::StatusOr<std::string> readInputFile(const std::string &path, size_t limit);
 
 } // namespace st

@@ -1,4 +1,4 @@
-// How deeply the text of a JSON document nests: readers that recurse look before they parse.
+// The nesting depth of a JSON document: recursive parsers check it before they parse.
 #ifndef ST_SUPPORT_JSONDEPTH_H
 #define ST_SUPPORT_JSONDEPTH_H
 
@@ -6,11 +6,11 @@
 
 namespace st {
 
-/// More than any file of a user nests; a recursive parser's stack holds far more.
+/// More than any user's file nests; a recursive parser's stack allows far more.
 constexpr int kMaxJsonDepth = 100;
 
-/// Whether arrays and objects of `text` nest more than kMaxJsonDepth deep. Brackets within strings
-/// do not count. The text need not be well-formed.
+/// Whether arrays and objects of `text` nest deeper than kMaxJsonDepth. Brackets within strings do
+/// not count. The text need not be well-formed.
 inline bool nestsTooDeeply(std::string_view text) {
   int depth = 0;
   bool inString = false;

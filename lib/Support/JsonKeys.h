@@ -1,4 +1,4 @@
-// Keys that a JSON document gives twice: readers that keep the last say nothing of it.
+// Duplicate keys of a JSON document, which parsers that keep the last one do not report.
 #ifndef ST_SUPPORT_JSONKEYS_H
 #define ST_SUPPORT_JSONKEYS_H
 
@@ -10,12 +10,12 @@
 namespace st {
 
 struct RepeatedKey {
-  std::string path; ///< the key after those of the objects around it, joined by dots
+  std::string path; ///< the key after the keys of the enclosing objects, joined by dots
   size_t offset;    ///< of the second occurrence in the text
 };
 
-/// The first key that stands twice in one object. The text must be well-formed JSON; escapes
-/// within keys are resolved, so that "a" and "\u0061" are one key.
+/// The first key that occurs twice in one object. The text must be well-formed JSON; escapes within
+/// keys are resolved, so "a" and "\u0061" are the same key.
 std::optional<RepeatedKey> findRepeatedKey(std::string_view text);
 
 } // namespace st

@@ -1,4 +1,4 @@
-// How a process ends early: nothing half-written stays, and the last line says why.
+// Early ends of a process: partial files are removed, and the last line gives the reason.
 #ifndef ST_SUPPORT_PROCESSEND_H
 #define ST_SUPPORT_PROCESSEND_H
 
@@ -7,8 +7,8 @@
 
 namespace st {
 
-/// A file or empty folder that vanishes should a signal or the lack of memory end
-/// the process while this object lives. The object itself removes nothing.
+/// A file or empty folder that is removed if a signal or a lack of memory ends the process while
+/// this object lives. The destructor removes nothing.
 class RemovedOnEarlyEnd {
 public:
   RemovedOnEarlyEnd() = default;
@@ -17,15 +17,14 @@ public:
   RemovedOnEarlyEnd &operator=(RemovedOnEarlyEnd &&other) noexcept;
   ~RemovedOnEarlyEnd() { forget(); }
 
-  /// The path stays from now on.
+  /// Keeps the path from now on.
   void forget();
 
 private:
   int slot = -1;
 };
 
-/// Keeps the signals that end a process waiting while it lives, for steps that
-/// belong together.
+/// Delays the signals that end a process while it lives, for steps that belong together.
 class SignalsWait {
 public:
   SignalsWait();
@@ -37,8 +36,8 @@ private:
   sigset_t saved;
 };
 
-/// What this process or thread is at while the object lives: a line on stderr should endEarly end
-/// the process, or SIGTERM, which is how launchers end all processes of which one is lost.
+/// The current activity of this process or thread while the object lives. It is a line on stderr if
+/// endEarly or SIGTERM ends the process; launchers send SIGTERM to all processes if one is lost.
 class NotedOnEarlyEnd {
 public:
   explicit NotedOnEarlyEnd(const std::string &what);
@@ -50,15 +49,14 @@ private:
   int slot = -1;
 };
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove what is noted and then
-/// end the process as they would have; one that is ignored stays ignored. A lack
-/// of memory, and a mapped file that shrinks, end it with a line on stderr and
-/// exit code 1. A file that grows past a limit is an error of its write. Call
-/// once, in main; `tool` must outlive the process.
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the registered files and then end the
+/// process as usual; an ignored signal stays ignored. A lack of memory, and a mapped file that
+/// shrinks, end it with a line on stderr and exit code 1. A file that grows past a limit is an
+/// error of its write. Call once, in main; `tool` must outlive the process.
 void setUpEarlyEnd(const char *tool);
 
-/// Removes what is noted, prints "<tool>: error: <what>" and ends the process with 1. For where
-/// nothing can be trusted any more; makes system calls only.
+/// Removes the registered files, prints "<tool>: error: <what>" and ends the process with 1. For
+/// states in which nothing can be trusted; makes system calls only.
 [[noreturn]] void endEarly(const char *what);
 
 } // namespace st

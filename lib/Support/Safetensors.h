@@ -25,27 +25,27 @@
 
 namespace st {
 
-/// What the header of a file says of one tensor.
+/// The header's entry of one tensor.
 struct SafetensorsSpec {
   std::string name;
   ElementType type;
   std::vector<int64_t> shape;
 };
 
-/// The size of the data of a tensor in bytes; empty where it overflows 63 bits.
+/// The size of the data of a tensor in bytes; empty if it overflows 63 bits.
 std::optional<uint64_t> byteSize(ElementType type, absl::Span<const int64_t> shape);
 
-/// One tensor of a file: its spec and its bytes, row-major and little-endian.
-/// The bytes belong to somebody else and need not be aligned to the element.
+/// One tensor of a file: its spec and its bytes, row-major and little-endian. The bytes are not
+/// owned and need not be aligned to the element.
 struct SafetensorsTensor : SafetensorsSpec {
   absl::Span<const uint8_t> data;
 };
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// A file mapped into memory. Everything in it is checked when it is opened:
-/// the tensors' data tile the data section exactly, without gap or overlap. An
-/// error is one line that names the file and, where there is one, the tensor.
+/// A file mapped into memory. Opening checks the complete file: the tensors' data tile the data
+/// section exactly, without gap or overlap. An error is one line that names the file and, if there
+/// is one, the tensor.
 class SafetensorsReader {
 public:
   static absl::StatusOr<std::unique_ptr<SafetensorsReader>> open(const std::string &path);
@@ -62,7 +62,7 @@ public:
 
   const SafetensorsMetadata &metadata() const { return fileMetadata; }
 
-  /// The length and the header as they stand in the file.
+  /// The length and the header as in the file.
   absl::string_view header() const { return file->content().substr(0, headerEnd); }
 
 private:
@@ -79,25 +79,25 @@ private:
   SafetensorsMetadata fileMetadata;
 };
 
-/// Writes a file tensor by tensor, so that a checkpoint larger than the free
-/// memory can be produced. The file appears at commit() or not at all.
+/// Writes a file tensor by tensor, so a checkpoint may be larger than the free memory. The file
+/// appears at commit() or not at all.
 class SafetensorsWriter {
 public:
-  /// `specs` declares every tensor in the order in which the data will come.
+  /// `specs` declares every tensor in the order of the data.
   static absl::StatusOr<std::unique_ptr<SafetensorsWriter>>
   create(const std::string &path, absl::Span<const SafetensorsSpec> specs,
          const SafetensorsMetadata &metadata = {});
 
-  /// The length and the header as they stand in the file.
+  /// The length and the header as in the file.
   absl::string_view header() const { return fileHeader; }
 
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
 
-  /// Forces what came so far to disk.
+  /// Forces the data written so far to disk.
   absl::Status flush() { return file->flush(); }
 
-  /// Fails when fewer bytes came than were declared.
+  /// Fails if fewer bytes were written than declared.
   absl::Status commit();
 
 private:

@@ -18,13 +18,12 @@ struct SafetensorsHeader {
   SafetensorsMetadata metadata;
 };
 
-/// Parses the header's text, strictly: unknown keys, repeated names and
-/// anything that is no JSON are errors. Offsets are not yet compared with
-/// shapes or the file.
+/// Parses the header's text, strictly: unknown keys, repeated names and invalid JSON are errors.
+/// Offsets are not yet compared with shapes or the file.
 absl::StatusOr<SafetensorsHeader> parseSafetensorsHeader(absl::string_view text);
 
-/// The text of a header for tensors whose data follow each other, padded with
-/// blanks so that the data are 8-byte aligned in the file.
+/// The text of a header for tensors with consecutive data, padded with blanks so that the data are
+/// 8-byte aligned in the file.
 absl::StatusOr<std::string> printSafetensorsHeader(absl::Span<const SafetensorsSpec> specs,
                                                    const SafetensorsMetadata &metadata);
 

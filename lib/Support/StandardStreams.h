@@ -6,8 +6,8 @@
 
 namespace st {
 
-/// Opens whichever of descriptors 0 to 2 is closed on /dev/null. Otherwise the next file to be
-/// opened takes its number, and what is printed goes into that file. Call first in main.
+/// Opens any closed descriptor of 0 to 2 on /dev/null. Otherwise the next opened file gets its
+/// number, and printed text goes into that file. Call first in main.
 inline void reserveStandardStreams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (fcntl(descriptor, F_GETFD) < 0)

@@ -1,4 +1,4 @@
-// Text of users and of files, as it is read from JSON and as it may be printed.
+// Text of users and of files, in the form of JSON and for messages.
 #ifndef ST_SUPPORT_TEXT_H
 #define ST_SUPPORT_TEXT_H
 
@@ -9,8 +9,8 @@
 
 namespace st {
 
-/// Decodes the code point at `position` and moves past it. A byte that begins no
-/// well-formed UTF-8 sequence is U+FFFD and one byte long.
+/// Decodes the code point at `position` and moves past it. A byte that does not begin a well-formed
+/// UTF-8 sequence is U+FFFD and one byte long.
 char32_t decodeUtf8(absl::string_view text, size_t &position);
 
 /// Whether `text` is UTF-8 without overlong forms, surrogates or codes past U+10FFFF.
@@ -22,15 +22,14 @@ void appendUtf8(char32_t code, std::string &out);
 /// `text` as a JSON string with its quotes.
 std::string quoteJson(absl::string_view text);
 
-/// Parses the JSON string whose opening quote is at `position` and moves behind
-/// its closing quote. Returns what is wrong, with `position` where it is, or
-/// nothing.
+/// Parses the JSON string whose opening quote is at `position` and moves past its closing quote.
+/// Returns an error message, with `position` at the error, or nothing.
 absl::string_view parseJsonString(absl::string_view text, size_t &position, std::string &out);
 
-/// A name out of a hostile file as it may appear in a one-line message.
+/// Quotes a name from an untrusted file for a one-line message.
 std::string quoteForMessage(absl::string_view name);
 
-/// A message on one line: control characters and what is not UTF-8 as escapes.
+/// A message on one line: control characters and bytes that are not UTF-8 are escaped.
 std::string escapeControls(absl::string_view message);
 
 } // namespace st

@@ -9,9 +9,8 @@
 
 namespace st {
 
-/// Calls `work` on `count` threads, this one among them, and returns when all are
-/// done. An error where the host does not start as many; the others have then
-/// run all the same.
+/// Calls `work` on `count` threads, including this one, and returns when all are done. An error if
+/// the host cannot start that many; the started threads have then run anyway.
 absl::Status runOnThreads(int64_t count, absl::FunctionRef<void()> work);
 
 } // namespace st

@@ -42,8 +42,8 @@ inline ThreefryPair threefryFoldIn(ThreefryPair key, uint32_t data) {
   return threefry2x32(key, {0, data});
 }
 
-/// Element `index` (row-major) of jax.random.bits(key, shape, uint32). The same
-/// for every shape, so a shard computes its own elements without the others'.
+/// Element `index` (row-major) of jax.random.bits(key, shape, uint32). It is the same for every
+/// shape, so a shard computes only its own elements.
 inline uint32_t threefryBits(ThreefryPair key, uint64_t index) {
   ThreefryPair block = threefry2x32(key, threefryKey(index));
   return block.x0 ^ block.x1;

@@ -12,24 +12,24 @@
 
 namespace st {
 
-/// Parses the text form and fills in what the description of `device` says, so that a user of the
-/// result never asks which device it names. `name` (a file name) begins every error, which names
-/// the field, what was expected and what was found. The result has passed checkClusterDescription.
+/// Parses the text form and fills in the figures of the description of `device`, so users of the
+/// result need not know which device it names. `name` (a file name) begins every error, which names
+/// the field, the expected and the found value. The result has passed checkClusterDescription.
 absl::StatusOr<proto::ClusterDescription> parseClusterDescription(absl::string_view text,
                                                                   const std::string &name);
 absl::StatusOr<proto::ClusterDescription> loadClusterDescription(const std::string &path);
 
-/// A description that is compiled in: the stem of a file in devices/clusters ("dgx-a100-80gb").
-/// NotFound lists the names there are.
+/// A built-in description: the stem of a file in devices/clusters ("dgx-a100-80gb"). NotFound lists
+/// the available names.
 absl::StatusOr<proto::ClusterDescription> builtinClusterDescription(absl::string_view name);
 std::vector<std::string> builtinClusterDescriptionNames();
 
 /// The value of a --cluster option: a file, if it has a slash or ends in .textproto, or the name of
-/// one that is compiled in.
+/// a built-in cluster.
 absl::StatusOr<proto::ClusterDescription> findClusterDescription(const std::string &nameOrFile);
 
-/// Every figure that the shape of the cluster calls for is there, in bounds and with a source that
-/// starts with v, d, r or a; counts, shares and curves are consistent. Errors name the field.
+/// Every figure that the cluster needs is present, in bounds and with a source that starts with v,
+/// d, r or a; counts, shares and curves are consistent. Errors name the field.
 absl::Status checkClusterDescription(const proto::ClusterDescription &description);
 
 } // namespace st

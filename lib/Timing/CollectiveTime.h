@@ -1,11 +1,11 @@
-// What collectives take on a cluster when nothing else uses its links: measured curves where a
-// cluster has them, the formula of rings where it has none (Patarasuk and Yuan, "Bandwidth optimal
-// all-reduce algorithms", 2009), and between nodes also two trees (Sanders, Speck and Träff,
-// "Two-tree algorithms", 2009). docs/clusters.md gives the rules.
+// The time of collectives on a cluster with idle links: measured curves if the cluster has them,
+// otherwise the formula of rings (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms",
+// 2009), and between nodes also two trees (Sanders, Speck and Träff, "Two-tree algorithms", 2009).
+// docs/clusters.md gives the rules.
 //
-// Times are microseconds, sizes bytes of the whole tensor: what a rank has before an all-reduce, a
-// reduce-scatter or an all-to-all, and after an all-gather or a broadcast. No time grows when a
-// rate does, and none shrinks when there are more bytes.
+// Times are microseconds. Sizes are bytes of the whole tensor: a rank's data before an all-reduce,
+// a reduce-scatter or an all-to-all, and after an all-gather or a broadcast. A higher rate never
+// increases a time, and more bytes never decrease it.
 #pragma once
 
 #include "lib/Proto/cluster.pb.h"
@@ -19,18 +19,18 @@
 
 namespace st {
 
-/// How many positions each axis of a layout has.
+/// The number of positions along each axis of a layout.
 struct LayoutSizes {
   int tensor = 1, data = 1, pipeline = 1;
 };
 
-/// The groups along `axis` ("tensor", "data" or "pipeline") of a layout whose ranks have the device
-/// ids from 0 in the order of the cluster's `placement`. Where axes do not fill nodes evenly, that
-/// is the first group.
+/// The groups along `axis` ("tensor", "data" or "pipeline") of a layout whose ranks have device ids
+/// from 0 in the order of the cluster's `placement`. If axes do not fill nodes evenly, this is the
+/// first group.
 GroupPlacement placeGroup(const proto::ClusterDescription &cluster, const LayoutSizes &sizes,
                           absl::string_view axis);
 
-/// A measured curve, made monotone: where a larger message was faster than a smaller one, both get
+/// A measured curve, made monotone: if a larger message was faster than a smaller one, both get
 /// their geometric mean.
 class MeasuredCurve {
 public:
@@ -39,11 +39,12 @@ public:
   const std::string &kind() const { return collective; }
   int ranks() const { return numRanks; }
 
-  /// Between two points, a straight line over logarithms. Above the last, the rate of the last;
-  /// below the first, that rate and the latency that the first leaves.
+  /// Interpolates the logarithms linearly between two points. Above the last point it has that
+  /// point's rate; below the first point it has the same rate, plus the latency that remains of the
+  /// first point's time.
   double us(double bytes) const;
 
-  /// Of large messages: that of the last point.
+  /// The rate of large messages: that of the last point.
   double usPerByte() const { return points.back().us / points.back().bytes; }
 
 private:
@@ -57,24 +58,25 @@ private:
 
 class CollectiveTime {
 public:
-  /// `description` must have passed checkClusterDescription. A collective's rings pass `mostCards` cards of a node at
-  /// most; 0: all that it has. With `sameCards`, all groups with several devices in a node pass the same ones; a
-  /// device that is its group's only one in the node has a card to itself.
+  /// `description` must have passed checkClusterDescription. A collective's rings use at most
+  /// `mostCards` cards of a node; 0: all. With `sameCards`, all groups with several devices in a
+  /// node use the same cards; a device that is its group's only one in the node has its own card.
   explicit CollectiveTime(const proto::ClusterDescription &description, double mostCards = 0, bool sameCards = false);
 
-  /// Infinite for a group over several nodes of a cluster that has no network. 0 for one rank.
+  /// Infinite for a group over several nodes of a cluster without a network. 0 for one rank.
   double allReduce(double bytes, const GroupPlacement &group) const;
   double allGather(double bytes, const GroupPlacement &group) const;
   double reduceScatter(double bytes, const GroupPlacement &group) const;
   double allToAll(double bytes, const GroupPlacement &group) const;
   double broadcast(double bytes, const GroupPlacement &group) const;
 
-  /// A message between two devices. Within a node, `distance` is that of their ids; across nodes,
-  /// `sharers` such messages leave a node at once.
+  /// A message between two devices. Within a node, `distance` is the difference of their ids;
+  /// across nodes, `sharers` such messages leave a node at once.
   double pointToPoint(double bytes, bool crossesNodes, int sharers = 1, int distance = 1) const;
 
 private:
-  /// What a ring sends: on each link, the share of the tensor's bytes and the number of messages.
+  /// The traffic of a ring: on each link, the share of the tensor's bytes and the number of
+  /// messages.
   struct Traffic {
     double share;
     int steps;

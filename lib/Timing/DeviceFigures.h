@@ -1,4 +1,4 @@
-// What descriptions of devices have in common: their text form and the bounds of their figures.
+// Common parts of device descriptions: their text form and the bounds of their figures.
 #pragma once
 
 #include "lib/Proto/device.pb.h"
@@ -13,14 +13,14 @@ namespace st {
 /// "<field>: <what>".
 absl::Status fieldError(absl::string_view field, absl::string_view what);
 
-/// A source begins with v, d, r or a, which may stand alone or be followed by a colon.
+/// A source begins with v, d, r or a, either alone or followed by a colon.
 absl::Status checkSource(const std::string &source, absl::string_view field);
 
 /// A number within the bounds of a figure: positive, finite and of a sane size.
 absl::Status checkNumber(double value, absl::string_view field);
 
-/// Every count is from 1 to 4096; of the figures, those that `isNeeded` names are there, and all
-/// that are there are in bounds and have a source that starts with v, d, r or a.
+/// Every count is from 1 to 4096. The figures that `isNeeded` names are present. All figures
+/// present are in bounds and have a source that starts with v, d, r or a.
 absl::Status checkFigures(const google::protobuf::Message &description,
                           bool (*isNeeded)(const google::protobuf::Message &description,
                                            const std::string &field));

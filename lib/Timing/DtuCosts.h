@@ -1,6 +1,6 @@
-// What an instruction of a DTU takes when nothing is in its way. The simulator
-// adds waiting on top; the tiler and the planner compare candidates with the
-// same figures. docs/dtu-isa.md derives each rule. Times are picoseconds.
+// The time of a DTU instruction without contention. The simulator adds waits; the tiler and the
+// planner compare candidates with the same figures. docs/dtu-isa.md derives each rule. Times are
+// picoseconds.
 #pragma once
 
 #include "lib/Proto/device.pb.h"
@@ -15,8 +15,8 @@ namespace st {
 
 using Picoseconds = int64_t;
 
-/// How the operands of a vector instruction lie in the banks of L1: along rows and along columns
-/// the step of the worst of them.
+/// The placement of a vector instruction's operands in the banks of L1: the step of the worst
+/// operand along rows and along columns.
 class BankSteps {
 public:
   /// An operand with these strides in bytes.
@@ -24,7 +24,7 @@ public:
     alongRows = std::max(alongRows, stepOf(rowStride));
     alongCols = std::max(alongCols, stepOf(colStride));
   }
-  /// Operands that are tiles with rows one behind the other.
+  /// Dense tiles with consecutive rows.
   static BankSteps ofDense(int64_t cols, int64_t elementBytes) {
     BankSteps steps;
     steps.add(cols * elementBytes, elementBytes);
@@ -34,7 +34,7 @@ public:
   int64_t alongRows = 0, alongCols = 0;
 
 private:
-  /// Elements that share words lie as close as their stride says. Others spread over the banks but
+  /// Elements that share words are as close as their stride. Others spread over the banks, except
   /// for the power of two in their stride.
   static int64_t stepOf(int64_t stride) {
     stride = std::abs(stride);
@@ -43,7 +43,8 @@ private:
   static constexpr int64_t kBankBytes = 4;
 };
 
-/// One dimension of what a transfer touches in a memory: so many places, so many bytes apart.
+/// One dimension of a transfer's access to a memory: a number of positions and the bytes between
+/// them.
 struct AccessDim {
   int64_t size = 1, stride = 0;
 };
@@ -58,12 +59,12 @@ public:
   Picoseconds matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) const;
 
   /// A tile op on rows x cols elements of `elementBytes` each: whole vectors along the better of
-  /// the two dimensions. A vector takes a cycle for each element in the bank that has the most.
+  /// the two dimensions. A vector takes a cycle for each element in the fullest bank.
   Picoseconds vector(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental,
                      const BankSteps &steps) const;
 
-  /// Bytes that a transfer occupies L3 for: whole bursts, where rows that are closer than that
-  /// share them. `dims`: from the smallest stride to the largest; no address matters.
+  /// Bytes that a transfer occupies L3 for: whole bursts, which rows closer than a burst share.
+  /// `dims`: from the smallest stride to the largest; addresses do not matter.
   int64_t burstBytes(int64_t elementBytes, absl::Span<const AccessDim> dims) const;
 
   /// Bytes through one memory or port at its full rate.
@@ -72,7 +73,7 @@ public:
   Picoseconds l3Bytes(int64_t bytes) const { return scale(bytes, l3PerByte); }
   Picoseconds dteBytes(int64_t bytes) const { return scale(bytes, dtePerByte); }
   double l3PicosecondsPerByte() const { return l3PerByte; }
-  /// One way between a chip and its host. Without a link to the host: nothing.
+  /// One direction between a chip and its host. 0 without a link to the host.
   Picoseconds hostBytes(int64_t bytes) const { return scale(bytes, hostPerByte); }
 
   Picoseconds dteLatency = 0, hostLatency = 0, sync = 0, taskLaunch = 0;

@@ -1,8 +1,8 @@
 // The links of a DTU machine and the path between two clusters.
 //
-// A cluster has a transmit and a receive port. Chips of a group are joined pair
-// by pair, each direction of a pair a link of its own. A group has one cable,
-// out and in, which all its chips share for what leaves the group.
+// A cluster has a transmit and a receive port. Chips of a group are connected pairwise, with a
+// separate link per direction. A group has one cable, out and in, which all its chips share for
+// traffic that leaves the group.
 #pragma once
 
 #include "lib/Timing/DtuCosts.h"
@@ -16,7 +16,7 @@
 
 namespace st {
 
-/// The links a message occupies, in order, and what it costs on an idle machine.
+/// The links that a message occupies, in order, and its cost on an idle machine.
 struct LinkPath {
   std::array<int32_t, 4> links = {};
   int32_t count = 0;
@@ -33,12 +33,12 @@ public:
 
   LinkPath path(const DtuPlace &source, const DtuPlace &destination) const;
 
-  /// That the links which the description derates are there.
+  /// Checks that the links which the description derates exist.
   absl::Status checkDerates() const;
 
   int32_t numLinks() const;
   double linkPerByte(int32_t link) const;
-  /// For people: "cluster 1.3 tx" (chip 1, cluster 3), "chip 0 -> chip 1", "group 0 out".
+  /// A readable name: "cluster 1.3 tx" (chip 1, cluster 3), "chip 0 -> chip 1", "group 0 out".
   std::string linkName(int32_t link) const;
 
 private:
@@ -50,7 +50,7 @@ private:
   int64_t chips, groups, clustersPerChip, chipsPerGroup;
   double onchipPerByte, chipPerByte, groupPerByte;
   Picoseconds onchipLatency, chipLatency, groupLatency;
-  std::map<std::string, double> factors; ///< of the links that are derated
+  std::map<std::string, double> factors; ///< of derated links
 };
 
 } // namespace st

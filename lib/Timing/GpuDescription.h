@@ -13,11 +13,11 @@
 
 namespace st {
 
-/// Whether the name of a target or of a description file says that it is a GPU: "cuda-sm_90",
+/// Whether the name of a target or of a description file is that of a GPU: "cuda-sm_90",
 /// "x/cuda-mine.textproto".
 bool isGpuName(absl::string_view name);
 
-/// As those of DtuDescription.h: text form, file, compiled in.
+/// Like those of DtuDescription.h: text form, file, built-in.
 absl::StatusOr<proto::GpuDescription> parseGpuDescription(absl::string_view text,
                                                           const std::string &name);
 absl::StatusOr<proto::GpuDescription> loadGpuDescription(const std::string &path);
@@ -26,7 +26,7 @@ std::vector<std::string> builtinGpuDescriptionNames();
 
 absl::Status checkGpuDescription(const proto::GpuDescription &description);
 
-/// InvalidArgument for an id past the last GPU of the last node.
+/// InvalidArgument for an id beyond the last GPU of the last node.
 absl::Status checkGpuId(const proto::GpuDescription &description, int64_t deviceId);
 
 } // namespace st

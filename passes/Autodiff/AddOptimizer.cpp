@@ -3,6 +3,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Optimizers.h"
@@ -137,11 +138,15 @@ LogicalResult StepBuilder::collect() {
     auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
     Value gradient = gradients.lookup(name);
     if (!gradient || gradient.getType() != argument.getType())
-      return function.emitOpError("parameter ")
-             << name << " has no result of role \"gradient\" and its type; run differentiate first";
+      return withNote(function.emitOpError("parameter ")
+                          << name
+                          << " has no result of role \"gradient\" and its type; run differentiate "
+                             "first",
+                      argument, "the parameter is here");
     if (!Emitter::typeOf(argument).getElementType().isF32())
-      return function.emitOpError("expected parameter ")
-             << name << " to have f32 elements, found " << argument.getType();
+      return withNote(function.emitOpError("expected parameter ")
+                          << name << " to have f32 elements, found " << argument.getType(),
+                      argument, "the parameter is here");
     updates.push_back({i, name, weightDecayOf(i), gradient, Value()});
   }
   if (updates.empty())

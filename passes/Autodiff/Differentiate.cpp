@@ -3,6 +3,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/CustomGradient.h"
@@ -59,8 +60,9 @@ static FailureOr<SmallVector<unsigned>> findParameters(func::FuncOp function) {
     if (!function.getArgAttrOfType<StringAttr>(index, kNameAttr))
       return function.emitOpError("argument ") << index << " is a parameter without an st.name";
     if (!isa<FloatType>(getElementTypeOrSelf(argument.getType())))
-      return function.emitOpError("expected parameter ")
-             << index << " to have float elements, found " << argument.getType();
+      return withNote(function.emitOpError("expected parameter ")
+                          << index << " to have float elements, found " << argument.getType(),
+                      argument, "the parameter is here");
     found.push_back(index);
   }
   if (found.empty())

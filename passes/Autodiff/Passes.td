@@ -8,10 +8,10 @@ include "mlir/Pass/PassBase.td"
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "Adds the gradient of the loss for every parameter";
   let description = [{
-    Reverse mode. Needs `@main` with calls inlined, one result of role "loss" (or
-    a single scalar float result, which is then taken to be it) and arguments of
-    role "parameter". Leaves one more result for each parameter, in the order of
-    the arguments: role "gradient", the name of its parameter.
+    Reverse-mode differentiation. Needs `@main` with calls inlined, one result of role "loss" (or a
+    single scalar float result, which is then the loss) and arguments of role "parameter". Adds a
+    result for each parameter, in the order of the arguments, with role "gradient" and the name of
+    its parameter.
 
     ```mlir
     func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"})
@@ -31,24 +31,25 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     }
     ```
 
-    No gradient flows through ops marked `st.stop_gradient`. A parameter that the
-    loss does not depend on gets zeros. A backward op's location is
-    "transpose(...)" around that of its forward op. An op on the way from a
-    parameter to the loss that has no gradient rule is an error.
+    No gradient flows through ops marked `st.stop_gradient`. A parameter that the loss does not
+    depend on gets zeros. The location of a backward op is "transpose(...)" around the location of
+    its forward op. It is an error if an op on the path from a parameter to the loss has no gradient
+    rule.
 
-    Where elements are equal, `reduce` sends the cotangent of their maximum or minimum to
-    all in equal parts, a window to the first, `sort` and `top_k` each element's to where it
-    came from. A loop of known trips saves what its backward loop needs in buffers of one
-    row a trip; `if` and `case` return it. Complex values between real ones follow JAX's
-    convention. docs/gradients.md lists the rules, and what is refused by name.
+    If several elements equal the maximum or minimum, `reduce` gives each an equal part of the
+    cotangent and a window gives all of it to the first. `sort` and `top_k` send each element's
+    cotangent to its original position. A loop with a known trip count saves the values that its
+    backward loop needs in buffers with one row per trip; `if` and `case` return them. Complex
+    values between real ones follow JAX's convention. docs/gradients.md lists the rules and the
+    refused ops.
   }];
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }
 
 def InlineCustomGradients : Pass<"inline-custom-gradients", "::mlir::ModuleOp"> {
-  let summary = "Puts the forward computations of st.custom_gradient in its place";
+  let summary = "Replaces st.custom_gradient by its forward computation";
   let description = [{
-    For programs that are not differentiated; `differentiate` does it itself.
+    For programs that are not differentiated; `differentiate` does this itself.
 
     ```mlir
     %y = st.custom_gradient(%x) forward {
@@ -65,32 +66,31 @@ def InlineCustomGradients : Pass<"inline-custom-gradients", "::mlir::ModuleOp"> 
 def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
   let summary = "Turns gradients into updated parameters and optimizer state";
   let description = [{
-    Needs what `differentiate` leaves. Replaces the results of role "gradient" by
-    updated parameters and optimizer state, which come in as donated arguments
-    (`tf.aliasing_output`), in the semantics of the optimizers of PyTorch and optax:
+    Needs the result of `differentiate`. Replaces the results of role "gradient" by updated
+    parameters and optimizer state. The old values are donated arguments (`tf.aliasing_output`). The
+    optimizers have the semantics of PyTorch and optax:
 
     - `adamw`: decoupled weight decay, p -= lr * decay * p;
     - `adam`: weight decay as an L2 term of the gradient;
     - `sgd`: momentum, and weight decay as an L2 term;
     - `lamb`: optax.lamb;
-    - `adafactor`: optax.adafactor without momentum; weight decay as of `adamw`.
+    - `adafactor`: optax.adafactor without momentum; weight decay as in `adamw`.
 
-    State is `<parameter>.exp_avg` and `<parameter>.exp_avg_sq`, or
-    `<parameter>.momentum` where there is momentum, with `st.of` naming the
-    parameter and zeros to start with. Adafactor keeps `<parameter>.exp_avg_sq_row` and
-    `.exp_avg_sq_col`, the means over the largest and the second largest dimension, where the latter
-    is `min-factored-size` at least. Parameters marked `st.no_decay` do not decay, and
-    `st.weight_decay` (f64) is a parameter's own decay. New scalar arguments: `learning_rate` (the
-    host computes warm-up and decay) and but for SGD `step`, counted from 1.
+    State is `<parameter>.exp_avg` and `<parameter>.exp_avg_sq`, or `<parameter>.momentum` if there
+    is momentum. `st.of` names the parameter, and the initial values are zeros. Adafactor keeps
+    `<parameter>.exp_avg_sq_row` and `.exp_avg_sq_col`, the means over the largest and the second
+    largest dimension, if the latter is at least `min-factored-size`. Parameters marked
+    `st.no_decay` do not decay, and `st.weight_decay` (f64) overrides the decay of a parameter. New
+    scalar arguments are `learning_rate` (the host computes warm-up and decay) and, except for SGD,
+    `step`, counted from 1.
 
-    With `state-bits=8` a moment of a parameter of `min-8bit-size` elements or more is `ui8` codes of
-    the dynamic map and a second state, `.absmax`, the largest magnitude of each block of 256
+    With `state-bits=8`, a moment of a parameter of `min-8bit-size` elements or more is `ui8` codes
+    of the dynamic map and a second state, `.absmax`, the largest magnitude of each block of 256
     elements of a row (Dettmers et al., arXiv 2110.02861).
 
-    With `clip-norm` the gradients are scaled to a global norm of at most that;
-    the norm before is one more result, `grad_norm` of role "metric". Results
-    are the loss and what else there was, `grad_norm`, parameters, state.
-    The module's `st.optimizer` says what was added.
+    With `clip-norm` the gradients are scaled to at most this global norm. The norm before scaling
+    is a result `grad_norm` of role "metric". The results are the loss and other earlier results,
+    `grad_norm`, parameters, state. The module's `st.optimizer` records the optimizer.
   }];
   let options = [
     Option<"kind", "kind", "::mlir::st::OptimizerKind", "::mlir::st::OptimizerKind::AdamW",
@@ -98,21 +98,21 @@ def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
              clEnumValN(::mlir::st::OptimizerKind::AdamW, "adamw", "Adam with decoupled weight decay"),
              clEnumValN(::mlir::st::OptimizerKind::Adam, "adam", "Adam"),
              clEnumValN(::mlir::st::OptimizerKind::Sgd, "sgd", "Gradient descent with momentum"),
-             clEnumValN(::mlir::st::OptimizerKind::Lamb, "lamb", "Adam, each parameter's step as long as the parameter"),
-             clEnumValN(::mlir::st::OptimizerKind::Adafactor, "adafactor", "Second moments of rows and columns"))}]>,
+             clEnumValN(::mlir::st::OptimizerKind::Lamb, "lamb", "Adam with the norm of each update scaled to that of the parameter"),
+             clEnumValN(::mlir::st::OptimizerKind::Adafactor, "adafactor", "Factored second moments of rows and columns"))}]>,
     Option<"beta1", "beta1", "double", "0.9", "Adam, LAMB: decay of the first moment, in [0, 1)">,
     Option<"beta2", "beta2", "double", "0.999", "Adam, LAMB: decay of the second moment, in [0, 1)">,
     Option<"epsilon", "epsilon", "double", "1e-8",
-           "Adam, LAMB: added to the root of the second moment; Adafactor: to squares of gradients">,
+           "Adam, LAMB: added to the root of the second moment; Adafactor: added to squares of gradients">,
     Option<"weightDecay", "weight-decay", "double", "0.01", "Weight decay, at least 0">,
     Option<"momentum", "momentum", "double", "0.9", "SGD: momentum, in [0, 1)">,
-    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0 is none">,
+    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0: no limit">,
     Option<"decayRate", "decay-rate", "double", "0.8",
            "Adafactor: the second moment of step t decays by 1 - t^-rate">,
     Option<"clippingThreshold", "clipping-threshold", "double", "1.0",
-           "Adafactor: largest root mean square of an update; 0 is none">,
+           "Adafactor: largest root mean square of an update; 0: no limit">,
     Option<"minFactoredSize", "min-factored-size", "int64_t", "128",
-           "Adafactor: least size of the second largest dimension of a parameter that is factored">,
+           "Adafactor: smallest second largest dimension of a factored parameter">,
     Option<"stateBits", "state-bits", "int64_t", "32", "Bits of an element of a moment, 32 or 8">,
     Option<"min8BitSize", "min-8bit-size", "int64_t", "4096",
            "Parameters of fewer elements keep moments of 32 bits">

@@ -1,6 +1,7 @@
 //===- ReverseMode.cpp - Reverse-mode differentiation of a block ----------===//
 
 #include "passes/Autodiff/ReverseMode.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -103,15 +104,24 @@ LogicalResult ReverseMode::propagate(Operation *op, Gradients &gradients) {
     cotangents.push_back(gradients.take(result));
   if (llvm::all_of(cotangents, [](Value ct) { return !ct; }))
     return success();
-  bool isComplex = llvm::any_of(op->getOperands(), [&](Value operand) {
+  auto complex = llvm::find_if(op->getOperands(), [&](Value operand) {
     return isVaried(operand) && isa<ComplexType>(getElementTypeOrSelf(operand.getType()));
   });
-  if (isComplex && !rules.takesComplex(op))
-    return op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
-                           "expected real ones");
+  if (complex != op->operand_end() && !rules.takesComplex(op))
+    return withNote(
+        op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
+                        "expected real ones"),
+        *complex, "the operand is made here");
   const GradientRules::Rule *rule = rules.lookup(op);
-  if (!rule)
-    return op->emitOpError("has no gradient rule, and the loss depends on a parameter through it");
+  if (!rule) {
+    InFlightDiagnostic diagnostic =
+        op->emitOpError("has no gradient rule, and the loss depends on a parameter through it");
+    for (Value operand : op->getOperands())
+      if (isVaried(operand))
+        return withNote(std::move(diagnostic), operand,
+                        "an operand that depends on a parameter is made here");
+    return diagnostic;
+  }
   return (*rule)(op, cotangents, gradients);
 }
 

@@ -6,19 +6,19 @@
 include "mlir/Pass/PassBase.td"
 
 def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
-  let summary = "Replaces pairs of collectives by the one that does the same";
+  let summary = "Replaces pairs of collectives by one equivalent collective";
   let description = [{
-    Needs the per-device function of `global-to-local`, and leaves one. Looks at values
-    that nothing else uses:
+    Needs the per-device function of `global-to-local`, and leaves one. It rewrites values without
+    other uses:
 
-    - an `st.all_reduce` of which each device keeps its part only is an `st.reduce_scatter`, which
-      sends half as much;
-    - an `st.reduce_scatter` whose parts are gathered again along the same dimension and axes is an
-      `st.all_reduce`, which sends the same and starts once;
-    - an `st.all_gather` of which each device keeps its own part is nothing.
+    - An `st.all_reduce` of which each device keeps only its part becomes an `st.reduce_scatter`,
+      which sends half as much.
+    - An `st.reduce_scatter` followed by a gather along the same dimension and axes becomes an
+      `st.all_reduce`, which sends the same and starts once.
+    - An `st.all_gather` of which each device keeps its own part disappears.
 
-    `insert-reshards` plans each reshard by itself as cheaply as can be; what stands here meets
-    where the reshards of a program follow each other.
+    `insert-reshards` plans each reshard separately at the least cost. Such pairs arise where
+    reshards of a program follow each other.
 
     ```mlir
     %0 = st.all_reduce %x sum over ["data"] of @mesh : tensor<8x4xf32>
@@ -34,25 +34,26 @@ def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
 }
 
 def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
-  let summary = "Makes collectives of a task that wait for each other in nothing one collective";
+  let summary = "Combines independent collectives of a task into one";
   let description = [{
-    Needs the tasks of `split-tasks`, before kernels are formed. In each task all-reduces,
-    all-gathers and reduce-scatters alike in everything but their tensors (axes, dimension, kind of
-    sum, element type) become one of several tensors, a bucket, as long as
+    Needs the tasks of `split-tasks`, before kernels are formed. In each task, all-reduces,
+    all-gathers and reduce-scatters that differ only in their tensors (with the same axes,
+    dimension, kind of reduction and element type) become one collective of several tensors, a
+    bucket, if
 
-    - none of them needs what another makes, nor do their buckets in a circle;
-    - no message to or from another group lies between them: who waits for whom among groups stays
-      as it is;
-    - the bucket has at most `bucket-bytes` bytes, of each tensor the larger side counted. A tensor
-      that is as large by itself stays alone.
+    - none of them depends on another one, and there is no cycle of dependences between buckets;
+    - no message to or from another group is between them, so the order in which groups wait for
+      each other does not change;
+    - the bucket has at most `bucket-bytes` bytes, counting the larger side of each tensor. A tensor
+      of at least this size stays alone.
 
-    Buckets are filled in program order, as PyTorch's DistributedDataParallel does with gradients (Li
-    et al., VLDB 2020). A bucket stands where the last of its collectives stood, and what needs any of its
-    results moves behind it (sums of gradients); or where the first stood, and what it needs moves before
-    it (gathers of weights): whichever moves fewer ops. Up to `bucket-bytes` more are then alive at
-    once. A start is then paid once
-    a bucket instead of once a tensor, nothing is copied, and each tensor is still reduced by itself: in
-    the same order as alone, unless it is so small that alone it would not go round the ring.
+    Buckets are filled in program order, as in PyTorch's DistributedDataParallel (Li et al., VLDB
+    2020). A bucket is either at the position of its last collective, and the users of its results
+    move after it (sums of gradients); or at the position of its first one, and its operands move
+    before it (gathers of weights). The pass takes the alternative that moves fewer ops. Up to
+    `bucket-bytes` more are then live at once. A bucket has one start instead of one per tensor, and
+    nothing is copied. Each tensor is still reduced separately, in the same order as alone, unless
+    it is so small that alone it would not use the ring.
 
     ```mlir
     %0 = st.all_reduce %a sum over ["data"] of @mesh : tensor<64x64xf32>
@@ -65,8 +66,8 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", "-1",
-           "most bytes of a bucket, 0 to combine nothing; by default what the module's st.bucket_bytes "
-           "says, else those of which starts and latencies take a twentieth of the time, up to 25 MiB">
+           "largest bytes of a bucket, 0 to combine nothing; by default the module's st.bucket_bytes, "
+           "else the bytes whose starts and latencies are a twentieth of the time, up to 25 MiB">
   ];
   let statistics = [
     Statistic<"combined", "combined-collectives", "Collectives that became part of another">,
@@ -76,12 +77,12 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
 }
 
 def ReuseAccumulators : Pass<"reuse-accumulators", "::mlir::ModuleOp"> {
-  let summary = "Lets sums of gradients over devices take the place of what they sum";
+  let summary = "Writes sums of gradients over devices back to their accumulators";
   let description = [{
-    Needs the tasks of `split-tasks`, before kernels are formed. Where the update sums over devices
-    what it reads from an accumulator, and nothing else reads that, the sum is written back:
-    `plan-memory` then makes it there, no second copy of the gradients is kept, and the ring of an
-    all-reduce need not copy its operand first.
+    Needs the tasks of `split-tasks`, before kernels are formed. If the update sums an accumulator
+    over devices, and nothing else reads the accumulator, the sum is written back to it.
+    `plan-memory` then computes the sum in place. There is no second copy of the gradients, and the
+    ring of an all-reduce need not copy its operand first.
 
     ```mlir
     %0 = st.read @accumulator0 : tensor<4x4xf32>
@@ -93,7 +94,7 @@ def ReuseAccumulators : Pass<"reuse-accumulators", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"reused", "reused-accumulators", "Sums that are written to where their summands lie">
+    Statistic<"reused", "reused-accumulators", "Sums that are written back to their accumulators">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }

@@ -6,13 +6,13 @@
 include "mlir/Pass/PassBase.td"
 
 def FormLoops : Pass<"form-loops", "::mlir::ModuleOp"> {
-  let summary = "Writes tensor ops that work step by step as loops";
+  let summary = "Rewrites sequential tensor ops as loops";
   let description = [{
-    In tasks and functions, before loops are lowered. `cholesky` and `triangular_solve` become a `while`
-    that makes a row in each trip, by products with the rows before. A `scatter` that
-    combines in a way that no transfer does becomes a gather, its computation and a scatter that
-    replaces, if no two updates meet (`unique_indices`); else a `while` that
-    takes one update after the other.
+    Runs on tasks and functions, before loops are lowered. `cholesky` and `triangular_solve` become
+    a `while` that computes a row in each trip, by products with the previous rows. A `scatter`
+    whose computation no transfer supports becomes a gather, its computation and a scatter that
+    replaces, if no two updates have the same index (`unique_indices`). Otherwise it becomes a
+    `while` that applies one update after the other.
 
     ```mlir
     %0 = stablehlo.cholesky %a, lower = true : tensor<8x8xf32>
@@ -22,7 +22,7 @@ def FormLoops : Pass<"form-loops", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numFormed", "formed-loops", "Ops that were written as loops or as ops without order">
+    Statistic<"numFormed", "formed-loops", "Ops that were rewritten as loops or as unordered ops">
   ];
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }
@@ -30,10 +30,10 @@ def FormLoops : Pass<"form-loops", "::mlir::ModuleOp"> {
 def LowerLoops : Pass<"lower-loops", "::mlir::ModuleOp"> {
   let summary = "Turns the loops of tasks into st.loop";
   let description = [{
-    A `stablehlo.while` of a task becomes an `st.loop` whose body is like a task's: what trips change lies
-    in buffers that the body reads and writes, what they do not change is captured. A
-    loop with a linear counter held against a constant gets its number of trips, any other the
-    predicate that its condition computes, once before the loop and at the end of each trip.
+    A `stablehlo.while` of a task becomes an `st.loop` whose body is like a task's. Values that
+    trips change are in buffers that the body reads and writes; other values are captured. A loop
+    with a linear counter that is compared with a constant gets a trip count. Any other loop gets
+    the predicate of its condition, computed once before the loop and at the end of each trip.
   }];
   let statistics = [
     Statistic<"numLoops", "loops", "Loops that were lowered">
@@ -42,18 +42,25 @@ def LowerLoops : Pass<"lower-loops", "::mlir::ModuleOp"> {
 }
 
 def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
-  let summary = "Writes tensor ops that have no kernel in terms of those that have one";
+  let summary = "Expands tensor ops without a kernel into ops that have one";
   let description = [{
-    In tasks and functions. A convolution becomes one product of the slices that its window sees (where
-    the results are fewer than the positions of the window, a product each), `reduce_window`
-    a combination of slices in spans of powers of two, `select_and_scatter` a choice among
-    slices, `sort` and `top_k` a bitonic network, a reduction by a body that no instruction
-    has a combination of halves or, where the body sees the order of its operands, of neighbours, a
-    slice at a computed place a gather or a scatter, a product of integers or f64 an elementwise
-    product and a sum, `rng_bit_generator` arithmetic on counters, a batch normalization its statistics and
-    arithmetic, `map` its computation on whole tensors, `optimization_barrier` nothing; and
-    functions of single elements become others, those that lose digits (the gamma function and
-    its relatives) in f64. Ops of forms beyond these stay.
+    Runs on tasks and functions:
+
+    - A convolution becomes one product of the slices of its window, or one product per result if
+      there are fewer results than positions of the window.
+    - `reduce_window` becomes a combination of slices in spans of powers of two, and
+      `select_and_scatter` a selection among slices.
+    - `sort` and `top_k` become a bitonic network.
+    - A reduction whose body is not one instruction becomes a combination of halves, or of
+      neighbours if the body depends on the order of its operands.
+    - A slice at a computed offset becomes a gather or a scatter.
+    - A product of integers or f64 becomes an elementwise product and a sum.
+    - `rng_bit_generator` becomes arithmetic on counters, a batch normalization its statistics and
+      arithmetic, `map` its computation on tensors. `optimization_barrier` disappears.
+    - Elementwise functions become other functions; those that lose digits (the gamma function and
+      its relatives) run in f64.
+
+    Other ops stay.
 
     ```mlir
     %0 = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -65,36 +72,38 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numLowered", "lowered-ops", "Ops that were written in others">
+    Statistic<"numLowered", "lowered-ops", "Ops that were expanded into others">
   ];
   let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
-  let summary = "Cuts the tensor ops of every task into st.kernel regions";
+  let summary = "Groups the tensor ops of every task into st.kernel regions";
   let description = [{
-    Needs programs whose tasks hold tensor ops. Leaves at task level only reads,
-    writes, sends, receives, collectives, `st.axis_index`, reshapes, constants that
-    are no splat, and `st.kernel`s of the kinds that docs/architecture.md lists.
+    Needs programs whose tasks hold tensor ops. Leaves at task level only reads, writes, sends,
+    receives, collectives, `st.axis_index`, reshapes, constants that are not splats, and
+    `st.kernel`s of the kinds that docs/architecture.md lists.
 
-    Fusion is greedy in program order. Every kernel has a place in the order of
-    the task; an op joins the last kernel that makes one of its operands, if all
-    its other operands come from before that kernel, so no cycle can arise. Loops
-    that feed the same later loop then move down into it where nothing in between
-    reads them. Constants, iota, broadcasts, views and cheap scalar arithmetic are
-    cloned into each kernel that reads them. A reduction that does not fit a loop,
-    because it is not along trailing dimensions or because its rows exceed the
-    target's `scratch_bytes`, takes the elementwise ops before it along, where that
-    saves a tensor. Products of one left operand whose right ones are alike become one, which
-    fetches it once, where each is too small for the `st.cores` of the module, the cores that
-    share the work of a kernel. An elementwise loop joins a product beside it where `scratch_bytes`
-    hold a tile of all that is alive in it, so that a product has several results. A loop between
-    products takes those along that make what only it reads and that contract its rows, a "chain",
-    where the rows that a core holds are enough to be worth it. Products that contract the rows
-    join where what they read fits `st.shared_bytes`, a memory that all cores reach. Of `streamed`
-    chains (GPUs) a core holds no whole rows: they may be of any length where each core has one, in
-    loops too, and what counts is that depth and columns of all products are at most 128, so that
-    making rows again costs little.
+    Fusion is greedy in program order. Every kernel has a position in the order of the task. An op
+    joins the last kernel that computes one of its operands, if all its other operands precede that
+    kernel, so no cycle can arise. Loops with the same later loop as user then move down into it, if
+    no op in between reads their results. Constants, iota, broadcasts, views and cheap scalar
+    arithmetic are cloned into each kernel that uses them. Some reductions do not fit a loop,
+    because they are not along trailing dimensions or because their rows exceed the target's
+    `scratch_bytes`. Such a reduction includes the elementwise ops before it, if that saves a
+    tensor.
+
+    Products with the same left operand and similar right operands become one kernel, which fetches
+    the left operand once, if each is too small for the `st.cores` of the module, the cores that
+    share the work of a kernel. An elementwise loop joins an adjacent product if `scratch_bytes`
+    hold a tile of all its live values; a product may so have several results.
+
+    A fused attention-like kernel ("chain") consists of a loop, the products whose results only the
+    loop uses, and the products that contract the loop's rows. It is formed if a core holds enough
+    rows. Products that contract over the rows join if their operands fit `st.shared_bytes`, a
+    memory that all cores share. In `streamed` form (GPUs) a core does not hold full rows. Rows may
+    then have any length, in loops too, if each core has a row; the depth and columns of all
+    products must be at most 128, so that recomputing rows is cheap.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>
@@ -119,15 +128,15 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"maxOps", "max-ops", "int64_t", "400", "Most ops of one kernel">,
-    Option<"maxInputs", "max-inputs", "int64_t", "12", "Most tensors that one fused kernel reads">,
+    Option<"maxOps", "max-ops", "int64_t", "400", "Largest number of ops in a kernel">,
+    Option<"maxInputs", "max-inputs", "int64_t", "12", "Largest number of tensors that a fused kernel reads">,
     Option<"chains", "chains", "::mlir::st::ChainForm", "::mlir::st::ChainForm::Resident",
-           "What chains hold of their rows", [{
+           "How fused attention-like kernels hold their rows", [{
       ::llvm::cl::values(
-          clEnumValN(::mlir::st::ChainForm::None, "none", "There are no chains"),
-          clEnumValN(::mlir::st::ChainForm::Resident, "resident", "Whole rows"),
+          clEnumValN(::mlir::st::ChainForm::None, "none", "Form no such kernels"),
+          clEnumValN(::mlir::st::ChainForm::Resident, "resident", "Full rows"),
           clEnumValN(::mlir::st::ChainForm::Streamed, "streamed",
-                     "A part of them, made again for each reduction"))}]>
+                     "A block of the row, recomputed for each reduction"))}]>
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels formed">

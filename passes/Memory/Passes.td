@@ -1,4 +1,4 @@
-// What a step's memory holds, and where.
+// Recomputation, overlap, offload and the memory plan of a step.
 
 #ifndef ST_PASSES_MEMORY_PASSES_TD
 #define ST_PASSES_MEMORY_PASSES_TD
@@ -6,44 +6,46 @@
 include "mlir/Pass/PassBase.td"
 
 def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
-  let summary = "Lets backward tasks compute again what forward tasks would keep for them";
+  let summary = "Recomputes values in backward tasks instead of keeping them";
   let description = [{
     Needs the programs of `split-tasks` and the module's `st.recompute`, which the parallel
     file's `recompute` sets:
 
-    | policy | of each stage | is kept |
+    | policy | recomputed in each stage | kept |
     | --- | --- | --- |
-    | `"none"` | nothing is computed again | all that the backward tasks read |
-    | `"selective"` | the core of attention: what leads from a product of two activations to the next one, its masks and random bits | the two products' operands, and what is reduced to a sixteenth or less: maxima and sums of softmax |
-    | `"full"` | each layer: a block (`st.block`) which activations enter and leave | what comes into it |
-    | bytes | as little as fits | of a micro-batch, on a device, at most so many bytes |
-    | `"fit"` | the same | at most the bytes of the program's `st.stash_budget` |
+    | `"none"` | nothing | all values that the backward tasks read |
+    | `"selective"` | the core of attention: the values between one product of two activations and the next, with masks and random bits | the operands of the two products, and values reduced to a sixteenth or less: maxima and sums of softmax |
+    | `"full"` | each layer: a block (`st.block`) that activations enter and leave | the layer's inputs |
+    | bytes | the least that fits | at most this number of bytes per micro-batch and device |
+    | `"fit"` | the least that fits | at most the bytes of the program's `st.stash_budget` |
 
-    Under each of them a module with `st.gather_again` (the file's `"sequence_parallel": "gather_again"`)
-    keeps the part of an activation that a device has in the place of what it gathers of it, and gathers
-    again: with sequence parallelism the inputs of a layer's two first products.
+    Under each policy, a module with `st.gather_again` (the file's `"sequence_parallel":
+    "gather_again"`) keeps a device's shard of an activation instead of the gathered tensor, and
+    gathers it again: with sequence parallelism these are the inputs of a layer's two first
+    products.
 
-    What is kept in the place of the dropped values is a minimum cut, in bytes, between what must
-    not be computed again and what the backward tasks read; values that follow from states and inputs
-    alone cost nothing to keep. A budget is met block by block: each can compute again
-    what is cheap (no products, collectives or random bits), the core of attention, both, or
-    everything, and the block goes a step further that frees most bytes for its cost.
+    The values that are kept instead of the dropped ones are a minimum cut, in bytes, between values
+    that must not be recomputed and values that the backward tasks read. Values that depend only on
+    states and inputs cost nothing to keep. The pass meets a budget block by block. Each block can
+    recompute cheap values (no products, collectives or random bits), the core of attention, both,
+    or everything. The block that frees most bytes per cost takes the next step.
 
-    With `reuse-products`, and any policy but `"none"`, a value that only elementwise ops of the backward task
-    read, and that follows element by element from results of products (with their bias), is computed again
-    from these: a target that has each product's result in memory writes a tensor less. Of softmax over a
-    vocabulary logits are kept and each row's maximum, and no exponentials. Likewise what follows in f32 from a tensor of
-    16 bits with as many elements is computed again from that: of a norm its input and its rows' statistics are kept.
+    With `reuse-products`, and any policy but `"none"`, the pass also recomputes a value from
+    results of products (with their bias) if it follows from them element by element and only
+    elementwise ops of the backward task read it. A target that has each product's result in memory
+    then writes one tensor less. For softmax over a vocabulary, logits and each row's maximum are
+    kept, and no exponentials. Likewise an f32 value is recomputed from a 16-bit tensor with as many
+    elements: for a norm, its input and its row statistics are kept.
 
-    Copies stand before the first op that needs one, which computes one block at a time.
-    Collectives are repeated like other ops: every rank of a group does the same. With
-    weight gradients in tasks of their own the backward task computes again and hands on what the
-    weight task reads. Loops are left alone, with a remark.
+    Recomputed ops of a block precede the first op that needs one of them, so one block is live at a
+    time. Collectives are recomputed like other ops, because every rank of a group does the same. If
+    weight gradients are in separate tasks, the backward task recomputes the values that the weight
+    task reads and passes them on. The pass does not change loops, and says so in a remark.
 
     The sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016 (layers);
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023
-    (attention, and activations that are gathered again); the cut is that of He and Yu, "Transcending Runtime-Memory Tradeoffs in Checkpointing by
-    being Fusion Aware", MLSys 2023.
+    (attention, and activations that are gathered again); the minimum cut is that of He and Yu,
+    "Transcending Runtime-Memory Tradeoffs in Checkpointing by being Fusion Aware", MLSys 2023.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -79,37 +81,38 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"\"",
-           "none, selective, full, fit or a number of bytes; by default what the module's st.recompute says">,
+           "none, selective, full, fit or a number of bytes; the default is the module's st.recompute">,
     Option<"otherwise", "otherwise", "std::string", "\"none\"",
-           "the policy of a module that says nothing">,
+           "the policy of a module without st.recompute">,
     Option<"reuseProducts", "reuse-products", "bool", "false",
-           "what follows element by element from results of products is not kept beside them">
+           "do not keep values that follow element by element from results of products">
   ];
   let statistics = [
-    Statistic<"numDropped", "dropped", "Stashed values that are computed again instead">,
-    Statistic<"numAdded", "added", "Values that are stashed in their place">,
+    Statistic<"numDropped", "dropped", "Stashed values that are recomputed instead">,
+    Statistic<"numAdded", "added", "Values that are stashed instead">,
     Statistic<"numRecomputed", "recomputed", "Ops that run again in a backward task">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
-  let summary = "Cuts products and the collectives beside them into parts that overlap";
+  let summary = "Splits products and adjacent collectives into parts that overlap";
   let description = [{
-    Needs tasks of kernels without addresses, and the module's `st.speed`, which a target gives; does
-    nothing without, but under `assume-speed`.
+    Needs tasks of kernels without addresses, and the module's `st.speed`, which a target sets.
+    Without `st.speed` it does nothing, unless `assume-speed` is set.
 
-    A product whose partial sums are summed over devices at once leaves the device nothing to do
-    meanwhile, and so does a gather for the product behind it. Both are cut, along the product's first
-    dimension of more than one position, into 2, 4 or 8 parts: parts are summed while the next are
-    computed, gathered while those before are multiplied. The results are joined; `plan-memory`
-    makes the parts in their places, so that joining is no code. Wang et al., "Overlap Communication with
-    Dependent Computation via Decomposition in Large Deep Learning Models", ASPLOS 2023, cut along the ring;
-    along another dimension each part is a collective of its own, and no rank's place matters.
+    If the partial sums of a product are summed over devices at once, the device is idle during the
+    sum; so it is during a gather for the next product. The pass splits both, along the product's
+    first dimension of more than one element, into 2, 4 or 8 parts. A part is summed while the next
+    one is computed, or gathered while the previous one is multiplied. The results are joined;
+    `plan-memory` places the parts directly in the joined tensor, so the join generates no code.
+    Wang et al., "Overlap Communication with Dependent Computation via Decomposition in Large Deep
+    Learning Models", ASPLOS 2023, split along the ring. Along another dimension each part is an
+    ordinary collective, independent of the rank.
 
-    It is done where the target's peaks say that it saves a tenth of the collective or more, and, of sums, where
-    no other kernels near by could run meanwhile (`overlap-collectives` moves those). A gathered weight is
-    left alone: it can be fetched ahead.
+    The pass splits if the target's peaks predict savings of at least a tenth of the collective. For
+    a sum it also requires that no other kernels nearby could run meanwhile (`overlap-collectives`
+    moves those). It does not split the gather of a weight, which can be fetched ahead.
 
     ```mlir
     %y = st.kernel "matmul" (%a = %x : tensor<512x64xf32>, %b = %w : ...) -> tensor<512x256xf32> { ... }
@@ -124,12 +127,12 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"always", "always", "bool", "false",
-           "cut in two whatever can be, worth it or not: for tests, whose tensors are small">,
+           "split everything possible in two regardless of cost: for tests, whose tensors are small">,
     Option<"assumeSpeed", "assume-speed", "bool", "false",
            "weigh ops as on some device, links a fifth as fast as its memory, where there is no st.speed">
   ];
   let statistics = [
-    Statistic<"numCut", "cut", "Collectives that were cut with their products">
+    Statistic<"numCut", "cut", "Collectives that were split with their products">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
@@ -137,24 +140,25 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
 def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
   let summary = "Orders the ops of tasks so that devices compute while the links work";
   let description = [{
-    Needs tasks of kernels without addresses, and the module's `st.speed`, which a target gives; does
-    nothing without, but under `assume-speed`.
+    Needs tasks of kernels without addresses, and the module's `st.speed`, which a target sets.
+    Without `st.speed` it does nothing, unless `assume-speed` is set.
 
-    A collective starts where it stands and is done where something first uses what it makes: its code
-    runs on the links until then, and `plan-memory` keeps its operands so long. So this pass
-    only moves ops. It takes them one by one, with a clock for the device and one for its links:
+    A collective starts at its position and ends before the first user of its result. It occupies
+    the links until then, and `plan-memory` keeps its operands. So this pass only moves ops. It is a
+    list scheduler with a clock for the device and one for its links:
 
-    - what uses the links starts before its turn, by about as long as it takes: gathers of weights are
-      fetched while the layer before computes;
-    - while the next op would wait for the links, one that need not goes first: a weight's gradient
-      while the input's is summed over the tensor ranks.
+    - An op that uses the links starts ahead of its turn by about its own time: weights are gathered
+      while the previous layer computes.
+    - While the next op would wait for the links, an op that need not wait goes first: a weight's
+      gradient runs while the input's gradient is summed over the tensor ranks.
 
-    How far ahead either may reach is tried; the fastest order is taken with which a task's values take
-    no more memory than those of the program's largest task did, or `task-bytes` if the device has them.
-    Messages between groups keep their places among all ops that use links, loops theirs among all ops, and
-    storage is read and written as before. Times are those at the target's peaks; where the device and the
-    links together need more than all of the memory's rate, the device is slower by what is lacking, so that
-    a sum between ranks of one chip, which is bound by memory, is seldom worth a place beside a product.
+    The pass tries several look-ahead distances. It takes the fastest order whose values in a task
+    need no more memory than those of the program's largest task did before, or than `task-bytes` if
+    the device has that memory. Messages between groups keep their order relative to all ops that
+    use links, loops keep theirs relative to all ops, and the order of storage accesses does not
+    change. Times use the target's peaks. If the device and the links together exceed the memory's
+    rate, the device slows down by the difference. A sum between ranks of one chip is bound by
+    memory, so overlapping it with a product seldom pays.
 
     ```mlir
     %dx = st.kernel "matmul" (%a = %dy : ..., %b = %w : ...) -> ... { ... }
@@ -170,36 +174,36 @@ def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"taskBytes", "task-bytes", "int64_t", "-1",
-           "what a task's values may take at a time where the device has it; by default an eighth of its memory">,
+           "bytes of a task's live values, if the device has them; by default an eighth of its memory">,
     Option<"assumeSpeed", "assume-speed", "bool", "false",
            "weigh ops as on some device, links a fifth as fast as its memory, where there is no st.speed">
   ];
   let statistics = [
-    Statistic<"numMoved", "moved", "Ops that stand elsewhere than before">
+    Statistic<"numMoved", "moved", "Ops that were moved">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def OffloadStash : Pass<"offload-stash", "::mlir::ModuleOp"> {
-  let summary = "Lets activations wait for their backward task in the host's memory";
+  let summary = "Moves activations to the host's memory until their backward task";
   let description = [{
     Needs scheduled programs whose tasks hold kernels, and the module's `st.offload`, which the
-    parallel file's `offload` sets: so many bytes of stashes may stay on a device, over all
+    parallel file's `offload` sets: the bytes of stashes that may stay on a device, over all
     micro-batches in flight. Without it nothing changes.
 
-    A stash may go where a forward task writes it once and backward tasks alone read it, and where
-    what it holds follows from a micro-batch: activations and masks, never parameters or what is
-    made of them alone. Of these the pass marks (`space "host"`) those that wait longest, until the
-    rest fits the budget. The wait is counted in tasks of the group's schedule between the write and
-    the first use, on the average of the micro-batches, and within these two tasks in what ops cost; so of a
-    stage the first layers go first, of several stages on one group those that come back late. What is
-    read again within a quarter of a task stays.
+    A stash may move if a forward task writes it once, only backward tasks read it, and its value
+    depends on a micro-batch: activations and masks, but never parameters or values computed from
+    parameters alone. Of these the pass marks (`space "host"`) those that wait longest, until the
+    rest fits the budget. The wait is the number of tasks in the group's schedule between the write
+    and the first use, averaged over the micro-batches, refined by the costs of ops within these two
+    tasks. So the first layers of a stage move first, and with several stages on one group those
+    that are read late. A stash that is read again within a quarter of a task stays.
 
-    A write then copies a value to the host, a read makes a copy on the device, which takes memory
-    from there to its last use. A read stands where one before it is first used, so far ahead that the
-    copies that lie ready or are on their way take a quarter of the bytes that the task reads of the
-    host, or are two; the first ones stay at the task's front. As much may be on its way to the host,
-    which `plan-memory` sees to.
+    A write then copies a value to the host. A read copies it to the device, where it takes memory
+    until its last use. The pass places a read before the first use of an earlier read, so far ahead
+    that the copies that are ready or in flight take a quarter of the bytes that the task reads from
+    the host, or are two copies. The first reads stay at the start of the task. `plan-memory` allows
+    as many bytes in flight to the host.
 
     ```mlir
     // st.offload = 0
@@ -227,7 +231,7 @@ def OffloadStash : Pass<"offload-stash", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numOffloaded", "offloaded", "Stashes that lie in the host's memory">
+    Statistic<"numOffloaded", "offloaded", "Stashes in the host's memory">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
@@ -239,27 +243,25 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     kernels. Leaves an `at` address on all storage and `st.addresses`, one
     `#st.address` a result, on every op of a task that yields tensors.
 
-    States, inputs, outputs, buffers and constants have places of their own. What
-    else a task computes shares one area, since the tasks of a rank run one after
-    the other: values that are never alive together may overlap, placed largest
-    first into the smallest gap that fits.
+    States, inputs, outputs, buffers and constants have separate addresses. All other values of a
+    task share one area, because the tasks of a rank run one after the other. Values with disjoint
+    lifetimes may overlap. The pass places the largest value first, into the smallest gap that fits.
 
-    A value that is written to storage is made there where nothing reads the
-    storage's old content afterwards. The kernel that makes it may read the old
-    content itself if it does so element by element, which is how parameters and
-    optimizer state are updated in place.
+    A value that is written to storage is computed in place if nothing reads the storage's old
+    content afterwards. The kernel that computes it may read the old content itself, if it does so
+    element by element. Parameters and optimizer state are updated in place in this way.
 
     A program that shares the arena with another one has the attributes `st.resident`, the offsets
-    of that one's states by their names, and `st.resident_end`: its states of these names lie there,
-    and everything else lies from that end on.
+    of the other program's states by name, and `st.resident_end`. Its states with these names get
+    these offsets, and all other values have addresses from that end on.
 
-    Buffers with `space "host"` have places in a second arena, of the host's memory; what is read
-    of them lies on the device as any value does.
+    Buffers with `space "host"` have addresses in a second arena, in the host's memory; a value that
+    is read from them has an address on the device like any other value.
 
-    The program records `st.arena_bytes` and, by class, `st.memory`; the classes add up
-    to the arena, but for `host`, the second arena (`st.host_arena_bytes`). A device whose ranks together need more than the target's
-    `memory_bytes` is an error that says what to change, and so is one that needs more than its
-    `host_bytes` of the host's memory.
+    The program records `st.arena_bytes` and, by class, `st.memory`. The classes add up to the
+    arena, except `host`, the second arena (`st.host_arena_bytes`). If the ranks of a device
+    together need more than the target's `memory_bytes`, the error says what to change. It is also
+    an error if they need more than `host_bytes` of the host's memory.
 
     ```mlir
     st.state @w "w" role "parameter" of "" global ... local tensor<4x4xf32>
@@ -282,20 +284,19 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numInPlace", "in-place", "Values made where they are written to">
+    Statistic<"numInPlace", "in-place", "Values computed in place in storage">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def VerifyMemoryPlan : Pass<"verify-memory-plan", "::mlir::ModuleOp"> {
-  let summary = "Checks that no two values that are needed at once share memory";
+  let summary = "Checks that no two live values share memory";
   let description = [{
-    Needs what `plan-memory` leaves and changes nothing. Follows each task op by
-    op: an op must not put a result where anything lies that is still read later,
-    nor where it reads itself unless it does so element by element; a write must
-    not move a value over one that is still read; storage must not overlap, and
-    nothing may lie outside the arena. It shares no code with `plan-memory` beyond
-    the rule what an element-by-element kernel is.
+    Needs the result of `plan-memory` and changes nothing. It checks each task op by op. An op must
+    not write a result over a value that is read later, or over its own operand unless it reads that
+    element by element. A write must not move a value over one that is read later. Storage must not
+    overlap, and all addresses must be inside the arena. The pass shares no code with `plan-memory`
+    except the definition of an element-by-element kernel.
 
     ```mlir
     %0 = st.recv from @group1 channel 0 {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>

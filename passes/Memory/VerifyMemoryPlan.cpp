@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/Passes.h"
@@ -163,15 +164,18 @@ LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content
   auto read = result.getDefiningOp<ReadOp>();
   if (read && !storage.lookup(read.getSource()).isOnHost()) {
     if (storage.lookup(read.getSource()).address != content.address)
-      return read.emitOpError("has address ")
-             << content.address << ", expected that of @" << read.getSource();
+      return withNote(read.emitOpError("has address ")
+                          << content.address << ", expected that of @" << read.getSource(),
+                      storage.lookup(read.getSource()).op, "the storage is here");
     return success();
   }
   if (auto loop = result.getDefiningOp<LoopOp>()) {
     auto buffer = cast<FlatSymbolRefAttr>(loop.getCarried()[result.getResultNumber()]);
     if (storage.lookup(buffer.getValue()).address != content.address)
-      return loop.emitOpError("result ") << result.getResultNumber() << " has address "
-                                         << content.address << ", expected that of " << buffer;
+      return withNote(loop.emitOpError("result ")
+                          << result.getResultNumber() << " has address " << content.address
+                          << ", expected that of " << buffer,
+                      storage.lookup(buffer.getValue()).op, "the storage is here");
     return success();
   }
   // A captured value may be one that the task has read.

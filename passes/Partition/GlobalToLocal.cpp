@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -84,9 +85,10 @@ LogicalResult Localizer::checkOperands(const OpPlan &plan) {
       has.dropAllUnreduced();
     }
     if (needed != has)
-      return plan.op->emitOpError("expects operand ")
-             << i << " as " << axes.write(needed) << ", found " << axes.write(has)
-             << "; run insert-reshards first";
+      return withNote(plan.op->emitOpError("expects operand ")
+                          << i << " as " << axes.write(needed) << ", found " << axes.write(has)
+                          << "; run insert-reshards first",
+                      operand.get(), "the operand is made here");
   }
   return success();
 }
@@ -117,7 +119,8 @@ FailureOr<OpPlan> Localizer::plan(Operation &op) {
   }
   if (isa<TransferOp>(op)) {
     if (axes.read(op.getOperand(0)) != axes.read(op.getResult(0)))
-      return op.emitOpError("changes the sharding; run insert-reshards first");
+      return withNote(op.emitOpError("changes the sharding; run insert-reshards first"),
+                      op.getOperand(0), "the operand is made here");
     return plan;
   }
   ChoiceContext context = recordedContext(&op, axes);
@@ -145,9 +148,10 @@ LogicalResult Localizer::checkResults() {
     TensorSharding expected = given ? axes.read(given) : TensorSharding(type.getRank());
     TensorSharding has = axes.read(operand.get());
     if (has != expected)
-      return end->emitOpError("expects operand ")
-             << i << " as " << axes.write(expected) << ", found " << axes.write(has)
-             << "; run insert-reshards first";
+      return withNote(end->emitOpError("expects operand ")
+                          << i << " as " << axes.write(expected) << ", found " << axes.write(has)
+                          << "; run insert-reshards first",
+                      operand.get(), "the operand is made here");
     if (failed(localTypeOf(end, type, has)))
       return failure();
   }

@@ -1,4 +1,4 @@
-// From a global training step to what one rank of each stage does.
+// From a global training step to the program of one rank of each stage.
 
 #ifndef ST_PASSES_PARTITION_PASSES_TD
 #define ST_PASSES_PARTITION_PASSES_TD
@@ -6,31 +6,32 @@
 include "mlir/Pass/PassBase.td"
 
 def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
-  let summary = "Puts the user's parallel config on a training step: mesh, devices, seed shardings";
+  let summary = "Applies the user's parallel config to a training step: mesh, devices, seed shardings";
   let description = [{
     Needs `@main` with roles on its arguments. Leaves `st.mesh @mesh` with the axes
     `data` (replicas), `tensor` (shards) and `micro` (micro-batches); the module attributes `st.stages`,
     `st.devices` (one array of ids a stage, in the order of the ranks), `st.schedule`
     and `st.micro_batches`; and `st.sharding` on every argument of `@main`:
 
-    - a parameter is cut over `tensor` in the dimension that `sharding_dim` means at
-      its first use: -1 the output dimension of a product, the row of a table, the one
-      dimension of a vector; 0 the contracted dimension of a product, the rows of a
-      table; "megatron" the one or the other, as features come whole or in parts. A
-      parameter whose cut dimension has fewer elements than there are shards stays whole,
-      and one remark lists them. A rule in `parameters` whose pattern matches its name goes before that;
-    - optimizer state follows its parameter; with `zero` it is split over `data` as well,
-      and on level 3 so is the parameter;
-    - the first dimension of batch arguments is split over `micro`, then over `data`.
+    - A parameter is sharded over `tensor` in the dimension that `sharding_dim` selects at its first
+      use: -1 is the output dimension of a product, the row of a table, the one dimension of a
+      vector; 0 is the contraction dimension of a product, the rows of a table; "megatron" is
+      either, depending on whether the features are replicated or sharded. A parameter whose sharded
+      dimension has fewer elements than there are shards is replicated, and one remark lists these.
+      A rule in `parameters` whose pattern matches its name takes precedence.
+    - Optimizer state follows its parameter. With `zero` it is sharded over `data` too, and on level
+      3 so is the parameter.
+    - The first dimension of batch arguments is split over `micro`, then over `data`.
 
-    Within `@main` an `st.constrain` stands
+    The pass inserts an `st.constrain` into `@main`
 
-    - with `sequence_parallel`, true or "gather_again" (which sets `st.gather_again`), behind every product of the forward pass that leaves
-      partial sums over `tensor`, which splits it along the sequence;
-    - before the uses of a parameter that is split over `data`, one for the forward and one
-      for the backward pass, which gathers it;
-    - with `zero` from 2 behind every gradient, which splits it over `data` and leaves it
-      unreduced over `micro`.
+    - with `sequence_parallel`, true or "gather_again" (which sets `st.gather_again`), after every
+      product of the forward pass that leaves partial sums over `tensor`: it shards the result along
+      the sequence;
+    - before the uses of a parameter that is sharded over `data`, one for the forward and one for
+      the backward pass: it gathers the parameter;
+    - with `zero` of 2 or more, after every gradient: it shards the gradient over `data` and leaves
+      it unreduced over `micro`.
 
     ```mlir
     func.func @main(%w: tensor<32x16xf32> {st.name = "w", st.role = "parameter"},
@@ -51,37 +52,37 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
     Option<"config", "config", "std::string", "",
            "The parallel-config file (JSON); none: one device, numbered 0">,
     Option<"schedule", "schedule", "std::string", "",
-           "sequential, gpipe or 1f1b, in place of the mode's own">
+           "sequential, gpipe or 1f1b, instead of the mode's default">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
-  let summary = "Makes dimensions so large that their shardings divide them, and that products take them well";
+  let summary = "Pads dimensions so that shardings divide them and products are aligned";
   let description = [{
     Needs an `st.mesh` and the seeds that propagation starts from: `st.sharding` on arguments and
-    results, and `st.constrain`. Leaves a program in which every seed divides the dimensions that it
-    splits, and that computes the same: phases behind it know parts of equal size only.
+    results, and `st.constrain`. Leaves an equivalent program in which every seed divides the
+    dimensions that it splits, so later phases have shards of equal size only.
 
-    By the ops' factor rules dimensions are the same where an op passes elements along them. Such a
-    class of dimensions becomes as large as the least multiple of what its seeds need; what is added
-    stands behind the last element and is of no meaning. Where a reduction or a product would read it,
-    a select puts there what the reduction passes over; indices of lookups are clamped to what was
-    there; an op along whose dimension elements move (a slice, a join, a sort) gets the dimension as it
-    was. Heads that do not divide become more heads, for a dimension that a reshape makes of several is
-    enlarged in its most major one.
+    By the ops' factor rules, dimensions belong to one class if an op passes elements along them.
+    The pass enlarges each class to the least multiple that its seeds need. The padding follows the
+    last element and has no meaning. Where a reduction or a product would read it, a select replaces
+    it by the identity of the reduction. Indices of lookups are clamped to the original rows. An op
+    that moves elements along the dimension (a slice, a concatenation, a sort) gets the original
+    dimension. If heads do not divide, heads are added: a dimension that a reshape forms from
+    several is enlarged in its most major one.
 
-    Matrix units want rows that begin at a multiple of some bytes (16 for NVIDIA's, best 128). Where
-    `st.target` names such multiples (`matrix_alignment`, `matrix_row_bytes`; the options where there is
-    no target), the dimensions of a parameter that products contract or keep become a multiple of the
-    larger one, else of the smaller one, on each shard: 30522 columns of a vocabulary in bf16 become
-    30528, 50257 become 50304. What would enlarge a dimension by more than `most-percent` stays.
+    Matrix units need rows aligned to a multiple of some bytes (16 for NVIDIA's, ideally 128). If
+    `st.target` gives such multiples (`matrix_alignment`, `matrix_row_bytes`; without a target the
+    options do), the contracted and kept dimensions of a parameter become a multiple of the larger
+    one, or otherwise of the smaller one, on each shard: 30522 columns of a vocabulary in bf16
+    become 30528, 50257 become 50304. A dimension that would grow by more than `most-percent` stays.
 
-    A module whose `st.parameter_shapes` say how large another program has made parameters, by their
-    names, gives its own the same shapes in the place of what products want.
+    The module's `st.parameter_shapes` gives the padded shapes of another program's parameters by
+    name. The pass then uses the same shapes instead of those that products need.
 
-    Arguments and results that become larger get `st.unpadded_type`, their type before: callers give
-    and get that. A program without uneven seeds or rows stays as it is.
+    Arguments and results that grow get `st.unpadded_type`, their original type, which callers use.
+    A program without uneven seeds or rows does not change.
 
     ```mlir
     func.func @main(%x: tensor<6x4xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {} ]>}) -> tensor<4xf32> {
@@ -94,9 +95,9 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"rowAlignment", "row-alignment", "int64_t", "1",
-           "Bytes of which rows of products' operands are a multiple, where no target says; 1: any">,
+           "Required alignment of operand rows of products in bytes, without a target; 1: any">,
     Option<"rowBytes", "row-bytes", "int64_t", "1", "The same, preferred to row-alignment">,
-    Option<"mostPercent", "most-percent", "int64_t", "6", "How much larger a dimension may become for it">
+    Option<"mostPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
   ];
   let statistics = [
     Statistic<"insertedMasks", "inserted-masks", "Values whose padding is masked">
@@ -105,18 +106,18 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
 }
 
 def UnstackState : Pass<"unstack-state", "::mlir::ModuleOp"> {
-  let summary = "Makes a state of each row of a stacked one, so that stages hold the rows that they use";
+  let summary = "Makes each row of a stacked state a separate state, so stages hold only the rows they use";
   let description = [{
-    A program that loops over its layers has their weights stacked, a row a layer. Where the loop is
-    unrolled, each row is read by itself. Needs `@main` with roles and donated state. A parameter
-    each row of which is read by a slice is replaced by an argument a row, `<name>.<row>`, and so is
-    the state that is stacked like it; `st.stack` says of what tensor each is which row, so that
-    checkpoints keep the whole. Rows are then state like any other, and what they are split over,
-    and which stage has them, is for the passes behind to say.
+    A program that loops over its layers stacks their weights, one row per layer. After the loop is
+    unrolled, each row is read separately. Needs `@main` with roles and donated state. If slices
+    read each row of a parameter, the pass replaces the parameter by one argument per row,
+    `<name>.<row>`. It does the same with state that is stacked like it. `st.stack` records the
+    tensor and the row of each argument, so checkpoints keep the stacked tensor. Later passes treat
+    rows like any other state: they choose their shardings and stages.
 
-    Rows of the new values are made of rows as far as ops are elementwise or join rows; what reduces
-    a whole stack (a gradient's norm) reduces rows and combines these. Anything else gets the rows
-    joined again.
+    New values are computed row by row, as long as ops are elementwise or join rows. A reduction of
+    a whole stack (a gradient's norm) reduces rows and combines the results. Any other op gets the
+    rows joined again.
 
     ```mlir
     func.func @main(%w: tensor<2x4xf32> {st.name = "w", tf.aliasing_output = 0 : i32}) -> ... {
@@ -131,26 +132,25 @@ def UnstackState : Pass<"unstack-state", "::mlir::ModuleOp"> {
 }
 
 def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
-  let summary = "Gives every op a stage and joins stages by st.transfer alone";
+  let summary = "Gives every op a stage and connects stages only by st.transfer";
   let description = [{
-    Needs shardings on all values and the module attribute `st.stages`. Leaves
-    `st.stage` on every op, argument and result; an `st.transfer` stands wherever a
-    value is used in another stage, one for each value and stage.
+    Needs shardings on all values and the module attribute `st.stages`. Leaves `st.stage` on every
+    op, argument and result. If another stage uses a value, there is an `st.transfer`, one per value
+    and stage.
 
-    - Forward ops, on which the loss depends, are cut into consecutive stages of about
-      equal cost: between blocks (`st.block`, which a front end puts on ops) where there
-      are any, else anywhere in program order; or where the module's `st.stage_starts` say, a
-      name pattern for each stage but the first; or, before either, as another program's
-      parameters have stages by their names (`st.parameter_stages`).
-    - A backward op takes the lowest stage of the forward values and parameters it
-      reads, not above those of its cotangents; without any, that of its cotangents.
-    - An update follows its parameter. A parameter used on several device groups appears,
-      with its state, once in each; every copy sums the gradients of all and is updated
-      alike.
-    - A scalar that comes from several stages' gradients is summed up in the highest of
-      them and transferred to where it is used.
-    - What depends on neither parameters nor state (constants, random bits, the batch)
-      is computed in each stage that uses it.
+    - Forward ops, on which the loss depends, are split into consecutive stages of about equal cost.
+      The boundaries are between blocks (`st.block`, which a front end sets) if there are blocks,
+      otherwise anywhere in program order. `st.stage_starts` of the module overrides them with a
+      name pattern for each stage but the first. `st.parameter_stages` overrides both with the
+      stages of another program's parameters, by name.
+    - A backward op takes the lowest stage of the forward values and parameters that it reads, but
+      no higher stage than its cotangents. Without such values it takes the stage of its cotangents.
+    - An update follows its parameter. A parameter used on several device groups occurs, with its
+      state, once in each group. Every copy sums the gradients of all and gets the same update.
+    - A scalar that depends on several stages' gradients is summed in the highest of these stages
+      and transferred to its users.
+    - A value that depends on neither parameters nor state (constants, random bits, the batch) is
+      computed in each stage that uses it.
 
     ```mlir
     %0 = stablehlo.dot_general %x, %w0 {st.block = 1, ...}
@@ -169,18 +169,18 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
 }
 
 def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
-  let summary = "Puts st.reshard wherever a value is not sharded as its user takes it";
+  let summary = "Inserts st.reshard where a value's sharding differs from its user's";
   let description = [{
-    Needs shardings on values; what has none is replicated. Leaves every operand in
-    the sharding that its op takes, by the op's factor rule, and every result of the
-    function in that of its attribute. An op whose recorded sharding it cannot leave
-    is computed in the cheapest way and resharded after.
+    Needs shardings on values; a value without one is replicated. Leaves every operand in the
+    sharding that its op needs, by the op's factor rule, and every result of the function in the
+    sharding of its attribute. If an op cannot produce its recorded sharding, it is computed in the
+    cheapest way and its result is resharded.
 
-    A value is resharded once for each sharding, from the nearest of those it has by
-    then. What a transfer carries is reduced before it, and where several devices hold copies,
-    each sends a part and the receivers gather them. A value that varies along
-    `micro` can be neither gathered over it nor wait for a reduction over it that
-    depends on parameters: an error that names the op.
+    A value is resharded once per sharding, from the nearest sharding that it already has. A
+    transferred value is reduced before the transfer. If several devices hold copies of it, each
+    sends a part and the receivers gather them. A value that varies along `micro` can neither be
+    gathered over it nor wait for a reduction over it that depends on parameters: this is an error
+    that names the op.
 
     ```mlir
     %0 = stablehlo.dot_general %x, %w {st.sharding = #st.sharding<@mesh, [{}, {} ], unreduced = sum ["tensor"]>}
@@ -193,9 +193,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"explain", "explain", "std::string", "",
-           "File that gets a table of what each reshard moves and why (JSON where it ends in .json)">,
+           "Output file for a table of what each reshard moves and why (JSON if it ends in .json)">,
     Option<"leastPart", "least-part", "int64_t", "8192",
-           "Fewest bytes that are sent as a part of what crosses stages, where devices hold copies">
+           "Fewest bytes of a part that one of several copies sends to the next stage">
   ];
   let statistics = [
     Statistic<"insertedReshards", "inserted-reshards", "Reshards inserted">,
@@ -208,10 +208,10 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
 def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
   let summary = "Gives every value its per-device shape and turns reshards into collectives";
   let description = [{
-    Needs what `insert-reshards` leaves. Leaves the program of one rank: arguments and
-    results keep `st.sharding` and get `st.global_type`, ops lose `st.sharding`. A
-    reduction over `micro` is `st.accumulate`; a part of a replicated value costs
-    `st.all_slice`; counters start at the shard's first position, by `st.axis_index`.
+    Needs the result of `insert-reshards`. Leaves the program of one rank: arguments and results
+    keep `st.sharding` and get `st.global_type`, and ops lose `st.sharding`. A reduction over
+    `micro` becomes `st.accumulate`. A part of a replicated value is an `st.all_slice`. Counters
+    start at the shard's first element, by `st.axis_index`.
 
     ```mlir
     %0 = stablehlo.dot_general %x, %w : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>

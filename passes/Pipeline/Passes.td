@@ -6,33 +6,31 @@
 include "mlir/Pass/PassBase.td"
 
 def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
-  let summary = "Cuts the local function into one program per device group, of tasks along the micro-batches";
+  let summary = "Splits the local function into one program per device group, with tasks per micro-batch";
   let description = [{
-    Needs `@main` as `global-to-local` leaves it: per-device and per-micro-batch
-    shapes, every op with its `st.stage`, only `st.transfer` between stages,
-    `st.accumulate` where a reduction over `micro` stood. Leaves an `st.program`
-    for each device group, in which every op stands in the task of its phase:
+    Needs the `@main` of `global-to-local`: per-device and per-micro-batch shapes, every op with its
+    `st.stage`, only `st.transfer` between stages, and `st.accumulate` for reductions over `micro`.
+    Leaves an `st.program` for each device group, in which every op is in the task of its phase:
 
-    - what does not vary along `micro` runs once a step, in the prologue or,
-      behind an accumulation, in the update;
-    - what varies and leads to an accumulation that something varying reads is
-      statistics: it runs first, over all micro-batches. It must read no parameter. What follows
-      from such accumulations alone is totals: once a step, before what reads it;
-    - what else varies and leads to the loss is forward, the rest backward. Where the module's
-      `st.schedule` orders them apart (`zb-h1`, `zb-h2`, `zb-v`), what makes nothing but gradients of
-      weights is a task "weight": values unreduced over `micro` and what only they read, up to the
-      products that keep a micro-batch's rows.
+    - Ops that do not vary along `micro` run once per step, in the prologue or, after an
+      accumulation, in the update.
+    - Ops that vary and lead to an accumulation that varying ops read are statistics: they run
+      first, over all micro-batches, and must not read parameters. Ops that depend only on such
+      accumulations are totals: they run once per step, before their users.
+    - Other ops that vary and lead to the loss are forward; the rest is backward. If the module's
+      `st.schedule` separates weight gradients (`zb-h1`, `zb-h2`, `zb-v`), the ops that compute only
+      gradients of weights are a task "weight": values unreduced over `micro` and their exclusive
+      operands, up to the products that keep a micro-batch's rows.
 
-    Stages whose `st.devices` are the same share a program: a transfer between them is a value
-    like any other. They have tasks of their own along the micro-batches, and one prologue and
-    one update.
+    Stages with the same `st.devices` share a program; a transfer between them becomes an ordinary
+    value. They have separate tasks per micro-batch, and a common prologue and update.
 
-    With one micro-batch nothing needs to run twice: what reads a batch counts as
-    varying, accumulations that varying ops read vanish, the others still part
-    backward from update, and what is independent runs where it is first used.
+    With one micro-batch no op needs to run twice: ops that read a batch count as varying,
+    accumulations that varying ops read disappear, the others still separate backward from update,
+    and independent ops run at their first use.
 
-    Values that cross tasks go through an `st.buffer`, unless a few cheap ops make
-    them again from what the reading task has at hand.
+    Values that cross tasks go through an `st.buffer`, unless the reading task can recompute them in
+    a few cheap ops from values that it has.
 
     ```mlir
     func.func @main(%x: tensor<2x4xf32> {st.name = "x", st.role = "batch", ...},
@@ -65,40 +63,40 @@ def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"numStashes", "stashes", "Values kept from one task to another">,
-    Statistic<"numRecomputed", "recomputed", "Values made again in the task that reads them">
+    Statistic<"numRecomputed", "recomputed", "Values recomputed in the task that reads them">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def SchedulePipeline : Pass<"schedule-pipeline", "::mlir::ModuleOp"> {
-  let summary = "Orders the tasks of every program and proves that they neither block nor overwrite";
+  let summary = "Orders the tasks of every program and checks that they neither deadlock nor overwrite stashes";
   let description = [{
-    Needs the programs of `split-tasks`. Leaves an `st.schedule` in each, which
-    starts with the prologue, the statistics of all micro-batches and their totals and
-    ends with the update. Between them, for p groups (g counts them from 0), v stages a group and
-    m micro-batches, with w forwards first, then a backward and a forward in turn:
+    Needs the programs of `split-tasks`. Leaves an `st.schedule` in each, which starts with the
+    prologue, the statistics of all micro-batches and their totals, and ends with the update. In
+    between there are w forwards, then a backward and a forward in turn, for p groups (g counts them
+    from 0), v stages per group and m micro-batches:
 
-    | kind | w | v | weight gradients | bubble where F = B = W, held at once |
+    | kind | w | v | weight gradients | bubble if F = B = W, micro-batches held |
     | --- | --- | --- | --- | --- |
     | `sequential` | 1 | 1 | with the backward | one group works at a time, 1 |
-    | `gpipe` | m | 1 | with it | (p-1)(F+B+W), m |
-    | `1f1b` | p-g | 1 | with it | (p-1)(F+B+W), p |
-    | `interleaved` | 2(p-g-1)+(v-1)p+1 | any; p divides m | with it | (p-1)(F+B+W)/v, p(1+(p-1)/(pv)) |
+    | `gpipe` | m | 1 | with the backward | (p-1)(F+B+W), m |
+    | `1f1b` | p-g | 1 | with the backward | (p-1)(F+B+W), p |
+    | `interleaved` | 2(p-g-1)+(v-1)p+1 | any; p divides m | with the backward | (p-1)(F+B+W)/v, p(1+(p-1)/(pv)) |
     | `zb-h1` | p-g | 1 | g backwards later | (p-1)(F+B-W), p |
     | `zb-h2` | 2(p-g)-1 | 1 | 2g backwards later | 0 for m >= 2p-1, 2p-1 |
     | `zb-v` | see SchedulePattern.cpp | 2 | from the other end | 0 for m >= 2p-1, p |
 
-    The bubble is the longest idle time of a group between its first and its last task. Of an
-    interleaved stage F, B and W count for the v virtual ones together. Sources: Huang et al. (GPipe),
-    NeurIPS 2019; Narayanan et al. (PipeDream), SOSP 2019 and SC 2021; Qi et al. (zero bubble), ICLR 2024.
-    Stages are dealt to the groups in turn; for `zb-v` to the last and back.
+    The bubble is the longest idle time of a group between its first and its last task. For an
+    interleaved schedule, F, B and W are the times of the v virtual stages together. Sources: Huang
+    et al. (GPipe), NeurIPS 2019; Narayanan et al. (PipeDream), SOSP 2019 and SC 2021; Qi et al.
+    (zero bubble), ICLR 2024. Stages are assigned to the groups in turn; for `zb-v` up to the last
+    group and back.
 
-    Stash buffers get a slot for each micro-batch that is in flight at once.
+    Stash buffers get a slot for each micro-batch in flight.
 
-    The programs are then run against each other with their messages only. A
-    receive that nothing will ever answer, a message that nobody receives, one
-    that meets the wrong micro-batch, and a stash slot that is written before its
-    last reader has run are errors.
+    The pass then simulates the messages of all programs together. These are errors: a receive
+    without a message, a message without a receiver, a message for the wrong micro-batch, and a
+    stash slot that is written before its last user has run.
 
     ```mlir
     st.buffer @stash0 "stash" slots 1 : tensor<2x4xf32>
@@ -110,7 +108,7 @@ def SchedulePipeline : Pass<"schedule-pipeline", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"\"",
-           "the name of a schedule; by default what the module's st.schedule says">
+           "the name of a schedule; by default the module's st.schedule">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/Schedule.h"
 #include "passes/Pipeline/SchedulePattern.h"
@@ -47,8 +48,9 @@ static FailureOr<ProgramTasks> getTasks(ProgramOp program) {
       return stage.number == static_cast<int64_t>(task.getStage());
     });
     if (stage == tasks.stages.end())
-      return task.emitOpError("is of stage ")
-             << static_cast<int64_t>(task.getStage()) << ", which its program does not have";
+      return withNote(task.emitOpError("is of stage ") << static_cast<int64_t>(task.getStage())
+                                                       << ", which its program does not have",
+                      program, "the program is here");
     TaskOp &place = *llvm::StringSwitch<TaskOp *>(task.getPhase())
                          .Case("prologue", &tasks.prologue)
                          .Case("statistics", &stage->statistics)

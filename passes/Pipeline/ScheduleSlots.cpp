@@ -1,3 +1,4 @@
+#include "dialects/St/Interfaces/Notes.h"
 #include "passes/Pipeline/Schedule.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -101,16 +102,19 @@ LogicalResult mlir::st::checkSlots(const GroupSchedule &schedule) {
     for (BufferOp buffer : accesses.writes) {
       Slot &slot = slotOf(buffer, entry.microBatch);
       if (slot.readers > 0)
-        return reportEntry(entry) << "overwrites the slot of @" << buffer.getSymName()
-                                  << " that micro-batch " << slot.microBatch
-                                  << " still needs; it has " << buffer.getSlots() << " slots";
+        return withNote(reportEntry(entry)
+                            << "overwrites the slot of @" << buffer.getSymName()
+                            << " that micro-batch " << slot.microBatch << " still needs; it has "
+                            << buffer.getSlots() << " slots",
+                        buffer, "the buffer is here");
       slot = {entry.microBatch, uses.countReaders(buffer, entry.microBatch)};
     }
     for (BufferOp buffer : accesses.reads) {
       Slot &slot = slotOf(buffer, entry.microBatch);
       if (slot.microBatch != entry.microBatch)
-        return reportEntry(entry) << "reads @" << buffer.getSymName()
-                                  << ", which nothing has written";
+        return withNote(reportEntry(entry)
+                            << "reads @" << buffer.getSymName() << ", which nothing has written",
+                        buffer, "the buffer is here");
       --slot.readers;
     }
   }

@@ -1,4 +1,5 @@
 #include "passes/Pipeline/TaskAnalysis.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -28,8 +29,9 @@ FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh
       SetVector<Value> captured;
       getUsedValuesDefinedAbove(region, captured);
       if (!captured.empty())
-        return op->emitOpError(
-            "uses values from outside its regions, which cannot be put into tasks");
+        return withNote(
+            op->emitOpError("uses values from outside its regions, which cannot be put into tasks"),
+            captured.front(), "a value is made here");
     }
   if (failed(analysis.checkStages()))
     return failure();

@@ -1,5 +1,6 @@
 #include "passes/Propagation/Constraints.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include <map>
 #include <set>
 
@@ -37,10 +38,11 @@ LogicalResult Constraints::findGroups() {
     Value value = constrain.getResult();
     auto &alike = known[*constrain.getGroup()];
     if (!alike.empty() && alike.front()->front().getType() != value.getType())
-      return constrain.emitOpError("is of group ")
-             << *constrain.getGroup() << ", which has values of "
-             << alike.front()->front().getType() << "; expected one type, found "
-             << value.getType();
+      return withNote(constrain.emitOpError("is of group ")
+                          << *constrain.getGroup() << ", which has values of "
+                          << alike.front()->front().getType() << "; expected one type, found "
+                          << value.getType(),
+                      alike.front()->front(), "the first value of the group is here");
     auto *same = llvm::find_if(alike, [&](const auto &members) {
       return micro.sharding(members->front()).dims == micro.sharding(value).dims;
     });

@@ -1,4 +1,5 @@
 #include "passes/Propagation/MicroAnalysis.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 
 using namespace mlir;
@@ -51,9 +52,10 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
     if (!dim)
       continue;
     auto refuse = [&](const Twine &why) {
-      return node.op->emitOpError("needs dimension ")
-             << *dim << " of operand " << i << " whole, but it varies along the micro-batches"
-             << why;
+      return withNote(node.op->emitOpError("needs dimension ")
+                          << *dim << " of operand " << i
+                          << " whole, but it varies along the micro-batches" << why,
+                      operand.get(), "the operand is made here");
     };
     if (i >= node.rule.operands.size())
       return refuse("");
@@ -114,8 +116,9 @@ LogicalResult MicroAnalysis::checkCaptured(const OpNode &node) {
   for (Value value : node.captured) {
     TensorSharding state = sharding(value);
     if (state.isSplitOver(kMicroAxis))
-      return node.op->emitOpError(
-          "reads a value in its region that varies along the micro-batches");
+      return withNote(
+          node.op->emitOpError("reads a value in its region that varies along the micro-batches"),
+          value, "the value is made here");
     if (state.isUnreducedOver(kMicroAxis))
       reduceForAll(value);
   }
@@ -174,9 +177,11 @@ LogicalResult MicroAnalysis::checkResults() const {
     std::optional<int64_t> dim = varying.dimOf(kMicroAxis);
     if (!dim || varying.dims[*dim].front().axis != kUnsplit)
       continue;
-    return graph.terminator->emitOpError("returns operand ")
-           << operand.getOperandNumber() << " as " << graph.axes.write(varying)
-           << ", so that one of the micro-batches is not one part of dimension " << *dim;
+    return withNote(graph.terminator->emitOpError("returns operand ")
+                        << operand.getOperandNumber() << " as " << graph.axes.write(varying)
+                        << ", so that one of the micro-batches is not one part of dimension "
+                        << *dim,
+                    operand.get(), "the operand is made here");
   }
   return success();
 }

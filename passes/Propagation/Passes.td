@@ -6,11 +6,11 @@
 include "mlir/Pass/PassBase.td"
 
 def ExpandBranches : Pass<"expand-branches", "::mlir::ModuleOp"> {
-  let summary = "Computes all branches and chooses among their results";
+  let summary = "Computes all branches of conditionals and selects their results";
   let description = [{
     Every `stablehlo.case` and `if` becomes the ops of all its branches and a `select` for each
-    result, so that they are sharded, cut into micro-batches and staged like any others. A loop
-    in a branch runs only if the branch is taken.
+    result. Later passes shard them, split them into micro-batches and assign stages as for any
+    other ops. A loop in a branch runs only if the branch is taken.
 
     ```mlir
     %0 = "stablehlo.if"(%p) ({
@@ -31,12 +31,11 @@ def ExpandBranches : Pass<"expand-branches", "::mlir::ModuleOp"> {
 }
 
 def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
-  let summary = "Gives every value the sharding in which its op computes it";
+  let summary = "Gives every value a sharding";
   let description = [{
-    Needs an `st.mesh`, calls inlined, and seeds: `st.sharding` on arguments (none is
-    replicated) and results, and `st.constrain`. Leaves `st.sharding` on every op,
-    argument and result. Shapes stay global, and where neighbours disagree it is
-    `insert-reshards` that reconciles them.
+    Needs an `st.mesh`, calls inlined, and seeds: `st.sharding` on arguments (none is replicated)
+    and results, and `st.constrain`. Leaves `st.sharding` on every op, argument and result. Shapes
+    stay global. `insert-reshards` later reconciles adjacent ops with different shardings.
 
     ```mlir
     st.mesh @mesh <["tensor"=4], micro=2>
@@ -54,25 +53,22 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
       %2 = stablehlo.reduce ... {st.sharding = #st.sharding<@mesh, [{"tensor"} ], unreduced = sum ["micro"]>}
     ```
 
-    Where devices share work, products are first added up before the other summands of
-    their sums, so that partial sums are reduced together. Then four steps, all by the
-    ops' factor rules:
+    If devices share work, the pass first reorders sums so that products are added before other
+    addends, and their partial sums are reduced together. Then it takes four steps, all by the ops'
+    factor rules:
 
-    - `micro` first: a value that varies along it does so until an op reduces over
-      it, and a sum over it stays open through linear ops, as far as all users of a
-      value agree. An op that would need a varying dimension whole is an error that
-      names the op.
-    - Constraints: spatial axes spread from the seeds forward and backward to a fixpoint,
-      through ops that only pass elements on before any others. Updates of donated
-      state are pinned to the state's sharding.
-    - Resolution: in program order, each op takes the implementation of least total cost over
-      all micro-batches: resharding its operands from the shardings they have, and its
-      results to the shardings they should have. Weights do not move, nor do rows of the batch between
-      replicas. Partial sums are reduced where they are used, except
-      that sums of partial sums are formed first.
-    - Constants, counters and random bits, and what is computed from them and from
-      scalars alone, are computed in the sharding in which they are used, once for
-      each.
+    - `micro` first: a value varies along `micro` until an op reduces over it. A sum over it stays
+      unreduced through linear ops, as long as all users of a value agree. An op that needs an
+      unsharded dimension that varies is an error that names the op.
+    - Constraints: spatial axes propagate from the seeds forward and backward to a fixpoint, first
+      through ops that only pass elements on, then through the others. Updates of donated state have
+      the state's sharding.
+    - Resolution: in program order, each op takes the implementation of least total cost over all
+      micro-batches. The cost includes resharding its operands from their shardings, and its results
+      to the required shardings. Weights do not move, nor do rows of the batch between replicas.
+      Partial sums are reduced at their uses, except that sums of partial sums are added first.
+    - Constants, counters and random bits, and values that depend only on them and on scalars, are
+      computed in each sharding in which they are used.
   }];
   let statistics = [
     Statistic<"copiedValues", "copied-values",

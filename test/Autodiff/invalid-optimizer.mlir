@@ -6,6 +6,7 @@
 // BETA: error: beta1: expected at least 0 and below 1{{.*}}, found 1
 // CLIP: error: clip-norm: expected at least 0, found -1
 
+// expected-note@+2 {{the parameter is here}}
 // expected-error @below {{parameter "w" has no result of role "gradient" and its type; run differentiate first}}
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
   return %w : tensor<f32>
@@ -13,6 +14,7 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tenso
 
 // -----
 
+// expected-note@+2 {{the parameter is here}}
 // expected-error @below {{expected parameter "w" to have f32 elements, found 'tensor<bf16>'}}
 func.func @main(%w: tensor<bf16> {st.name = "w", st.role = "parameter"})
     -> (tensor<bf16> {st.name = "w", st.role = "gradient"}) {

@@ -45,6 +45,7 @@ func.func @main(%w: tensor<f32> {st.role = "parameter"}) -> tensor<f32> {
 
 // -----
 
+// expected-note@+2 {{the parameter is here}}
 // expected-error @below {{expected parameter 0 to have float elements, found 'tensor<i32>'}}
 func.func @main(%w: tensor<i32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
   %0 = stablehlo.convert %w : (tensor<i32>) -> tensor<f32>
@@ -117,6 +118,7 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
 // -----
 
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
+  // expected-note@+1 {{the operand is made here}}
   %0 = stablehlo.complex %w, %w : tensor<complex<f32>>
   // expected-error @below {{has a complex operand, and the loss depends on a parameter through it; expected real ones}}
   %1 = stablehlo.cbrt %0 : tensor<complex<f32>>
@@ -138,4 +140,14 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tens
     stablehlo.return %y : tensor<f32>
   }
   return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
+  // expected-note@+1 {{an operand that depends on a parameter is made here}}
+  %0 = stablehlo.exponential %w : tensor<4xf32>
+  // expected-error@+1 {{'stablehlo.custom_call' op has no gradient rule, and the loss depends on a parameter through it}}
+  %1 = stablehlo.custom_call @f(%0) : (tensor<4xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
 }

@@ -13,7 +13,9 @@ import ml_dtypes  # noqa: F401, which names bf16 to numpy
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-ERROR = 2.0 ** -22
+# Relative, of ex2.approx: 2 ulp from the correctly rounded result (NVIDIA, "PTX ISA", 9.7.3.21, Floating Point Instructions: ex2), which
+# is half an ulp off itself. The reciprocal, 1 ulp (9.7.3.13, rcp), is made as bad.
+ERROR = 2.5 * 2.0 ** -23
 ROWS, COLUMNS = 192, 512
 ALL, ROW = f"tensor<{ROWS}x{COLUMNS}xf32>", f"tensor<{ROWS}xf32>"
 
@@ -91,7 +93,8 @@ def check(name, element, flags):
     off = np.abs(y[normal] / expected[normal] - 1)
     # Of softmax the argument is at most twice the largest number, and its own rounding counts.
     size = np.abs(x[normal]) if name != "softmax" else 200
-    bound = (3 if name == "softmax" else 2) * (ERROR if flags else 2.0 ** -23) + (size + 2) * 2.0 ** -23
+    parts = {"exponential": 1, "softmax": 3}.get(name, 2)
+    bound = parts * (ERROR if flags else 2.0 ** -23) + (size + 2) * 2.0 ** -23
     if name == "tanh":
         bound = 2.0 ** -20
     assert np.all(off <= bound), f"{name}: off by {off.max()}"
@@ -133,4 +136,4 @@ for case in FUNCTIONS:
     far = max(check(case, element, [f"--approximation-error={ERROR}"]) for element in ("bf16", "f16"))
     if case == "exponential":
         assert far > near, "nothing was approximated"
-    print(f"{case}: off by {near:.1e}, with an error of 2^-22 by {far:.1e}")
+    print(f"{case}: off by {near:.1e}, with an error of 2.5 ulp by {far:.1e}")

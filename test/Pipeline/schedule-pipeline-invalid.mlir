@@ -62,6 +62,7 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    // expected-note@+1 {{the buffer is here}}
     st.buffer @stash0 "stash" slots 1 : tensor<2xf32>
     // expected-error @+1 {{of micro-batch 0 reads @stash0, which nothing has written}}
     st.task @forward0 forward stage 0 (%mb) {

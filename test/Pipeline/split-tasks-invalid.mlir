@@ -101,6 +101,7 @@ module {
 
 module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
   st.mesh @mesh <["tensor"=1], micro=1>
+  // expected-note@+1 {{a value is made here}}
   func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.global_type = tensor<4xf32>}, %s: tensor<f32> {st.name = "s", st.role = "batch"})
       -> (tensor<f32> {st.name = "y", st.role = "metric"}) {
     // expected-error @+1 {{uses values from outside its regions, which cannot be put into tasks}}

@@ -46,6 +46,7 @@ module {
 st.mesh @mesh <[], micro=1>
 
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  // expected-note@+1 {{the storage is here}}
   st.buffer @stash "stash" slots 1 : tensor<2xf32>
   st.task @forward0 forward stage 0 (%mb) {
     // expected-error@below {{reads @stash before anything was written to it}}
@@ -59,6 +60,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 st.mesh @mesh <[], micro=2>
 
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  // expected-note@+1 {{the storage is here}}
   st.buffer @stash "stash" slots 1 : tensor<2xf32>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = stablehlo.constant dense<1.0> : tensor<2xf32>
@@ -76,6 +78,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 st.mesh @mesh <[], micro=3>
 
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  // expected-note@+1 {{the storage is here}}
   st.buffer @stash "stash" slots 2 : tensor<2xf32>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = stablehlo.constant dense<1.0> : tensor<2xf32>
@@ -99,6 +102,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <[], micro=1>
 
 // expected-error@below {{has 2 devices, expected 1, one a position of the mesh}}

@@ -45,6 +45,7 @@ func.func @main() {
 
 // -----
 
+// expected-note@+1 {{the function is here}}
 func.func @main() {
   // expected-error@below {{calls @main recursively}}
   func.call @main() : () -> ()
@@ -53,6 +54,7 @@ func.func @main() {
 
 // -----
 
+// expected-note@+1 {{the function is here}}
 func.func private @outside()
 func.func @main() {
   // expected-error@below {{calls @outside, which has no body}}

@@ -63,7 +63,22 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{custom op 'sdy.all_gather' is unknown}}
-  %0 = sdy.all_gather [{"a"}] %x out_sharding=<@mesh, [{}]> : tensor<8xf32>
+  // expected-error@+1 {{custom op 'sdy.named_computation' is unknown}}
+  %0 = sdy.named_computation [{"a"}] %x out_sharding=<@mesh, [{}]> : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{expected a sharding}}
+func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding_per_value<[#sdy.mesh<["a"=2]>]>}) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{moves of axes}}
+  %0 = "sdy.all_to_all"(%x) <{params = [[["a"], 0]], out_sharding = #sdy.sharding<@mesh, [{"a"}]>}> : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

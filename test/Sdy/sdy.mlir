@@ -33,3 +33,26 @@ func.func @manual(%x: tensor<8x4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   } : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// What Shardy prints of programs that it has partitioned.
+// CHECK-LABEL: func.func @partitioned
+func.func @partitioned(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // CHECK: stablehlo.tanh %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>]>}
+  %t = stablehlo.tanh %x {sdy.sharding = #sdy.sharding_per_value<[#sdy.sharding<@mesh, [{"data"}, {}]>]>} : tensor<8x4xf32>
+  // CHECK: sdy.all_gather [{"data"}, {}] %{{.*}} out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  %0 = sdy.all_gather [{"data"}, {}] %t out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  // CHECK: sdy.all_slice [{}, {"model":(1)2}] %{{.*}} out_sharding=<@mesh, [{}, {"model":(1)2}]> : tensor<8x4xf32>
+  %1 = sdy.all_slice [{}, {"model":(1)2}] %0 out_sharding=<@mesh, [{}, {"model":(1)2}]> : tensor<8x4xf32>
+  // CHECK: sdy.all_to_all [{"model":(1)2}: 1->0] %{{.*}} out_sharding=<@mesh, [{"model":(1)2}, {}]> : tensor<8x4xf32>
+  %2 = sdy.all_to_all [{"model":(1)2}: 1->0] %1 out_sharding=<@mesh, [{"model":(1)2}, {}]> : tensor<8x4xf32>
+  // CHECK: sdy.collective_permute %{{.*}} out_sharding=<@mesh, [{"data"}, {}]> : tensor<8x4xf32>
+  %3 = sdy.collective_permute %2 out_sharding=<@mesh, [{"data"}, {}]> : tensor<8x4xf32>
+  // CHECK: sdy.all_reduce {"model"} %{{.*}} out_sharding=<@mesh, [{"data"}, {}]> : tensor<8x4xf32>
+  %4 = sdy.all_reduce {"model"} %3 out_sharding=<@mesh, [{"data"}, {}]> : tensor<8x4xf32>
+  // CHECK: sdy.reduce_scatter [{}, {"model"}] %{{.*}} out_sharding=<@mesh, [{"data"}, {"model"}]> : tensor<8x4xf32>
+  %5 = sdy.reduce_scatter [{}, {"model"}] %4 out_sharding=<@mesh, [{"data"}, {"model"}]> : tensor<8x4xf32>
+  // CHECK: sdy.constant dense<1.000000e+00> : tensor<8x4xf32>
+  %c = sdy.constant dense<1.0> : tensor<8x4xf32>
+  %6 = stablehlo.add %5, %c : tensor<8x4xf32>
+  return %6 : tensor<8x4xf32>
+}

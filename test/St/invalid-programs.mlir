@@ -9,6 +9,7 @@ st.program @group0 stages [] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2], micro=1>
 // expected-error @+1 {{has 1 devices, expected 2, one a position of the mesh}}
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -158,6 +159,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  // expected-note@+1 {{the storage is here}}
   st.input @x "x" role "batch" global tensor<4xf32> slice <@mesh, [{}]> local tensor<4xf32> micro_dim -1
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x : tensor<4xf32>
@@ -190,6 +192,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // -----
 
 st.mesh @mesh <[], micro=1>
+// expected-note@+1 {{the program is here}}
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   // expected-error @+1 {{names task @t, which the program does not have}}
   st.schedule "gpipe" [@t 0]
@@ -197,6 +200,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <[], micro=2>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @t update stage 0 (%mb) {

@@ -26,6 +26,7 @@ func.func @rank(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2], micro=1>
 func.func @unknown_axis(%a: tensor<4xf32>) {
   // expected-error @+1 {{has a sharding over axis "y", which mesh @mesh does not have}}
@@ -35,6 +36,7 @@ func.func @unknown_axis(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2], micro=1>
 func.func @unknown_unreduced(%a: tensor<4xf32>) {
   // expected-error @+1 {{is unreduced over axis "y", which mesh @mesh does not have}}
@@ -44,6 +46,7 @@ func.func @unknown_unreduced(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=3], micro=1>
 func.func @uneven(%a: tensor<4xf32>) {
   // expected-error @+1 {{has a sharding that splits dimension 0 of 'tensor<4xf32>' into 3 parts, which does not divide it}}
@@ -132,6 +135,7 @@ func.func @no_mesh(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2], micro=2>
 func.func @over_micro(%a: tensor<4xf32>) {
   // expected-error @+1 {{expects a spatial axis of @mesh, found "micro"}}
@@ -159,6 +163,7 @@ func.func @gather_type(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=3], micro=1>
 func.func @scatter_uneven(%a: tensor<4xf32>) {
   // expected-error @+1 {{cannot split dimension 0 of size 4 into 3}}
@@ -186,6 +191,7 @@ func.func @all_to_all_dims(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=3], micro=1>
 func.func @all_to_all_uneven(%a: tensor<4x4xf32>) {
   // expected-error @+1 {{cannot split dimension 0 of size 4 into 3}}
@@ -213,6 +219,7 @@ func.func @permute(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2, "y"=2], micro=1>
 func.func @permute_position(%a: tensor<4xf32>) {
   // expected-error @+1 {{expects positions below 4, found 4}}
@@ -240,6 +247,7 @@ func.func @axis_index_type() {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2], micro=1>
 func.func @axis_index_axis() {
   // expected-error @+1 {{expects an axis of @mesh, found "y"}}

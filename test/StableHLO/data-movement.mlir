@@ -9,6 +9,12 @@ func.func @constants() {
   %1 = stablehlo.constant {st.note = 1 : i32} dense<0xFF800000> : tensor<2x3xf32>
   // CHECK: stablehlo.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
   %2 = stablehlo.constant dense<"0x0000803F00000040"> : tensor<2xf32>
+  // CHECK: stablehlo.constant dense<[false, true, true]> : tensor<3xi1>
+  %bytes = stablehlo.constant dense<"0x000101"> : tensor<3xi1>
+  // CHECK: stablehlo.constant dense<[false, true, true]> : tensor<3xi1>
+  %bits = stablehlo.constant dense<"0x06"> : tensor<3xi1>
+  // CHECK: stablehlo.constant dense<true> : tensor<16xi1>
+  %splat = stablehlo.constant dense<"0xFF"> : tensor<16xi1>
   // CHECK: stablehlo.constant dense_resource<blob> : tensor<2xf32>
   %3 = stablehlo.constant dense_resource<blob> : tensor<2xf32>
   // CHECK: stablehlo.constant dense<(1.000000e+00,-1.000000e+00)> : tensor<complex<f32>>

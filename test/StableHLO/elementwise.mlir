@@ -142,6 +142,9 @@ func.func @chlo(%x: tensor<2x3xf32>, %i: tensor<4xui32>) {
   %5:2 = chlo.top_k(%x, k = 2) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
   // CHECK: chlo.top_k(%arg0, k = 2, is_stable = true) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
   %stable:2 = chlo.top_k(%x, k = 2, is_stable = true) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+  %b = stablehlo.is_finite %x : (tensor<2x3xf32>) -> tensor<2x3xi1>
+  // CHECK: chlo.top_k(%{{.*}}, k = 1) : tensor<2x3xi1> -> (tensor<2x1xi1>, tensor<2x1xi32>)
+  %true:2 = chlo.top_k(%b, k = 1) : tensor<2x3xi1> -> (tensor<2x1xi1>, tensor<2x1xi32>)
   // CHECK: chlo.acos %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
   %6 = chlo.acos %x : tensor<2x3xf32> -> tensor<2x3xf32>
   // CHECK: chlo.acosh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>

@@ -136,6 +136,7 @@ func.func @feature_index(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
 
 // -----
 
+// expected-note@+1 {{the value is made here}}
 func.func @per_feature(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
   // expected-error @+1 {{'stablehlo.batch_norm_training' op expects 'tensor<3xf32>', one element per feature, got 'tensor<2xf32>'}}
   %0:3 = "stablehlo.batch_norm_training"(%x, %s, %s) <{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>)
@@ -144,6 +145,7 @@ func.func @per_feature(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
 
 // -----
 
+// expected-note@+1 {{grad_output is made here}}
 func.func @grad_output(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
   // expected-error @+1 {{'stablehlo.batch_norm_grad' op expects grad_output of type 'tensor<2x3xf32>', got 'tensor<3xf32>'}}
   %0:3 = "stablehlo.batch_norm_grad"(%x, %s, %s, %s, %s) <{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)

@@ -48,7 +48,8 @@ def for_gpu(binary, gpus=8, nccl=True, cudnn=True, ptx=False):
     for kernel in values(code, "CudaCode", "kernels"):
         ((name,), (blocks,), (threads,)) = (values(kernel, "CudaKernel", key) for key in ("name", "blocks", "threads"))
         arguments = zip(*(values(kernel, "CudaKernel", key) for key in ("argument_bytes", "argument_alignments")), strict=True)
-        lines.append(" ".join([name.decode(), str(blocks), str(threads), *(f"{size}:{align}" for size, align in arguments)]) + "\n")
+        shared = sum(values(kernel, "CudaKernel", "shared_bytes"))  # One, or none where it is 0.
+        lines.append(" ".join([name.decode(), str(blocks), str(threads), str(shared), *(f"{size}:{align}" for size, align in arguments)]) + "\n")
     changed = pathlib.Path(f"{binary}-gpu")
     mutator.write(changed)
     table = pathlib.Path(f"{binary}-kernels")

@@ -186,8 +186,8 @@ def sorts():
     def program(x, k, h):
         return [lax.sort(x, dimension=0), jnp.sort(x, descending=True), jnp.argsort(x, axis=1),
                 lax.sort((k, k % 2, x), dimension=1, num_keys=2), lax.sort(h), lax.sort(k.astype(np.uint8)),
-                lax.top_k(k, 3), lax.top_k(x, 9), jnp.unique(k[0], size=4), jnp.searchsorted(jnp.sort(k[0]), k[1]),
-                jnp.lexsort((k[0], k[1]))]
+                lax.top_k(k, 3), lax.top_k(x, 9), lax.top_k(k > 1, 5), jnp.unique(k[0], size=4),
+                jnp.searchsorted(jnp.sort(k[0]), k[1]), jnp.lexsort((k[0], k[1]))]
     return program, (x, integers(4, 4, 9), normal(17, dtype=np.float16))
 
 

@@ -69,7 +69,7 @@ def zero_table(folder):
 def bad(folder):
     """One line, exit 1, for profiles that name what is not there, and rows that contradict themselves."""
     profile = folder / "p.textproto"
-    profile.write_text('name: "p" gradient_type: "f16" memory { communicators: "moon" }')
+    profile.write_text('name: "p" extends: "st" memory { communicators: "moon" }')
     refuse([*PLAN, BERT, f"--profile={profile}"], r"memory\.communicators: expected .*found .moon", folder)
     rows = folder / "r.csv"
     rows.write_text("mbs,optimizer\n4,lion\n")

@@ -319,7 +319,7 @@ def bad(folder):
         ([model, "--target=cuda-sm_80"], "dgx-a100-40gb and dgx-a100-80gb"), ([model, "--cluster=moon"], "st-plan: --cluster: .*moon"),
         ([model, "--cluster=dgx-a100-80gb", "--tp=x"], "st-plan: .*tp"), ([model, "--task=x"], "--task=x"),
         ([model, "--cluster=dgx-a100-80gb", "--devices=7", "--batch=1", "--dp=5"], "st-plan: no layout"),
-        ([model, "--optimizer=adafactor"], "--optimizer=adafactor"), ([model, "--compile=x"], "--compile=x"),
+        ([model, "--optimizer=lion"], "--optimizer=lion: expected adam, adamw, lamb"), ([model, "--compile=x"], "--compile=x"),
         ([f"--plan={folder / 'no.json'}", *echo[1:]], r"no\.json: cannot read"), ([f"--plan={write('p.json', '{')}", *echo[1:]], r"p\.json: expected"),
         ([f"--plan={run_report}", *echo[1:]], r"run\.json: .*no candidates"), (but("--tp=1"), "--tp has no effect with --plan"),
         ([f"--plan={changed('a.json', tp=0)}", *echo[1:]], r"a\.json: .*at least 1"),

@@ -2,7 +2,8 @@
 // from what its descriptors say; what NVIDIA's engines take for attention is told apart by the
 // kinds of its operations alone, and the rest is refused.
 // ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything; of "fails"
-// plans do not run, of "wrong" they compute something else, of "unwritten" nothing.
+// plans do not run, of "wrong" they compute something else, of "wrong-gradient" gradients alone, of
+// "unwritten" they compute nothing.
 #include "backends/cuda/runtime/libraries/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Faults.h"
@@ -603,6 +604,7 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
   if (reinterpret_cast<uint64_t>(workspace) % 256 != 0)
     return fail(kBadParam, "the workspace is not aligned to 256 bytes");
   const bool isWrong = isSwitchedTo("wrong"), isUnwritten = isSwitchedTo("unwritten");
+  const bool isGradientWrong = isSwitchedTo("wrong-gradient");
   auto operations = std::make_shared<std::vector<Operation>>();
   auto onHost = std::make_shared<std::map<int64_t, float>>(); // Read now: they are the caller's.
   for (const void *op : graph.pointers.at(kCudnnGraphOps))
@@ -625,8 +627,11 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
     for (auto &[id, number] : *onHost)
       pointers[id] = reinterpret_cast<uint8_t *>(&number);
     Run run(pointers);
+    int differences = 0; // A gradient has two.
     for (Operation op : *operations) {
-      if (isWrong && op.kind == kCudnnPointwiseOp && op.mode == kCudnnSub)
+      const bool isDifference = op.kind == kCudnnPointwiseOp && op.mode == kCudnnSub;
+      differences += isDifference;
+      if (isDifference && (isWrong || (isGradientWrong && differences == 2)))
         op.mode = kCudnnAdd;
       if (!isUnwritten)
         run.run(op);

@@ -21,6 +21,8 @@ constexpr unsigned kMaxThreads = 1024, kMaxThreadsZ = 64;
 /// Of memory that a launch asks for, but for kernels that were told to take more
 /// (cuFuncSetAttribute).
 constexpr unsigned kMaxSharedBytes = 48 << 10;
+/// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, and what sm_90 has of it.
+constexpr int kMostSharedBytesAttribute = 8, kMostSharedBytesOfGpus = 227 << 10;
 
 struct Argument {
   size_t bytes = 1, alignment = 1;
@@ -33,6 +35,8 @@ struct Kernel {
   Entry entry = nullptr;
   std::vector<Argument> arguments;
   unsigned blocks = 0, threads = 0;
+  unsigned sharedBytes = 0;                   ///< that a launch has to ask for
+  unsigned mostSharedBytes = kMaxSharedBytes; ///< that it may ask for
 };
 
 struct Module {
@@ -53,7 +57,7 @@ size_t sizeOf(const void *image) {
 Kernel readKernel(const std::string &line) {
   std::istringstream words(line);
   Kernel kernel;
-  words >> kernel.name >> kernel.blocks >> kernel.threads;
+  words >> kernel.name >> kernel.blocks >> kernel.threads >> kernel.sharedBytes;
   Argument argument;
   for (char at = 0; words >> argument.bytes >> at >> argument.alignment;)
     kernel.arguments.push_back(argument);
@@ -148,6 +152,16 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   return kSuccess;
 }
 
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+  ST_STANDIN_CALL();
+  if (int error = state())
+    return error;
+  if (attribute != kMostSharedBytesAttribute || value < 0 || value > kMostSharedBytesOfGpus)
+    return kInvalidValue;
+  static_cast<Kernel *>(function)->mostSharedBytes = static_cast<unsigned>(value);
+  return kSuccess;
+}
+
 int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned blocksZ,
                    unsigned threadsX, unsigned threadsY, unsigned threadsZ, unsigned sharedBytes,
                    void *stream, void **arguments, void **extra) {
@@ -161,12 +175,12 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
   if (!isWithin(blocksX, kMaxBlocksX) || !isWithin(blocksY, kMaxBlocksYZ) ||
       !isWithin(blocksZ, kMaxBlocksYZ) || !isWithin(threadsX, kMaxThreads) ||
       !isWithin(threadsY, kMaxThreads) || !isWithin(threadsZ, kMaxThreadsZ) ||
-      uint64_t{threadsX} * threadsY * threadsZ > kMaxThreads || sharedBytes > kMaxSharedBytes ||
-      (arguments && extra))
+      uint64_t{threadsX} * threadsY * threadsZ > kMaxThreads ||
+      sharedBytes > kernel.mostSharedBytes || (arguments && extra))
     return kInvalidValue;
   // The functions of the host know how many blocks and threads they are.
   if (blocksX != kernel.blocks || threadsX != kernel.threads || blocksY * blocksZ != 1 ||
-      threadsY * threadsZ != 1 || sharedBytes != 0 || extra)
+      threadsY * threadsZ != 1 || sharedBytes != kernel.sharedBytes || extra)
     return kLaunchOutOfResources;
   // Arguments are read now, as the driver does.
   std::vector<uint64_t> addresses;

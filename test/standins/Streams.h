@@ -13,8 +13,8 @@
 // code is right, nor that NVIDIA's libraries are.
 //
 //   ST_STANDIN_GPUS     how many GPUs there are (1)
-//   ST_STANDIN_KERNELS  a file with a line for each kernel: name, blocks, threads, and for each
-//                       argument BYTES:ALIGNMENT
+//   ST_STANDIN_KERNELS  a file with a line for each kernel: name, blocks, threads, bytes of shared
+//                       memory that a launch asks for, and for each argument BYTES:ALIGNMENT
 //   ST_STANDIN_SEED     of the pauses; 0: none
 //   ST_STANDIN_KERNEL_US  microseconds that a kernel takes longer
 //

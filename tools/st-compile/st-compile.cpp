@@ -40,24 +40,27 @@ struct Flags {
       cl::desc("with --megatron: WordPiece vocabulary instead of the log's")};
   cl::opt<std::string> arguments{
       "arguments", cl::value_desc("file"),
-      cl::desc("with --megatron: write what becomes of each argument to this file (a table; JSON "
-               "where the name ends in .json; - is standard output)")};
+      cl::desc("with --megatron: write the treatment of each argument to this file (a table; JSON "
+               "if the name ends in .json; - is standard output)")};
   cl::opt<std::string> explain{
       "explain", cl::value_desc("file"),
       cl::desc("write what each reshard moves, why, and what would avoid it, to this file (a "
-               "table; JSON where the name ends in .json)")};
+               "table; JSON if the name ends in .json)")};
   cl::alias stExplain{"st-explain", cl::aliasopt(explain), cl::desc("the same as --explain")};
+  cl::opt<std::string> rolesOut{
+      "roles-out", cl::value_desc("file"),
+      cl::desc("write the role, name, type and shape of each argument and result to this file, as "
+               "JSON")};
   cl::opt<std::string> runner{
       "runner", cl::value_desc("file"),
       cl::desc("the prebuilt runner (default: st-runner beside this tool)")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
   cl::opt<bool> predict{"predict", cl::init(true), cl::ZeroOrMore,
-                        cl::desc("time a step of the binary, which then compares what it does "
-                                 "with that (default: true)")};
-  cl::opt<bool> eval{
-      "eval", cl::ZeroOrMore,
-      cl::desc("the binary can evaluate the model as well, without dropout, on other "
-               "data than it trains on (its --eval-interval)")};
+                        cl::desc("time a step and store the prediction in the binary, which "
+                                 "compares its runs with it (default: true)")};
+  cl::opt<bool> eval{"eval", cl::ZeroOrMore,
+                     cl::desc("add an evaluation program to the binary: the model without dropout, "
+                              "for other data than the training data (its --eval-interval)")};
   cl::opt<std::string> report{
       "report", cl::value_desc("file"),
       cl::desc("write a page (HTML) about the predicted step to this file: where its time goes, "
@@ -149,6 +152,7 @@ int main(int argc, char **argv) {
   request.parallel = flags.parallel;
   request.dumpPhasesTo = flags.dumpPhasesTo;
   request.explain = flags.explain;
+  request.rolesOut = flags.rolesOut;
   request.runner = flags.runner.empty() ? runnerBeside(argv[0]) : flags.runner.getValue();
   request.quiet = flags.quiet;
   if (!readPhase(flags.compileTo, request.stopAfter) ||

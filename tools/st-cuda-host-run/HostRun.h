@@ -9,11 +9,11 @@ namespace mlir::st {
 
 struct HostRunOptions {
   bool descending = false;       ///< the last thread and block first
-  double approximationError = 0; ///< of what a GPU approximates, relative
+  double approximationError = 0; ///< relative error of GPU approximations
 };
 
 /// Generates kernels, lowers them to the host and runs a step with `inputs` as inputs and states.
-/// The module, planned programs, is consumed; it must be of one program on one device with one
+/// The module, planned programs, is consumed; it must have one program on one device with one
 /// micro-batch. Results are the outputs, and the states that a task writes. Fails with a
 /// diagnostic.
 FailureOr<ref::NamedTensors> runOnHost(ModuleOp module, const ref::NamedTensors &inputs,

@@ -12,13 +12,12 @@ namespace st {
 
 struct RunOptions {
   std::string inputs, outputs; ///< safetensors files
-  /// Repetitions with the instances of each cluster interleaved in other ways; all must give the
-  /// same bits.
+  /// Repetitions with other interleavings of each cluster's instances; all must give the same bits.
   int64_t shuffles = 0;
 };
 
-/// Runs one step with states and inputs from a file, L1 and L2 filled with NaN before each task;
-/// writes outputs and states, which must be the same on all ranks that hold the same part.
+/// Runs one step with states and inputs from a file, with L1 and L2 filled with NaN before each
+/// task. Writes outputs and states, which must be equal on all ranks that hold the same shard.
 /// `report`: one line about the simulated time.
 absl::Status runExecutable(const proto::Executable &program, const RunOptions &options,
                            std::string &report);

@@ -10,6 +10,7 @@
 #include "mlir/Debug/Counter.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Tools/ParseUtilities.h"
@@ -29,6 +30,35 @@ static bool needsMlirDriver(const MlirOptMainConfig &config) {
          config.shouldEmitRemarks() || config.shouldDumpPassPipeline() ||
          !config.getIrdlFile().empty() || !config.getReproducerFilename().empty() ||
          config.getDiagnosticVerbosityLevel() != VerbosityLevel::ErrorsWarningsAndRemarks;
+}
+
+namespace {
+/// Remembers the pass that failed first; the passes around it fail after it.
+class FailedPassRecorder : public PassInstrumentation {
+public:
+  explicit FailedPassRecorder(std::string &name) : name(name) {}
+
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = (pass->getArgument().empty() ? pass->getName() : pass->getArgument()).str();
+  }
+
+private:
+  std::string &name;
+};
+} // namespace
+
+/// Runs the passes. An error names the pass that failed.
+static LogicalResult runPasses(PassManager &passes, Operation *op, DiagnosticPrinter &printer) {
+  std::string name;
+  passes.addInstrumentation(std::make_unique<FailedPassRecorder>(name));
+  if (succeeded(passes.run(op)))
+    return success();
+  if (!printer.sawError())
+    emitError(op->getLoc()) << "a pass failed without a diagnostic";
+  if (!name.empty())
+    printer.addContext("while running pass '" + name + "'");
+  return failure();
 }
 
 /// Parses, runs the passes and prints, with each diagnostic as one line.
@@ -59,7 +89,7 @@ static LogicalResult optimize(llvm::raw_ostream &os, std::unique_ptr<llvm::Memor
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
   passes.enableTiming(scope);
-  if (failed(config.setupPassPipeline(passes)) || failed(passes.run(*op)))
+  if (failed(config.setupPassPipeline(passes)) || failed(runPasses(passes, *op, printer)))
     return failure();
 
   TimingScope printing = scope.nest("Output");

@@ -1,4 +1,4 @@
-// How st-reduce makes programs smaller.
+// The patterns that st-reduce uses to shrink programs.
 #pragma once
 
 namespace mlir {
@@ -8,9 +8,9 @@ class DialectRegistry;
 namespace mlir::st {
 
 /// Adds patterns to the StableHLO dialect for the pass `reduction-tree`. Erasing alone cannot
-/// shrink a chain of ops, each of which has a user; so an op becomes one of its operands, an
-/// argument or a constant, and results of a function, and arguments without a use, go one by one as
-/// long as the tester finds the rest interesting.
+/// shrink a sequence of ops that all have users. So the patterns replace an op by one of its
+/// operands, an argument or a constant, and remove results of a function and unused arguments, one
+/// at a time, as long as the tester finds the rest interesting.
 void registerReductionPatterns(DialectRegistry &registry);
 
 } // namespace mlir::st

@@ -17,28 +17,28 @@ struct FlagWord {
   int line = 0;
 };
 
-/// The words of a file: white space parts them, quotes of either kind hold them together, `#`
-/// before a word begins a comment that ends with the line, and a backslash at the end of a line is
-/// passed over. An error names file and line.
+/// The words of a file: white space separates them, quotes of either kind join them, `#` before a
+/// word begins a comment up to the end of the line, and a backslash at the end of a line continues
+/// it. An error names file and line.
 absl::StatusOr<std::vector<FlagWord>> splitFlags(absl::string_view text, const std::string &path);
 
-/// The same of the file at `path`.
+/// The same for the file at `path`.
 absl::StatusOr<std::vector<FlagWord>> readFlagFile(const std::string &path);
 
-/// What a log says of its run, between kConfigurationBegin and kConfigurationEnd: of several runs
-/// the last.
+/// The configuration of a run in its log, between kConfigurationBegin and kConfigurationEnd; of
+/// several runs the last.
 struct LoggedConfiguration {
   struct Flag {
     std::string name, value, source;
     int line = 0;
   };
-  std::vector<Flag> flags;        ///< that have a value
+  std::vector<Flag> flags;        ///< with their values
   std::vector<std::string> facts; ///< "binary 1a2b", "data 600 bytes, 3c4d", ...
-  std::string seed;               ///< that the run had; empty: not said
-  std::string resumed;            ///< the checkpoint that the run began with; empty: none
+  std::string seed;               ///< of the run; empty: unknown
+  std::string resumed;            ///< the initial checkpoint; empty: none
 };
 
-/// An error names the log, and where it has no configuration says so.
+/// An error names the log; a log without a configuration is an error.
 absl::StatusOr<LoggedConfiguration> readLoggedConfiguration(const std::string &path);
 
 } // namespace st

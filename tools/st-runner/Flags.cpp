@@ -15,132 +15,131 @@
 #include <set>
 #include <utility>
 
-ABSL_FLAG(int64_t, steps, 10, "training steps to run; after --resume as many more");
+ABSL_FLAG(int64_t, steps, 10, "training steps to run; after --resume this number of further steps");
 ABSL_FLAG(int64_t, train_steps, 0,
-          "the step at which training is done, counted from the start of all runs, in the place of "
-          "--steps");
+          "the step at which training ends, counted from the start of all runs; replaces --steps");
 ABSL_FLAG(std::optional<double>, lr, std::nullopt,
           "peak learning rate; unset: the resumed run's, or the one given to st-compile");
 ABSL_FLAG(double, min_lr, 0, "learning rate at the end of the decay");
 ABSL_FLAG(std::string, lr_decay_style, "",
           "constant, linear, cosine or inverse-square-root, as in Megatron-LM");
 ABSL_FLAG(bool, override_lr_scheduler, false,
-          "the flags' learning rate replaces the checkpoint's, without a warning");
+          "use the flags' learning rate instead of the checkpoint's, without a warning");
 ABSL_FLAG(bool, use_checkpoint_lr_scheduler, false,
-          "the checkpoint's learning rate holds, whatever the flags say");
+          "use the checkpoint's learning rate in spite of the flags");
 ABSL_FLAG(int64_t, warmup, 0, "steps over which the learning rate rises linearly from 0");
 ABSL_FLAG(int64_t, lr_warmup_samples, 0, "the same in samples");
-ABSL_FLAG(double, lr_warmup_fraction, 0, "the same as a part of the decay's length");
+ABSL_FLAG(double, lr_warmup_fraction, 0, "the same as a fraction of the decay's length");
 ABSL_FLAG(int64_t, lr_decay_steps, 0,
-          "step from which on the learning rate is --min-lr; unset: --train-steps");
+          "step at which the learning rate reaches --min-lr; unset: --train-steps");
 ABSL_FLAG(int64_t, lr_decay_samples, 0, "the same in samples");
 ABSL_FLAG(int64_t, total_steps, 0,
-          "the learning rate falls linearly to 0, which it would reach one step after this one");
+          "linear decay of the learning rate that reaches 0 one step after this step");
 ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
           "seed of initialisation, dropout and data; unset: the checkpoint's, or 0");
 ABSL_FLAG(std::string, data, "synthetic",
           "synthetic, text:FILE, jsonl:FILE, squad:FILE, megatron:PREFIX (of .bin and .idx), or a "
           ".safetensors file of batches");
-ABSL_FLAG(
-    std::string, split, "1",
-    "weights of the documents for training, validation and tests, as 949,50,1; the first part "
-    "is trained on");
-ABSL_FLAG(double, mask_prob, 0.15, "part of the tokens that masked-language training asks for");
-ABSL_FLAG(double, short_seq_prob, 0.1, "part of its samples that aim at a random length");
+ABSL_FLAG(std::string, split, "1",
+          "weights of the documents for training, validation and tests, such as 949,50,1; training "
+          "uses the first part");
+ABSL_FLAG(double, mask_prob, 0.15, "fraction of the tokens that masked-language training predicts");
+ABSL_FLAG(double, short_seq_prob, 0.1, "fraction of its samples with a random target length");
 ABSL_FLAG(std::string, other_segment, "elsewhere",
-          "second segments that do not follow the first: from elsewhere in the text, as BERT's, or "
-          "swapped with it, as Megatron-LM's");
-ABSL_FLAG(bool, eod_mask_loss, false, "no loss where the input is the end of a document");
-ABSL_FLAG(bool, reset_position_ids, false, "positions count anew behind the end of a document");
+          "second segments that do not follow the first: from elsewhere in the text, as in BERT, "
+          "or swapped with it, as in Megatron-LM");
+ABSL_FLAG(bool, eod_mask_loss, false, "no loss at positions whose input is the end of a document");
+ABSL_FLAG(bool, reset_position_ids, false, "positions restart after the end of a document");
 ABSL_FLAG(bool, reset_attention_mask, false, "attention does not cross the end of a document");
 ABSL_FLAG(bool, prefix_lm, false,
-          "a prefix of each sample is seen in both directions and has no loss");
+          "a prefix of each sample has attention in both directions and no loss");
 ABSL_FLAG(std::string, record_batches, "",
           "file (.safetensors) for the batches of the run, which --data can read");
 ABSL_FLAG(int64_t, eval_interval, 0,
-          "evaluates on --valid-data, or the part of --data that --split leaves for it, every so "
-          "many steps; 0: only at the end, if there is --valid-data or --test-data");
+          "steps between evaluations on --valid-data, or on the part of --data that --split "
+          "assigns to validation; 0: only at the end, if --valid-data or --test-data is given");
 ABSL_FLAG(int64_t, eval_iters, 10, "batches of an evaluation, the same each time");
 ABSL_FLAG(std::string, valid_data, "",
-          "data, named as those of --data, on which the run evaluates on the way and at its end");
+          "data, in a form of --data, for evaluations during the run and at its end");
 ABSL_FLAG(std::string, test_data, "", "the same for an evaluation at the end");
 ABSL_FLAG(bool, eval_only, false, "evaluates the model of --resume or --init, without training");
-ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
+ABSL_FLAG(std::string, metrics, "", "file for a line of JSON per step");
 ABSL_FLAG(std::string, tensorboard, "",
-          "folder for TensorBoard's events, a value of each metric a step");
-ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps to an event");
-ABSL_FLAG(std::string, log_style, "st", "lines of the steps: st, or megatron for Megatron-LM's");
-ABSL_FLAG(int64_t, log_interval, 1, "steps to a line");
+          "folder for TensorBoard's events, with a value of each metric per step");
+ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps per event");
+ABSL_FLAG(std::string, log_style, "st",
+          "format of the lines of steps: st, or megatron for Megatron-LM's");
+ABSL_FLAG(int64_t, log_interval, 1, "steps per line");
 ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one step");
 ABSL_FLAG(std::string, save, "",
-          "folder for a checkpoint after the last step, or behind the step in which SIGTERM or "
-          "SIGUSR1 comes");
+          "folder for a checkpoint after the last step, or after the step in which SIGTERM or "
+          "SIGUSR1 arrives");
 ABSL_FLAG(int64_t, save_interval, 0,
-          "saves every so many steps, to folders of --save, and goes on from the newest of them "
-          "when it is started again");
-ABSL_FLAG(double, save_minutes, 0, "the same, behind the first step after so many minutes");
-ABSL_FLAG(int64_t, keep, 0, "of the checkpoints in --save the newest that stay; 0: all");
-ABSL_FLAG(int64_t, exit_interval, 0, "ends the run behind a step that this divides");
+          "steps between checkpoints in folders of --save; a restarted run continues from the "
+          "newest one");
+ABSL_FLAG(double, save_minutes, 0,
+          "the same in minutes: saves after the first step past this time");
+ABSL_FLAG(int64_t, keep, 0, "number of newest checkpoints in --save to keep; 0: all");
+ABSL_FLAG(int64_t, exit_interval, 0, "ends the run after a step that this divides");
 ABSL_FLAG(double, exit_duration_in_mins, 0,
-          "ends the run behind the first step after so many minutes");
+          "ends the run after the first step past this number of minutes");
 ABSL_FLAG(std::string, on_spike, "",
-          "what a loss does that is far above the recent ones, NaN or infinite: stop ends the run; "
-          "skip restores the newest checkpoint and leaves the batch out; rewind leaves out all "
-          "batches since that checkpoint; unset: NaN and infinite losses end the run");
+          "action for a loss that is far above the recent ones, NaN or infinite: stop ends the "
+          "run; skip restores the newest checkpoint and skips the batch; rewind skips all batches "
+          "since that checkpoint; unset: NaN and infinite losses end the run");
 ABSL_FLAG(double, spike_deviations, 10,
-          "distance from the median loss, in (robust) standard deviations, that makes a spike");
-ABSL_FLAG(int64_t, spike_window, 100, "steps whose losses that median is taken over");
-ABSL_FLAG(
-    int64_t, restarts, 0,
-    "starts the run again when its process is lost, up to so many times in succession without "
-    "a later step; needs --save with --save-interval or --save-minutes");
+          "distance from the median loss, in (robust) standard deviations, of a spike");
+ABSL_FLAG(int64_t, spike_window, 100, "number of steps of that median");
+ABSL_FLAG(int64_t, restarts, 0,
+          "restarts the run when its process is lost, at most this many times in succession "
+          "without a later step; needs --save with --save-interval or --save-minutes");
 ABSL_FLAG(double, step_timeout, 0,
           "with --restarts: seconds without a completed step after which the run counts as lost; "
           "0: no limit");
-ABSL_FLAG(std::string, resume, "",
-          "folder of a checkpoint to go on from, of any layout, or of several: from the newest");
+ABSL_FLAG(
+    std::string, resume, "",
+    "folder of a checkpoint to continue from, of any layout; of several checkpoints the newest");
 ABSL_FLAG(std::string, load, "",
           "the same, but a folder without a checkpoint starts a new run, with a warning");
-ABSL_FLAG(bool, finetune, false, "of --load takes the parameters alone, and starts from step 0");
+ABSL_FLAG(bool, finetune, false, "with --load: loads only the parameters, and starts from step 0");
 ABSL_FLAG(bool, no_load_optim, false,
-          "of --load the optimizer's state is not taken: it starts anew");
-ABSL_FLAG(bool, no_load_rng, false, "the binary's seed holds, and not that of the checkpoint");
+          "with --load: ignores the optimizer's state, which starts anew");
+ABSL_FLAG(bool, no_load_rng, false, "uses the binary's seed instead of the checkpoint's");
 ABSL_FLAG(std::string, flags, "",
-          "file of flags, as they are written on the command line; @FILE is the same");
+          "file of flags, written as on the command line; @FILE is the same");
 ABSL_FLAG(std::string, replay, "",
-          "log of a run that is repeated with the same flags, but for its outputs: refused where "
-          "binary, device or data are others");
-ABSL_FLAG(bool, defaults, true,
-          "whether the flags hold that st-compile --megatron has put into this binary");
+          "log of a run to repeat with the same flags, except its outputs; an error if binary, "
+          "device or data differ");
+ABSL_FLAG(bool, defaults, true, "use the flags that st-compile --megatron stored in this binary");
 ABSL_FLAG(std::string, init, "",
-          "Hugging Face folder whose weights the run starts from (model.safetensors)");
+          "Hugging Face folder with the initial weights (model.safetensors)");
 ABSL_FLAG(std::string, inputs, "",
           "run once instead of training, on the states and inputs of this .safetensors file");
 ABSL_FLAG(std::string, outputs, "", "with --inputs: .safetensors file for outputs and new states");
-ABSL_FLAG(int, host_threads, 0, "threads that compute; 0: one a processor");
+ABSL_FLAG(int, host_threads, 0, "number of computing threads; 0: one per processor");
 ABSL_FLAG(std::string, host_isa, "auto",
-          "instruction set of the host that computes: auto, baseline, avx2, avx512, avx512-bf16 or "
-          "amx; the same choice gives the same bits everywhere");
+          "instruction set of the simulation on the host: auto, baseline, avx2, avx512, "
+          "avx512-bf16 or amx; the same choice gives the same bits on every host");
 ABSL_FLAG(bool, timing_only, false,
           "only simulate the time of a step: no data, no memory, no training");
 ABSL_FLAG(std::string, time_tasks, "auto",
-          "what the simulated time is made of: each task of every device, or each kind of task "
-          "once, put together by the schedule; auto: each on up to 64 devices");
+          "tasks to simulate for the time: each task of every device, or each kind of task once, "
+          "combined by the schedule; auto: each on up to 64 devices");
 ABSL_FLAG(std::vector<std::string>, derate, {},
           "links that are slower than described, as link:NAME:FACTOR of their rate, separated by "
-          "commas; a NAME is chip0-chip1, cluster0.1 or group0. The report says what it delays");
-ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
+          "commas; a NAME is chip0-chip1, cluster0.1 or group0. The report lists the delays");
+ABSL_FLAG(std::string, report, "", "file for the work of each device in a step, as JSON");
 ABSL_FLAG(double, watchdog, 60, "seconds that one of several processes waits for another one");
 ABSL_FLAG(std::string, attention, "cudnn",
-          "what computes attention on GPUs: cudnn, where it can, or generated kernels");
+          "attention on GPUs: cudnn where it supports the shape, or generated kernels");
 ABSL_FLAG(std::string, graphs, "on",
-          "on: commands of a step that repeat are given to GPUs as CUDA graphs; off: one by one");
+          "on: repeated commands of a step are issued to GPUs as CUDA graphs; off: one by one");
 ABSL_FLAG(bool, sync, false,
-          "wait for each command of a GPU before the next one is given, without graphs, so that an "
-          "error names the command that has failed, its rank and its arguments; slow");
+          "wait for each command of a GPU before the next one is issued, without graphs, so an "
+          "error names the failed command, its rank and its arguments; slow");
 ABSL_FLAG(std::string, products, "timed",
-          "how products are computed on GPUs: as is timed to be the fastest when the program is "
-          "loaded, or by the first algorithm that cuBLASLt proposes, whose bits repeat");
+          "algorithm of products on GPUs: timed, the fastest one measured when the program is "
+          "loaded; or first, the first that cuBLASLt proposes, whose results repeat to the bit");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 

@@ -14,22 +14,21 @@
 
 namespace st {
 
-/// What a command line asks for: training (or only its timing), or one run.
+/// The request of a command line: training (or only its timing), or one run.
 struct RunRequest {
   TrainOptions train;
   ClientOptions client;
   std::optional<RunOnceOptions> once;
   SuperviseOptions supervise;
-  std::string flags;           ///< all of them with their values and sources, a line each
-  bool isSaveOfBinary = false; ///< --save is the binary's: folders on the way to it are made
-  std::string replayed;        ///< the log of the run that this one repeats; empty: none
+  std::string flags;           ///< all flags with their values and sources, one per line
+  bool isSaveOfBinary = false; ///< --save comes from the binary: its parent folders are created
+  std::string replayed;        ///< the log of the run to repeat; empty: none
   double watchdogSeconds = 60; ///< see GroupOptions
 };
 
-/// Parses the arguments behind argv[0]. An error is one line that names the flag:
-/// unknown, without its value, with one that is none, without effect beside
-/// another flag, or naming a file that another flag names too. `binary` is the
-/// running file, which no output may replace.
+/// Parses the arguments after argv[0]. An error is one line that names the flag: it is unknown, has
+/// no value or an invalid one, has no effect with another flag, or names a file that another flag
+/// names too. `binary` is the running file, which no output may replace.
 absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::string &binary);
 
 /// Prints the flags to standard output.

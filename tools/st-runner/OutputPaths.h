@@ -1,4 +1,4 @@
-// That no output of a run takes the place of another or of an input.
+// Checks that no output of a run replaces another one or an input.
 #ifndef ST_RUNNER_OUTPUTPATHS_H
 #define ST_RUNNER_OUTPUTPATHS_H
 
@@ -10,9 +10,8 @@ namespace st {
 
 struct RunRequest;
 
-/// An error that names two flags which name one file, of which one would write
-/// it. A run may save to the folder that it resumes from. Pipes and devices do
-/// not count.
+/// An error that names two flags with the same file, if one of them writes it. A run may save to
+/// the folder from which it resumes. Pipes and devices do not count.
 absl::Status checkOutputPaths(const RunRequest &request, const std::string &binary);
 
 } // namespace st

@@ -1,4 +1,4 @@
-// What the log of a run begins with.
+// The configuration at the beginning of a run's log.
 #ifndef ST_RUNNER_RUNLOG_H
 #define ST_RUNNER_RUNLOG_H
 
@@ -11,11 +11,11 @@
 
 namespace st {
 
-/// The flags that st-compile put into a training binary; none where the file is none, about which
-/// whoever reads its program will say more.
+/// The flags that st-compile stored in a training binary; none if the file is not one, which the
+/// reader of its program reports.
 std::vector<proto::RunFlag> defaultFlagsOf(const std::string &binary);
 
-/// A line a flag: "--name=value  # source", or "# --name is not set".
+/// A line per flag: "--name=value  # source", or "# --name is not set".
 std::string printFlags(const Settings &settings);
 
 /// The block between kConfigurationBegin and kConfigurationEnd:
@@ -31,7 +31,7 @@ std::string printFlags(const Settings &settings);
 std::string printConfiguration(const proto::Executable &program, const RunRequest &request,
                                const std::string &binary);
 
-/// An error in one line unless the replayed log has the same versions, binary, device and data.
+/// A one-line error unless the replayed log has the same versions, binary, device and data.
 absl::Status checkReplay(const std::string &configuration, const std::string &log);
 
 } // namespace st

@@ -1,4 +1,4 @@
-// The values of the flags, and where each comes from.
+// The values of the flags and their sources.
 #ifndef ST_RUNNER_SETTINGS_H
 #define ST_RUNNER_SETTINGS_H
 
@@ -17,8 +17,8 @@ namespace proto {
 class RunFlag;
 }
 
-/// Sources are, from the weakest: the flag's own default; the binary; a log that is replayed; and,
-/// the last one that says it, files of flags and the command line.
+/// Sources from the weakest to the strongest: the flag's own default; the binary; a replayed log;
+/// files of flags and the command line, of which the last occurrence counts.
 class Settings {
 public:
   /// Sets the flags that the arguments behind argv[0] say, in kebab-case or with underscores:
@@ -26,20 +26,20 @@ public:
   /// --replay=LOG. An error is one line with the place (for files) and the flag.
   absl::Status parse(int argc, char **argv);
 
-  /// Sets what the binary says and nobody else did. An error names a flag that is not known, or
-  /// has no such value.
+  /// Sets the binary's values that no other source sets. An error names a flag that is unknown, or
+  /// an invalid value.
   absl::Status addDefaults(const std::vector<proto::RunFlag> &flags);
 
-  /// Whether somebody said it other than the binary.
+  /// Whether a source other than the binary sets it.
   bool isGiven(absl::string_view name) const;
-  /// Whether the binary or somebody else said it.
+  /// Whether the binary or another source sets it.
   bool isSet(absl::string_view name) const { return sources.count(std::string(name)) != 0; }
-  /// The names that somebody said other than the binary.
+  /// The names that a source other than the binary sets.
   std::vector<std::string> given() const;
 
   /// "default", "binary", "command line", "log FILE" or "FILE:LINE".
   std::string sourceOf(const std::string &name) const;
-  /// The log that is replayed; empty: none.
+  /// The replayed log; empty: none.
   const std::string &replayed() const { return log; }
 
 private:

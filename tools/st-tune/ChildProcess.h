@@ -21,14 +21,14 @@ struct ChildEnd {
   std::string describe() const;
 };
 
-/// Whether a signal that ends this process has come and waits (SignalsWait).
+/// Whether a signal that ends this process is pending (SignalsWait).
 bool isEndRequested();
 
-/// Runs `arguments` (the program first; looked for in PATH) without input, its output in the two
-/// files, in a process group of its own. After `limitSeconds` the group gets SIGTERM and two
-/// seconds later SIGKILL. What is left of the group ends with the program. The caller keeps ending
-/// signals waiting (SignalsWait): one that comes ends the group, still waits afterwards, and gives
-/// Cancelled. Other errors say why the program did not start.
+/// Runs `arguments` (the program first, searched in PATH) without input, with its output in the two
+/// files, in a separate process group. After `limitSeconds` the group gets SIGTERM, and two seconds
+/// later SIGKILL. The rest of the group ends with the program. The caller delays ending signals
+/// (SignalsWait): a signal ends the group, stays pending, and gives Cancelled. Other errors say why
+/// the program did not start.
 absl::StatusOr<ChildEnd> runChild(const std::vector<std::string> &arguments,
                                   const std::string &outPath, const std::string &errorPath,
                                   double limitSeconds);

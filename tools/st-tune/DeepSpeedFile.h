@@ -1,4 +1,4 @@
-// Configurations of DeepSpeed for trials of foreign software.
+// DeepSpeed configurations for trials of other software.
 #ifndef ST_TOOLS_ST_TUNE_DEEPSPEEDFILE_H
 #define ST_TOOLS_ST_TUNE_DEEPSPEEDFILE_H
 
@@ -11,7 +11,7 @@
 namespace mlir::st {
 
 /// The user's configuration ("{}" for none) with the batch sizes and the ZeRO stage of a layout,
-/// and without the section that lets DeepSpeed tune itself. `path` begins the errors.
+/// and without the section for DeepSpeed's own tuning. `path` begins the errors.
 absl::StatusOr<std::string> writeDeepSpeedConfig(const std::string &text, const std::string &path,
                                                  const ::st::Layout &layout);
 

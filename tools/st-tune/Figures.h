@@ -1,4 +1,4 @@
-// What a run says about its speed.
+// The speed that a run reports.
 #ifndef ST_TOOLS_ST_TUNE_FIGURES_H
 #define ST_TOOLS_ST_TUNE_FIGURES_H
 
@@ -12,28 +12,28 @@
 
 namespace mlir::st {
 
-/// Time of a step, without the start of the run, its first step and the making of batches.
+/// Time of a step, without startup, the first step and batch preparation.
 struct InStepTime {
   double ms = 0;
   bool isSimulated = false; ///< time of a simulated device, which no wall clock measures
 };
 
-/// From the file that a training binary writes for --metrics: a line of JSON a step. The error says
-/// what is missing.
+/// From the file of a training binary's --metrics: a line of JSON per step. The error says what is
+/// missing.
 absl::StatusOr<InStepTime> readMetrics(llvm::StringRef text);
 
-/// From what a training binary prints: "step 2  loss ...  host 0.123 s" lines, or the simulated
+/// From the output of a training binary: "step 2  loss ...  host 0.123 s" lines, or the simulated
 /// step. Steps include their batches here.
 absl::StatusOr<InStepTime> readPrintedSteps(llvm::StringRef text);
 
-/// A regular expression with one group, which finds a number in what a command prints.
+/// A regular expression with one group, which finds a number in a command's output.
 class FigurePattern {
 public:
   /// `flag` begins the errors.
   static absl::StatusOr<FigurePattern> parse(const std::string &flag, const std::string &regex);
 
-  /// The number of the last line that matches; lines end at carriage returns too. Nothing where
-  /// none matches; an error where the group holds no positive number.
+  /// The number of the last matching line; lines end at carriage returns too. Nothing without a
+  /// match; an error if the group is not a positive number.
   absl::StatusOr<std::optional<double>> find(llvm::StringRef text) const;
 
   const std::string &getFlag() const { return flag; }
@@ -43,11 +43,11 @@ private:
   std::string flag, regex;
 };
 
-/// What a figure counts.
+/// The unit of a figure.
 enum class FigureUnit : uint8_t { SamplesPerSecond, TokensPerSecond, Milliseconds, Seconds };
 std::optional<FigureUnit> parseFigureUnit(llvm::StringRef name);
 
-/// Samples a second of a figure; times are those of a step of `batch` sequences.
+/// Converts a figure to samples a second; times are those of a step of `batch` sequences.
 double toSamplesPerSecond(double figure, FigureUnit unit, int64_t batch, int64_t sequence);
 
 } // namespace mlir::st

@@ -12,17 +12,16 @@
 
 namespace mlir::st {
 
-/// A shell command with placeholders, as "srun -n {devices} {binary} --steps={steps}". Two braces
-/// stand for one.
+/// A shell command with placeholders, such as "srun -n {devices} {binary} --steps={steps}". Doubled
+/// braces are literal.
 class LaunchTemplate {
 public:
-  /// The error names the placeholder that is not known, or the brace without its counterpart.
+  /// The error names the unknown placeholder, or the unmatched brace.
   static absl::StatusOr<LaunchTemplate> parse(const std::string &text);
 
   bool uses(const std::string &placeholder) const;
 
-  /// Values are quoted for the shell where it would take them apart. Every placeholder that the
-  /// template uses has a value.
+  /// Values are quoted for the shell if necessary. Every placeholder in the template has a value.
   std::string expand(const std::map<std::string, std::string> &values) const;
 
 private:

@@ -1,4 +1,4 @@
-// Finished trials, a line of JSON each.
+// Finished trials, one per line of JSON.
 #ifndef ST_TOOLS_ST_TUNE_RESULTS_H
 #define ST_TOOLS_ST_TUNE_RESULTS_H
 
@@ -14,9 +14,8 @@
 
 namespace mlir::st {
 
-/// How a trial ended. As the results spell it: "ok", "does-not-compile", "out-of-memory",
-/// "timeout", "failed" (it crashed or said so itself), "no-figure" (it printed nothing to rank it
-/// by).
+/// The outcome of a trial. In the results: "ok", "does-not-compile", "out-of-memory", "timeout",
+/// "failed" (a crash or an error), "no-figure" (no figure in its output).
 enum class TrialStatus : uint8_t { Ok, DoesNotCompile, OutOfMemory, Timeout, Failed, NoFigure };
 const char *statusName(TrialStatus status);
 
@@ -26,26 +25,26 @@ struct TrialRow {
   TrialStatus status = TrialStatus::Ok;
   std::string error; ///< one line; empty for Ok
 
-  /// 0 where unknown. In-step time leaves out the start of the run, making batches and the first
-  /// step; end-to-end throughput is samples over the wall clock of the whole command.
+  /// 0 if unknown. In-step time excludes startup, batch preparation and the first step; end-to-end
+  /// throughput is samples over the wall-clock time of the whole command.
   double inStepMs = 0, inStepSamplesPerSecond = 0, endToEndSamplesPerSecond = 0;
-  bool isSimulated = false;  ///< in-step time is that of a simulated device
+  bool isSimulated = false;  ///< in-step time is simulated
   double seconds = 0;        ///< spent on the trial
   double timeoutSeconds = 0; ///< its limit
 
-  /// What else people want to know of it; written, not read.
+  /// Further information for users; written, not read.
   std::vector<std::pair<std::string, llvm::json::Value>> details;
 
   bool isOk() const { return status == TrialStatus::Ok; }
 };
 
-/// The file of --results. A line is appended at once and forced to disk, so that what a killed run
-/// leaves is whole lines and at most one torn one, which the next run drops. Only one st-tune
+/// The file of --results. A line is appended at once and forced to disk. A killed run so leaves
+/// complete lines and at most one incomplete line, which the next run drops. Only one st-tune
 /// writes a file at a time.
 class ResultsFile {
 public:
-  /// Reads what is there; a file that is not is made by start(). Errors name the file, the
-  /// line, what was expected and what was found.
+  /// Reads existing results; start() creates a missing file. Errors name the file, the line, the
+  /// expected and the found value.
   static absl::StatusOr<std::unique_ptr<ResultsFile>> open(const std::string &path);
   ~ResultsFile();
   ResultsFile(const ResultsFile &) = delete;
@@ -54,12 +53,12 @@ public:
   /// The last row with this key, or null.
   const TrialRow *find(const std::string &key) const;
 
-  /// Makes the file where it is not, before a trial takes its time.
+  /// Creates a missing file before the first trial runs.
   absl::Status start();
 
   absl::Status append(const TrialRow &row);
 
-  /// Bytes of a torn last line that were dropped.
+  /// Bytes of an incomplete last line that were dropped.
   size_t tornBytes() const { return torn; }
 
 private:

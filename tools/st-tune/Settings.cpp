@@ -123,8 +123,8 @@ static absl::Status readCompilation(const TuneFlags &flags, TuneSettings &settin
   settings.target = flags.target;
   settings.compileFlags.push_back(absl::StrCat("--target=", flags.target.getValue()));
   if (std::string optimizer = flags.planFlag("optimizer"); !optimizer.empty()) {
-    if (optimizer != "adam" && optimizer != "sgd")
-      return invalid("--optimizer=", optimizer, ": expected adam or sgd, which st-compile has");
+    if (!::st::isOptimizer(optimizer))
+      return invalid("--optimizer=", optimizer, ": expected ", ::st::kOptimizerNames);
     settings.compileFlags.push_back(absl::StrCat("--optimizer=", optimizer));
   }
   for (const std::string &flag : flags.compileFlags) {

@@ -1,4 +1,4 @@
-// What all trials of a run share, checked before anything is planned or measured.
+// The settings of all trials of a run, checked before planning and measuring.
 #ifndef ST_TOOLS_ST_TUNE_SETTINGS_H
 #define ST_TOOLS_ST_TUNE_SETTINGS_H
 
@@ -15,13 +15,13 @@
 namespace mlir::st {
 
 struct TuneSettings {
-  std::string toolFolder; ///< where st-plan and st-compile are, beside this tool
-  std::string model;      ///< path; empty where a plan is given and nothing is compiled
+  std::string toolFolder; ///< folder of st-plan and st-compile, that of this tool
+  std::string model;      ///< path; empty if a plan is given and nothing is compiled
   std::string modelHash;  ///< SHA-256 of the configuration, in hexadecimal digits
 
   bool compiles = false; ///< the command runs a training binary
   std::string target;
-  std::vector<std::string> compileFlags; ///< beside those of the layout
+  std::vector<std::string> compileFlags; ///< in addition to those of the layout
 
   LaunchTemplate launch;
   std::string launchText;
@@ -34,10 +34,10 @@ struct TuneSettings {
   std::string deepspeedPath; ///< empty for none
 
   std::vector<std::string> planFlags; ///< for st-plan, without the batch
-  std::vector<std::string> batches;   ///< each is planned; one empty text where none is given
+  std::vector<std::string> batches;   ///< each is planned; one empty text if none is given
 };
 
-/// Errors are one line that names the flag, what was expected and what was found.
+/// Errors are one line that names the flag, the expected and the found value.
 absl::StatusOr<TuneSettings> readSettings(const TuneFlags &flags, const std::string &toolFolder);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// What st-tune prints at the end.
+// The output of st-tune at the end.
 #ifndef ST_TOOLS_ST_TUNE_TABLES_H
 #define ST_TOOLS_ST_TUNE_TABLES_H
 
@@ -15,24 +15,24 @@ struct MeasuredTrial {
   TrialRow row;
 };
 
-/// What trials are ranked by: samples a second, 0 of those that failed.
+/// The figure that ranks trials: samples a second, 0 for failed trials.
 double rankOf(const TrialRow &row, bool byEndToEnd);
 
-/// The trial with the highest rank, the first of several; null where all failed.
+/// The trial with the highest rank, the first of several; null if all failed.
 const MeasuredTrial *findBest(const std::vector<MeasuredTrial> &trials, bool byEndToEnd);
 
-/// Of pairs of trials that succeeded: how many are in the predicted order of time a sample.
+/// The number of pairs of successful trials in the predicted order of time per sample.
 struct OrderedPairs {
   size_t right = 0, all = 0;
 };
 OrderedPairs compareOrder(const std::vector<MeasuredTrial> &trials, bool byEndToEnd);
 
-/// A line a trial: predicted and measured time of a step, both throughputs, or why it failed.
+/// A line per trial: predicted and measured time of a step and both throughputs, or the failure.
 std::string printTrials(const std::vector<MeasuredTrial> &baseline,
                         const std::vector<MeasuredTrial> &trials);
 
-/// The columns of DeepSpeed's autotuner, a line a space, "global" for all of them, and the baseline
-/// first; in-step and end-to-end throughput of the best have columns of their own.
+/// The columns of DeepSpeed's autotuner, one line per space, "global" for all of them, and the
+/// baseline first; separate columns have the in-step and end-to-end throughput of the best trial.
 std::string printSpaces(const std::vector<MeasuredTrial> &baseline,
                         const std::vector<MeasuredTrial> &trials, bool byEndToEnd);
 

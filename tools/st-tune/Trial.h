@@ -1,4 +1,4 @@
-// One trial: compile a layout, run it, read how fast it was.
+// One trial: compile a layout, run it, read its speed.
 #ifndef ST_TOOLS_ST_TUNE_TRIAL_H
 #define ST_TOOLS_ST_TUNE_TRIAL_H
 
@@ -9,13 +9,13 @@
 
 namespace mlir::st {
 
-/// What the key of a trial is a hash of: the model, the layout, and the commands that compile and
-/// run it.
+/// The input of a trial's key, a hash: the model, the layout, and the commands that compile and run
+/// it.
 std::string trialKey(const TuneSettings &settings, const CandidateSet &set,
                      const ::st::Layout &layout);
 
-/// Runs a trial. Whatever goes wrong with the layout is a row; an error is Cancelled, where this
-/// process is to end, or says what this tool itself cannot do.
+/// Runs a trial. A failure of the layout is a row. An error is Cancelled if this process must end,
+/// or a failure of this tool itself.
 absl::StatusOr<TrialRow> runTrial(const TuneSettings &settings, const CandidateSet &set,
                                   const TuneCandidate &candidate, double limitSeconds,
                                   const WorkFolder &work);

@@ -14,18 +14,18 @@ public:
   Tuner(const TuneFlags &flags, std::string toolFolder)
       : flags(flags), toolFolder(std::move(toolFolder)) {}
 
-  /// Measures and prints. Fails, besides for bad input, where no trial succeeds; Cancelled where a
-  /// signal is to end the process.
+  /// Measures and prints. Fails for bad input and if no trial succeeds; Cancelled if a signal must
+  /// end the process.
   absl::Status run();
 
 private:
   absl::Status plan();
   absl::StatusOr<::st::proto::PlanReport> runPlanner(const std::string &batch) const;
-  /// Whether the plan's lower bounds hold for what is measured.
+  /// Whether the plan's lower bounds hold for the measured devices.
   bool measuresPlannedHardware() const;
 
   absl::StatusOr<TrialRow> measure(const TuneCandidate &candidate);
-  /// A finished row of the same trial, or null where it is to run.
+  /// A finished row of the same trial, or null if it must run.
   const TrialRow *findFinished(const std::string &key) const;
   absl::Status measureBaseline();
   absl::Status measureCandidates();
@@ -41,7 +41,7 @@ private:
   std::unique_ptr<ResultsFile> results;
   std::unique_ptr<WorkFolder> work;
   std::vector<MeasuredTrial> baseline, trials;
-  size_t resumed = 0; ///< trials that an earlier run finished
+  size_t resumed = 0; ///< trials finished by an earlier run
   double seconds = 0; ///< of the trials of this run
 };
 

@@ -1,4 +1,4 @@
-// Where files of the trials are.
+// The folder for files of the trials.
 #ifndef ST_TOOLS_ST_TUNE_WORKFOLDER_H
 #define ST_TOOLS_ST_TUNE_WORKFOLDER_H
 
@@ -10,17 +10,17 @@
 
 namespace mlir::st {
 
-/// A folder that goes with this object, or one of the user's that stays.
+/// A folder that is removed with this object, or the user's folder, which stays.
 class WorkFolder {
 public:
-  /// `path` is made where it is not; empty: a temporary folder.
+  /// Creates `path` if it is missing; empty: a temporary folder.
   static absl::StatusOr<std::unique_ptr<WorkFolder>> open(const std::string &path);
   ~WorkFolder();
   WorkFolder(const WorkFolder &) = delete;
   WorkFolder &operator=(const WorkFolder &) = delete;
 
   const std::string &getPath() const { return path; }
-  /// Makes a folder in it and returns its absolute path.
+  /// Creates a folder in it and returns its absolute path.
   absl::StatusOr<std::string> makeFolder(llvm::StringRef name) const;
 
 private:

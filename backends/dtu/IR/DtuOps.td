@@ -12,7 +12,7 @@ include "mlir/IR/BuiltinAttributes.td"
 class Dtu_Op<string mnemonic, list<Trait> traits = []> : Op<Dtu_Dialect, mnemonic, traits>;
 
 def Dtu_ProgramOp : Dtu_Op<"program", [IsolatedFromAbove, NoTerminator, SingleBlock]> {
-  let summary = "what one task runs on a cluster";
+  let summary = "the code of one task on a cluster";
   let description = [{
     ```mlir
     dtu.program "forward0" semaphores 2 barriers 1 l1 65536 l2 0 l3 4096 table 3 {
@@ -41,7 +41,7 @@ def Dtu_StreamOp : Dtu_Op<"stream", [HasParent<"ProgramOp">, NoTerminator, Singl
 }
 
 def Dtu_LabelOp : Dtu_Op<"label"> {
-  let summary = "names what follows in traces; no instruction";
+  let summary = "names the following instructions in traces; not an instruction";
   let arguments = (ins StrAttr:$name);
   let assemblyFormat = "$name attr-dict";
 }
@@ -76,7 +76,7 @@ class Dtu_SemaphoreOp<string mnemonic> : Dtu_Instruction<mnemonic> {
   let arguments = (ins OptionalAttr<Dtu_AffineAttr>:$sem, OptionalAttr<I64Attr>:$count);
 }
 def Dtu_WaitOp : Dtu_SemaphoreOp<"wait"> {
-  let summary = "blocks until the semaphore has count, and takes it";
+  let summary = "blocks until the semaphore is at least count, and subtracts it";
 }
 def Dtu_SignalOp : Dtu_SemaphoreOp<"signal"> {
   let summary = "adds count to the semaphore";
@@ -107,7 +107,7 @@ def Dtu_FillOp : Dtu_Instruction<"fill"> {
                        OptionalAttr<I64Attr>:$value, OptionalAttr<I64Attr>:$multicast);
 }
 def Dtu_GatherOp : Dtu_Instruction<"gather"> {
-  let summary = "copies the rows of a table that an index names";
+  let summary = "copies the rows of a table selected by an index";
   let arguments = (ins Dtu_AddressAttr:$dst, Dtu_AddressAttr:$table, Dtu_AddressAttr:$index,
                        OptionalAttr<I64Attr>:$dst_stride, OptionalAttr<I64Attr>:$table_stride,
                        Dtu_ExtentAttr:$count, Dtu_ExtentAttr:$elements, OptionalAttr<StrAttr>:$type,
@@ -115,7 +115,7 @@ def Dtu_GatherOp : Dtu_Instruction<"gather"> {
                        OptionalAttr<I64Attr>:$rows, OptionalAttr<UnitAttr>:$clamp);
 }
 def Dtu_ScatterOp : Dtu_Instruction<"scatter"> {
-  let summary = "combines rows with the rows of a table that an index names, in order";
+  let summary = "combines rows with the rows of a table selected by an index, in order";
   let arguments = (ins Dtu_AddressAttr:$table, Dtu_AddressAttr:$src, Dtu_AddressAttr:$index,
                        OptionalAttr<I64Attr>:$table_stride, OptionalAttr<I64Attr>:$src_stride,
                        Dtu_ExtentAttr:$count, Dtu_ExtentAttr:$elements, OptionalAttr<StrAttr>:$type,
@@ -150,7 +150,7 @@ def Dtu_SendOp : Dtu_Instruction<"send"> {
                        OptionalAttr<StrAttr>:$type, OptionalAttr<I64Attr>:$channel);
 }
 def Dtu_RecvOp : Dtu_Instruction<"recv"> {
-  let summary = "receives the next message of a rank, combining it with what is there";
+  let summary = "receives the next message of a rank, and optionally combines it with the destination";
   let arguments = (ins OptionalAttr<I64Attr>:$peer, Dtu_ViewAttr:$dst, ArrayAttr:$sizes,
                        OptionalAttr<StrAttr>:$type, OptionalAttr<I64Attr>:$channel,
                        OptionalAttr<StrAttr>:$reduce);

@@ -13,9 +13,9 @@ def ConvertToDtu : Pass<"convert-to-dtu", "::mlir::ModuleOp"> {
     on each program its rank table and constants (`dtu.rank_table`,
     `dtu.table_size`, `dtu.constants`).
 
-    The machine is the module's `st.target` (a description that is built in), or
-    the text of a description in the module's `dtu.description`; without either it
-    is dtu-t10. An op for which there is no code is an error that names it.
+    The device is the module's `st.target` (a built-in description), or the text of a description in
+    the module's `dtu.description`; without either it is dtu-t10. An unsupported op is an error that
+    names it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -42,27 +42,27 @@ def ConvertToDtu : Pass<"convert-to-dtu", "::mlir::ModuleOp"> {
 }
 
 def VerifyDtuOrder : Pass<"verify-dtu-order", "::mlir::ModuleOp"> {
-  let summary = "Proves instruction streams free of deadlock and of races";
+  let summary = "Proves that instruction streams have no deadlocks and no races";
   let description = [{
-    Needs programs as `convert-to-dtu` leaves them, and changes nothing. For every device it follows
-    each task's streams without data and builds what happens before what: program order within an
-    instance, semaphores, barriers. It fails with one line
+    Needs the programs of `convert-to-dtu`, and changes nothing. For every device it executes each
+    task's streams without data and builds the happens-before relation of program order within an
+    instance, semaphores and barriers. It fails with a one-line error if
 
-    - where of two accesses to a byte of L1, L2 or the arena by two engines, one of which writes,
-      neither happens before the other, transfers under way included: the two instructions, their
-      engines and the bytes are named;
-    - where an instance waits for ever, or a semaphore or barrier has no fixed set of users, so
-      that one run would not stand for all interleavings;
-    - where the messages of all devices, in the order that the streams and schedules give them, do
-      not all arrive: a device that waits for ever, a receive of another size than its message, a
-      message that nobody receives. Sends never wait.
+    - two engines access the same byte of L1, L2 or the arena, one of them writes, and neither
+      access happens before the other (including pending transfers); the error names the two
+      instructions, their engines and the bytes;
+    - an instance waits for ever, or a semaphore or barrier has no fixed set of users, so that one
+      run would not represent all interleavings;
+    - the messages of all devices, in the order of the streams and schedules, do not all arrive: a
+      device waits for ever, a receive has a different size than its message, or a message has no
+      receiver. Sends never wait.
 
-    Runs of a program that differ in nothing but the devices that they talk to are one. At most
-    `work` instructions are followed, first one run of each program, then those for other ranks and
-    micro-batches; a remark says what was left out.
+    Runs of a program that differ only in their peer devices count as one. The pass executes at most
+    `work` instructions, first one run of each program, then those of other ranks and micro-batches;
+    a remark says what it omitted.
   }];
   let options = [Option<"work", "work", "int64_t", "1000000000",
-                        "most instructions to follow">];
+                        "largest number of instructions to execute">];
 }
 
 #endif // ST_BACKENDS_DTU_CODEGEN_PASSES_TD

@@ -1,15 +1,16 @@
-// How far a module has come on the road, read from the module itself.
+// The phase of a module, derived from the module itself.
 //
-// No label says which phase a module is in: a pass can be run alone on text that a person wrote,
-// and a label could be wrong. What each pass leaves can be seen. A pass states which facts it needs
-// and which it must not find, the driver those of each phase, and both are checked here.
+// A module has no label of its phase: a pass can run alone on hand-written text, and a label could
+// be wrong. The results of each pass are visible in the IR. A pass states the facts that it
+// requires and those that must be absent, the driver states those of each phase, and this file
+// checks both.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::st {
 
-/// In the order in which the road makes them true.
+/// In the order in which the phases establish them.
 enum class Fact : unsigned {
   Roles,      ///< an argument or result of @main has an st.role
   Gradients,  ///< a result has role "gradient"
@@ -17,11 +18,12 @@ enum class Fact : unsigned {
   Optimizer,  ///< the module has st.optimizer
   Mesh,       ///< the module has an st.mesh
   Layout,     ///< the module has st.stages
-  Shardings,  ///< an op of a function has an st.sharding or is an st.reshard; also where there is no op to have one
+  Shardings,  ///< an op of a function has an st.sharding or is an st.reshard; also true without
+              ///< such ops
   Stages,     ///< an op or argument of a function has an st.stage
   LocalTypes, ///< an argument or result of a function has an st.global_type
   Programs,   ///< there is an st.program
-  TensorOps,  ///< a task holds tensor ops that are in no kernel
+  TensorOps,  ///< a task holds tensor ops outside of kernels
   Schedules,  ///< every program has an st.schedule
   Kernels,    ///< a task holds an st.kernel
   Addresses,  ///< storage or a value of a task has an address
@@ -54,16 +56,16 @@ private:
   unsigned bits = 0;
 };
 
-/// What a pass or a phase expects of a module.
+/// The requirements of a pass or a phase.
 struct FactContract {
   FactSet needed, refused;
 };
 
-/// Of passes on programs of another tool: these are imported before they get a layout.
+/// For passes on programs of another tool, which are imported before they get a layout.
 inline constexpr FactContract kBeforeLayout = {{}, FactSet::from(Fact::Layout)};
 
-/// Fails, with one line that begins with `who` and names what was expected and what is there, if
-/// the module does not fulfil the contract. Takes time linear in the module.
+/// Fails with one line that begins with `who` and names the expected and the found facts, if the
+/// module does not fulfil the contract. Takes time linear in the module.
 LogicalResult checkFacts(ModuleOp module, StringRef who, const FactContract &contract);
 
 } // namespace mlir::st

@@ -1,14 +1,14 @@
-// What of the forward pass the backward pass computes again, as the user says it.
+// The user's policy for recomputing the forward pass in the backward pass.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
 
 namespace mlir::st {
 
-/// The module's policy: a string, or an integer, which is a budget.
+/// The module's policy: a string, or an integer as a budget.
 constexpr llvm::StringLiteral kRecomputeAttr = "st.recompute";
 
-/// Of a module (a unit): the backward pass gathers activations again, of which the parts are kept.
+/// Of a module (a unit): the backward pass gathers activations again and keeps only their shards.
 constexpr llvm::StringLiteral kGatherAgainAttr = "st.gather_again";
 
 struct RecomputePolicy {
@@ -16,11 +16,11 @@ struct RecomputePolicy {
     None,
     Selective, ///< the core of attention
     Full,      ///< every layer, from its inputs
-    Fit,       ///< as little as lets each device's memory hold what it has to
-    Budget,    ///< as little as keeps a micro-batch's stash within `bytes`
+    Fit,       ///< the least with which each device has enough memory
+    Budget,    ///< the least that keeps a micro-batch's stash within `bytes`
   };
   Kind kind = None;
-  int64_t bytes = 0; ///< of a budget: on a device, for one micro-batch
+  int64_t bytes = 0; ///< of a budget: per device and micro-batch
 
   bool operator==(const RecomputePolicy &other) const {
     return kind == other.kind && bytes == other.bytes;
@@ -28,17 +28,17 @@ struct RecomputePolicy {
   bool operator!=(const RecomputePolicy &other) const { return !(*this == other); }
 };
 
-/// Of a program under the policy "fit": the bytes that the stash of a micro-batch may take, an i64.
+/// Of a program under the policy "fit": the largest bytes of a micro-batch's stash, an i64.
 constexpr llvm::StringLiteral kStashBudgetAttr = "st.stash_budget";
 
 /// Reads "none", "selective", "full", "fit" or a number of bytes.
 std::optional<RecomputePolicy> parseRecomputePolicy(StringRef text);
-/// Reads what `getRecomputeAttr` makes; none of another attribute.
+/// Reads the result of `getRecomputeAttr`; none for another attribute.
 std::optional<RecomputePolicy> parseRecomputePolicy(Attribute attribute);
 Attribute getRecomputeAttr(MLIRContext *context, RecomputePolicy policy);
-/// The name of a policy that is no budget.
+/// The name of a policy other than a budget.
 StringRef getPolicyName(RecomputePolicy::Kind kind);
-/// As the parallel file has it.
+/// In the form of the parallel file.
 std::string print(RecomputePolicy policy);
 
 } // namespace mlir::st

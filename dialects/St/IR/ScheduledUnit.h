@@ -1,4 +1,5 @@
-// The tasks of the loop over micro-batches as schedules order them, and how a user writes an order.
+// The units of schedules, tasks of the loop over micro-batches, and the user's notation for an
+// order.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -9,12 +10,12 @@
 
 namespace mlir::st {
 
-/// Of a module: an order for each group of devices, in which a schedule "listed" runs its units
-/// ("F0 F1 B0 B1", as formatUnit writes them).
+/// Of a module: an order for each device group, in which a "listed" schedule runs its units ("F0 F1
+/// B0 B1", as formatUnit writes them).
 constexpr llvm::StringLiteral kScheduleOrderAttr = "st.schedule_order";
 
-/// One task of the loop over micro-batches. `chunk` counts the group's virtual stages, in the order
-/// of the model.
+/// One task of the loop over micro-batches. `chunk` is the number of the group's virtual stage, in
+/// the order of the model.
 struct ScheduledUnit {
   enum Kind : uint8_t { Forward, Backward, Weight };
   Kind kind = Forward;
@@ -30,12 +31,12 @@ struct ScheduledUnit {
 std::optional<ScheduledUnit> parseUnit(llvm::StringRef text);
 std::string formatUnit(const ScheduledUnit &unit);
 
-/// Units with blanks between them; none where one of them is malformed.
+/// Units separated by blanks; none if one of them is malformed.
 std::optional<llvm::SmallVector<ScheduledUnit>> parseUnits(llvm::StringRef text);
 
-/// What an order lacks to be one of `chunks` virtual stages and micro-batches: a unit that is there
-/// twice, too much or not at all, or stands before one that it needs ("B0 stands before F0").
-/// Empty: nothing. Weight units are there for all or for none.
+/// The error of an order of `chunks` virtual stages and micro-batches: a unit that is duplicate,
+/// superfluous or missing, or precedes one that it needs ("B0 stands before F0"). Empty: no error.
+/// Weight units are there for all or for none.
 std::string findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chunks, int64_t microBatches);
 
 } // namespace mlir::st

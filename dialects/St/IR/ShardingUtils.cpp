@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -72,22 +73,29 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
       StringRef axis = cast<StringAttr>(part).getValue();
       std::optional<int64_t> size = mesh.getAxisSize(axis);
       if (!size)
-        return op->emitOpError("has a sharding over axis \"")
-               << axis << "\", which mesh @" << mesh.getSymName() << " does not have";
+        return withNote(op->emitOpError("has a sharding over axis \"")
+                            << axis << "\", which mesh @" << mesh.getSymName() << " does not have",
+                        mesh, "the mesh is here");
       parts *= *size;
     }
     if (!mayBeUneven && tensor.getDimSize(dim) % parts != 0)
-      return op->emitOpError("has a sharding that splits dimension ")
-             << dim << " of " << type << " into " << parts << " parts, which does not divide it";
+      return withNote(op->emitOpError("has a sharding that splits dimension ")
+                          << dim << " of " << type << " into " << parts
+                          << " parts, which does not divide it",
+                      mesh, "the mesh is here");
   }
   for (StringAttr axis : sharding.getReplicated())
     if (!mesh.getAxisSize(axis.getValue()))
-      return op->emitOpError("is replicated over axis \"")
-             << axis.getValue() << "\", which mesh @" << mesh.getSymName() << " does not have";
+      return withNote(op->emitOpError("is replicated over axis \"")
+                          << axis.getValue() << "\", which mesh @" << mesh.getSymName()
+                          << " does not have",
+                      mesh, "the mesh is here");
   for (StringAttr axis : sharding.getUnreduced())
     if (!mesh.getAxisSize(axis.getValue()))
-      return op->emitOpError("is unreduced over axis \"")
-             << axis.getValue() << "\", which mesh @" << mesh.getSymName() << " does not have";
+      return withNote(op->emitOpError("is unreduced over axis \"")
+                          << axis.getValue() << "\", which mesh @" << mesh.getSymName()
+                          << " does not have",
+                      mesh, "the mesh is here");
   return success();
 }
 

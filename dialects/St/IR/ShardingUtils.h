@@ -16,22 +16,21 @@ constexpr llvm::StringLiteral kLimitAttr = "st.limit";
 constexpr llvm::StringLiteral kBlockAttr = "st.block";
 constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
 constexpr llvm::StringLiteral kGlobalTypeAttr = "st.global_type";
-/// Of an argument or result that was made larger so that it divides: its type before.
+/// Of an argument or result that was padded: its original type.
 constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
-/// Of a module whose target is known: a SpeedAttr.
+/// Of a module with a known target: a SpeedAttr.
 constexpr llvm::StringLiteral kSpeedAttr = "st.speed";
 
-/// Of a module: what its loss is scaled by where it is differentiated; `growth_interval` of a dynamic
-/// scale, which is the state of that name, else `scale`.
+/// On a module: the scale of its loss for differentiation. It has `growth_interval` if the scale is
+/// dynamic, which is the state kLossScaleName, otherwise `scale`.
 constexpr llvm::StringLiteral kLossScaleAttr = "st.loss_scale";
 constexpr llvm::StringLiteral kLossScaleName = "loss_scale.scale";
-/// Of a module: the precision that it is compiled in (`compute`, `reduce`, `loss_scale`), where a
-/// user said one.
+/// Of a module: its precision (`compute`, `reduce`, `loss_scale`), if the user sets one.
 constexpr llvm::StringLiteral kPrecisionAttr = "st.precision";
-/// Of a reshard: the 16-bit type in which devices send what they add up.
+/// Of a reshard: the 16-bit type in which devices send partial sums.
 constexpr llvm::StringLiteral kReduceTypeAttr = "st.reduce_type";
 
-/// The module's one mesh, or null.
+/// The module's mesh, or null.
 MeshOp getMesh(Operation *within);
 
 /// The sharding recorded for a value: on its op, or on the function argument; null if none.
@@ -44,28 +43,28 @@ ShardingAttr getShardingOrReplicated(Value value, FlatSymbolRefAttr mesh);
 std::optional<int64_t> getStage(Operation *op);
 void setStage(Operation *op, int64_t stage);
 
-/// Checks rank and axis names of a sharding for a global type and, but where `mayBeUneven`, that
-/// every dimension divides.
+/// Checks rank and axis names of a sharding for a global type and, unless `mayBeUneven`, that every
+/// dimension divides.
 LogicalResult verifyShardingFits(ShardingAttr sharding, Type type, Operation *op,
                                  bool mayBeUneven = false);
 
-/// Whether devices that hold `local` each hold all of `global` together, sharded so (micro
-/// included). What they have room for beyond it is padding at the end of a dimension.
+/// Whether devices that each hold `local` hold all of `global` together under this sharding
+/// (including micro). The remaining space is padding at the end of a dimension.
 bool holdsParts(RankedTensorType local, RankedTensorType global, ShardingAttr sharding,
                 MeshOp mesh);
 
-/// A sharding whose dimensions are split by axes alone, and the shape of the tensor that it is of.
+/// A sharding whose dimensions are split only by axes, and the shape of its tensor.
 struct FineSharding {
   ShardingAttr sharding;
   SmallVector<int64_t> shape;
 };
 
-/// The tensor with its dimensions cut where the sharding leaves parts of them unsplit before an
-/// axis: [{3, "a"}] of 12 elements is [{}, {"a"}] of 3 x 4. Elements keep their order, of the
-/// tensor and of what a device holds. Nothing where a dimension does not divide.
+/// Splits the tensor's dimensions at unsharded parts before an axis: [{3, "a"}] of 12 elements is
+/// [{}, {"a"}] of 3 x 4. Elements keep their order in the tensor and on a device. Nothing if a
+/// dimension does not divide.
 std::optional<FineSharding> cutAtUnsplitParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                               function_ref<int64_t(StringRef)> sizeOf);
-/// Whether it leaves any.
+/// Whether it has such parts.
 bool hasUnsplitParts(ShardingAttr sharding);
 
 /// Product of the sizes of the axes.

@@ -1,8 +1,8 @@
 // The arguments and results of a function while a pass changes many of them.
 //
 // A function keeps the attributes of all of its arguments in one attribute: every call of
-// setArgAttr or insertArgument copies them all, and a step has thousands of parameters. Here they
-// lie in vectors and are written back once.
+// setArgAttr or insertArgument copies them all, and a step has thousands of parameters. This class
+// holds them in vectors and writes them back once.
 #pragma once
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -11,8 +11,8 @@ namespace mlir::st {
 
 class Signature {
 public:
-  /// `function` has a body of one block. It must not get other arguments or results than through
-  /// here until write().
+  /// `function` has a body of one block. Until write(), its arguments and results may change only
+  /// through this object.
   explicit Signature(FunctionOpInterface function);
 
   unsigned getNumArguments() const { return arguments.size(); }

@@ -1,6 +1,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StGradientOps.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -31,9 +32,10 @@ static LogicalResult verifySpeed(Operation *op, Attribute attribute) {
   MeshOp mesh = getMesh(module);
   if (!mesh || static_cast<size_t>(speed.getLinkBytesPerUs().size()) == mesh.getAxisSizes().size())
     return success();
-  return op->emitError() << kSpeedAttr << " has " << speed.getLinkBytesPerUs().size()
-                         << " link_bytes_per_us, expected one for each of "
-                         << mesh.getAxisSizes().size() << " axes of the mesh";
+  return withNote(op->emitError() << kSpeedAttr << " has " << speed.getLinkBytesPerUs().size()
+                                  << " link_bytes_per_us, expected one for each of "
+                                  << mesh.getAxisSizes().size() << " axes of the mesh",
+                  mesh, "the mesh is here");
 }
 
 LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
@@ -42,9 +44,9 @@ LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   if (attribute.getName() != kShardingAttr)
     return success();
   if (auto sharding = dyn_cast<ShardingAttr>(attribute.getValue()))
-    return op->getNumResults() == 1
-               ? verifyShardingFits(sharding, op->getResult(0).getType(), op)
-               : op->emitOpError("has a single st.sharding but ") << op->getNumResults() << " results";
+    return op->getNumResults() == 1 ? verifyShardingFits(sharding, op->getResult(0).getType(), op)
+                                    : op->emitOpError("has a single st.sharding but ")
+                                          << op->getNumResults() << " results";
   auto list = dyn_cast<ArrayAttr>(attribute.getValue());
   if (!list || list.size() != op->getNumResults())
     return op->emitOpError("expects st.sharding to be one #st.sharding a result");
@@ -93,6 +95,6 @@ LogicalResult StDialect::verifyRegionResultAttribute(Operation *op, unsigned reg
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
-  return verifyAtBoundary(op, function.getResultTypes()[result],
-                          function.getResultAttrDict(result), attribute);
+  return verifyAtBoundary(op, function.getResultTypes()[result], function.getResultAttrDict(result),
+                          attribute);
 }

@@ -10,19 +10,20 @@ include "mlir/IR/EnumAttr.td"
 def St_Dialect : Dialect {
   let name = "st";
   let cppNamespace = "::mlir::st";
-  let summary = "How one training step is spread over devices and time.";
+  let summary = "How a training step is distributed over devices and time.";
   let description = [{
-    Discardable attributes that the dialect defines on other ops:
+    The dialect defines these discardable attributes on other ops:
 
     - `st.sharding`: a `#st.sharding` (one result) or an array of them (several);
     - `st.stage`: i64, the pipeline stage that owns the op;
-    - `st.block`: i64, the layer of the model that a forward op belongs to, ascending;
+    - `st.block`: i64, the layer of a forward op, ascending;
     - `st.stop_gradient`: unit, no gradient flows through the op;
     - on function arguments and results also `st.name`, `st.role`, `st.init`, `st.of`, and on
-      arguments `st.no_decay` (unit) and `st.limit` (i64, the values of a batch are below it);
-    - on arguments and results of a per-device function `st.global_type`, the type of which
-      `st.sharding` leaves theirs;
-    - on a kernel `st.apart` (unit): its results lie in no place of what it reads;
+      arguments `st.no_decay` (unit) and `st.limit` (i64, an exclusive upper bound of a batch's
+      values);
+    - on arguments and results of a per-device function `st.global_type`, the type before
+      `st.sharding` was applied;
+    - on a kernel `st.apart` (unit): its results do not share memory with its operands;
     - on the module: `st.stages`, `st.devices`, `st.schedule`, `st.target`, `st.micro_batches`.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -43,7 +44,7 @@ def St_ReduceKindAttr : EnumAttr<St_Dialect, St_ReduceKind, "reduce_kind"> {
   let assemblyFormat = "$value";
 }
 
-def St_Direction : I32EnumAttr<"SpreadDirection", "ways in which shardings spread through a value", [
+def St_Direction : I32EnumAttr<"SpreadDirection", "directions in which shardings propagate through a value", [
     I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Forward", 1, "forward">,
     I32EnumAttrCase<"Backward", 2, "backward">]> {
   let cppNamespace = "::mlir::st";
@@ -58,30 +59,28 @@ class St_Attr<string name, string attrMnemonic> : AttrDef<St_Dialect, name> {
 }
 
 def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
-  let summary = "how one tensor is split over a mesh";
+  let summary = "how a tensor is sharded over a mesh";
   let description = [{
-    For each dimension the list of mesh axes that split it, major to minor, and
-    the axes along which the value is still unreduced, in the order in which they
-    will be reduced:
+    For each dimension, the list of mesh axes that shard it, major to minor; and the axes along
+    which the value is still unreduced, in the order of their reduction:
 
     ```mlir
     #st.sharding<@mesh, [{"data"}, {"tensor"} ], unreduced = sum ["micro"]>
     ```
-    A scalar has `[]`. An axis that appears nowhere replicates the tensor.
+    A scalar has `[]`. The tensor is replicated along axes that do not occur.
 
-    A number among the axes of a dimension is a part that is not split: `{4, "micro"}`
-    splits each quarter of the dimension over `micro`. That is what becomes of a
-    dimension that is split over `micro` when a reshape merges it into one of size 4
-    before it.
+    A number among the axes of a dimension is an unsharded part: `{4, "micro"}` splits each quarter
+    of the dimension over `micro`. It results if a dimension that is split over `micro` is merged by
+    a reshape with a dimension of size 4 before it.
 
-    A seed of propagation may say more, in Shardy's terms:
+    A seed of propagation may have more, in Shardy's terms:
 
     ```mlir
     #st.sharding<@mesh, [{"data", ?}, {"tensor"}p1], replicated = ["expert"]>
     ```
-    An open dimension (`?`) may be split over more axes than these, but over none that is listed as
-    replicated. A dimension of priority 1 spreads to other values only after all of priority 0 (no
-    number) have, and so on. What propagation leaves is closed and has no priorities.
+    An open dimension (`?`) may be sharded over further axes, except those listed as replicated. A
+    dimension of priority 1 propagates to other values only after all dimensions of priority 0 (no
+    number), and so on. Propagation leaves closed shardings without priorities.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
@@ -89,8 +88,8 @@ def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
     "::mlir::st::ReduceKind":$kind,
     ArrayRefParameter<"::mlir::StringAttr", "unreduced axes">:$unreduced,
     ArrayRefParameter<"int64_t", "open dimensions, ascending">:$open,
-    ArrayRefParameter<"int64_t", "priority of each dimension; empty where all are 0">:$priorities,
-    ArrayRefParameter<"::mlir::StringAttr", "axes that open dimensions must not get">:$replicated);
+    ArrayRefParameter<"int64_t", "priority of each dimension; empty if all are 0">:$priorities,
+    ArrayRefParameter<"::mlir::StringAttr", "axes that open dimensions must not use">:$replicated);
   let builders = [
     AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::ArrayAttr>":$dims)>,
     AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::ArrayAttr>":$dims,
@@ -119,10 +118,9 @@ def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
 }
 
 def St_AddressAttr : St_Attr<"Address", "address"> {
-  let summary = "where a value lies in the device's arena";
+  let summary = "the address of a value in the device's arena";
   let description = [{
-    Byte offset; a value kept per micro-batch lies at
-    `offset + (micro-batch mod slots) * stride`.
+    Byte offset. A value per micro-batch is at `offset + (micro-batch mod slots) * stride`.
   }];
   let parameters = (ins "int64_t":$offset, DefaultValuedParameter<"int64_t", "0">:$stride,
                         DefaultValuedParameter<"int64_t", "1">:$slots);
@@ -130,7 +128,7 @@ def St_AddressAttr : St_Attr<"Address", "address"> {
 }
 
 def St_TargetAttr : St_Attr<"Target", "target"> {
-  let summary = "what shared passes may know of a target";
+  let summary = "the properties of a target that shared passes use";
   let parameters = (ins
     StringRefParameter<"backend: dtu">:$backend,
     StringRefParameter<"description file's name, e.g. dtu-t10">:$device,
@@ -142,16 +140,16 @@ def St_TargetAttr : St_Attr<"Target", "target"> {
     DefaultValuedParameter<"int64_t", "1">:$matrix_row_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
   let description = [{
-    `alignment`: of buffers in the arena, bytes. `scratch_bytes`: working memory of one core: a fused
-    kernel keeps the rows that it reduces there. `memory_bytes`: device memory of one device.
-    `host_bytes`: what it may take of its host's memory, 2^60 where nothing limits it; 0 without a link to the host.
-    `matrix_alignment`, `matrix_row_bytes`: bytes of which a row of a product's operands should be a multiple,
-    and had best be; 1: any row is as good.
+    `alignment`: alignment of buffers in the arena, bytes. `scratch_bytes`: working memory of a
+    core, where a fused kernel keeps the rows that it reduces. `memory_bytes`: memory of a device.
+    `host_bytes`: the device's share of its host's memory; 2^60 without a limit, 0 without a link to
+    the host. `matrix_alignment`, `matrix_row_bytes`: required and preferred alignment of the rows
+    of a product's operands in bytes; 1: no preference.
   }];
 }
 
 def St_SpeedAttr : St_Attr<"Speed", "speed"> {
-  let summary = "how fast one device of the target is";
+  let summary = "the peak rates of one device of the target";
   let parameters = (ins
     "int64_t":$flops_per_ns,
     "int64_t":$flops16_per_ns,
@@ -162,10 +160,10 @@ def St_SpeedAttr : St_Attr<"Speed", "speed"> {
     "int64_t":$link_ns);
   let assemblyFormat = "`<` struct(params) `>`";
   let description = [{
-    Peaks that shared passes weigh ops by (`st.speed` of the module), not what a step is timed with:
-    operations of products in 32 and in 16 bits, bytes of the results of elementwise ops, bytes of device
-    memory, the start of a kernel; along each axis of the mesh the slowest link between neighbours of a
-    ring, and the longest latency.
+    Peak rates by which shared passes estimate the cost of ops (`st.speed` of the module); the time
+    of a step does not use them. They are: operations of products in 32 and in 16 bits, result bytes
+    of elementwise ops, bytes of device memory, and the start of a kernel; along each axis of the
+    mesh the slowest link between neighbours of a ring, and the longest latency.
   }];
 }
 

@@ -1,4 +1,4 @@
-// What a user says of gradients; gone after `differentiate`.
+// Custom gradients; `differentiate` removes them.
 
 #ifndef ST_GRADIENT_OPS_TD
 #define ST_GRADIENT_OPS_TD
@@ -8,20 +8,19 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def St_CustomGradientOp
     : Op<St_Dialect, "custom_gradient", [IsolatedFromAbove, RecursiveMemoryEffects]> {
-  let summary = "a computation whose gradient the user gives";
+  let summary = "a computation with a user-defined gradient";
   let description = [{
-    The forward region gets the inputs. It returns the results and then residuals: whatever
-    the backward region wants to know, as many as it likes. The backward region gets the
-    residuals and then a cotangent for each float or complex result, in their order, and
-    returns one for each float or complex input. Both regions end with `stablehlo.return`
-    and read nothing from outside.
+    The forward region gets the inputs. It returns the results, followed by any number of residuals:
+    the values that the backward region needs. The backward region gets the residuals and then a
+    cotangent for each float or complex result, in order, and returns one for each float or complex
+    input. Both regions end with `stablehlo.return` and read no values from outside.
 
-    `differentiate` puts the forward region where the op was, and the backward region among
-    the gradients; `inline-custom-gradients` does the former in a program that is not
-    differentiated. No later phase sees the op. A cotangent that nothing asks for is zero.
+    `differentiate` replaces the op by the forward region, and inserts the backward region among the
+    gradients. `inline-custom-gradients` does the former in a program that is not differentiated.
+    Later phases never see the op. A cotangent of an unused result is zero.
 
     ```mlir
-    // log(1 + exp(x)), whose derivative is 1 - 1 / (1 + exp(x)) also where exp overflows.
+    // log(1 + exp(x)), whose derivative is 1 - 1 / (1 + exp(x)) even if exp overflows.
     %y = st.custom_gradient(%x) forward {
     ^bb0(%a: tensor<4xf32>):
       %e = stablehlo.exponential %a : tensor<4xf32>

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -41,7 +42,8 @@ int64_t MeshOp::getNumDevices() {
 
 int64_t MeshOp::getCoordinate(int64_t rank, StringRef axis) {
   int64_t inner = 1;
-  for (auto [name, size] : llvm::reverse(llvm::to_vector(llvm::zip_equal(getAxisNames(), getAxisSizes())))) {
+  for (auto [name, size] :
+       llvm::reverse(llvm::to_vector(llvm::zip_equal(getAxisNames(), getAxisSizes())))) {
     if (cast<StringAttr>(name).getValue() == axis)
       return rank / inner % size;
     inner *= size;
@@ -123,13 +125,21 @@ LogicalResult TransferOp::verify() {
 
 // ---- collectives --------------------------------------------------------------
 
+/// Returns the diagnostic with a note at the mesh that the op names, where that is visible.
+static InFlightDiagnostic withMesh(InFlightDiagnostic &&diagnostic, Operation *op) {
+  auto name = op->getAttrOfType<FlatSymbolRefAttr>("mesh");
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op->getParentOfType<ModuleOp>(), name);
+  return mesh ? withNote(std::move(diagnostic), mesh, "the mesh is here") : std::move(diagnostic);
+}
+
 /// Number of devices along `axes`, or failure with a diagnostic. A mesh that is
 /// not visible from here (a fragment in a test) leaves the sizes unchecked.
 static FailureOr<std::optional<int64_t>> checkAxes(Operation *op, FlatSymbolRefAttr meshName,
                                                    ArrayAttr axes) {
   if (axes.empty())
     return op->emitOpError("expects at least one mesh axis");
-  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op->getParentOfType<ModuleOp>(), meshName);
+  auto mesh =
+      SymbolTable::lookupNearestSymbolFrom<MeshOp>(op->getParentOfType<ModuleOp>(), meshName);
   if (!mesh)
     return op->emitOpError("names mesh ") << meshName << ", which does not exist";
   int64_t size = 1;
@@ -137,7 +147,9 @@ static FailureOr<std::optional<int64_t>> checkAxes(Operation *op, FlatSymbolRefA
     StringRef name = cast<StringAttr>(axis).getValue();
     std::optional<int64_t> axisSize = mesh.getAxisSize(name);
     if (!axisSize || name == MeshOp::kMicro)
-      return op->emitOpError("expects a spatial axis of ") << meshName << ", found \"" << name << "\"";
+      return withMesh(op->emitOpError("expects a spatial axis of ")
+                          << meshName << ", found \"" << name << "\"",
+                      op);
     size *= *axisSize;
   }
   return std::optional<int64_t>(size);
@@ -150,8 +162,9 @@ static LogicalResult checkScaled(Operation *op, RankedTensorType from, RankedTen
     return op->emitOpError("has dimension ") << dim << " of a tensor of rank " << from.getRank();
   SmallVector<int64_t> expected(from.getShape());
   if (expected[dim] * times % over != 0)
-    return op->emitOpError("cannot split dimension ")
-           << dim << " of size " << expected[dim] << " into " << over;
+    return withMesh(op->emitOpError("cannot split dimension ")
+                        << dim << " of size " << expected[dim] << " into " << over,
+                    op);
   expected[dim] = expected[dim] * times / over;
   auto type = RankedTensorType::get(expected, from.getElementType());
   if (type != to)
@@ -160,13 +173,14 @@ static LogicalResult checkScaled(Operation *op, RankedTensorType from, RankedTen
 }
 
 /// Checks that there are as many results as operands, and each pair of types.
-static LogicalResult checkPairs(Operation *op,
-                                function_ref<LogicalResult(RankedTensorType, RankedTensorType)> check) {
+static LogicalResult
+checkPairs(Operation *op, function_ref<LogicalResult(RankedTensorType, RankedTensorType)> check) {
   if (op->getNumOperands() == 0)
     return op->emitOpError("expects at least one operand");
   if (op->getNumOperands() != op->getNumResults())
-    return op->emitOpError("has ") << op->getNumOperands() << " operands, expected as many results, found "
-                                   << op->getNumResults();
+    return op->emitOpError("has ")
+           << op->getNumOperands() << " operands, expected as many results, found "
+           << op->getNumResults();
   for (auto [from, to] : llvm::zip_equal(op->getOperandTypes(), op->getResultTypes()))
     if (failed(check(cast<RankedTensorType>(from), cast<RankedTensorType>(to))))
       return failure();
@@ -213,11 +227,14 @@ LogicalResult AllToAllOp::verify() {
     return failure();
   auto from = cast<RankedTensorType>(getOperand().getType());
   int64_t split = getSplitDim(), concat = getConcatDim();
-  if (split < 0 || split >= from.getRank() || concat < 0 || concat >= from.getRank() || split == concat)
+  if (split < 0 || split >= from.getRank() || concat < 0 || concat >= from.getRank() ||
+      split == concat)
     return emitOpError("expects two different dimensions of a tensor of rank ") << from.getRank();
   SmallVector<int64_t> shape(from.getShape());
   if (shape[split] % **size != 0)
-    return emitOpError("cannot split dimension ") << split << " of size " << shape[split] << " into " << **size;
+    return withMesh(emitOpError("cannot split dimension ")
+                        << split << " of size " << shape[split] << " into " << **size,
+                    *this);
   shape[split] /= **size;
   shape[concat] *= **size;
   auto type = RankedTensorType::get(shape, from.getElementType());
@@ -235,9 +252,11 @@ LogicalResult CollectivePermuteOp::verify() {
   llvm::SmallDenseSet<int64_t> ends[2];
   for (auto [i, position] : llvm::enumerate(getPairs())) {
     if (position < 0 || position >= **size)
-      return emitOpError("expects positions below ") << **size << ", found " << position;
+      return withMesh(emitOpError("expects positions below ") << **size << ", found " << position,
+                      *this);
     if (!ends[i % 2].insert(position).second)
-      return emitOpError("expects each ") << (i % 2 ? "target" : "source") << " once, found " << position << " again";
+      return emitOpError("expects each ")
+             << (i % 2 ? "target" : "source") << " once, found " << position << " again";
   }
   return success();
 }
@@ -245,8 +264,11 @@ LogicalResult CollectivePermuteOp::verify() {
 LogicalResult AxisIndexOp::verify() {
   if (cast<RankedTensorType>(getType()).getRank() != 0)
     return emitOpError("expects a scalar result, found ") << getType();
-  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>((*this)->getParentOfType<ModuleOp>(), getMeshAttr());
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>((*this)->getParentOfType<ModuleOp>(),
+                                                           getMeshAttr());
   if (!mesh || !mesh.getAxisSize(getAxis()))
-    return emitOpError("expects an axis of ") << getMeshAttr() << ", found \"" << getAxis() << "\"";
+    return withMesh(emitOpError("expects an axis of ")
+                        << getMeshAttr() << ", found \"" << getAxis() << "\"",
+                    *this);
   return success();
 }

@@ -13,13 +13,13 @@ class St_Op<string mnemonic, list<Trait> traits = []> : Op<St_Dialect, mnemonic,
 def St_Tensor : StaticShapeTensorOf<[AnyType]>;
 
 def St_MeshOp : St_Op<"mesh", [Symbol]> {
-  let summary = "named axes: spatial ones and the temporal axis micro";
+  let summary = "named axes: spatial axes and the temporal axis micro";
   let description = [{
     ```mlir
     st.mesh @mesh <["data"=2, "tensor"=4], micro=4>
     ```
-    Positions along spatial axes are the devices of one group, numbered row-major
-    (last axis fastest). `micro` always exists.
+    Positions along spatial axes are the devices of a group, numbered row-major (last axis fastest).
+    `micro` always exists.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes, I64Attr:$micro);
@@ -39,7 +39,7 @@ def St_MeshOp : St_Op<"mesh", [Symbol]> {
 // ---- on global tensors --------------------------------------------------------
 
 def St_ReshardOp : St_Op<"reshard", [Pure, SameOperandsAndResultType]> {
-  let summary = "changes a global tensor's sharding, value unchanged";
+  let summary = "changes the sharding of a global tensor";
   let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding);
   let results = (outs St_Tensor:$result);
   let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
@@ -47,12 +47,12 @@ def St_ReshardOp : St_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 }
 
 def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
-  let summary = "a user's constraint on the sharding of a tensor, read by propagation";
+  let summary = "a user's constraint on the sharding of a tensor, for propagation";
   let description = [{
-    The result is split as the sharding says; over more axes in its open dimensions. With a
-    `direction` (a barrier), these spread from the operand to the result only (`forward`), the other
-    way only (`backward`) or not at all (`none`). Results of one `group` have one shape and are split
-    alike.
+    The result has this sharding, with further axes possible in its open dimensions. With a
+    `direction` (a barrier), shardings propagate only from the operand to the result (`forward`),
+    only in the other direction (`backward`) or not at all (`none`). Results of the same `group`
+    have the same shape and sharding.
 
     ```mlir
     %1 = st.constrain %0 to <@mesh, [{"data"}, {?} ]> : tensor<8x16xf32>
@@ -73,7 +73,7 @@ def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
 }
 
 def St_TransferOp : St_Op<"transfer", [Pure, SameOperandsAndResultType]> {
-  let summary = "moves a value from one stage to another, sharding unchanged";
+  let summary = "moves a value from one stage to another with the same sharding";
   let description = "Rank r of the source stage's group sends to rank r of the target's.";
   let arguments = (ins St_Tensor:$operand, I64Attr:$source, I64Attr:$target);
   let results = (outs St_Tensor:$result);
@@ -96,8 +96,8 @@ class St_CollectiveOp<string mnemonic, list<Trait> traits = []> : St_Op<mnemonic
   let hasVerifier = 1;
 }
 
-// Of several tensors at once, as combine-collectives makes them: one start, and what devices send each
-// other is sent together.
+// A collective of several tensors, as combine-collectives forms it: one start, and the messages of all tensors
+// are sent together.
 class St_CombinableOp<string mnemonic> : St_CollectiveOp<mnemonic> {
   let extraClassDeclaration = axesAccessor # [{
     ::mlir::RankedTensorType getInputType(unsigned i) {
@@ -127,7 +127,7 @@ def St_AllGatherOp : St_CombinableOp<"all_gather"> {
 }
 
 def St_ReduceScatterOp : St_CombinableOp<"reduce_scatter"> {
-  let summary = "reduces over mesh axes and leaves each device its part of a dimension";
+  let summary = "reduces over mesh axes and gives each device its part of a dimension";
   let arguments = (ins Variadic<St_Tensor>:$inputs, St_ReduceKindAttr:$kind, I64Attr:$dim, StrArrayAttr:$axes,
                        FlatSymbolRefAttr:$mesh);
   let results = (outs Variadic<St_Tensor>:$results);
@@ -135,7 +135,7 @@ def St_ReduceScatterOp : St_CombinableOp<"reduce_scatter"> {
 }
 
 def St_AllToAllOp : St_CollectiveOp<"all_to_all"> {
-  let summary = "moves the split from one dimension to another";
+  let summary = "moves the sharding from one dimension to another";
   let description = "Splits `split_dim` over the axes and gathers `concat_dim` along them.";
   let arguments = (ins St_Tensor:$operand, I64Attr:$split_dim, I64Attr:$concat_dim, StrArrayAttr:$axes,
                        FlatSymbolRefAttr:$mesh);
@@ -153,8 +153,8 @@ def St_AllSliceOp : St_CollectiveOp<"all_slice"> {
 def St_CollectivePermuteOp : St_CollectiveOp<"collective_permute", [SameOperandsAndResultType]> {
   let summary = "sends each device's tensor along axes by the given source-target pairs";
   let description = [{
-    A pair names positions along the axes together, the first axis major. A position sends to at
-    most one other and receives from at most one; what is no target gets zeros.
+    A pair has positions along all axes together, the first axis major. A position sends to at most
+    one other and receives from at most one. A position that is no target gets zeros.
   }];
   let arguments = (ins St_Tensor:$operand, DenseI64ArrayAttr:$pairs, StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
   let results = (outs St_Tensor:$result);

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -11,8 +12,9 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("expects at least one stage");
   if (MeshOp mesh = mlir::st::getMesh(*this);
       mesh && static_cast<int64_t>(getDevices().size()) != mesh.getNumDevices())
-    return emitOpError("has ") << getDevices().size() << " devices, expected "
-                               << mesh.getNumDevices() << ", one a position of the mesh";
+    return withNote(emitOpError("has ") << getDevices().size() << " devices, expected "
+                                        << mesh.getNumDevices() << ", one a position of the mesh",
+                    mesh, "the mesh is here");
   ScheduleOp schedule;
   for (Operation &op : getBody().front()) {
     if (!isa<StateOp, InputOp, OutputOp, BufferOp, TaskOp, ScheduleOp>(op))
@@ -138,7 +140,7 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   Operation *target =
       symbols.lookupSymbolIn((*this)->getParentOfType<ProgramOp>(), getTargetAttr());
   if (isa<InputOp>(target))
-    return emitOpError("writes input ") << getTargetAttr();
+    return withNote(emitOpError("writes input ") << getTargetAttr(), target, "the storage is here");
   return success();
 }
 
@@ -177,7 +179,9 @@ LogicalResult CaptureOp::verify() {
   if (index < 0 || index >= static_cast<int64_t>(captures.size()))
     return emitOpError("names value ") << index << " of " << captures.size();
   if (captures[index].getType() != getType())
-    return emitOpError("has type ") << getType() << ", expected " << captures[index].getType();
+    return withNote(emitOpError("has type ")
+                        << getType() << ", expected " << captures[index].getType(),
+                    captures[index], "the value is made here");
   return success();
 }
 
@@ -229,11 +233,13 @@ LogicalResult ScheduleOp::verify() {
   for (Attribute task : getTasks())
     if (!isa_and_nonnull<TaskOp>(
             SymbolTable::lookupSymbolIn(program, cast<FlatSymbolRefAttr>(task))))
-      return emitOpError("names task ") << task << ", which the program does not have";
+      return withNote(emitOpError("names task ") << task << ", which the program does not have",
+                      program, "the program is here");
   MeshOp mesh = mlir::st::getMesh(*this);
   for (int64_t microBatch : getMicroBatches())
     if (microBatch < 0 || (mesh && microBatch >= static_cast<int64_t>(mesh.getMicro())))
-      return emitOpError("names micro-batch ") << microBatch << " of " << mesh.getMicro();
+      return withNote(emitOpError("names micro-batch ") << microBatch << " of " << mesh.getMicro(),
+                      mesh, "the mesh is here");
   return success();
 }
 

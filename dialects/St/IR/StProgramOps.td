@@ -1,4 +1,4 @@
-// Programs: what one device group does in a step.
+// Programs: the step of one device group.
 
 #ifndef ST_PROGRAM_OPS_TD
 #define ST_PROGRAM_OPS_TD
@@ -7,7 +7,7 @@ include "dialects/St/IR/StOps.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def St_ProgramOp : St_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove, NoTerminator, SingleBlock]> {
-  let summary = "the step of one device group, the same for all its ranks";
+  let summary = "the step of one device group, common to all its ranks";
   let description = [{
     ```mlir
     st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
@@ -38,7 +38,7 @@ class St_AccessOp<string mnemonic, list<Trait> traits>
 
 def St_StateOp : St_StorageOp<"state"> {
   let summary = "a persistent tensor: parameter or optimizer state";
-  let description = "`name` is the model's name of it; `of` the parameter an optimizer tensor belongs to.";
+  let description = "`name` is the tensor's name in the model, and `of` the parameter of an optimizer tensor.";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, StrAttr:$of,
                        TypeAttr:$global_type, St_ShardingAttr:$sharding, TypeAttr:$local_type,
                        OptionalAttr<DictionaryAttr>:$init, OptionalAttr<I64Attr>:$init_stream,
@@ -50,8 +50,8 @@ def St_StateOp : St_StorageOp<"state"> {
 }
 
 def St_InputOp : St_StorageOp<"input"> {
-  let summary = "a value fed each step; cut along micro_dim into micro-batches unless that is -1";
-  let description = "`local_type` is the shape that one device sees of one micro-batch.";
+  let summary = "an input of each step; split along micro_dim into micro-batches unless that is -1";
+  let description = "`local_type` is the type of one micro-batch on one device.";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, TypeAttr:$global_type,
                        St_ShardingAttr:$sharding, TypeAttr:$local_type, I64Attr:$micro_dim,
                        OptionalAttr<St_AddressAttr>:$address);
@@ -64,7 +64,7 @@ def St_InputOp : St_StorageOp<"input"> {
 
 def St_OutputOp : St_StorageOp<"output"> {
   let summary = "a result of the step";
-  let description = "A result that is split over `micro` is written once a micro-batch; its parts are stacked.";
+  let description = "A result that is split over `micro` is written once per micro-batch; its parts are stacked.";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, TypeAttr:$global_type,
                        St_ShardingAttr:$sharding, TypeAttr:$local_type, OptionalAttr<St_AddressAttr>:$address);
   let assemblyFormat = [{
@@ -80,10 +80,11 @@ def St_OutputOp : St_StorageOp<"output"> {
 def St_BufferOp : St_StorageOp<"buffer"> {
   let summary = "memory between the tasks of one step";
   let description = [{
-    `kind`: "stash" (written by one task of a micro-batch, read by later ones of the same),
-    "accumulator" (zeroed by the prologue, added to by each micro-batch), "step" (written once a step).
-    A stash has `slots` copies; micro-batch m uses slot m mod slots. One with `space "host"` lies in the memory
-    of the device's host: a write copies the value there, a read makes a copy of it in the device's memory.
+    `kind`: "stash" (written by one task of a micro-batch, read by later tasks of the same
+    micro-batch), "accumulator" (zeroed by the prologue, added to by each micro-batch), "step"
+    (written once per step). A stash has `slots` copies; micro-batch m uses slot m mod slots. A
+    buffer with `space "host"` is in the memory of the device's host: a write copies the value to
+    it, and a read copies it to the device's memory.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$slots, TypeAttr:$type,
                        OptionalAttr<St_AddressAttr>:$address, OptionalAttr<StrAttr>:$space);
@@ -97,11 +98,12 @@ def St_BufferOp : St_StorageOp<"buffer"> {
 def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
   let summary = "a phase of one stage for one micro-batch";
   let description = [{
-    Phases: "prologue" (once a step, first), "statistics" (per micro-batch, reads no parameter), "totals" (once a
-    step, after all statistics: what the micro-batches read of sums over them), "forward", "backward", "weight"
-    (per micro-batch; the half of the backward pass that makes nothing but gradients of weights, where it is a
-    task of its own), "update" (once a step, last). The body's one argument is the micro-batch (0 in what runs
-    once a step). A body holds tensor ops, collectives, st.read, st.write, st.send, st.recv, later st.kernel.
+    Phases: "prologue" (once per step, first), "statistics" (per micro-batch, reads no parameter),
+    "totals" (once per step, after all statistics; sums over the micro-batches that they read),
+    "forward", "backward", "weight" (per micro-batch; the part of the backward pass that computes
+    only gradients of weights, if it is a separate task), "update" (once per step, last). The body's
+    argument is the micro-batch (0 in tasks that run once per step). A body holds tensor ops,
+    collectives, st.read, st.write, st.send, st.recv, later st.kernel.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$phase, I64Attr:$stage);
   let regions = (region SizedRegion<1>:$body);
@@ -116,14 +118,14 @@ def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, Sin
 }
 
 def St_ReadOp : St_AccessOp<"read", [MemoryEffects<[MemRead]>]> {
-  let summary = "the value of a state, input or buffer of the program";
+  let summary = "reads a state, input or buffer of the program";
   let arguments = (ins FlatSymbolRefAttr:$source, Optional<Index>:$micro_batch);
   let results = (outs St_Tensor:$result);
   let assemblyFormat = "$source (`[` $micro_batch^ `]`)? attr-dict `:` type($result)";
 }
 
 def St_WriteOp : St_AccessOp<"write", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "stores a value to a state, output or buffer; with a kind: combines with what is there";
+  let summary = "stores a value to a state, output or buffer; with a kind: combines it with the stored value";
   let arguments = (ins St_Tensor:$value, FlatSymbolRefAttr:$target, Optional<Index>:$micro_batch,
                        OptionalAttr<St_ReduceKindAttr>:$accumulate);
   let assemblyFormat = [{
@@ -155,10 +157,11 @@ def St_ScheduleOp : St_Op<"schedule", [HasParent<"ProgramOp">]> {
 def St_KernelOp : St_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "a tensor program that one device kernel computes";
   let description = [{
-    `kind`: "matmul" (dot_generals of one left operand and elementwise ops around their results),
-    "loop" (elementwise ops, broadcasts and row reductions over one iteration space), "chain" (a loop
-    over rows, products that make them and products that read them), "reduce", "copy" (data movement),
-    "gather", "scatter". The body is isolated; scalars and constants are cloned into it.
+    `kind`: "matmul" (dot_generals of one left operand and elementwise ops on their results), "loop"
+    (elementwise ops, broadcasts and row reductions over one iteration space), "chain" (a fused
+    attention-like kernel: a loop over rows, products that compute them and products that read
+    them), "reduce", "copy" (data movement), "gather", "scatter". The body is isolated; scalars and
+    constants are cloned into it.
   }];
   let arguments = (ins StrAttr:$kind, Variadic<St_Tensor>:$inputs);
   let results = (outs Variadic<St_Tensor>:$results);
@@ -171,10 +174,11 @@ def St_LoopOp : St_AccessOp<"loop", [AttrSizedOperandSegments, NoTerminator, Sin
                                      MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "repeats a part of a task";
   let description = [{
-    Either `trips` times, or `while` the predicate in a buffer holds, which is `condition` at first and
-    which each trip writes for the next. What the trips hand on lies in the buffers `carried`: `inits`
-    are put there first, the body reads and writes them as a task does, the results are what is there
-    in the end. `captures` are values from before the loop that the body reads by `st.capture`.
+    The loop runs either `trips` times, or `while` the predicate in a buffer holds. The predicate is
+    `condition` at first, and each trip writes it for the next one. Carried values are in the
+    buffers `carried`: the loop first stores `inits` there, the body reads and writes them as a task
+    does, and the results are their final contents. `captures` are values from before the loop that
+    the body reads by `st.capture`.
 
     ```mlir
     %2 = st.loop trips 3 carried [@sum] init (%0) : (tensor<4xf32>) captures (%1) : (tensor<4xf32>)

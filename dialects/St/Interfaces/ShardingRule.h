@@ -12,9 +12,9 @@
 namespace mlir::st {
 
 enum class FactorKind {
-  Parallel,        ///< iterations are independent; axes on it appear in operands and results alike
+  Parallel,        ///< iterations are independent; axes on it occur in operands and results
   Reduction,       ///< absent from the results: axes on it leave the results unreduced
-  NeedReplication, ///< must not be sharded (e.g. the dimension that a sort runs along)
+  NeedReplication, ///< must not be sharded (e.g. the dimension that a sort orders)
   Permutation,     ///< elements move along it (slice, concatenate, pad): must not be sharded, but a
                    ///< sharding of one tensor along it is a good guess for the others
 };
@@ -22,74 +22,72 @@ enum class FactorKind {
 enum class ReductionKind { Sum, Max, Min, And, Or };
 
 struct Factor {
-  int64_t size = 1; ///< of a Permutation factor: of the first tensor that has it
+  int64_t size = 1; ///< of a Permutation factor: that of the first tensor with it
   FactorKind kind = FactorKind::Parallel;
   ReductionKind reduction = ReductionKind::Sum; ///< of a Reduction factor
   int64_t part = 0;                             ///< of the op, see ShardingRule::parts
-  bool isCounted = false; ///< an attribute of the op says the size: padding cannot enlarge it
-  /// Of a Parallel or Reduction factor whose parts also take elements of the parts beside them
-  /// (windows that overlap), the least size of a part, so that one on each side has all of these;
-  /// 0 for others. Such parts are contiguous, of devices and not of micro-batches, and they are not
-  /// padded: what lies beyond the ends has a meaning.
+  bool isCounted = false; ///< an attribute of the op gives the size: padding cannot enlarge it
+  /// For a Parallel or Reduction factor whose parts also need elements of the neighbouring parts
+  /// (overlapping windows): the smallest size of a part, so that one neighbour on each side has all
+  /// of these. 0 for other factors. Such parts are contiguous, split over devices and not over
+  /// micro-batches, and not padded, because positions beyond the ends have a meaning.
   int64_t leastPart = 0;
 };
 
-/// For each dimension of a tensor the factors that compose it, major to minor.
-/// A dimension of size 1, or one that follows no factor, has none. A dimension
-/// along which elements move has one Permutation factor, and behind it the Parallel
-/// factor of blocks that move as a whole, if there are such.
+/// For each dimension of a tensor the factors that compose it, major to minor. A dimension of size
+/// 1, or one that corresponds to no factor, has none. A dimension along which elements move has one
+/// Permutation factor, followed by the Parallel factor of blocks that move together, if there are
+/// any.
 using TensorFactors = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
 
 struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<TensorFactors> operands;
   llvm::SmallVector<TensorFactors> results;
-  /// Whether the results commute with a sum of operands: of all `linearOperands`
-  /// at once (add, concatenate) or of any one of them while the others stay fixed
-  /// (multiply, dot_general). Such operands may stay unreduced.
+  /// Whether the results commute with a sum of operands: of all `linearOperands` at once (add,
+  /// concatenate), or of any one of them with the others fixed (multiply, dot_general). Such
+  /// operands may stay unreduced.
   enum class Linearity { None, Jointly, Separately } linearity = Linearity::None;
   llvm::SmallVector<int64_t> linearOperands;
-  /// Operands that a sum over a Reduction factor takes once, whatever the size of
-  /// the factor (the initial value of a reduce, what a scatter adds to): where the
-  /// factor is sharded, only one shard may contribute them.
+  /// Operands that a sum over a Reduction factor includes once for any size of the factor (the
+  /// initial value of a reduce, the target of a scatter-add). If the factor is sharded, only one
+  /// shard may add them.
   llvm::SmallVector<int64_t> countedOnce;
-  /// For each result the Reduction factors that it sums over, where results differ in
-  /// that (a loop); then it is operand i of `countedOnce` that starts the sum of result
-  /// i. Empty: all of them.
+  /// For each result the Reduction factors that it sums over, if results differ in that (a loop);
+  /// operand i of `countedOnce` then starts the sum of result i. Empty: all factors.
   llvm::SmallVector<llvm::SmallVector<int64_t, 1>> sums;
-  /// More than 1 where the op is so many ops in one (optimization_barrier): part i,
-  /// which is operand i, result i and their factors, is sharded as if it were alone.
+  /// More than 1 if the op is that number of independent ops (optimization_barrier): part i, which
+  /// is operand i, result i and their factors, is sharded independently.
   int64_t parts = 1;
 
   bool isShardable() const { return !factors.empty(); }
-  /// The part that an operand or a result belongs to.
+  /// The part of an operand or a result.
   int64_t partOf(int64_t tensor) const { return parts > 1 ? tensor : 0; }
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                     ReductionKind reduction = ReductionKind::Sum);
   void setLinear(Linearity how, llvm::ArrayRef<int64_t> operands);
 };
 
-/// What `localize` needs to turn one op into its per-device form.
+/// The context in which `localize` converts an op to its per-device form.
 struct LocalizeContext {
   const ShardingRule &rule;                ///< of the op before its operands became local
-  OpBuilder &builder;                      ///< stands before the op
+  OpBuilder &builder;                      ///< positioned before the op
   llvm::SmallVector<Type> resultTypes;     ///< per-device result types
-  llvm::SmallVector<int64_t> factorShards; ///< into how many parts each factor is split
-  /// Turns positions within this device's part of a factor (an integer tensor)
-  /// into positions within the whole factor, or back. Positions outside of this
-  /// device's part come back as negative or as at least its size.
+  llvm::SmallVector<int64_t> factorShards; ///< number of parts of each factor
+  /// Converts positions within this device's part of a factor (an integer tensor) to positions
+  /// within the whole factor, or back. Positions outside of this device's part become negative or
+  /// at least its size.
   using Convert = std::function<Value(int64_t factor, Value positions)>;
   Convert toGlobal, toLocal;
-  /// The device's part of `value` with `low` elements of the device before it and `high` of the one
-  /// behind it along `dim`, which a factor with a leastPart splits; beyond the ends of the whole,
-  /// `fill`, a scalar, or zeros where it is null.
+  /// The device's part of `value` with `low` elements of the previous device and `high` of the next
+  /// one along `dim`, which a factor with a leastPart splits. Beyond the ends of the whole
+  /// dimension it has `fill`, a scalar, or zeros if that is null.
   using Exchange = std::function<Value(Value value, int64_t dim, int64_t factor, int64_t low,
                                        int64_t high, Value fill)>;
   Exchange withNeighbours;
 };
 
-/// The default `localize`: the op's operands have local types already; gives its
-/// results theirs.
+/// The default `localize`: the op's operands already have local types; sets those of its results.
 llvm::LogicalResult localizeByTypes(Operation *op, LocalizeContext &context);
 
 } // namespace mlir::st

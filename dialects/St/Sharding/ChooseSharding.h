@@ -1,67 +1,66 @@
-// Which of the ways to compute an op in shards costs least.
+// Chooses the cheapest way to compute an op in shards.
 #pragma once
 
 #include "dialects/St/Sharding/OpSharding.h"
 
 namespace mlir::st {
 
-/// What is known around an op when its sharding is chosen.
+/// The known facts around an op when its sharding is chosen.
 struct ChoiceContext {
   const MeshAxes &axes;
-  /// The shardings that operands have. None: the operand can be had in any.
+  /// The shardings of the operands. None: the operand is available in any.
   SmallVector<std::optional<TensorSharding>> operands;
-  /// Other shardings in which operands are at hand, because an op before this one
-  /// takes them so. Empty, or one list an operand.
+  /// Other available shardings of operands, because an earlier op uses them. Empty, or one list per
+  /// operand.
   std::vector<SmallVector<TensorSharding, 1>> atHand;
-  /// Operands whose parts must not move between devices if that can be avoided
-  /// (weights), and operands that are constant zeros.
+  /// Operands whose shards should not move between devices (weights), and operands that are
+  /// constant zeros.
   SmallVector<bool> anchored, isZero;
-  /// Operands all of whose users could take them unreduced.
+  /// Operands that all their users could take unreduced.
   SmallVector<bool> mayPass;
-  /// The shardings that results should have. None: any.
+  /// The required shardings of results. None: any.
   SmallVector<std::optional<TensorSharding>> wanted;
-  /// Axes whose positions hold the same weights and compute different rows of the batch. Like parts
-  /// of weights, rows must not move between them if that can be avoided; sums over them may.
+  /// Axes whose positions hold the same weights and compute different rows of the batch. Like
+  /// shards of weights, rows should not move between them; sums over them may.
   SmallVector<Axis, 2> replicas = {};
-  /// Whether costs are of a whole step, and what varies along micro-batches costs so once for each.
-  /// Only where `micro` has its place already: where it goes is no matter of cost.
+  /// Whether costs are those of a complete step, with values that vary along micro-batches counted
+  /// once per micro-batch. Only after `micro` is assigned, which does not depend on cost.
   bool isOfStep = false;
-  /// Results that are sums over micro-batches, and summed over devices once these are complete:
-  /// once a step. Empty, or one a result.
+  /// Results that are sums over micro-batches, and are summed over devices once these are complete:
+  /// once per step. Empty, or one per result.
   SmallVector<bool> isLate = {};
 };
 
-/// The cost, in bytes sent by a device, of computing `op` as `how`; infinite where
-/// an operand cannot be brought into the sharding it takes.
+/// The cost, in bytes sent by a device, of computing `op` as `how`; infinite if an operand cannot
+/// be resharded as needed.
 double costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
               const ChoiceContext &context);
 
-/// Extends `base` axis by axis by what costs least: on one of the factors that an
-/// operand or a wanted result splits over the axis, passed on unreduced, or not at
-/// all. Axes that `base` uses stay where they are.
+/// Extends `base` axis by axis at the least cost: on one of the factors that an operand or a wanted
+/// result splits over the axis, passed on unreduced, or not at all. Axes that `base` uses do not
+/// move.
 OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding base,
                             const ChoiceContext &context, ArrayRef<Axis> over);
 
-/// Whether `how` can be extended by passing `axis` on: the op is linear in operands
-/// that are unreduced over it, zero, or cheaply made so. Returns it extended. Concerns
-/// one part of the op.
+/// Whether `how` can be extended by passing `axis` on: the op is linear in operands that are
+/// unreduced over it, zero, or cheaply made so. Returns the extension. Concerns one part of the op.
 std::optional<OpSharding> passOn(Operation *op, const ShardingRule &rule, const OpSharding &how,
                                  Axis axis, int64_t part, const ChoiceContext &context);
 
-/// The way to compute an op that leaves its results exactly as `context.wanted`
-/// says, taking unreduced axes from where that costs least; none if there is none.
+/// The way to compute an op that gives its results exactly the shardings of `context.wanted`, with
+/// unreduced axes from the cheapest source; none if there is none.
 std::optional<OpSharding> exactOpSharding(Operation *op, const ShardingRule &rule,
                                           const ChoiceContext &context);
 
-/// The way to compute an op whose operands are all had as it takes them and whose results are left
-/// as recorded, read off these: nothing is chosen. None if they do not fit together.
+/// The way to compute an op, derived from the recorded shardings of its operands and results
+/// without any choice. None if they do not fit together.
 std::optional<OpSharding> readOpSharding(Operation *op, const ShardingRule &rule,
                                          const ChoiceContext &context);
 
 /// The context of an op all of whose operands and results have recorded shardings.
 ChoiceContext recordedContext(Operation *op, const MeshAxes &axes);
 
-/// Whether a value is a constant, or a broadcast of one, with no element but zero.
+/// Whether a value is a constant, or a broadcast of one, with only zero elements.
 bool isZeroConstant(Value value);
 
 } // namespace mlir::st

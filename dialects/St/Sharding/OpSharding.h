@@ -1,4 +1,4 @@
-// How one op is computed in shards: what its factors are split over.
+// The way to compute one op in shards: the axes of its factors.
 #pragma once
 
 #include "dialects/St/Interfaces/ShardingRule.h"
@@ -6,22 +6,21 @@
 
 namespace mlir::st {
 
-/// The rule of an op: its own, or the identity for the ops that only change a
-/// sharding or a stage. Ops without a rule get one without factors.
+/// The rule of an op: its own, or the identity for ops that only change a sharding or a stage. Ops
+/// without a rule get one without factors.
 ShardingRule getShardingRule(Operation *op);
 
 /// Whether the op computes each element of its one result from the same elements of
 /// its operands, and scalars.
 bool isPointwise(const ShardingRule &rule);
 
-/// A way to compute an op in shards. The shardings of all its operands and results
-/// follow from it and the op's rule.
+/// A way to compute an op in shards. It determines the shardings of all operands and results by the
+/// op's rule.
 struct OpSharding {
   SmallVector<Splits, 4> factors;
-  /// For each part of the op the axes over which linear operands arrive, and results
-  /// leave, as unreduced sums.
+  /// For each part of the op, the axes over which linear operands and results are unreduced sums.
   SmallVector<SmallVector<Axis, 2>, 1> passing;
-  /// The operand that does so where an op of one part is linear in single operands.
+  /// The unreduced operand, for an op of one part that is linear in single operands.
   int64_t passingOperand = -1;
 
   OpSharding() : passing(1) {}
@@ -37,14 +36,14 @@ struct OpSharding {
   bool splits(Axis axis) const {
     return llvm::any_of(factors, [&](const Splits &s) { return outerOf(s, axis).has_value(); });
   }
-  /// Puts an axis on a factor; false where the place is taken or the kind of the
-  /// factor or its size forbid it.
+  /// Assigns an axis to a factor; false if the position is occupied, or if the kind or the size of
+  /// the factor forbids it.
   bool place(const ShardingRule &rule, int64_t factor, ArrayRef<Split> splits);
 };
 
-/// Whether a tensor sharding can be expressed by the factors of one tensor of the
-/// rule. `factors` gets the splits of all factors; false where an axis lies across
-/// factors, those of its dimension being left out. Unreduced axes play no part.
+/// Whether the factors of one tensor of the rule can express a tensor sharding. `factors` gets the
+/// splits of all factors; false if an axis crosses factors, without those of its dimension.
+/// Unreduced axes are ignored.
 bool readFactors(const ShardingRule &rule, const TensorFactors &tensor,
                  const TensorSharding &sharding, MutableArrayRef<Splits> factors);
 
@@ -52,8 +51,8 @@ bool readFactors(const ShardingRule &rule, const TensorFactors &tensor,
 TensorSharding composeDims(const ShardingRule &rule, const TensorFactors &tensor,
                            ArrayRef<Splits> factors);
 
-/// What an op computed as `how` takes and leaves. An op whose rule does not list
-/// its operands takes and leaves everything replicated.
+/// The shardings of operands and results of an op computed as `how`. An op whose rule does not list
+/// its operands has all of them replicated.
 TensorSharding operandSharding(const ShardingRule &rule, const OpSharding &how, int64_t operand,
                                int64_t rank);
 TensorSharding resultSharding(const ShardingRule &rule, const OpSharding &how, int64_t result,
@@ -62,7 +61,7 @@ TensorSharding resultSharding(const ShardingRule &rule, const OpSharding &how, i
 /// The kind of reduction that leaves results unreduced, if there is one.
 std::optional<ReduceKind> reductionKind(const ShardingRule &rule, const OpSharding &how);
 
-/// The number of parts into which the op's iterations are split.
+/// The number of parts of the op's iterations.
 int64_t shardCount(const OpSharding &how);
 
 } // namespace mlir::st

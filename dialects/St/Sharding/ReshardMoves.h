@@ -1,4 +1,4 @@
-// The steps that can follow a sharding on the way to another, for planReshard.
+// The possible next steps from a sharding towards another, for planReshard.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardPlan.h"
@@ -15,20 +15,21 @@ public:
   /// Visits every step from `now`, those that move nothing first; permutations without their pairs.
   void visitFrom(const TensorSharding &now, Visit visit) const;
 
-  /// Whether every axis that the step from `now` to `next` moves is then free or where `to` has it.
+  /// Whether every axis that the step from `now` to `next` moves is free afterwards or at its
+  /// position in `to`.
   bool isDirect(const TensorSharding &now, const TensorSharding &next) const;
 
-  /// Whether only steps that move nothing are missing: no axis lies where it must leave.
+  /// Whether only steps without data movement remain: no axis is at a position that it must leave.
   bool needsNoCollective(const TensorSharding &now) const;
 
-  /// The fewest elements that a device holds in any sharding on the way.
+  /// The fewest elements that a device holds in any intermediate sharding.
   int64_t leastElements() const;
 
   /// Elements that a device holds.
   int64_t elements(const TensorSharding &sharding) const;
 
 private:
-  /// A place for a sequence of axes, which lie together in a device's part.
+  /// A position for a sequence of axes that are adjacent in a device's part.
   struct Site {
     int64_t dim, outer;
     Splits splits; ///< of the dimension with the axes
@@ -63,15 +64,16 @@ private:
   const TensorSharding &from, &to;
   ArrayRef<int64_t> shape;
   const MeshAxes &axes;
-  /// What `from` or `to` uses but `micro`.
+  /// Spatial axes that `from` or `to` uses.
   SmallVector<Axis, 4> spatial;
-  /// Dimensions that `from` or `to` does not divide: no other has to.
+  /// Dimensions that `from` or `to` does not divide; intermediate shardings need not divide them
+  /// either.
   SmallVector<bool> isRagged;
 };
 
-/// The pairs of a permutation over some axes, from one sharding to another: every device gets its
-/// part from one that holds it; where several do, from itself if it is one of them, else each from
-/// another one.
+/// The pairs of a permutation over some axes, from one sharding to another. Every device gets its
+/// part from one that holds it; if several do, from itself if it is one of them, otherwise each
+/// from a different one.
 SmallVector<int64_t, 0> permutationPairs(const TensorSharding &now, const TensorSharding &next,
                                          ArrayRef<Axis> over, const MeshAxes &axes);
 

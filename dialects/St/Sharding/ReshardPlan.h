@@ -6,37 +6,38 @@
 
 namespace mlir::st {
 
-/// One step of a reshard. `dim` and `outer` are the place in the device's part of
-/// the tensor: the step acts on the dimension as if it were reshaped to
-/// [outer, rest] and `rest` were a dimension of its own.
+/// One step of a reshard. `dim` and `outer` are the position in the device's part of the tensor:
+/// the step acts as if the dimension were reshaped to [outer, rest], on the dimension `rest`.
 struct ReshardStep {
   enum Kind {
-    AllSlice,      ///< keeps this device's part of the place
-    MicroSlice,    ///< keeps this micro-batch's part of the place
+    AllSlice,      ///< keeps this device's part at the position
+    MicroSlice,    ///< keeps this micro-batch's part at the position
     Accumulate,    ///< reduces over micro
-    ReduceScatter, ///< reduces and keeps this device's part of the place
+    ReduceScatter, ///< reduces and keeps this device's part at the position
     AllReduce,
-    AllToAll,          ///< moves axes from (fromDim, fromOuter) to the place
+    AllToAll,          ///< moves axes from (fromDim, fromOuter) to the position
     CollectivePermute, ///< sends whole parts to other devices
-    AllGather,         ///< joins the parts of the place
-    Mask,              ///< makes terms of the value: all but the first device of the axes get zeros
+    AllGather,         ///< joins the parts at the position
+    Mask,              ///< makes addends of the value: all but the first device of the axes get
+                       ///< zeros
   } kind;
   SmallVector<Axis, 2> axes;
   int64_t dim = 0, outer = 1;
-  /// `fromDim` may be `dim`; where then both places are one, `fromOuter` comes first.
+  /// `fromDim` may be `dim`; if both positions are then the same, `fromOuter` comes first.
   int64_t fromDim = 0, fromOuter = 1;
-  /// Of a mask: all devices keep the value, for a maximum (minimum, and, or) does not count copies.
+  /// Of a mask: all devices keep the value, because copies do not change a maximum (minimum, and,
+  /// or).
   bool keepsCopies = false;
   /// Of a permutation: source and target positions along the axes, the first axis major. Every
-  /// position is once a source and once a target.
+  /// position is a source once and a target once.
   SmallVector<int64_t, 0> pairs;
   /// Elements that a device holds before and after the step.
   int64_t elementsBefore = 0, elementsAfter = 0;
-  /// How often a step of training executes it: once a micro-batch where the value before it varies
+  /// Number of executions in a training step: once per micro-batch if the value before it varies
   /// along `micro`.
   int64_t times = 1;
 
-  /// Whether devices exchange anything.
+  /// Whether devices exchange data.
   bool movesData() const {
     return kind == ReduceScatter || kind == AllReduce || kind == AllToAll ||
            kind == CollectivePermute || kind == AllGather;
@@ -45,27 +46,27 @@ struct ReshardStep {
 
 using ReshardPlan = SmallVector<ReshardStep>;
 
-/// The steps from one sharding of a tensor to another that cost least (by stepCost) in a step of
-/// training, each as often as it is executed; the shortest path
-/// through the shardings between them (Hart, Nilsson, Raphael, "A Formal Basis for the Heuristic
-/// Determination of Minimum Cost Paths", 1968). Three things narrow the search:
+/// The steps from one sharding of a tensor to another with the least cost (by stepCost) in a
+/// training step, each counted as often as it is executed. It is the shortest path through
+/// intermediate shardings (Hart, Nilsson, Raphael, "A Formal Basis for the Heuristic Determination
+/// of Minimum Cost Paths", 1968). Three rules limit the search:
 ///
 /// - an axis that neither sharding uses stays unused: devices that hold copies do not share the
 ///   work, and plans do not depend on the number of replicas;
-/// - `micro` moves no data: it is sliced, accumulated, or stays where it is, and a reduction that
-///   `from` lists before it comes before it, one listed after it after it;
-/// - the first plan has only steps that bring an axis where it belongs or free it. A search for a
-///   cheaper one that grows too large ends with it, and MeshAxes counts these.
+/// - `micro` moves no data: it is sliced, accumulated, or stays, and reductions keep their order in
+///   `from` relative to it;
+/// - the first plan has only steps that move an axis to its final position or free it. If a search
+///   for a cheaper plan grows too large, the first plan is the result, and MeshAxes counts these.
 ///
-/// Null if a value that varies along `micro` would have to be gathered, or what is unreduced in
-/// another way than as a sum would have to be made so. A plan is made once and lives as long as
+/// Null if a value that varies along `micro` would have to be gathered, or if a value with another
+/// unreduced kind than sum would have to become unreduced. Plans are cached and live as long as
 /// `axes`.
 const ReshardPlan *planReshard(const TensorSharding &from, const TensorSharding &to,
                                RankedTensorType type, const MeshAxes &axes);
 
-/// Whether a plan's value is converted to f32 before it and back after: a sum over many
-/// micro-batches in 16 bits would stop to grow, so it is formed in f32, and reduced between devices
-/// so as well.
+/// Whether a plan's value is converted to f32 before it and back afterwards: a sum over many
+/// micro-batches in 16 bits would stop growing, so it is computed in f32, and reduced between
+/// devices in f32 too.
 bool needsWideSum(Type type, ArrayRef<ReshardStep> steps, ReduceKind kind);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// The plans that were made over one mesh.
+// The cached plans over one mesh.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardPlan.h"
@@ -8,7 +8,7 @@ namespace mlir::st {
 
 class ReshardPlans {
 public:
-  /// By what was asked for; none where there is no plan.
+  /// By request; none if there is no plan.
   llvm::StringMap<std::optional<ReshardPlan>> known;
   /// Plans for which not all sequences of steps were considered.
   int64_t numNarrowed = 0;

@@ -1,4 +1,4 @@
-// Shardings of tensors by axis number, as passes compute with them.
+// Shardings of tensors by axis number, for the arithmetic of passes.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -11,11 +11,11 @@ class Costs;
 
 namespace mlir::st {
 
-/// What #st.sharding says. Axes of size 1 split nothing and are left out.
+/// The content of a #st.sharding. Axes of size 1 are omitted.
 struct TensorSharding {
   SmallVector<Splits, 4> dims;
-  ReduceKind kind = ReduceKind::Sum; ///< Sum where nothing is unreduced
-  SmallVector<Axis, 2> unreduced;    ///< in the order in which they will be reduced
+  ReduceKind kind = ReduceKind::Sum; ///< Sum if nothing is unreduced
+  SmallVector<Axis, 2> unreduced;    ///< in the order of their reduction
 
   TensorSharding() = default;
   /// Replicated.
@@ -31,12 +31,12 @@ struct TensorSharding {
   std::optional<int64_t> dimOf(Axis axis) const;
   bool isSplitOver(Axis axis) const { return dimOf(axis).has_value(); }
   bool isReplicated() const;
-  /// Adds an axis in its canonical place: micro first, then as in the mesh.
+  /// Adds an axis at its canonical position: micro first, then in mesh order.
   void addUnreduced(Axis axis);
   void dropUnreduced(Axis axis);
   void dropAllUnreduced();
-  /// Drops spatial axes that lie behind an unsplit part: each device then holds one
-  /// contiguous part of every dimension (and micro-batch).
+  /// Drops spatial axes after an unsplit part: each device then holds one contiguous part of every
+  /// dimension (and micro-batch).
   void makeContiguous();
 };
 
@@ -61,9 +61,9 @@ public:
   int64_t size(ArrayRef<Axis> axes) const;
   ArrayAttr namesOf(ArrayRef<Axis> axes) const;
 
-  /// On a device of the target: OpWork.h says which.
+  /// On a device of the target (OpWork.h).
   const ::st::Costs &costs() const { return *targetCosts; }
-  /// The devices along these axes, as `costs` take them: the slowest links count.
+  /// The placement of devices along these axes for `costs`: the slowest links count.
   ::st::GroupPlacement placeGroup(ArrayRef<Axis> axes) const;
 
   /// The plans of planReshard.
@@ -84,13 +84,14 @@ private:
   std::unique_ptr<ReshardPlans> planned;
 };
 
-/// The per-device shape of a tensor; every dimension has to divide.
+/// The per-device shape of a tensor; every dimension must divide.
 SmallVector<int64_t> localShape(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
 /// Whether every dimension divides.
 bool divides(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
-/// Whether every dimension has an element for each of its parts: what does not divide gets padding.
+/// Whether every dimension has at least one element per part; dimensions that do not divide get
+/// padding.
 bool fits(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
 } // namespace mlir::st

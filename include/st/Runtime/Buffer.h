@@ -10,13 +10,12 @@
 
 namespace st {
 
-/// A range of device memory that the host reaches by copying. Threads may copy
-/// to and from disjoint ranges at the same time. No copy may overlap a step
-/// that is still running.
+/// A range of device memory that the host accesses by copying. Threads may copy to and from
+/// disjoint ranges at the same time. No copy may overlap a step that is still running.
 ///
-/// Where several processes run a program together, all of them make the same copies: what is
-/// written stays with the process that holds the memory, and what is read comes from there, so that
-/// all read in one order, from one thread.
+/// If several processes run a program together, all of them make the same copies. A write stays in
+/// the process that holds the memory, and a read comes from there. So all processes read in the
+/// same order, from one thread.
 class Buffer {
 public:
   virtual ~Buffer() = default;
@@ -24,13 +23,12 @@ public:
   /// In bytes.
   virtual int64_t size() const = 0;
 
-  /// Copies from and to the host. OutOfRange where offset and size do not lie
-  /// within the buffer.
+  /// Copies from and to the host. OutOfRange if offset and size exceed the buffer.
   absl::Status write(int64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const;
 
 protected:
-  /// The same, of what lies within the buffer.
+  /// The same for a range that is known to be inside the buffer.
   virtual absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> bytes) = 0;
   virtual absl::Status readWithin(int64_t offset, absl::Span<uint8_t> bytes) const = 0;
 

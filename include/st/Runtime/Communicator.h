@@ -1,4 +1,4 @@
-// How the processes that run one executable together agree.
+// Communication between the processes that run one executable together.
 #ifndef ST_RUNTIME_COMMUNICATOR_H
 #define ST_RUNTIME_COMMUNICATOR_H
 
@@ -13,20 +13,21 @@
 
 namespace st {
 
-/// Where a message goes to or comes from. Messages of one channel between two processes arrive in
-/// the order in which they were sent.
+/// The other end of a message. Messages of one channel between two processes arrive in the order of
+/// their sends.
 struct Peer {
   int64_t process = 0;
   int channel = 0; ///< 0 to kMostChannel, or kAgreementChannel
-  /// What it is for, as an error says it: "all_reduce @loss of ranks 0 to 3".
+  /// The purpose, as in an error: "all_reduce @loss of ranks 0 to 3".
   absl::string_view what;
 };
 constexpr int kMostChannel = 32766;
-constexpr int kAgreementChannel = 32767; ///< of the training loop; the last tag that MPI promises
+constexpr int kAgreementChannel = 32767; ///< for the training loop; the last tag that MPI
+                                         ///< guarantees
 
-/// A group of processes; each holds some ranks of the executable. Every process
-/// makes the same collective calls in the same order. What waits for another process for longer
-/// than the watchdog allows is an error that names it; the group is of no use after an error.
+/// A group of processes; each holds some ranks of the executable. Every process makes the same
+/// collective calls in the same order. Waiting for another process for longer than the watchdog
+/// allows is an error that names it; the group is unusable after an error.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -34,61 +35,62 @@ public:
   virtual int64_t numProcesses() const = 0;
   virtual int64_t process() const = 0;
 
-  /// Which process holds a rank of the executable.
+  /// The process that holds a rank of the executable.
   virtual int64_t processOf(int64_t rank) const = 0;
 
-  /// Every process gets the bytes that `root` holds.
+  /// Every process gets the bytes of `root`.
   virtual absl::Status broadcast(absl::Span<uint8_t> bytes, int64_t root) = 0;
 
   /// Returns once every process has called it.
   virtual absl::Status barrier() = 0;
 
-  /// Sends to another process. `bytes` may change once it returns, which it does at once. Any
-  /// number of threads may send and receive.
+  /// Sends to another process and returns at once; `bytes` may change afterwards. Any number of
+  /// threads may send and receive.
   virtual absl::Status send(absl::Span<const uint8_t> bytes, const Peer &to) = 0;
 
-  /// Waits for the next message of a channel. It is an error if it has another size.
+  /// Waits for the next message of a channel. A message of another size is an error.
   virtual absl::Status receive(absl::Span<uint8_t> bytes, const Peer &from) = 0;
 };
 
-/// How many processes a launcher started together with this one, and which of them this one is.
+/// The number of processes that a launcher started together with this one, and the number of this
+/// one.
 struct Launch {
   absl::string_view launcher; ///< "mpirun", "srun", or "RANK and WORLD_SIZE"; empty: none
   int64_t process = 0;
   int64_t processes = 1;
 };
 
-/// By what launchers leave in the environment. An error if that cannot be true.
+/// Reads the launcher's environment variables. An error if they are inconsistent.
 absl::StatusOr<Launch> detectLaunch();
 
-/// An error where a process of the launch cannot join the others again after it was lost: MPI
-/// joins once, and torchrun starts processes again itself.
+/// An error if a lost process of the launch cannot join the others again: MPI joins once, and
+/// torchrun restarts processes itself.
 absl::Status requireRestartable(const Launch &launch);
 
 struct GroupOptions {
-  int64_t ranks = 1;           ///< of the executable: neighbours are held by the same process
+  int64_t ranks = 1;           ///< of the executable; a process holds neighbouring ranks
   double watchdogSeconds = 60; ///< how long to wait for another process
 };
 
-/// The processes of a launch. mpirun's are joined by MPI, those of others by TCP, at MASTER_ADDR
-/// and MASTER_PORT of the environment; srun's by MPI where it offers PMI to an Open MPI. Call once.
+/// Joins the processes of a launch. Those of mpirun join by MPI, and those of other launchers by
+/// TCP, at MASTER_ADDR and MASTER_PORT of the environment. Those of srun join by MPI if it offers
+/// PMI to an Open MPI. Call once.
 absl::StatusOr<std::unique_ptr<Communicator>> joinProcesses(const Launch &launch,
                                                             const GroupOptions &options);
 
 /// One process that holds every rank.
 std::unique_ptr<Communicator> createInProcessCommunicator();
 
-/// The processes that Open MPI finds. Its library is opened now: NotFound where it is not there.
-/// Call once.
+/// The processes that Open MPI finds. Opens its library now; NotFound without it. Call once.
 absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const GroupOptions &options);
 
 struct TcpOptions {
   GroupOptions group;
   int64_t process = 0, processes = 1;
-  std::string address; ///< a name or number of the machine of process 0
-  int port = 0;        ///< at which process 0 listens, unless there is a storeKey
-  /// Under which process 0 leaves the address at which it listens in the store of PyTorch that
-  /// listens at the port; empty: there is none.
+  std::string address; ///< name or number of the machine of process 0
+  int port = 0;        ///< on which process 0 listens, unless there is a storeKey
+  /// Key under which process 0 publishes its address in PyTorch's store at this port; empty: no
+  /// store.
   std::string storeKey;
 };
 

@@ -1,4 +1,4 @@
-// What a client runs programs on.
+// Devices on which a client runs programs.
 #ifndef ST_RUNTIME_DEVICE_H
 #define ST_RUNTIME_DEVICE_H
 
@@ -7,11 +7,11 @@
 
 namespace st {
 
-/// One device as the parallel configuration numbers it: a DTU cluster, a GPU.
+/// One device by its number in the parallel configuration: a DTU cluster or a GPU.
 struct Device {
   int64_t id = 0;
   std::string name;        ///< as users write it, such as "/device:XLA_DTU:5"
-  int64_t memoryBytes = 0; ///< what ranks on it may use
+  int64_t memoryBytes = 0; ///< available to its ranks
 };
 
 } // namespace st

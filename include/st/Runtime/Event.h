@@ -8,22 +8,21 @@
 
 namespace st {
 
-/// Copies of an event share one state: whoever does the work sets it once,
-/// whoever needs the result waits.
+/// Copies of an event share one state: the worker sets it once, and users of the result wait.
 class Event {
 public:
-  /// An event that nobody has set yet.
+  /// An event that is not set yet.
   Event();
 
-  /// An event of work that is already over.
+  /// An event of work that has already ended.
   static Event completed(absl::Status status);
 
-  /// Ends the wait of everybody. May be called once.
+  /// Ends all waits. May be called once.
   void set(absl::Status status);
 
   bool isReady() const;
 
-  /// Blocks until the work is over and returns how it ended.
+  /// Blocks until the work ends and returns its status.
   absl::Status wait() const;
 
 private:

@@ -1,4 +1,4 @@
-// Where a training program keeps its parameters, for another program over the same ones.
+// The layout of a training program's parameters, for another program over the same parameters.
 #ifndef ST_DRIVER_EVALUATION_TRAINEDLAYOUT_H
 #define ST_DRIVER_EVALUATION_TRAINEDLAYOUT_H
 
@@ -13,16 +13,16 @@ namespace mlir::st {
 
 class TrainedLayout {
 public:
-  /// Keeps the padded shapes and the stages of the parameters of a module behind assign-stages.
+  /// Records the padded shapes and the stages of the parameters of a module after assign-stages.
   void keepStages(ModuleOp module);
-  /// Keeps where the parameters lie, of a module behind plan-memory.
+  /// Records the addresses of the parameters of a module after plan-memory.
   void keepPlaces(ModuleOp module);
 
-  /// Has pad-dimensions give the parameters of another module of the model the same shapes, and
-  /// assign-stages cut its forward pass at the same places.
+  /// Makes pad-dimensions give the parameters of another module of the model the same shapes, and
+  /// assign-stages split its forward pass at the same boundaries.
   void giveStages(ModuleOp module) const;
-  /// Has plan-memory put the parameters of another module, which has its programs, where they are.
-  /// Fails with a diagnostic where a rank of it reads what it does not hold.
+  /// Makes plan-memory give the parameters of another module, which has its programs, the same
+  /// addresses. Fails with a diagnostic if a rank of it reads a parameter that it does not hold.
   LogicalResult givePlaces(ModuleOp module) const;
 
 private:
@@ -37,12 +37,12 @@ private:
     int64_t end = 0; ///< of all states
   };
   std::map<std::string, SmallVector<int64_t>> shapes;
-  std::map<std::string, int64_t> stages; ///< of parameters that are in one alone
+  std::map<std::string, int64_t> stages; ///< of parameters that are in one stage only
   std::vector<Program> programs;
 };
 
-/// Puts a program over the same ranks and parameters into an executable under a name. Arenas become
-/// as large as either takes; what that is more than training alone is the class "evaluation".
+/// Adds a program over the same ranks and parameters to an executable under a name. Arenas grow to
+/// the larger of the two; the difference to training alone is the class "evaluation".
 void addProgram(::st::proto::Executable &to, ::st::proto::Executable program,
                 const std::string &name);
 

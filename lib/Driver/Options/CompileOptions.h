@@ -1,5 +1,4 @@
-// The options that decide what a compilation makes, and where they are kept
-// between phases.
+// The options that determine the result of a compilation, and their record between phases.
 #ifndef ST_DRIVER_COMPILEOPTIONS_H
 #define ST_DRIVER_COMPILEOPTIONS_H
 
@@ -11,35 +10,34 @@
 
 namespace mlir::st {
 
-/// One option that decides what is compiled: its flag, its default, and the
-/// phase that reads it.
+/// One option that determines the result: its flag, its default, and the phase that reads it.
 struct OptionInfo {
   StringRef name, defaultValue;
   CompilePhase readBy;
   StringRef valueName, help;
 };
 
-/// All of them; st-compile makes a flag of each.
+/// All options; st-compile has a flag for each.
 ArrayRef<OptionInfo> getOptionInfos();
 
-/// The options of one compilation. The phase that reads an option records it on
-/// the module (`st.options`), so that a compilation that continues from there
-/// needs no flag for it, and a flag that says otherwise is an error.
+/// The options of one compilation. The phase that reads an option records it on the module
+/// (`st.options`). A compilation that continues from there needs no flag for it, and a
+/// contradicting flag is an error.
 class CompileOptions {
 public:
-  /// `given`: what the command line says, by name.
+  /// `given`: the command line's options, by name.
   explicit CompileOptions(std::map<std::string, std::string> given) : given(std::move(given)) {}
 
-  /// Fails, with a diagnostic, if a flag contradicts what the module records.
+  /// Fails, with a diagnostic, if a flag contradicts the module's record.
   LogicalResult check(ModuleOp module) const;
 
-  /// Whether the command line says it.
+  /// Whether the command line has the option.
   bool isGiven(llvm::StringRef name) const { return given.count(name.str()) != 0; }
 
-  /// The value in force: recorded on the module, else given, else the default.
+  /// The effective value: recorded on the module, else given, else the default.
   std::string get(ModuleOp module, StringRef name) const;
 
-  /// Records on the module what `phase` reads.
+  /// Records the options of `phase` on the module.
   void record(ModuleOp module, CompilePhase phase) const;
 
 private:

@@ -1,4 +1,4 @@
-// What a user says of the loss scale of 16-bit precision.
+// The user's options for the loss scale of 16-bit precision.
 #pragma once
 
 #include "lib/Driver/Options/CompileOptions.h"
@@ -6,12 +6,12 @@
 
 namespace mlir::st {
 
-/// The pass that scales the loss, empty where nothing does. `fromFile` is what the parallel file
-/// says: "none", "dynamic" or a number. Errors name the flag.
+/// The pass that scales the loss; empty without scaling. `fromFile` is the parallel file's value:
+/// "none", "dynamic" or a number. Errors name the flag.
 FailureOr<std::string> lossScalePipeline(ModuleOp module, const CompileOptions &options,
                                          StringRef fromFile);
 
-/// Refuses what is said of the scale of a loss that is not scaled, because of `why`.
+/// Refuses options about the scale of a loss that is not scaled, because of `why`.
 LogicalResult refuseLossScaleOptions(ModuleOp module, const CompileOptions &options, StringRef why);
 
 } // namespace mlir::st

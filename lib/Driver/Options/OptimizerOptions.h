@@ -1,4 +1,4 @@
-// What a user says of the update: the optimizer, its numbers, the learning rate.
+// The user's options for the update: the optimizer, its constants, the learning rate.
 #pragma once
 
 #include "lib/Driver/Options/CompileOptions.h"
@@ -6,13 +6,13 @@
 
 namespace mlir::st {
 
-/// Puts the learning rate on the module. Errors name the flag.
+/// Records the learning rate on the module. Errors name the flag.
 LogicalResult setLearningRate(ModuleOp module, const CompileOptions &options);
 
-/// The passes that add the update, options being what they should.
+/// The passes that add the update; an error if an option is invalid.
 FailureOr<std::string> optimizerPipeline(ModuleOp module, const CompileOptions &options);
 
-/// Refuses what is said of an update that the program brings itself.
+/// Refuses options about an update that the program contains itself.
 LogicalResult refuseOptimizerOptions(ModuleOp module, const CompileOptions &options);
 
 } // namespace mlir::st

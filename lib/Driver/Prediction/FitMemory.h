@@ -9,11 +9,11 @@ namespace mlir::st {
 /// Whether the module's policy of recomputation is "fit".
 bool wantsToFit(ModuleOp module);
 
-/// Gives each program of a module whose tasks are split an `st.stash_budget`: the largest, to a
-/// hundredth of the stash, with which the group's devices hold what they have to; of groups that
-/// fit as they are all of it, and of those that never do none. Plans copies of the module: memory
-/// is known when it is planned, not before. Fails where a copy cannot be planned, with a
-/// diagnostic.
+/// Gives each program of a module with split tasks an `st.stash_budget`: the largest, to a
+/// hundredth of the stash, with which the group's devices have enough memory. Groups that fit
+/// without recomputation get all of it; groups that never fit get none. It plans copies of the
+/// module, because the memory is known only after planning. Fails with a diagnostic if a copy
+/// cannot be planned.
 LogicalResult fitMemory(ModuleOp module);
 
 } // namespace mlir::st

@@ -170,6 +170,9 @@ bool CommandTimer::addLoop(const proto::CudaLoop &loop) {
 
 bool CommandTimer::add(const Commands &commands) {
   for (const proto::CudaCommand &command : commands) {
+    // Steady steps skip these.
+    if (command.left_by_update())
+      continue;
     if (command.has_loop()) {
       if (!addLoop(command.loop()))
         return false;

@@ -1,4 +1,4 @@
-// What the commands of a program for GPUs cost.
+// The costs of the commands of a program for GPUs.
 #ifndef ST_DRIVER_GPUCOMMANDCOSTS_H
 #define ST_DRIVER_GPUCOMMANDCOSTS_H
 
@@ -13,18 +13,18 @@
 
 namespace mlir::st {
 
-/// A command as a clock sees it. Loops are the commands in them.
+/// A command with its time. Loops are expanded into their commands.
 struct TimedCommand {
   enum Kind { Kernel, Exchange, Send, Receive };
   Kind kind = Kernel;
-  bool aside = false, waits = false; ///< as those of a CudaCommand
-  double us = 0;                     ///< of a kernel; of a message the copy on this device
-  double bytes = 0;                  ///< of a message; of an exchange those of a piece
-  bool isSame = false;               ///< of an exchange: all members get the same piece
+  bool aside = false, waits = false; ///< as in a CudaCommand
+  double us = 0;                     ///< of a kernel; for a message the copy on this device
+  double bytes = 0;                  ///< of a message; for an exchange those of a piece
+  bool isSame = false;               ///< for an exchange: all members get the same piece
   int64_t first = 0, count = 0;      ///< members of an exchange, in the rank's table
   int64_t peer = 0, channel = 0;     ///< of a message
 
-  /// Of a kernel: its name in the program, or what a library computes ("product 512 x 64 x 64
+  /// For a kernel: its name in the program, or the library's computation ("product 512 x 64 x 64
   /// bf16"). `flops` are those of matrix products, `moved` the bytes that it reads and writes.
   enum Work { Loop, Product, Attention, Copy };
   Work work = Loop;
@@ -33,8 +33,8 @@ struct TimedCommand {
   int64_t times = 1; ///< in a loop
 };
 
-/// The commands of a task; nothing where how often a loop runs depends on data. InvalidArgument
-/// where the task cannot be read.
+/// The commands of a task; nothing if the trip count of a loop depends on data. InvalidArgument if
+/// the task cannot be read.
 absl::StatusOr<std::optional<std::vector<TimedCommand>>>
 timeCommands(const ::st::proto::Task &task, const ::st::proto::CudaCode &code,
              const ::st::Costs &costs);

@@ -339,7 +339,8 @@ mlir::st::describeGpu(const proto::GpuDescription &gpu) {
   const std::string name = "st";
   auto described = std::make_unique<DescribedGpu>();
   ST_ASSIGN_OR_RETURN(described->profile, ::st::findProfile(name));
-  ST_ASSIGN_OR_RETURN(proto::FittedConstants fitted, ::st::findConstants(gpu.name(), name));
+  ST_ASSIGN_OR_RETURN(proto::FittedConstants fitted,
+                      ::st::findConstants(gpu.name(), described->profile));
   ST_ASSIGN_OR_RETURN(::st::GpuConstants constants, ::st::readConstants(fitted));
   described->constants = absl::StrCat(fitted.cluster(), ", ", fitted.profile());
   described->costs =

@@ -1,4 +1,4 @@
-// What a target's links cost along the axes of a mesh.
+// The costs of a target's links along the axes of a mesh.
 #ifndef ST_DRIVER_LINKCOSTS_H
 #define ST_DRIVER_LINKCOSTS_H
 
@@ -7,9 +7,9 @@
 
 namespace mlir::st {
 
-/// Records on the module how fast a device of the description and its links are (`st.speed`): along
-/// each axis of the mesh the slowest link between neighbours of a ring, in any stage. The module
-/// has its devices, all of them the description's.
+/// Records the rates of a device of the description and of its links on the module (`st.speed`):
+/// along each axis of the mesh the slowest link between neighbours of a ring, in any stage. The
+/// module has its devices, all of the description's kind.
 void recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescription &description);
 void recordLinkCosts(ModuleOp module, const ::st::proto::GpuDescription &description);
 

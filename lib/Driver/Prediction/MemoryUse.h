@@ -1,4 +1,4 @@
-// Which bytes of an arena hold something, and when.
+// The bytes of an arena that are in use, over time.
 #ifndef ST_DRIVER_MEMORYUSE_H
 #define ST_DRIVER_MEMORYUSE_H
 
@@ -7,9 +7,9 @@
 
 namespace mlir::st {
 
-/// Of programs with a memory plan whose tasks are no code yet. A stash holds a micro-batch from the
-/// first task that touches it to the last, other buffers theirs alike, over all micro-batches; what
-/// else a task makes counts as the most that it ever takes.
+/// For programs with a memory plan, before code generation. A stash holds a micro-batch from the
+/// first task that accesses it to the last; other buffers likewise, over all micro-batches. The
+/// other values of a task count with their peak.
 ::st::MemoryUse gatherMemoryUse(ModuleOp module);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// What st-compile says of the program that it puts into a binary.
+// The messages of st-compile about the program of a binary.
 #ifndef ST_DRIVER_PROGRAMREPORT_H
 #define ST_DRIVER_PROGRAMREPORT_H
 
@@ -7,10 +7,10 @@
 
 namespace mlir::st {
 
-/// A table of the peak bytes of a device of each group, by class.
+/// Prints a table of the peak bytes of a device of each group, by class.
 void printMemory(const ::st::proto::Executable &executable, llvm::raw_ostream &os);
 
-/// How long a step takes, as it was predicted; that it depends on data where it was not.
+/// Prints the predicted time of a step, or that it depends on data.
 void printPrediction(const ::st::proto::Executable &executable, llvm::raw_ostream &os);
 
 } // namespace mlir::st

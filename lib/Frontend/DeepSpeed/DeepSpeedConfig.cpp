@@ -254,7 +254,10 @@ absl::Status ConfigReader::takeUpdate() {
       return error("optimizer.type",
                    "expected one of Adam, AdamW, FusedAdam, CPUAdam, SGD, Lamb, found " +
                        shortened(type));
-    run.optimizer = type.lower();
+    StringRef name = *found;
+    for (StringRef implementation : {"DeepSpeed", "CPU", "Fused"})
+      name.consume_front(implementation);
+    run.optimizer = name.lower();
   }
   if (std::optional<double> rate = number("optimizer.params.lr"))
     run.learningRate = *rate;

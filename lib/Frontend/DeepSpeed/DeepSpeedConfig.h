@@ -9,14 +9,14 @@
 namespace mlir::st {
 
 /// Reads a DeepSpeed configuration, a JSON object, into `run`: its batch, precision, optimizer,
-/// ZeRO stage and what belongs to it. Fields that the configuration does not mention, or has as
-/// "auto", stay as they are, so a run may come from Megatron's arguments first.
+/// ZeRO stage and related fields. Fields that are missing or "auto" do not change, so a run may
+/// come from Megatron's arguments first.
 ///
-/// Any two of the three batch sizes decide the third on `run.dataParallel` replicas, or on
-/// `devices` where it is not 0 and `run` has no world size. Where the number of devices is not
-/// known, three batch sizes decide it. Every key is added to `run.fates`, nested ones as
-/// "zero_optimization.stage". The error is one line: the file and line, the key, what was expected
-/// and what was found; `run` is then in no state to be used.
+/// Any two of the three batch sizes determine the third on `run.dataParallel` replicas, or on
+/// `devices` if it is not 0 and `run` has no world size. If the number of devices is unknown, three
+/// batch sizes determine it. Every key is added to `run.fates`, nested ones as
+/// "zero_optimization.stage". The error is one line: the file and line, the key, the expected and
+/// the found value; `run` is then unusable.
 absl::Status readDeepSpeedConfig(StringRef json, StringRef path, TrainingRun &run,
                                  int64_t devices = 0);
 

@@ -7,12 +7,12 @@
 
 namespace mlir::st {
 
-/// What a key holds. "auto" and null are values of each: not given.
+/// The type of a key. "auto" and null are values of each type: not given.
 enum class DeepSpeedKind {
   Flag,
-  Count,       // a whole number from 0 on, which may be written as 5e8
-  Size,        // a whole number from 1 on
-  NonNegative, // a number from 0 on
+  Count,       // a whole number of at least 0, which may be written as 5e8
+  Size,        // a whole number of at least 1
+  NonNegative, // a number of at least 0
   Number,
   Text,
   Device, // "none", "cpu" or "nvme"
@@ -23,26 +23,26 @@ enum class DeepSpeedKind {
 enum class DeepSpeedFate {
   Honoured,
   NoEffect,
-  /// A flag that has to be off, or a section whose "enabled" has to be; a whole number that has to
-  /// be 0 or 1.
+  /// A flag that must be off, or a section whose "enabled" must be off; a whole number that must be
+  /// 0 or 1.
   Off
 };
 
-/// A key; one within a section as "section.key". A section ending in ".*" takes any keys.
+/// A key; a key of a section is "section.key". A section ending in ".*" takes any keys.
 struct DeepSpeedKey {
   StringRef name;
   DeepSpeedKind kind;
   DeepSpeedFate fate;
-  /// NoEffect: why. Off: what cannot be planned.
+  /// NoEffect: the reason. Off: the feature that cannot be planned.
   StringRef note = "";
 };
 
 ArrayRef<DeepSpeedKey> deepSpeedKeys();
 
-/// The key of this name, or the section with any keys that it is in; null where it is unknown.
+/// The key of this name, or its section if that takes any keys; null if it is unknown.
 const DeepSpeedKey *findDeepSpeedKey(StringRef name);
 
-/// "; did you mean 'X'?" with the nearest known name, or nothing where none is near.
+/// "; did you mean 'X'?" with the nearest known name, or nothing if none is near.
 std::string suggestDeepSpeedKey(StringRef name);
 
 } // namespace mlir::st

@@ -10,30 +10,30 @@
 
 namespace mlir::st {
 
-/// What values an argument takes. `None` is a value of each: not given.
+/// The kind of an argument's values. `None` is a value of each kind: not given.
 enum class ArgumentKind {
   Flag,
   Integer,     // any whole number
-  Count,       // a whole number from 0 on
-  Size,        // a whole number from 1 on
+  Count,       // a whole number of at least 0
+  Size,        // a whole number of at least 1
   Number,      // any finite number
-  NonNegative, // a finite number from 0 on
+  NonNegative, // a finite number of at least 0
   Positive,    // a finite number above 0
   Probability, // from 0 to 1
   Text,
-  Texts, // several; on a command line all up to the next argument
-  Any    // versions differ
+  Texts, // several; on a command line all words up to the next argument
+  Any    // differs between versions
 };
 
-/// What is done with an argument.
+/// The treatment of an argument.
 enum class ArgumentFate {
   Honoured,
   NoEffect,
-  /// Only some values are accepted; another is refused when a run is made of the arguments.
+  /// Only some values are accepted; others are refused when the arguments become a run.
   Restricted
 };
 
-/// The field of a run that takes the value as it is, if one does.
+/// The field of a run that takes the value unchanged, if there is one.
 using RunField =
     std::variant<std::monostate, bool TrainingRun::*, int64_t TrainingRun::*, double TrainingRun::*,
                  std::optional<double> TrainingRun::*, std::string TrainingRun::*>;
@@ -45,39 +45,39 @@ struct Argument {
   ArgumentKind kind;
   ArgumentFate fate;
   RunField field;
-  /// NoEffect: why. Restricted: the accepted values, with bars between them.
+  /// NoEffect: the reason. Restricted: the accepted values, separated by bars.
   StringRef note;
-  /// The texts that are accepted, with bars between them; empty where any is.
+  /// The accepted texts, separated by bars; empty if any text is accepted.
   StringRef choices;
 };
 
-/// An option of the command line that sets an argument of another name, or sets a flag to false.
+/// A command-line option that sets an argument of another name, or sets a flag to false.
 struct ArgumentAlias {
   StringRef option;
   StringRef name;
   bool flagValue = true;
 };
 
-/// The arguments that decide something of a run or restrict what can be one.
+/// The arguments that determine a part of a run or restrict possible runs.
 ArrayRef<Argument> planArguments();
-/// All tables: `planArguments`, and by theme those that change nothing that a plan knows.
+/// All tables: `planArguments`, and by theme those without effect on a plan.
 ArrayRef<ArrayRef<Argument>> argumentTables();
 ArrayRef<ArgumentAlias> argumentAliases();
 
-/// The argument of this name; null where there is none.
+/// The argument of this name; null if there is none.
 const Argument *findArgument(StringRef name);
-/// The alias of an option, given without its two dashes; null where it has none.
+/// The alias of an option, given without its two dashes; null if there is none.
 const ArgumentAlias *findAlias(StringRef option);
-/// ", did you mean 'X'?" with the nearest known name, or nothing where none is near.
+/// ", did you mean 'X'?" with the nearest known name, or nothing if none is near.
 std::string suggestArgument(StringRef name);
 
-/// An argument with the value that somebody gave it.
+/// An argument with its given value.
 struct GivenArgument {
   const Argument *argument = nullptr;
-  /// The value without quotes; of several, with spaces between them.
+  /// The value without quotes; several values are separated by spaces.
   std::string text;
   SmallVector<std::string, 1> texts;
-  /// Of numbers and, as 0 and 1, of flags.
+  /// The value of a number, or 0 or 1 for a flag.
   double number = 0.0;
   int64_t integer = 0;
   bool isNone = false;
@@ -86,13 +86,13 @@ struct GivenArgument {
   bool flag() const { return integer != 0; }
 };
 
-/// Reads a value as a log prints it (a Python value): sets all of `given` but the line. Returns
-/// "expected ..., found ..." where it is none of the argument's kind, or nothing.
+/// Reads a value as a log prints it (a Python value): sets all of `given` except the line. Returns
+/// "expected ..., found ..." if the value is not of the argument's kind, or nothing.
 std::string readValue(const Argument &argument, StringRef text, GivenArgument &given);
 /// The same for values of a command line.
 std::string readValues(const Argument &argument, ArrayRef<std::string> texts, GivenArgument &given);
 
-/// Text of a file as a message quotes it: short, on one line, in quotes.
+/// Text of a file as quoted in a message: short, on one line, in quotes.
 std::string quoted(StringRef text);
 
 } // namespace mlir::st

@@ -28,16 +28,16 @@ struct CommandLine {
 };
 
 /// Reads statements of a shell file one by one, with the variables that they assign: strings,
-/// arrays, and sums, differences and products of whole numbers. What a shell would have to run
-/// to know, such as `$(hostname)` or `$1`, stays in the words as it is written.
+/// arrays, and sums, differences and products of whole numbers. Values that only a shell can
+/// compute, such as `$(hostname)` or `$1`, stay unchanged.
 class ShellReader {
 public:
-  /// The end of the statement that begins at `start`, past its newline: a line with those that
-  /// a backslash continues, and of an assignment those that its quotes or brackets hold.
+  /// The end of the statement that begins at `start`, past its newline: a line with its backslash
+  /// continuations, and for an assignment the lines within its quotes or brackets.
   size_t statementEnd(StringRef text, size_t start);
 
-  /// Runs a statement that begins in `line`: remembers what it assigns, and returns the call of
-  /// a training script if it has one.
+  /// Runs a statement that begins in `line`: records its assignments, and returns the call of a
+  /// training script if it has one.
   std::optional<CommandLine> run(StringRef statement, unsigned line);
 
 private:
@@ -51,8 +51,8 @@ private:
   bool joinsNoLines = false;
 };
 
-/// Processes that the words before a script start: of torchrun, the launchers of PyTorch and
-/// DeepSpeed, mpirun and srun. Nothing where they do not say.
+/// Number of processes that the words before a script start: for torchrun, the launchers of PyTorch
+/// and DeepSpeed, mpirun and srun. Nothing if they do not say.
 std::optional<int64_t> launchedProcesses(const CommandLine &command);
 
 } // namespace mlir::st

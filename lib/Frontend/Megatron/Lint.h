@@ -7,28 +7,28 @@
 
 namespace mlir::st {
 
-/// A contradiction within one log, or between its arguments and what it measured.
+/// A contradiction within one log, or between its arguments and its measurements.
 struct LintFinding {
   /// Stable: one of `lintIds`.
   std::string id;
   /// In ascending order, each once.
   SmallVector<unsigned> lines;
-  /// Arguments, or what a line of the log calls them, and their values.
+  /// Arguments, or their names in a line of the log, and their values.
   std::vector<std::pair<std::string, std::string>> values;
   /// One plain sentence, without a full stop.
   std::string sentence;
-  /// Whether no plan can be made of such a run.
+  /// Whether such a run cannot be planned.
   bool preventsPlan = false;
 };
 
-/// All that contradicts itself in the log, in the order of the checks; of one that many lines
-/// repeat the first ten.
+/// All contradictions in the log, in the order of the checks; at most the first ten of one that
+/// many lines repeat.
 std::vector<LintFinding> lintMegatronLog(const MegatronLog &log);
 
-/// The names of all findings there are.
+/// The names of all possible findings.
 ArrayRef<StringRef> lintIds();
 
-/// `path:line: warning: sentence [id]`; an error where it prevents a plan.
+/// `path:line: warning: sentence [id]`; an error if it prevents a plan.
 std::string printFinding(const LintFinding &finding, StringRef path);
 
 } // namespace mlir::st

@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// The layout of a run as far as its arguments say it; zero where they do not.
+/// The layout of a run as far as its arguments determine it; zero otherwise.
 struct LintLayout {
   int64_t tensorParallel = 1, pipelineParallel = 1, virtualStages = 1, contextParallel = 1;
   int64_t worldSize = 0, dataParallel = 0;
@@ -20,15 +20,15 @@ class Linter {
 public:
   explicit Linter(const MegatronLog &log);
 
-  /// Where a check adds what it found. `names` are the arguments involved; those that are given,
-  /// and with `withNone` those that are None, bring their lines and values.
+  /// Adds a finding of a check. `names` are the arguments involved; those that are given, and with
+  /// `withNone` those that are None, add their lines and values.
   LintFinding &report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence,
                       bool withNone = false);
-  /// The same for a line that is no argument.
+  /// The same for a line that is not an argument.
   LintFinding &report(StringRef id, ArrayRef<StringRef> names, unsigned line, StringRef what,
                       const Twine &value, const Twine &sentence);
 
-  /// The text of an argument as a sentence shows it: short.
+  /// The text of an argument for a sentence: short.
   std::string shown(StringRef name) const;
 
   const MegatronLog &log;
@@ -36,7 +36,7 @@ public:
   std::vector<LintFinding> findings;
 };
 
-/// One check. It reports under the names in `ids` alone.
+/// One check. It reports only under the names in `ids`.
 struct LintCheck {
   ArrayRef<StringRef> ids;
   void (*run)(Linter &linter);
@@ -46,17 +46,17 @@ ArrayRef<LintCheck> layoutChecks();
 ArrayRef<LintCheck> settingChecks();
 ArrayRef<LintCheck> measurementChecks();
 
-/// The family of a run by its script, or else its tokenizer, or the name of its vocabulary; nothing
-/// where none says.
+/// The family of a run by its script, otherwise by its tokenizer or the name of its vocabulary;
+/// nothing if none determines it.
 std::optional<RunFamily> runFamily(const MegatronLog &log);
 std::optional<RunFamily> scriptFamily(StringRef script);
 std::optional<RunFamily> tokenizerFamily(StringRef tokenizer);
-/// The tokenizer that is given, or, without a dump, the one that the script takes by itself.
+/// The given tokenizer, or, without a dump, the script's default.
 StringRef tokenizerType(const MegatronLog &log);
 
-/// The product, or the largest number where it is larger.
+/// The product, saturated at the largest number.
 int64_t saturatingProduct(ArrayRef<int64_t> factors);
-/// The text, cut off where it is too long to be read.
+/// The text, truncated if it is too long to read.
 std::string shorten(StringRef text);
 /// A number for people: "44.8", "12800".
 std::string printNumber(double number);

@@ -21,8 +21,8 @@ struct LoggedIteration {
   std::optional<double> learningRate;
 };
 
-/// `time (ms) | forward-compute: 43.42 | ...`, or the lines that follow
-/// `(min, max) time across ranks (ms):`, of which it takes the maximum.
+/// `time (ms) | forward-compute: 43.42 | ...`, or the lines after `(min, max) time across ranks
+/// (ms):`, with the maximum.
 struct LoggedTimers {
   unsigned line = 0;
   std::vector<std::pair<std::string, double>> timers;
@@ -42,8 +42,8 @@ struct LoggedSampleTime {
   double milliseconds = 0.0;
 };
 
-/// `GPU mem: 4548MiB - 4876MiB / 40537MiB`, or `memory (MB) | ... | max reserved: 4876.0`, which
-/// has no capacity.
+/// `GPU mem: 4548MiB - 4876MiB / 40537MiB`, or `memory (MB) | ... | max reserved: 4876.0`, without
+/// a capacity.
 struct LoggedMemory {
   unsigned line = 0;
   double least = 0.0, most = 0.0;
@@ -78,11 +78,10 @@ struct LogMeasurements {
   std::optional<LoggedVocabulary> vocabulary;
   std::optional<LoggedMicroBatches> microBatches;
 
-  /// Takes what a line of a log says, without a rank before it. A line that says nothing known,
-  /// or is damaged, is passed over.
+  /// Reads a line of a log, without a rank prefix. Unknown or damaged lines are ignored.
   void read(StringRef text, unsigned line);
-  /// Forgets all that an earlier run in the same file measured, but not what is printed before
-  /// a dump: the layout.
+  /// Drops the measurements of an earlier run in the same file, except the layout, which is printed
+  /// before a dump.
   void restart();
 
 private:

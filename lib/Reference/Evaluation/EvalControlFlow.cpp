@@ -159,6 +159,10 @@ Outcome evalControlFlow(Evaluator &evaluator, Operation &op) {
       // Annotations.
       .Case<sdy::ShardingConstraintOp, sdy::ReshardOp, sdy::PropagationBarrierOp>(
           [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
+      // Of whole tensors they change nothing but how they are split.
+      .Case<sdy::AllGatherOp, sdy::AllReduceOp, sdy::AllSliceOp, sdy::AllToAllOp,
+            sdy::CollectivePermuteOp, sdy::ReduceScatterOp>(
+          [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
       .Case<sdy::ShardingGroupOp>([&](sdy::ShardingGroupOp) { return Outcome::Done; })
       .Default(Outcome::Unknown);
 }

@@ -1,5 +1,6 @@
 // Computations on shards: every rank runs the body on its part of each operand.
 #include "dialects/Sdy/SdyDialect.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "lib/Reference/Evaluation/OpHandlers.h"
 #include "lib/Reference/Sharded.h"
 
@@ -28,8 +29,10 @@ FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
         return op.emitError("names mesh ") << sharding.getMesh() << ", which there is not";
       RankGrid grid = RankGrid::ofAxes(mesh.getMesh().getAxes(), mesh.getMesh().getSizes());
       if (grid.getNumRanks() != ranks)
-        return op.emitError("runs on ")
-               << grid.getNumRanks() << " devices of its mesh, but " << ranks << " run the program";
+        return withNote(op.emitError("runs on ")
+                            << grid.getNumRanks() << " devices of its mesh, but " << ranks
+                            << " run the program",
+                        mesh, "the mesh is here");
       return grid;
     }
   return RankGrid();

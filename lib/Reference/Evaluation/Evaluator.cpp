@@ -1,5 +1,7 @@
 #include "lib/Reference/Evaluation/Evaluator.h"
+#include "dialects/St/Interfaces/Notes.h"
 
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/Evaluation/OpHandlers.h"
 #include "lib/Reference/TensorTypes.h"
@@ -42,10 +44,11 @@ LogicalResult Evaluator::evalOp(Operation &op) {
 
 LogicalResult Evaluator::evalOnRank(Operation &op, int64_t rank, ArrayRef<Tensor> operands,
                                     SmallVectorImpl<Tensor> &results) {
-  if (auto constant = dyn_cast<stablehlo::ConstantOp>(op)) {
-    Tensor &tensor = constants[constant.getValue()];
+  if (isa<stablehlo::ConstantOp, sdy::ConstantOp>(op)) {
+    auto value = op.getAttrOfType<ElementsAttr>("value");
+    Tensor &tensor = constants[value];
     if (!tensor)
-      tensor = fromAttribute(constant.getValue());
+      tensor = fromAttribute(value);
     results.push_back(tensor);
   } else {
     TensorCall call{op, operands, results, *this, rank};
@@ -152,9 +155,11 @@ LogicalResult Evaluator::evalBlock(Block &block, ArrayRef<RankValues> args,
 LogicalResult Evaluator::call(Operation *caller, func::FuncOp callee, ArrayRef<RankValues> args,
                               SmallVectorImpl<RankValues> &results) {
   if (callee.isExternal())
-    return caller->emitError("calls @") << callee.getSymName() << ", which has no body";
+    return withNote(caller->emitError("calls @") << callee.getSymName() << ", which has no body",
+                    callee, "the function is here");
   if (llvm::is_contained(callStack, callee))
-    return caller->emitError("calls @") << callee.getSymName() << " recursively";
+    return withNote(caller->emitError("calls @") << callee.getSymName() << " recursively", callee,
+                    "the function is here");
   callStack.push_back(callee);
   LogicalResult result = evalBlock(callee.front(), args, results);
   callStack.pop_back();

@@ -9,14 +9,13 @@
 
 namespace mlir::st::ref {
 
-/// What an SSA value is on each rank.
+/// An SSA value on each rank.
 using RankValues = SmallVector<Tensor, 1>;
 
-/// Evaluates op after op, each on every rank before the next: simple, and the
-/// same on every run. Ranks on which an op has the very same operands share
-/// one evaluation and its result. Where control flow diverges, the ranks of
-/// each branch run in turn, and a collective there is an error. Errors are
-/// diagnostics at the op.
+/// Evaluates op after op, each on every rank before the next: simple, and the same in every run.
+/// Ranks with identical operands of an op share one evaluation and its result. If control flow
+/// diverges, the ranks of each branch run in turn, and a collective in a branch is an error. Errors
+/// are diagnostics at the op.
 class Evaluator {
 public:
   explicit Evaluator(RankGrid grid);
@@ -25,22 +24,22 @@ public:
   size_t getNumRanks() const { return static_cast<size_t>(grid.getNumRanks()); }
   ArrayRef<int64_t> getActiveRanks() const { return active; }
 
-  /// The micro-batch of the running task: what `st.axis_index "micro"` means
-  /// where `micro` is no axis of the grid.
+  /// The micro-batch of the running task: the value of `st.axis_index "micro"` if `micro` is not an
+  /// axis of the grid.
   void setMicroBatch(int64_t index) { microBatch = index; }
   int64_t getMicroBatch() const { return microBatch; }
 
-  /// The value on each rank; no tensor on those that never computed it.
+  /// The value on each rank; no tensor on ranks that did not compute it.
   const RankValues &get(Value value) const;
   void set(Value value, RankValues tensors) { values[value] = std::move(tensors); }
 
-  /// Evaluates one op that is no terminator.
+  /// Evaluates one op that is not a terminator.
   LogicalResult evalOp(Operation &op);
 
-  /// Forgets the values that `op` was the last in its block to use.
+  /// Drops the values whose last use in the block is `op`.
   void release(Operation &op);
 
-  /// Evaluates a block up to its terminator and returns that one's operands.
+  /// Evaluates a block up to its terminator and returns the terminator's operands.
   LogicalResult evalBlock(Block &block, ArrayRef<RankValues> args,
                           SmallVectorImpl<RankValues> &results);
 

@@ -1,4 +1,4 @@
-// The interpreter's view of one op: which handler evaluates it, and how.
+// The interpreter's handlers: which one evaluates an op, and how.
 #ifndef ST_REFERENCE_OPHANDLERS_H
 #define ST_REFERENCE_OPHANDLERS_H
 
@@ -11,12 +11,12 @@ class CustomCallOp;
 
 namespace mlir::st::ref {
 
-/// What became of an op that a handler was asked to evaluate.
+/// The outcome of a handler for an op.
 enum class Outcome {
   Done,
   /// Failed with a diagnostic.
   Failed,
-  /// None of the handler's ops.
+  /// Not one of the handler's ops.
   Unknown,
 };
 
@@ -33,8 +33,8 @@ struct TensorCall {
   Evaluator &evaluator;
   int64_t rank;
 
-  /// Sets the only result. No tensor means that the kernel does not know the
-  /// element type, which the caller then reports.
+  /// Sets the only result. No tensor means that the kernel does not support the element type, which
+  /// the caller then reports.
   Outcome finish(Tensor result) {
     results.push_back(std::move(result));
     return Outcome::Done;
@@ -46,7 +46,7 @@ struct TensorCall {
   ElementType resultType() const;
 };
 
-// Ops whose results on a rank depend on the operands on that rank alone.
+// Ops whose results on a rank depend only on the operands on that rank.
 Outcome evalElementwise(TensorCall &call);
 Outcome evalDataMovement(TensorCall &call);
 Outcome evalIndexing(TensorCall &call);
@@ -56,18 +56,18 @@ Outcome evalLinearAlgebra(TensorCall &call);
 Outcome evalNormalization(TensorCall &call);
 Outcome evalRandom(TensorCall &call);
 
-// Ops that look at several ranks, or evaluate regions on some of them.
+// Ops that read several ranks, or evaluate regions on some of them.
 Outcome evalControlFlow(Evaluator &evaluator, Operation &op);
 Outcome evalCollective(Evaluator &evaluator, Operation &op);
 Outcome evalManual(Evaluator &evaluator, Operation &op);
 Outcome evalReplicaGroups(Evaluator &evaluator, Operation &op);
 
-/// The custom calls `check.expect_eq`, `check.expect_almost_eq` (an absolute
-/// `tolerance`) and `check.expect_close` (`min_ulp_difference`,
-/// `max_ulp_difference`), which fail where their operands disagree. NaNs agree.
+/// The custom calls `check.expect_eq`, `check.expect_almost_eq` (an absolute `tolerance`) and
+/// `check.expect_close` (`min_ulp_difference`, `max_ulp_difference`), which fail if their operands
+/// differ. NaNs are equal.
 Outcome evalCheck(Evaluator &evaluator, stablehlo::CustomCallOp op);
 
-/// A list of strides or dilations, which are one where it is absent.
+/// A list of strides or dilations; ones if it is absent.
 inline Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
   return list ? Shape(*list) : Shape(size, 1);
 }
@@ -75,8 +75,8 @@ inline Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
 /// The kernel of an elementwise op with two operands and one type.
 std::optional<BinaryKind> getBinaryKind(Operation &op);
 
-/// Whether the op computes each element of its results from the elements at
-/// the same place in its operands.
+/// Whether the op computes each element of its results from the operands' elements at the same
+/// position.
 bool isElementwise(Operation &op);
 
 } // namespace mlir::st::ref

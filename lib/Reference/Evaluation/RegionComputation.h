@@ -7,9 +7,8 @@
 
 namespace mlir::st::ref {
 
-/// Evaluates a region for one rank. A region of elementwise ops, which is what
-/// programs have, is evaluated on whole tensors at once, any other for one
-/// element after the other.
+/// Evaluates a region for one rank. A region of elementwise ops, the usual case, is evaluated on
+/// whole tensors at once, any other region element by element.
 class RegionComputation : public ScalarComputation {
 public:
   RegionComputation(Evaluator &evaluator, int64_t rank, Region &region);

@@ -14,8 +14,8 @@ class ScalarComputation {
 public:
   virtual ~ScalarComputation() = default;
 
-  /// Applies the function to the elements of `args`, which have one shape.
-  /// False when it cannot be evaluated, after saying why.
+  /// Applies the function to the elements of `args`, which have the same shape. False after an
+  /// error message if it cannot be evaluated.
   virtual bool apply(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const = 0;
 
   /// Set when the function is this op on its two arguments.
@@ -37,8 +37,8 @@ private:
   BinaryKind kind;
 };
 
-/// Sums and products of floats are accumulated in f64, whatever their type, those
-/// of complex numbers in two f64, and rounded once; everything else in its own type.
+/// Sums and products of floats accumulate in f64 for any type, those of complex numbers in two f64,
+/// and are rounded once; everything else uses its own type.
 inline ElementType accumulatorType(const ScalarComputation &body, ElementType type) {
   std::optional<BinaryKind> kind = body.asBinary();
   bool isWide = kind == BinaryKind::Add || kind == BinaryKind::Mul;

@@ -6,12 +6,11 @@
 
 namespace mlir::st::ref {
 
-/// As unary() and binary(), of operands of a complex type. The absolute value
-/// is real.
+/// Like unary() and binary(), for operands of a complex type. The absolute value is real.
 Tensor complexUnary(UnaryKind kind, const Tensor &x);
 Tensor complexBinary(BinaryKind kind, const Tensor &x, const Tensor &y);
 
-/// Complex numbers are equal or not; they have no order.
+/// Complex numbers can only be compared for equality.
 Tensor complexCompare(CompareKind kind, const Tensor &x, const Tensor &y);
 
 } // namespace mlir::st::ref

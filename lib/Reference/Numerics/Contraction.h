@@ -10,21 +10,20 @@ struct DotDims {
   ArrayRef<int64_t> lhsBatch, rhsBatch, lhsContracting, rhsContracting;
 };
 
-/// The type in which products of elements are summed. Integers are unsigned, so
-/// that sums wrap.
+/// The accumulation type of products of elements. Integers are unsigned, so that sums wrap.
 inline ElementType productType(ElementType type) {
   if (isComplexType(type))
     return ElementType::C128;
   return isFloatType(type) ? ElementType::F64 : ElementType::U64;
 }
 
-/// The dimensions of the result: batch, free ones of lhs, free ones of rhs.
-/// Float products are summed in f64, in order, and rounded once to `type`;
-/// integer sums wrap; on i1 a sum is a logical or.
+/// The dimensions of the result: batch, free ones of lhs, free ones of rhs. Float products are
+/// summed in f64, in order, and rounded once to `type`; integer sums wrap; on i1 a sum is a logical
+/// or.
 Tensor dotGeneral(const Tensor &lhs, const Tensor &rhs, const DotDims &dims, ElementType type);
 
-/// The dimensions of one tensor of a convolution: input and kernel features are
-/// called alike, `batch` is the kernel's output feature.
+/// The dimensions of one tensor of a convolution. Input and kernel use the same names; `batch` is
+/// the kernel's output feature.
 struct ConvDims {
   int64_t batch, feature;
   ArrayRef<int64_t> spatial;
@@ -37,7 +36,7 @@ struct Convolution {
   int64_t featureGroups, batchGroups;
 };
 
-/// Sums as dotGeneral does, over the window's positions and then the features.
+/// Sums like dotGeneral, over the window's positions and then the features.
 Tensor convolution(const Tensor &input, const Tensor &kernel, const Convolution &conv,
                    ArrayRef<int64_t> shape, ElementType type);
 

@@ -1,10 +1,8 @@
 // Elementwise kernels on tensors.
 //
-// Operands have one shape, or are scalars, which meet every element. Floats are
-// computed in their own type, 16-bit ones in f32 with one rounding of the
-// result; transcendental functions and complex ops are evaluated in f64 and
-// rounded. A kernel
-// returns no tensor where the op is not defined on the element type.
+// Operands have the same shape, or are scalars, which apply to every element. Floats use their own
+// type, 16-bit floats use f32 with one rounding of the result; transcendental functions and complex
+// ops use f64 and round. A kernel returns no tensor if the op is not defined on the element type.
 #ifndef ST_REFERENCE_ELEMENTWISE_H
 #define ST_REFERENCE_ELEMENTWISE_H
 
@@ -93,12 +91,12 @@ Tensor select(const Tensor &pred, const Tensor &onTrue, const Tensor &onFalse);
 Tensor clamp(const Tensor &low, const Tensor &operand, const Tensor &high);
 Tensor isFinite(const Tensor &operand);
 
-/// Conversion as XLA defines it where StableHLO leaves it open: to an integer,
-/// toward zero, saturating, NaN to 0; to i1, whether it differs from zero.
+/// Conversion as XLA defines it if StableHLO leaves it open: to an integer, toward zero,
+/// saturating, NaN to 0; to i1, whether it differs from zero.
 Tensor convert(const Tensor &operand, ElementType type);
 
-/// Rounds to a float format of so many exponent and mantissa bits: ties to
-/// even, overflow to infinity, results below the least normal number to zero.
+/// Rounds to a float format of these exponent and mantissa bits: ties to even, overflow to
+/// infinity, results below the least normal number to zero.
 Tensor reducePrecision(const Tensor &operand, int exponentBits, int mantissaBits);
 
 } // namespace mlir::st::ref

@@ -8,7 +8,7 @@
 
 namespace mlir::st::ref {
 
-/// The shape of an elementwise result: the first operand's that is no scalar.
+/// The shape of an elementwise result: that of the first operand that is not a scalar.
 inline ArrayRef<int64_t> commonShape(std::initializer_list<const Tensor *> operands) {
   for (const Tensor *operand : operands)
     if (operand->getRank() > 0)
@@ -16,7 +16,7 @@ inline ArrayRef<int64_t> commonShape(std::initializer_list<const Tensor *> opera
   return {};
 }
 
-/// How far to step in an operand for each element of the result.
+/// The step in an operand for each element of the result.
 inline int64_t stepOf(const Tensor &operand) { return operand.getRank() > 0 ? 1 : 0; }
 
 /// Applies `fn`, from the compute type of T to that of R, to every element.
@@ -40,7 +40,7 @@ Tensor mapBinary(ElementType resultType, const Tensor &x, const Tensor &y, Fn fn
       out[i] = static_cast<R>(
           fn(static_cast<Compute<T>>(a[i * stepA]), static_cast<Compute<T>>(b[i * stepB])));
   };
-  // Constant steps let the usual case vectorise.
+  // Constant steps let the common case vectorise.
   using One = std::integral_constant<int64_t, 1>;
   if (stepOf(x) == 1 && stepOf(y) == 1)
     loop(One(), One());

@@ -1,4 +1,4 @@
-// Walking through the index space of a shape.
+// Iteration over the index space of a shape.
 #ifndef ST_REFERENCE_INDEXITERATOR_H
 #define ST_REFERENCE_INDEXITERATOR_H
 

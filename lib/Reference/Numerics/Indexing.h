@@ -6,8 +6,8 @@
 
 namespace mlir::st::ref {
 
-/// How indices and windows map to dimensions, for gather and scatter alike. In
-/// brackets, scatter's names.
+/// The mapping of indices and windows to dimensions, for gather and scatter. Scatter's names are in
+/// brackets.
 struct IndexDims {
   /// offset_dims [update_window_dims].
   ArrayRef<int64_t> window;
@@ -27,20 +27,19 @@ struct IndexDims {
 Tensor gather(const Tensor &operand, const Tensor &indices, const IndexDims &dims,
               ArrayRef<int64_t> sliceSizes, ArrayRef<int64_t> resultShape);
 
-/// Combines windows of `updates` with the inputs one after the other, in the
-/// order of the indices. A window that leaves the bounds is skipped whole.
+/// Combines windows of `updates` with the inputs one after the other, in the order of the indices.
+/// A window that exceeds the bounds is skipped completely.
 bool scatter(ArrayRef<Tensor> inputs, const Tensor &indices, ArrayRef<Tensor> updates,
              const IndexDims &dims, const ScalarComputation &body,
              SmallVectorImpl<Tensor> &results);
 
-/// Sorts the inputs together along `dim`, stably. The comparator's arguments
-/// are pairs, one of each input, and its result says whether the first elements
-/// precede the second.
+/// Sorts the inputs together along `dim`, stably. The comparator's arguments are pairs, one per
+/// input, and its result says whether the first elements precede the second.
 bool sort(ArrayRef<Tensor> inputs, int64_t dim, const ScalarComputation &comparator,
           SmallVectorImpl<Tensor> &results);
 
-/// The `k` greatest elements along the last dimension, in descending total
-/// order, the first of equal ones first, and their positions as i32.
+/// The `k` greatest elements along the last dimension, in descending total order, the first of
+/// equal elements first, and their positions as i32.
 void topK(const Tensor &operand, int64_t k, Tensor &values, Tensor &positions);
 
 } // namespace mlir::st::ref

@@ -1,7 +1,7 @@
 // Fourier transforms and solvers for triangular matrices.
 //
-// All is computed in complex numbers of two f64 and rounded once; of a real
-// result the imaginary part is dropped.
+// All computation uses complex numbers of two f64 and rounds once; for a real result the imaginary
+// part is dropped.
 #ifndef ST_REFERENCE_LINEARALGEBRA_H
 #define ST_REFERENCE_LINEARALGEBRA_H
 
@@ -11,13 +11,12 @@ namespace mlir::st::ref {
 
 enum class FourierKind { Forward, Inverse, FromReal, ToReal };
 
-/// Transforms the last `lengths.size()` dimensions, as a sum over all elements
-/// for each. FromReal keeps the first half of the last dimension, which ToReal
-/// completes by symmetry.
+/// Transforms the last `lengths.size()` dimensions, with each result as a sum over all elements.
+/// FromReal keeps the first half of the last dimension, which ToReal completes by symmetry.
 Tensor fourier(const Tensor &operand, FourierKind kind, ArrayRef<int64_t> lengths,
                ElementType type);
 
-/// The factor L of each matrix L L*, or U of U* U; NaN in matrices that have none.
+/// The factor L of each matrix L L*, or U of U* U; NaN for matrices without one.
 Tensor cholesky(const Tensor &operand, bool lower);
 
 enum class MatrixUse { AsIs, Transposed, Adjoint };

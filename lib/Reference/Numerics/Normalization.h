@@ -6,13 +6,13 @@
 
 namespace mlir::st::ref {
 
-/// The dimension that is not reduced, and what is added to variances.
+/// The dimension that is not reduced, and the epsilon that is added to variances.
 struct BatchNorm {
   int64_t feature;
   double epsilon;
 };
 
-/// `scale`, `offset`, `mean` and `variance` have one element a feature.
+/// `scale`, `offset`, `mean` and `variance` have one element per feature.
 Tensor normalize(const BatchNorm &norm, const Tensor &operand, const Tensor &scale,
                  const Tensor &offset, const Tensor &mean, const Tensor &variance);
 

@@ -1,4 +1,4 @@
-// The counter-based generators of rng_bit_generator, bit for bit as XLA's.
+// The counter-based generators of rng_bit_generator, equal to XLA's to the bit.
 #ifndef ST_REFERENCE_RANDOMBITS_H
 #define ST_REFERENCE_RANDOMBITS_H
 
@@ -8,11 +8,10 @@ namespace mlir::st::ref {
 
 enum class BitGenerator { ThreeFry, Philox };
 
-/// Fills a tensor of `type` and `shape` with random bits. `state` is, in
-/// words of 64 bits, [key, counter], of Philox also [key, low counter, high
-/// counter], where the key stands in for a high counter that is missing. The
-/// counter of `newState` has moved on. No tensor for a type other than integers and
-/// floats, or for a state of another form.
+/// Fills a tensor of `type` and `shape` with random bits. `state` is [key, counter] in words of 64
+/// bits, for Philox also [key, low counter, high counter]; the key replaces a missing high counter.
+/// `newState` has the advanced counter. No tensor for a type other than integers and floats, or for
+/// a state of another form.
 Tensor randomBits(BitGenerator generator, const Tensor &state, ElementType type,
                   ArrayRef<int64_t> shape, Tensor &newState);
 

@@ -1,7 +1,7 @@
 // Reductions by a scalar computation.
 //
-// Each function returns false when the computation fails. `inputs` and `inits`
-// pair up: a reduction of several tensors at once has one of each for each.
+// Each function returns false if the computation fails. `inputs` and `inits` correspond: a
+// reduction of several tensors has one of each per tensor.
 #ifndef ST_REFERENCE_REDUCTIONS_H
 #define ST_REFERENCE_REDUCTIONS_H
 
@@ -9,16 +9,16 @@
 
 namespace mlir::st::ref {
 
-/// Reduces dimensions `dims` as a balanced tree over their elements in
-/// row-major order; the initial value comes in last, as the left operand.
+/// Reduces dimensions `dims` as a balanced tree over their elements in row-major order; the initial
+/// value is combined last, as the left operand.
 bool reduce(ArrayRef<Tensor> inputs, ArrayRef<Tensor> inits, ArrayRef<int64_t> dims,
             const ScalarComputation &body, SmallVectorImpl<Tensor> &results);
 
-/// How a window moves over a tensor, dimension by dimension.
+/// The movement of a window over a tensor, dimension by dimension.
 struct Window {
   Shape size, strides, baseDilations, windowDilations, padLow, padHigh;
 
-  /// The number of places that the window takes over `shape`.
+  /// The number of positions of the window in `shape`.
   Shape places(ArrayRef<int64_t> shape) const;
 };
 

@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kLargestMemory = int64_t{1} << 46;
 constexpr int64_t kMostAlignment = 16;
 constexpr int64_t kMostBlocks = INT_MAX, kMostThreads = 1024;
+constexpr int64_t kMostSharedBytes = 227 << 10;
 constexpr int64_t kMostMatrix = INT_MAX;
 
 absl::Status invalid(absl::string_view message) {
@@ -258,6 +259,8 @@ absl::Status TaskValidator::checkBody(absl::string_view what, const Commands &bo
   for (const proto::CudaCommand &each : body) {
     if (each.aside() || each.waits())
       return error(absl::StrCat(what, " has commands that run on several streams"));
+    if (each.left_by_update())
+      return error(absl::StrCat(what, " has commands that only some steps run"));
     if (!each.has_launch() && !each.has_copy() && !each.has_product())
       return error(absl::StrCat(what, " has commands other than launches, copies and products"));
     if (each.has_product() && !each.product().body().empty())
@@ -371,8 +374,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   ST_RETURN_IF_ERROR(checkHeads("v", attention, attention.v(), columns, attention.width(), half));
   const int gradients =
       attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
-  if (gradients != (attention.has_o() ? 0 : 4) ||
-      (!attention.has_o() && (attention.has_max() || attention.has_sum())))
+  if (gradients != (attention.has_o() ? 0 : 4))
     return error("attention that makes neither o nor the gradients alone");
   if (attention.has_o()) {
     ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
@@ -401,6 +403,8 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
 }
 
 absl::Status TaskValidator::check(const proto::CudaCommand &command) {
+  if (command.left_by_update() && !command.has_launch())
+    return error("what an update leaves is made by something else than a launch");
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     return check(command.launch());
@@ -416,6 +420,8 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
     for (const proto::CudaCommand &each : command.loop().body())
       if (each.aside() || each.waits())
         return error("a loop repeats what runs on several streams");
+      else if (each.left_by_update())
+        return error("a loop repeats what only some steps run");
     return checkCommands(command.loop().body());
   case proto::CudaCommand::kAttention:
     return check(command.attention());
@@ -476,6 +482,9 @@ absl::Status checkKernels(const proto::CudaCode &code) {
     for (int64_t alignment : kernel.argument_alignments())
       if (alignment < 1 || alignment > kMostAlignment || (alignment & (alignment - 1)) != 0)
         return invalid(absl::StrCat("kernel ", kernel.name(), " has an alignment of ", alignment));
+    if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMostSharedBytes)
+      return invalid(absl::StrCat("kernel ", kernel.name(), " asks for ", kernel.shared_bytes(),
+                                  " bytes of shared memory"));
     for (int64_t bytes : kernel.argument_bytes())
       if (bytes < 0 || bytes > kLargestMemory)
         return invalid(absl::StrCat("kernel ", kernel.name(), " takes ", bytes, " bytes"));

@@ -34,7 +34,7 @@ struct StateTensor {
 };
 
 /// The states of a validated program, by name. They point into `program`. An
-/// error names a tensor of which no rank holds some part.
+/// error names a tensor if no rank has one of its parts.
 absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &program);
 
 /// Gives every state its initial value. Element i of a tensor depends on the

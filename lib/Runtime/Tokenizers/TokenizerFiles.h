@@ -24,7 +24,7 @@ constexpr char kVocabTxt[] = "vocab.txt";
 constexpr std::array<const char *, 4> kTokenizerFileNames = {kTokenizerJson, kVocabJson, kMergesTxt,
                                                              kVocabTxt};
 
-/// A file has at most so many bytes.
+/// The maximum size of a file in bytes.
 constexpr uint64_t kLargestTokenizerFile = uint64_t{1} << 28;
 
 /// The tokenizer of a model folder: its tokenizer.json, else its vocab.json with its merges.txt

@@ -53,7 +53,7 @@ struct LearningRateOptions {
   int64_t decaySamples = 0; ///< --lr-decay-samples
   int64_t totalSteps = 0;   ///< --total-steps: linear to 0 one step after this one
 
-  // Of a run that goes on from a checkpoint with another schedule.
+  // For a run that continues from a checkpoint with another schedule.
   bool overridesCheckpoint = false; ///< --override-lr-scheduler: this one holds
   bool isCheckpoints = false;       ///< --use-checkpoint-lr-scheduler: the checkpoint's holds
   bool isOfBinary = false; ///< nobody but the binary gave one: it has to be the checkpoint's

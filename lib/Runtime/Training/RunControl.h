@@ -18,7 +18,7 @@ namespace st {
 /// What follows a step; the same in all processes.
 struct AfterStep {
   bool saves = false;
-  std::string end; ///< why the run ends here: "SIGTERM", "--exit-interval=10"; empty: it goes on
+  std::string end; ///< why the run ends here: "SIGTERM", "--exit-interval=10"; empty: it continues
 };
 
 /// Made when the run starts. Every process asks it the same questions in the same order.

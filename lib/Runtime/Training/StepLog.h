@@ -19,10 +19,10 @@ namespace st {
 
 struct LogOptions {
   std::string style = "st";  ///< of the lines on standard output: "st" or "megatron"
-  int64_t interval = 1;      ///< a line every so many steps
+  int64_t interval = 1;      ///< steps between two lines
   std::string metrics;       ///< file for a line of JSON a step; empty: none
   std::string tensorboard;   ///< folder for events; empty: none
-  int64_t eventInterval = 1; ///< events every so many steps
+  int64_t eventInterval = 1; ///< steps between two events
 };
 
 /// What the lines need to know of the run.
@@ -52,7 +52,7 @@ public:
   /// Behind an evaluation.
   absl::Status write(const EvaluationReport &report);
 
-  /// Takes the progress line away, so that others can print.
+  /// Removes the progress line before other output.
   void clear();
 
   /// Text for standard output.

@@ -12,7 +12,7 @@
 
 namespace st {
 
-/// How far a supervised run is. It lies in memory that the run and its supervisor share.
+/// The progress of a supervised run, in memory that the run and its supervisor share.
 struct RunProgress {
   std::atomic<int64_t> step{0};  ///< the last step done
   std::atomic<int64_t> steps{0}; ///< how many steps this process has done

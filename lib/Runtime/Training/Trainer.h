@@ -28,7 +28,7 @@ constexpr absl::string_view kConfigurationEnd =
     "---------------- end of run configuration -----------------";
 
 /// When a run saves besides at its end. With any of these the folder holds a series of
-/// checkpoints (see CheckpointSeries), and a run goes on from the newest of them.
+/// checkpoints (see CheckpointSeries), and a run continues from the newest.
 struct SaveOptions {
   int64_t interval = 0; ///< steps; 0: not by steps
   double minutes = 0;   ///< 0: not by time

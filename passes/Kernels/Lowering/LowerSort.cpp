@@ -136,9 +136,11 @@ Replacement mlir::st::lowerTopK(Emitter &emit, chlo::TopKOp op) {
     SmallVector<Location> locs(4, emit.loc);
     Block *body =
         builder.createBlock(&sort.getComparator(), {}, {value, value, place, place}, locs);
-    auto kind = isa<FloatType>(type.getElementType())       ? stablehlo::ComparisonType::TOTALORDER
-                : type.getElementType().isUnsignedInteger() ? stablehlo::ComparisonType::UNSIGNED
-                                                            : stablehlo::ComparisonType::SIGNED;
+    Type element = type.getElementType();
+    bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
+    auto kind = isa<FloatType>(element) ? stablehlo::ComparisonType::TOTALORDER
+                : isUnsigned            ? stablehlo::ComparisonType::UNSIGNED
+                                        : stablehlo::ComparisonType::SIGNED;
     Value greater = stablehlo::CompareOp::create(builder, emit.loc, body->getArgument(0),
                                                  body->getArgument(1), Direction::GT, kind);
     stablehlo::ReturnOp::create(builder, emit.loc, ValueRange{greater});

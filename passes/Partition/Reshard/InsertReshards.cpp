@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "dialects/St/Sharding/ReshardPlans.h"
@@ -121,9 +122,11 @@ LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed)
   if (has == needed)
     return success();
   if (!planReshard(has, needed, cast<RankedTensorType>(value.getType()), axes))
-    return operand.getOwner()->emitOpError("needs operand ")
-           << operand.getOperandNumber() << " as " << axes.write(needed) << ", but it is "
-           << axes.write(has) << ", which varies along the micro-batches";
+    return withNote(operand.getOwner()->emitOpError("needs operand ")
+                        << operand.getOperandNumber() << " as " << axes.write(needed)
+                        << ", but it is " << axes.write(has)
+                        << ", which varies along the micro-batches",
+                    value, "the operand is made here");
   operand.set(reshard(value, needed, operand.getOwner()));
   return success();
 }
@@ -191,8 +194,11 @@ LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) 
       late.insert(result);
   }
   if (isLate && how.splits(kMicroAxis))
-    return op.emitOpError("varies along the micro-batches and reads a sum over them that depends "
-                          "on parameters; batch statistics cannot be had a micro-batch at a time");
+    return withNote(
+        op.emitOpError("varies along the micro-batches and reads a sum over them that depends "
+                       "on parameters; batch statistics cannot be had a micro-batch at a time"),
+        *llvm::find_if(op.getOperands(), [&](Value operand) { return late.contains(operand); }),
+        "the operand that depends on the sum is made here");
   return success();
 }
 
@@ -206,7 +212,9 @@ LogicalResult ReshardInserter::visitRegions(Operation &op) {
     if (has == whole)
       continue;
     if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()), axes))
-      return op.emitOpError("reads a value in its region that varies along the micro-batches");
+      return withNote(
+          op.emitOpError("reads a value in its region that varies along the micro-batches"), value,
+          "the value is made here");
     Value gathered = reshard(value, whole, &op);
     value.replaceUsesWithIf(gathered,
                             [&](OpOperand &use) { return op.isProperAncestor(use.getOwner()); });

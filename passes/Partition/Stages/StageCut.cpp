@@ -2,8 +2,12 @@
 #include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+
+#include <array>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -13,18 +17,23 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
   int64_t count = costs.size();
   parts = std::min(parts, count);
   SmallVector<double> sums(count + 1, 0), cuts(count + 1, 0);
+  // Sums and squares of whole numbers are exact, so that splits into equal runs compare equal in
+  // whatever order the runs are.
+  constexpr double units = 1 << 26; // the square of all of them is below 2^53
+  const double all = std::accumulate(costs.begin(), costs.end(), 0.0),
+               unit = all > 0 ? all / units : 1;
   for (int64_t i = 0; i < count; ++i)
-    sums[i + 1] = sums[i] + costs[i];
+    sums[i + 1] = sums[i] + std::round(costs[i] / unit);
   llvm::copy(before, cuts.begin());
-  // best[p][i]: the smallest maximum when p runs cover the first i costs; start[p][i]: the start of
+  // best[p][i]: the smallest total when p runs cover the first i costs; start[p][i]: the start of
   // the last run. `extend` adds a run from j to i.
-  using Total = std::pair<double, double>;
+  using Total = std::array<double, 3>;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   std::vector<std::vector<Total>> best;
   std::vector<std::vector<int64_t>> start(parts + 1, std::vector<int64_t>(count + 1, 0));
   auto search = [&](function_ref<Total(Total, int64_t, int64_t)> extend) {
-    best.assign(parts + 1, std::vector<Total>(count + 1, {infinity, infinity}));
-    best[0][0] = {0, 0};
+    best.assign(parts + 1, std::vector<Total>(count + 1, Total{infinity, infinity, infinity}));
+    best[0][0] = {0, 0, 0};
     for (int64_t p = 1; p <= parts; ++p)
       for (int64_t i = p; i <= count; ++i)
         for (int64_t j = p - 1; j < i; ++j)
@@ -34,16 +43,18 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
           }
   };
   search([&](Total others, int64_t j, int64_t i) -> Total {
-    return {std::max(others.first, sums[i] - sums[j]), 0};
+    return {std::max(others[0], sums[i] - sums[j]), 0, 0};
   });
-  // Among nearly even splits, choose the one that sends least, and of these the most even one.
+  // Among nearly even splits, choose the one that sends least, of these the most even one, and of
+  // these the one whose first runs are short: the first stages end last, and hold the most
+  // micro-batches.
   constexpr double slack = 1.05;
-  double most = slack * best[parts][count].first;
+  double most = slack * best[parts][count][0];
   search([&](Total others, int64_t j, int64_t i) -> Total {
     double cost = sums[i] - sums[j];
     if (cost > most)
-      return {infinity, infinity};
-    return {others.first + cuts[j], others.second + cost * cost};
+      return {infinity, infinity, infinity};
+    return {others[0] + cuts[j], others[1] + cost * cost, others[2] + sums[j]};
   });
   SmallVector<int64_t> runs(count, 0);
   for (int64_t p = parts, end = count; p > 0; --p) {

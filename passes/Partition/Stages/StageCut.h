@@ -7,8 +7,8 @@ namespace mlir::st {
 
 /// Splits consecutive costs into `parts` runs; returns the run of each. The most expensive run is
 /// within a twentieth of the optimum. Among such splits the sum of `before[i]` (the bytes sent if
-/// there is a split before i, if given) is least, and of these the runs are most even. If there are
-/// at least as many costs as parts, no run is empty.
+/// there is a split before i, if given) is least, of these the runs are most even, and of these the
+/// first runs are shortest. If there are at least as many costs as parts, no run is empty.
 SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<double> before = {});
 
 /// The stage of each forward op, given in program order, by the time that the ops take per device

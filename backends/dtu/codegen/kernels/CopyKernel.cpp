@@ -1,6 +1,7 @@
 // Kernels of kind "copy": one op that moves data, run by the queues alone.
 #include "backends/dtu/codegen/emission/CopyJob.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 #include "dialects/StableHLO/Sharding/JoinedRuns.h"
 #include "mlir/IR/Matchers.h"
@@ -296,8 +297,10 @@ LogicalResult CopyKernel::emit() {
   for (Operation &candidate : context.body.without_terminator())
     if (!isa<hlo::ReshapeOp>(candidate) && !getFill(candidate.getResult(0))) {
       if (op)
-        return candidate.emitOpError(
-            "is the second op of a copy kernel, which has no DTU code generation");
+        return mlir::st::withNote(
+            candidate.emitOpError("is the second op of a copy kernel, which has no "
+                                  "DTU code generation"),
+            op, "the first is here");
       op = &candidate;
     }
   Value yielded = context.body.getTerminator()->getOperand(0);

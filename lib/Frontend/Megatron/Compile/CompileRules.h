@@ -9,28 +9,29 @@ namespace mlir::st {
 
 struct CompileRule {
   enum Kind {
-    /// Decides the program, or several flags: CompiledRunBuilder reads it. `text`: as what.
+    /// Determines the program, or several flags: CompiledRunBuilder reads it. `text`: its role.
     Program,
-    /// Becomes the run-time flag `text` with the value as it is.
+    /// Becomes the run-time flag `text` with the value unchanged.
     RunFlag,
-    /// Becomes the option `text` of st-compile with the value as it is.
+    /// Becomes the option `text` of st-compile with the value unchanged.
     CompileOption,
-    /// `text`: why.
+    /// `text`: the reason.
     NoEffect,
-    /// Other values than `accepted` are refused; these have no effect. `text`: why.
+    /// Values other than `accepted` are refused; accepted values have no effect. `text`: the
+    /// reason.
     Only
   };
   StringRef name;
   Kind kind;
   StringRef text;
-  /// With bars between them.
+  /// Separated by bars.
   StringRef accepted = "";
-  /// Of the other family the argument has no effect.
+  /// For the other family the argument has no effect.
   std::optional<RunFamily> family = std::nullopt;
 };
 
-/// The rule for an argument; for one without an entry in the table of CompileRules.cpp, what
-/// follows from the tables of arguments: it has no effect, or only None, False and 0 are accepted.
+/// The rule for an argument. Without an entry in the table of CompileRules.cpp it follows from the
+/// tables of arguments: the argument has no effect, or only None, False and 0 are accepted.
 CompileRule findCompileRule(const Argument &argument);
 
 } // namespace mlir::st

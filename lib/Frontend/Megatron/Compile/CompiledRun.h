@@ -16,15 +16,15 @@ namespace mlir::st {
 struct ArgumentOutcome {
   enum Fate { Honoured, NoEffect, Refused } fate = Honoured;
   std::string name, value;
-  /// Honoured: as what. NoEffect: why. Refused: what was expected.
+  /// Honoured: its role. NoEffect: the reason. Refused: the expected value.
   std::string text;
-  /// Its line in the file; 0 for a default of Megatron that nobody wrote.
+  /// Its line in the file; 0 for a default of Megatron that is not in the file.
   unsigned line = 0;
 };
 
 StringRef stringify(ArgumentOutcome::Fate fate);
 
-/// A flag of the training binary that holds unless the command line says otherwise.
+/// A default of a training binary's flag, which the command line overrides.
 struct DefaultFlag {
   std::string name, value;
 };
@@ -32,27 +32,27 @@ struct DefaultFlag {
 struct CompiledRun {
   /// Texts of a config.json and of a parallel-config file.
   std::string config, parallel;
-  /// Of st-compile, by name: task, batch, seq, optimizer, ...
+  /// Options of st-compile, by name: task, batch, seq, optimizer, ...
   std::map<std::string, std::string> options;
   std::vector<DefaultFlag> flags;
   bool evaluates = false; ///< the binary needs an evaluation
-  /// The WordPiece vocabulary of a BERT; empty where the file is not on this machine.
+  /// The WordPiece vocabulary of a BERT; empty if the file is not on this machine.
   std::string vocabularyFile;
-  /// Every argument of the file, in its order.
+  /// Every argument of the file, in order.
   std::vector<ArgumentOutcome> outcomes;
 
-  /// "run.log:12: argument 'x': expected ..., found ..." of the first refused argument and how
-  /// many more there are; OK where none is refused.
+  /// "run.log:12: argument 'x': expected ..., found ..." for the first refused argument, with the
+  /// number of further ones; OK if none is refused.
   absl::Status refusal(StringRef path) const;
 };
 
-/// Makes the inputs of a compilation from a log. `vocabularyFile` goes before the log's. Refused
-/// arguments are outcomes, no errors. An error is one line: a log that contradicts itself or
-/// says too little.
+/// Makes the inputs of a compilation from a log. `vocabularyFile` overrides the log's. Refused
+/// arguments are outcomes, not errors. An error is one line: the log is contradictory or
+/// incomplete.
 absl::StatusOr<CompiledRun> compileMegatronRun(const MegatronLog &log,
                                                const std::string &vocabularyFile = "");
 
-/// The outcomes as a table for people, or as JSON: an array of objects with `argument`, `value`,
+/// The outcomes as a readable table, or as JSON: an array of objects with `argument`, `value`,
 /// `outcome` and `as`.
 std::string printOutcomes(ArrayRef<ArgumentOutcome> outcomes);
 std::string printOutcomesJson(ArrayRef<ArgumentOutcome> outcomes);

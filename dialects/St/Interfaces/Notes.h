@@ -1,0 +1,32 @@
+// Errors that point at a second place: the op, argument or value that the first one conflicts with.
+#ifndef ST_INTERFACES_NOTES_H
+#define ST_INTERFACES_NOTES_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+
+namespace mlir::st {
+
+/// Returns the diagnostic with a note at another place.
+inline InFlightDiagnostic withNote(InFlightDiagnostic &&diagnostic, Location at,
+                                   const llvm::Twine &text) {
+  diagnostic.attachNote(at) << text;
+  return std::move(diagnostic);
+}
+
+/// The same at another op.
+inline InFlightDiagnostic withNote(InFlightDiagnostic &&diagnostic, Operation *op,
+                                   const llvm::Twine &text) {
+  return withNote(std::move(diagnostic), op->getLoc(), text);
+}
+
+/// The same where an op or the function makes a value.
+inline InFlightDiagnostic withNote(InFlightDiagnostic &&diagnostic, Value value,
+                                   const llvm::Twine &text) {
+  return withNote(std::move(diagnostic), value.getLoc(), text);
+}
+
+} // namespace mlir::st
+
+#endif // ST_INTERFACES_NOTES_H
