@@ -3,7 +3,7 @@
   benchmarks/gpu_kernel_counts.py [--build=build] [--chip=sm_90] [--dropouts=0,0.1] [--model=examples/models/bert-large-uncased]
 
 One layer of a model, bf16, is compiled for a GPU; no GPU is needed, but ptxas and nvdisasm (PyPI's nvidia-cuda-nvcc beside
-this Python, on PATH, or in /usr/local/cuda/bin). In each kernel of kind chain every loop with tensor instructions counts as
+this Python, on PATH, or in /usr/local/cuda/bin). In each kernel of kind attention every loop with tensor instructions counts as
 work on one tile. Counts are static: both sides of a branch inside of a loop count, also one that is hardly ever taken.
 
 Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles
@@ -122,10 +122,10 @@ def loops(code):
             for start, end in sorted(inner)]
 
 
-def chains(planned):
-    """Products of each chain, in order of the text."""
+def products_of_attention(planned):
+    """Products of each attention kernel, in order of the text."""
     return [len(re.findall(r"stablehlo\.dot_general", body))
-            for body in re.findall(r'st\.kernel "chain".*?st\.yield', planned, re.S)]
+            for body in re.findall(r'st\.kernel "attention".*?st\.yield', planned, re.S)]
 
 
 def measure(options, folder, dropout, width=None):
@@ -143,10 +143,10 @@ def measure(options, folder, dropout, width=None):
     run(binaries / "st-translate", "--kernels-to-ptx", f"--chip={options.chip}", planned, "-o", ptx)
     run(find_tool("ptxas"), f"-arch={options.chip}", ptx, "-o", cubin)
     code = functions(run(find_tool("nvdisasm"), "-c", cubin))
-    names = sorted((name for name in code if name.startswith("chain_")), key=lambda name: int(name.split("_")[1]))
-    counts = chains(planned.read_text())
+    names = sorted((name for name in code if name.startswith("attention_")), key=lambda name: int(name.split("_")[1]))
+    counts = products_of_attention(planned.read_text())
     if len(names) != len(counts):
-        sys.exit(f"error: {len(names)} functions of chains for {len(counts)} kernels: two are alike")
+        sys.exit(f"error: {len(names)} functions of attention kernels for {len(counts)} kernels: two are alike")
     return [Kernel(options, name, products, loops(code[name])) for name, products in zip(names, counts)]
 
 

@@ -66,15 +66,14 @@ StringRef mlir::st::getCompilePhaseName(CompilePhase phase) {
 std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   auto target = module->getAttrOfType<TargetAttr>("st.target");
   const bool isCuda = target && target.getBackend() == "cuda";
-  // Chains make scores again as they stream by: nothing of attention needs to be kept.
+  // Attention kernels recompute scores: no intermediate result of attention is kept.
   if (phase == CompilePhase::Tasks && isCuda)
     return "split-tasks,rematerialise{otherwise=selective "
            "reuse-products=true},combine-collectives,reuse-accumulators";
   if (phase == CompilePhase::Kernels && isCuda)
-    return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
-           "split-products,fuse-epilogues,split-chains,derive-row-sums,hoist-row-values,join-"
-           "chains,fuse-transposes,sink-"
-           "conversions,"
+    return "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-"
+           "products,split-products,fuse-epilogues,split-attention,derive-row-sums,"
+           "hoist-row-values,join-attention-gradients,fuse-transposes,sink-conversions,"
            "split-reductions,join-reductions,invert-divisors,separate-maxima,convert-in-update,"
            "lift-constants,group-kernels,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();

@@ -20,10 +20,10 @@ SmallVector<Value> mlir::st::readsOf(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Update chains
+// Elementwise updates
 //===----------------------------------------------------------------------===//
 
-static DenseSet<unsigned> chainOf(Value result) {
+static DenseSet<unsigned> argumentsOf(Value result) {
   DenseSet<unsigned> arguments;
   SmallVector<Value> worklist = {result};
   DenseSet<Value> seen;
@@ -39,9 +39,9 @@ static DenseSet<unsigned> chainOf(Value result) {
   return arguments;
 }
 
-UpdateChains::UpdateChains(func::FuncOp function) {
+ElementwiseUpdates::ElementwiseUpdates(func::FuncOp function) {
   for (Value result : function.front().getTerminator()->getOperands())
-    chains.push_back(chainOf(result));
+    arguments.push_back(argumentsOf(result));
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,8 +78,8 @@ DenseSet<unsigned> mlir::st::findLiveState(func::FuncOp function, const StatePai
 namespace {
 class StateMatching {
 public:
-  StateMatching(func::FuncOp function, const UpdateChains &chains)
-      : function(function), chains(chains) {}
+  StateMatching(func::FuncOp function, const ElementwiseUpdates &updates)
+      : function(function), updates(updates) {}
 
   void collect(ArrayRef<unsigned> alsoState);
   StatePairs run();
@@ -102,7 +102,7 @@ private:
   int64_t countUseless(const StatePairs &pairs);
 
   func::FuncOp function;
-  const UpdateChains &chains;
+  const ElementwiseUpdates &updates;
   SmallVector<unsigned> state, donated;
   /// Results at an argument's place in the program's containers, if there are any.
   DenseMap<unsigned, DenseSet<unsigned>> named;
@@ -170,7 +170,7 @@ void StateMatching::collect(ArrayRef<unsigned> alsoState) {
 /// path.
 bool StateMatching::augment(unsigned argument, Start start, DenseSet<unsigned> &tried) {
   for (unsigned result = 0; result < function.getNumResults(); ++result) {
-    if (!fits(argument, result) || !chains.reaches(result, argument) ||
+    if (!fits(argument, result) || !updates.reaches(result, argument) ||
         !tried.insert(result).second)
       continue;
     auto holder = argumentOf.find(result);
@@ -201,7 +201,7 @@ StatePairs StateMatching::match(Start start) {
   for (unsigned argument : state)
     if (auto alias = aliases.find(argument);
         alias != aliases.end() &&
-        (start == Start::Aliases || chains.reaches(alias->second, argument)))
+        (start == Start::Aliases || updates.reaches(alias->second, argument)))
       take(argument, alias->second);
   for (unsigned argument : state) {
     DenseSet<unsigned> tried;
@@ -219,7 +219,7 @@ StatePairs StateMatching::match(Start start) {
 }
 
 int64_t StateMatching::countReached(const StatePairs &pairs) const {
-  return llvm::count_if(pairs, [&](auto pair) { return chains.reaches(pair.second, pair.first); });
+  return llvm::count_if(pairs, [&](auto pair) { return updates.reaches(pair.second, pair.first); });
 }
 
 /// Counts state that only state reads, or that never changes.
@@ -241,9 +241,9 @@ StatePairs StateMatching::run() {
   return isBetter ? byReach : byAlias;
 }
 
-StatePairs mlir::st::findDonatedState(func::FuncOp function, const UpdateChains &chains,
+StatePairs mlir::st::findDonatedState(func::FuncOp function, const ElementwiseUpdates &updates,
                                       ArrayRef<unsigned> alsoState) {
-  StateMatching matching(function, chains);
+  StateMatching matching(function, updates);
   matching.collect(alsoState);
   return matching.run();
 }

@@ -11,16 +11,16 @@ SmallVector<Value> readsOf(Operation *op);
 
 /// For each result of a function, the arguments that its update reaches: backwards from the result
 /// through ops that are elementwise in its shape.
-class UpdateChains {
+class ElementwiseUpdates {
 public:
-  explicit UpdateChains(func::FuncOp function);
+  explicit ElementwiseUpdates(func::FuncOp function);
 
   bool reaches(unsigned result, unsigned argument) const {
-    return chains[result].contains(argument);
+    return arguments[result].contains(argument);
   }
 
 private:
-  std::vector<DenseSet<unsigned>> chains;
+  std::vector<DenseSet<unsigned>> arguments; ///< by result
 };
 
 /// Argument -> result of the state that a step takes and gives back.
@@ -37,7 +37,7 @@ DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs)
 /// `result[1]['w']`), the names decide. Otherwise the aliases hold, unless another pairing (a
 /// maximum matching that starts from them) has more pairs whose result's update reaches its
 /// argument, and leaves no more state useless: read only by state, or never changed.
-StatePairs findDonatedState(func::FuncOp function, const UpdateChains &chains,
+StatePairs findDonatedState(func::FuncOp function, const ElementwiseUpdates &updates,
                             ArrayRef<unsigned> alsoState);
 
 } // namespace mlir::st

@@ -29,7 +29,7 @@ struct Port {
 class RoleInference {
 public:
   RoleInference(func::FuncOp function, RoleOverrides overrides)
-      : function(function), overrides(std::move(overrides)), chains(function),
+      : function(function), overrides(std::move(overrides)), updates(function),
         arguments(function.getNumArguments()), results(function.getNumResults()) {}
 
   LogicalResult run();
@@ -66,7 +66,7 @@ private:
 
   func::FuncOp function;
   RoleOverrides overrides;
-  UpdateChains chains;
+  ElementwiseUpdates updates;
   SmallVector<Port> arguments, results;
   StatePairs pairs;
   DenseSet<unsigned> stateResults;
@@ -92,7 +92,7 @@ void RoleInference::takeOverrides() {
   }
   for (auto &[i, given] : overrides.results)
     results[i] = {given.role, given.name, std::nullopt};
-  for (auto [argument, result] : findDonatedState(function, chains, alsoState)) {
+  for (auto [argument, result] : findDonatedState(function, updates, alsoState)) {
     // Donated, but the user says that the step does not keep it, or gives the result another role.
     bool isKept = arguments[argument].role.empty() || isState(argument);
     if (!isKept || !results[result].role.empty())
@@ -168,7 +168,7 @@ void RoleInference::tieOptimizerState() {
     SmallVector<unsigned> found;
     for (auto [parameter, result] : pairs)
       if (arguments[parameter].role == "parameter" && typeOf(parameter) == typeOf(state) &&
-          (chains.reaches(result, state) || chains.reaches(stateResult, parameter)))
+          (updates.reaches(result, state) || updates.reaches(stateResult, parameter)))
         found.push_back(parameter);
     if (!found.empty())
       arguments[state].of = found.front();

@@ -20,7 +20,7 @@ static void eraseUnused(func::FuncOp function) {
 }
 
 static unsigned removeDeadState(func::FuncOp function) {
-  StatePairs pairs = findDonatedState(function, UpdateChains(function), {});
+  StatePairs pairs = findDonatedState(function, ElementwiseUpdates(function), {});
   if (pairs.size() == function.getNumResults())
     return 0;
   DenseSet<unsigned> live = findLiveState(function, pairs);

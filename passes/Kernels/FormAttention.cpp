@@ -80,7 +80,7 @@ static DotGeneralOp getProduct(const PlanNode &node) {
 
 /// A product whose rows and columns are those of the loop and whose result only the loop reads,
 /// unchanged.
-bool KernelPlan::isChainProducer(unsigned product, unsigned loop) const {
+bool KernelPlan::isAttentionProducer(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.space != rows.space || !node.writes.empty() ||
       llvm::any_of(node.readers, [&](unsigned reader) { return find(reader) != loop; }))
@@ -113,7 +113,7 @@ bool KernelPlan::readsRows(unsigned product, unsigned loop) const {
 }
 
 /// A product that contracts complete rows of the loop.
-bool KernelPlan::isChainConsumer(unsigned product, unsigned loop) const {
+bool KernelPlan::isAttentionConsumer(unsigned product, unsigned loop) const {
   if (!readsRows(product, loop))
     return false;
   OperandDims lhs = getLhsDims(getProduct(nodes[product]));
@@ -132,8 +132,8 @@ bool KernelPlan::isColumnProduct(unsigned product, unsigned loop) const {
 
 /// A place for a loop with these consumers: after all their other operands and before any of their
 /// readers.
-std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
-                                                  ArrayRef<unsigned> consumers) const {
+std::optional<uint64_t> KernelPlan::getAttentionPlace(unsigned loop,
+                                                      ArrayRef<unsigned> consumers) const {
   uint64_t place = nodes[loop].place;
   for (unsigned consumer : consumers) {
     unsigned source = find(homeIndex(getProduct(nodes[consumer]).getRhs()));
@@ -156,12 +156,12 @@ std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
 /// streamed once. This traffic must be less than writing and reading the rows in between, and the
 /// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
 /// with the fewest rows for which this holds; nothing if a core holds fewer.
-std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
-                                                              ArrayRef<unsigned> producers,
-                                                              ArrayRef<unsigned> consumers) {
+std::optional<KernelPlan::AttentionRoom>
+KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
+                             ArrayRef<unsigned> consumers) {
   constexpr int64_t kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
-  if (limits.chains == ChainForm::Streamed) {
+  if (limits.attention == AttentionForm::Streamed) {
     constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
     auto isNarrow = [&](ArrayRef<unsigned> products, int64_t (*getExtent)(DotGeneralOp)) {
       return llvm::all_of(products, [&](unsigned product) {
@@ -169,7 +169,7 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
       });
     };
     return isNarrow(producers, getDepth) && isNarrow(consumers, getWidth)
-               ? std::optional(ChainRoom{kUnlimited, kUnlimited})
+               ? std::optional(AttentionRoom{kUnlimited, kUnlimited})
                : std::nullopt;
   }
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
@@ -206,7 +206,7 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
   int64_t share = llvm::divideCeil(rows, limits.cores), taken = std::clamp<int64_t>(held, 0, share);
   int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
-    return ChainRoom{forRows - needed * rowBytes, needed * columns * tile};
+    return AttentionRoom{forRows - needed * rowBytes, needed * columns * tile};
   // Rows that are short compared to the products need no remark.
   if (!longRows && needed <= share && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
@@ -236,12 +236,12 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
 /// with as many rows as there are cores, and the accumulators of rounded results replace the tile.
 /// In a streamed kernel they only need to be narrow.
 void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
-                                   const ChainRoom &room) const {
+                                   const AttentionRoom &room) const {
   constexpr int64_t kAlignment = 128;
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
-  bool isStreamed = limits.chains == ChainForm::Streamed;
+  bool isStreamed = limits.attention == AttentionForm::Streamed;
   int64_t results = 0, sums = 0, block = 0; // per core
   auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
@@ -271,7 +271,7 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
     if (added.empty() || (!isStreamed && panelBytes > shared) || llvm::any_of(added, isWide) ||
         allResults + beyondTile > room.spare ||
         llvm::any_of(all, [&](unsigned product) { return isMade(product, all); }) ||
-        !getChainPlace(loop, all))
+        !getAttentionPlace(loop, all))
       continue;
     shared -= panelBytes;
     results = allResults;
@@ -295,36 +295,36 @@ void KernelPlan::hoistCopy(unsigned copy, unsigned loop) {
   node.place = place - 1;
 }
 
-void KernelPlan::formChain(unsigned loop) {
+void KernelPlan::formAttention(unsigned loop) {
   PlanNode &node = nodes[loop];
   auto rank = static_cast<int64_t>(node.space.size());
   if (rank < 2 || (node.rowDims >= 0 && node.rowDims != rank - 1) || !node.materialized.empty())
     return;
   llvm::SmallSetVector<unsigned, 2> producers;
   for (Value input : node.inputs)
-    if (unsigned source = find(homeIndex(input)); isChainProducer(source, loop))
+    if (unsigned source = find(homeIndex(input)); isAttentionProducer(source, loop))
       producers.insert(source);
   if (producers.empty())
     return;
   SmallVector<unsigned> consumers;
   for (unsigned reader : node.readers) {
     reader = find(reader);
-    if (llvm::is_contained(consumers, reader) || !isChainConsumer(reader, loop) ||
+    if (llvm::is_contained(consumers, reader) || !isAttentionConsumer(reader, loop) ||
         llvm::is_contained(consumers, find(homeIndex(getProduct(nodes[reader]).getRhs()))))
       continue;
     hoistCopy(find(homeIndex(getProduct(nodes[reader]).getRhs())), loop);
     consumers.push_back(reader);
-    if (!getChainPlace(loop, consumers))
+    if (!getAttentionPlace(loop, consumers))
       consumers.pop_back();
   }
   if (consumers.empty())
     return;
-  std::optional<ChainRoom> room = getChainRoom(loop, producers.getArrayRef(), consumers);
+  std::optional<AttentionRoom> room = getAttentionRoom(loop, producers.getArrayRef(), consumers);
   if (!room)
     return;
   addColumnProducts(loop, consumers, *room);
-  node.place = *getChainPlace(loop, consumers);
-  node.kind = PlanNode::Chain;
+  node.place = *getAttentionPlace(loop, consumers);
+  node.kind = PlanNode::Attention;
   for (unsigned product : producers)
     moveInto(product, loop);
   for (unsigned product : consumers)

@@ -72,7 +72,7 @@ void FormKernels::runOnOperation() {
   FusionLimits limits;
   limits.maxOps = maxOps;
   limits.maxInputs = maxInputs;
-  limits.chains = chains;
+  limits.attention = attention;
   if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
     limits.scratchBytes = target.getScratchBytes();
   if (auto cores = getOperation()->getAttrOfType<IntegerAttr>("st.cores"))

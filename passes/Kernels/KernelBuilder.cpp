@@ -57,7 +57,7 @@ Value KernelBody::get(Value value, Axes axes) {
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
     Operation *producer = operand.get().getDefiningOp();
-    if (alone && node.kind == PlanNode::Chain && node.ops.contains(producer))
+    if (alone && node.kind == PlanNode::Attention && node.ops.contains(producer))
       operands.push_back(get(operand.get(), plan.getAxes(producer)));
     else if (alone && !isFilled(operand))
       operands.push_back(argument(operand.get(), kOperand + operand.getOperandNumber()));
@@ -77,8 +77,8 @@ static StringRef getKindName(PlanNode::Kind kind) {
     break;
   case PlanNode::Loop:
     return "loop";
-  case PlanNode::Chain:
-    return "chain";
+  case PlanNode::Attention:
+    return "attention";
   case PlanNode::Reduce:
     return "reduce";
   case PlanNode::Matmul:

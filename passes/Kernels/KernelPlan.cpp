@@ -8,7 +8,7 @@ using namespace mlir::st;
 KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
 
     : task(task), storage(storage), limits(limits),
-      kinds(task, limits.chains == ChainForm::Streamed) {}
+      kinds(task, limits.attention == AttentionForm::Streamed) {}
 
 /// Complex values are refused if an op computes with them.
 static LogicalResult checkNumbers(Block &task) {
@@ -36,9 +36,9 @@ LogicalResult KernelPlan::build() {
     if (failed(place(&op)))
       return failure();
   for (unsigned index = 0; index < nodes.size(); ++index)
-    if (limits.chains != ChainForm::None && nodes[index].kind == PlanNode::Loop &&
+    if (limits.attention != AttentionForm::None && nodes[index].kind == PlanNode::Loop &&
         !nodes[index].merged)
-      formChain(index);
+      formAttention(index);
   for (PlanNode &node : nodes)
     if (node.kind == PlanNode::Reduce)
       fuseReduceProducers(node);
@@ -302,7 +302,7 @@ bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs
   for (int64_t size : space.take_front(rowDims))
     rows *= size;
   // Streamed rows may have any length, if there are some for every core.
-  if (limits.chains == ChainForm::Streamed && rows >= limits.cores)
+  if (limits.attention == AttentionForm::Streamed && rows >= limits.cores)
     return true;
   return row * (2 * static_cast<int64_t>(inputs) + kAlive) <= limits.scratchBytes;
 }

@@ -21,11 +21,11 @@ struct FusionLimits {
   int64_t scratchBytes = 256 * 1024; ///< per core
   int64_t cores = 1;                 ///< that share the work of a kernel
   int64_t sharedBytes = 0;           ///< of the memory that all these cores share
-  ChainForm chains = ChainForm::Resident;
+  AttentionForm attention = AttentionForm::Resident;
 };
 
 struct PlanNode {
-  enum Kind { TaskOp, Loop, Chain, Reduce, Matmul, Copy, Gather, Scatter };
+  enum Kind { TaskOp, Loop, Attention, Reduce, Matmul, Copy, Gather, Scatter };
 
   Kind kind = TaskOp;
   uint64_t place = 0;
@@ -124,22 +124,22 @@ private:
 
   /// The scratch memory that a fused kernel with the fewest worthwhile rows leaves free, and that
   /// its tile takes, in bytes.
-  struct ChainRoom {
+  struct AttentionRoom {
     int64_t spare = 0, tile = 0;
   };
-  void formChain(unsigned loop);
+  void formAttention(unsigned loop);
   void hoistCopy(unsigned copy, unsigned loop);
-  bool isChainProducer(unsigned product, unsigned loop) const;
-  bool isChainConsumer(unsigned product, unsigned loop) const;
+  bool isAttentionProducer(unsigned product, unsigned loop) const;
+  bool isAttentionConsumer(unsigned product, unsigned loop) const;
   bool readsRows(unsigned product, unsigned loop) const;
   bool isColumnProduct(unsigned product, unsigned loop) const;
   void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
-                         const ChainRoom &room) const;
+                         const AttentionRoom &room) const;
   SmallVector<unsigned> getColumnProducts(Value rows, unsigned loop,
                                           ArrayRef<unsigned> products) const;
-  std::optional<uint64_t> getChainPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
-  std::optional<ChainRoom> getChainRoom(unsigned loop, ArrayRef<unsigned> producers,
-                                        ArrayRef<unsigned> consumers);
+  std::optional<uint64_t> getAttentionPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
+  std::optional<AttentionRoom> getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
+                                                ArrayRef<unsigned> consumers);
   void moveInto(unsigned from, unsigned into);
 
   void fuseReduceProducers(PlanNode &node);

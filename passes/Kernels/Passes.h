@@ -6,7 +6,7 @@
 namespace mlir::st {
 
 /// Where the rows between two products are kept.
-enum class ChainForm {
+enum class AttentionForm {
   None,     ///< in memory
   Resident, ///< complete in a core's scratch memory
   Streamed, ///< nowhere: a core recomputes them part by part for each reduction

@@ -98,7 +98,7 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     share the work of a kernel. An elementwise loop joins an adjacent product if `scratch_bytes`
     hold a tile of all its live values; a product may so have several results.
 
-    A fused attention-like kernel ("chain") consists of a loop, the products whose results only the
+    A fused attention-like kernel ("attention") consists of a loop, the products whose results only the
     loop uses, and the products that contract the loop's rows. It is formed if a core holds enough
     rows. Products that contract over the rows join if their operands fit `st.shared_bytes`, a
     memory that all cores share. In `streamed` form (GPUs) a core does not hold full rows. Rows may
@@ -130,12 +130,12 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"maxOps", "max-ops", "int64_t", "400", "Largest number of ops in a kernel">,
     Option<"maxInputs", "max-inputs", "int64_t", "12", "Largest number of tensors that a fused kernel reads">,
-    Option<"chains", "chains", "::mlir::st::ChainForm", "::mlir::st::ChainForm::Resident",
+    Option<"attention", "attention", "::mlir::st::AttentionForm", "::mlir::st::AttentionForm::Resident",
            "How fused attention-like kernels hold their rows", [{
       ::llvm::cl::values(
-          clEnumValN(::mlir::st::ChainForm::None, "none", "Form no such kernels"),
-          clEnumValN(::mlir::st::ChainForm::Resident, "resident", "Full rows"),
-          clEnumValN(::mlir::st::ChainForm::Streamed, "streamed",
+          clEnumValN(::mlir::st::AttentionForm::None, "none", "Form no such kernels"),
+          clEnumValN(::mlir::st::AttentionForm::Resident, "resident", "Full rows"),
+          clEnumValN(::mlir::st::AttentionForm::Streamed, "streamed",
                      "A block of the row, recomputed for each reduction"))}]>
   ];
   let statistics = [

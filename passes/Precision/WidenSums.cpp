@@ -124,7 +124,7 @@ void SumWidener::widenGradients() {
     if (!op || !seen.insert(value).second)
       continue;
     if (auto convert = dyn_cast<ConvertOp>(op); convert && is16Bit(convert.getOperand())) {
-      // The chain behind it is read by this conversion alone, or stays as it is.
+      // The ops behind it are read by this conversion alone, or stay as they are.
       Value wide = widened(convert.getOperand());
       convert.replaceAllUsesWith(wide);
       convert.erase();

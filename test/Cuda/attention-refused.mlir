@@ -11,7 +11,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xf32>
     %v = st.read @v {st.addresses = [#st.address<offset = 8192>]} : tensor<2x8x3x16xf32>
     // expected-remark @+1 {{is not attention as cuDNN computes it: q is not of a 16-bit type}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xf32>, %b = %k : tensor<2x8x3x16xf32>, %c = %v : tensor<2x8x3x16xf32>) -> tensor<2x3x8x16xf32> attributes {st.addresses = [#st.address<offset = 16384>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xf32>, %b = %k : tensor<2x8x3x16xf32>, %c = %v : tensor<2x8x3x16xf32>) -> tensor<2x3x8x16xf32> attributes {st.addresses = [#st.address<offset = 16384>]} {
       %f = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xf32>, tensor<2x8x3x16xf32>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
       %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
@@ -41,7 +41,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it stores something of each score}}
-    %o:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x8xbf16>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>]} {
+    %o:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x8xbf16>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -73,7 +73,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it stores other numbers of rows than a maximum and a sum of exponentials}}
-    %o:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>]} {
+    %o:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -108,7 +108,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is no softmax of its scores}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -144,7 +144,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is no softmax of its scores}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %ms = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
@@ -180,7 +180,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: stablehlo.abs is no part of it}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %t = stablehlo.abs %f : tensor<2x3x8x8xf32>
@@ -213,7 +213,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: stablehlo.select is no part of it}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
@@ -255,7 +255,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is causal and adds another mask}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
@@ -301,7 +301,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
     %row = st.read @n {st.addresses = [#st.address<offset = 7168>]} : tensor<2x8xf32>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it reads more than a mask beside its scores}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>, %n = %row : tensor<2x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>, %n = %row : tensor<2x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %ms = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
@@ -337,7 +337,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: its places are not aligned to 16 bytes}}
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8200>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8200>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -371,7 +371,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %do = st.read @d {st.addresses = [#st.address<offset = 6144>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: a result lies where its kernels read}}
-    %one:4 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
+    %one:4 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -395,7 +395,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       st.yield %o, %max, %sum, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
     }
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is not one product of scores and one of probabilities}}
-    %two:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 2048>, #st.address<offset = 18432>]} {
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 2048>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -432,7 +432,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %do = st.read @d {st.addresses = [#st.address<offset = 6144>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is no gradient of a softmax}}
-    %one:4 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
+    %one:4 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -456,7 +456,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       st.yield %o, %max, %sum, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
     }
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is not one product of scores and one of probabilities}}
-    %two:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -493,7 +493,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %do = st.read @d {st.addresses = [#st.address<offset = 6144>]} : tensor<2x8x3x16xbf16>
     // expected-remark @+1 {{is not attention as cuDNN computes it: what it stores of rows is read elsewhere}}
-    %one:4 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
+    %one:4 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -517,7 +517,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       st.yield %o, %max, %sum, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
     }
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is not one product of scores and one of probabilities}}
-    %two:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -558,7 +558,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
-    %o:3 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %q : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 32768>, #st.address<offset = 36864>, #st.address<offset = 37120>]} {
+    %o:3 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %q : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 32768>, #st.address<offset = 36864>, #st.address<offset = 37120>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -585,7 +585,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %m = st.read @max[%mb] {st.addresses = [#st.address<offset = 36864>]} : tensor<2x3x8xf32>
     %l = st.read @sum[%mb] {st.addresses = [#st.address<offset = 37120>]} : tensor<2x3x8xf32>
     // expected-remark @+1 {{is not attention as cuDNN computes it: the maxima or sums that it reads are of other scores}}
-    %one:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10752>]} {
+    %one:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10752>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -606,7 +606,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       st.yield %o, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>
     }
     // expected-remark @+1 {{is not attention as cuDNN computes it: it is not one product of scores and one of probabilities}}
-    %two:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>, %r = %one#1 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>, %r = %one#1 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>

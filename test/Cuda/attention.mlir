@@ -1,14 +1,14 @@
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu=attention | FileCheck %s
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu | FileCheck --check-prefix=KERNELS %s
 
-// Without the option no chain is told apart.
+// Without the option no attention kernel is told apart.
 // KERNELS-NOT: cuda.attention
 
 // A mask for each row and column, the same for all heads.
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] bias [0, 0, 8] :
 // CHECK-NEXT: arith.constant
-// CHECK: gpu.launch_func @kernels::@chain_
+// CHECK: gpu.launch_func @kernels::@attention_
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -20,7 +20,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %ms = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
@@ -47,7 +47,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] bias [8, 0, 0] {scale = 2.500000e-01 : f64}
 // CHECK-NEXT: arith.constant
-// CHECK: gpu.launch_func @kernels::@chain_
+// CHECK: gpu.launch_func @kernels::@attention_
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -59,7 +59,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<2x8xf32>
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<2x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<2x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %scale = stablehlo.constant dense<0.25> : tensor<2x3x8x8xf32>
@@ -88,7 +88,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] {causal}
 // CHECK-NEXT: arith.constant
-// CHECK: gpu.launch_func @kernels::@chain_
+// CHECK: gpu.launch_func @kernels::@attention_
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -98,7 +98,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
@@ -131,7 +131,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] : {{.*}} max memref<48xf32> sum memref<48xf32>
 // CHECK-NEXT: arith.constant
-// CHECK: gpu.launch_func @kernels::@chain_
+// CHECK: gpu.launch_func @kernels::@attention_
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -141,7 +141,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
-    %o:3 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 12288>]} {
+    %o:3 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 12288>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -166,7 +166,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] : {{.*}}
 // CHECK-NEXT: arith.constant
-// CHECK: gpu.launch_func @kernels::@chain_
+// CHECK: gpu.launch_func @kernels::@attention_
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -176,7 +176,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
-    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+    %o = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %e = stablehlo.exponential %f : tensor<2x3x8x8xf32>
@@ -195,11 +195,11 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A gradient is two chains, of which the second reads what the first stores of each row.
+// A gradient is two attention kernels, of which the second reads what the first stores of each row.
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK: cuda.attention {{.*}} gradient {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] do [384, 16, 48] dq [384, 128, 16] dk [384, 128, 16] dv [384, 128, 16] :
-// CHECK: gpu.launch_func @kernels::@chain_0
-// CHECK: gpu.launch_func @kernels::@chain_1
+// CHECK: gpu.launch_func @kernels::@attention_0
+// CHECK: gpu.launch_func @kernels::@attention_1
 // CHECK-NOT: gpu.launch_func
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -212,7 +212,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
     %do = st.read @d {st.addresses = [#st.address<offset = 6144>]} : tensor<2x8x3x16xbf16>
-    %one:4 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
+    %one:4 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>, #st.address<offset = 10496>, #st.address<offset = 10752>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -235,7 +235,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       %o = stablehlo.dot_general %ds, %b, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
       st.yield %o, %max, %sum, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
     }
-    %two:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -264,8 +264,8 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // CHECK: cuda.attention {{.*}} max %{{.*}} sum
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK: cuda.attention {{.*}} gradient {{.*}} 2 x 3 of 8 x 8 depth 16 width 16
-// CHECK: gpu.launch_func @kernels::@chain_
-// CHECK: gpu.launch_func @kernels::@chain_
+// CHECK: gpu.launch_func @kernels::@attention_
+// CHECK: gpu.launch_func @kernels::@attention_
 // CHECK-NOT: gpu.launch_func
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -279,7 +279,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
     %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
     %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
-    %o:3 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 32768>, #st.address<offset = 36864>, #st.address<offset = 37120>]} {
+    %o:3 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 32768>, #st.address<offset = 36864>, #st.address<offset = 37120>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -305,7 +305,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %do = st.read @d {st.addresses = [#st.address<offset = 6144>]} : tensor<2x8x3x16xbf16>
     %m = st.read @max[%mb] {st.addresses = [#st.address<offset = 36864>]} : tensor<2x3x8xf32>
     %l = st.read @sum[%mb] {st.addresses = [#st.address<offset = 37120>]} : tensor<2x3x8xf32>
-    %one:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10752>]} {
+    %one:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10752>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
@@ -325,7 +325,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       %o = stablehlo.dot_general %ds, %b, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
       st.yield %o, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>
     }
-    %two:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>, %r = %one#1 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %m : tensor<2x3x8xf32>, %sum = %l : tensor<2x3x8xf32>, %r = %one#1 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>

@@ -5,7 +5,7 @@
 st.mesh @mesh <["tensor"=1], micro=1>
 
 // A table of zeros and what is far below, which is added.
-// CHECK-LABEL: gpu.func @chain_0(
+// CHECK-LABEL: gpu.func @attention_0(
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
@@ -15,7 +15,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @table forward stage 0 (%mb) {
     %0 = st.read @q0 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r0 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
@@ -36,7 +36,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 }
 
 // Scores or what is far below; the comparison is turned.
-// CHECK-LABEL: gpu.func @chain_1(
+// CHECK-LABEL: gpu.func @attention_1(
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
@@ -46,7 +46,7 @@ st.program @group1 stages [1] devices [1] first_rank 1 mesh @mesh {
   st.task @chosen forward stage 1 (%mb) {
     %0 = st.read @q1 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r1 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
@@ -65,7 +65,7 @@ st.program @group1 stages [1] devices [1] first_rank 1 mesh @mesh {
 }
 
 // Of columns, whose rows stream by, those from the diagonal on.
-// CHECK-LABEL: gpu.func @chain_2(
+// CHECK-LABEL: gpu.func @attention_2(
 // CHECK: %[[DIAGONAL:.*]] = arith.remui %block_id_x, %c4{{[_0-9]*}} : index
 // CHECK: scf.for %{{.*}} = %{{[0-9]+}} to %c4{{[_0-9]*}} step
 st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
@@ -74,7 +74,7 @@ st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
   st.task @columns forward stage 2 (%mb) {
     %0 = st.read @q2 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r2 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>, %r = %1 : tensor<200xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>, %r = %1 : tensor<200xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
@@ -91,7 +91,7 @@ st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
 }
 
 // The other side of the diagonal is there: nothing is left out.
-// CHECK-LABEL: gpu.func @chain_3(
+// CHECK-LABEL: gpu.func @attention_3(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
   st.input @q3 "q3" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
@@ -99,7 +99,7 @@ st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
   st.task @upper forward stage 3 (%mb) {
     %0 = st.read @q3 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r3 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
@@ -118,7 +118,7 @@ st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
 }
 
 // What is masked is not far below.
-// CHECK-LABEL: gpu.func @chain_4(
+// CHECK-LABEL: gpu.func @attention_4(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group4 stages [4] devices [4] first_rank 4 mesh @mesh {
   st.input @q4 "q4" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
@@ -126,7 +126,7 @@ st.program @group4 stages [4] devices [4] first_rank 4 mesh @mesh {
   st.task @near forward stage 4 (%mb) {
     %0 = st.read @q4 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r4 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
@@ -145,7 +145,7 @@ st.program @group4 stages [4] devices [4] first_rank 4 mesh @mesh {
 }
 
 // What is not masked is not a score as a product makes it: rows may have nothing above what is masked.
-// CHECK-LABEL: gpu.func @chain_5(
+// CHECK-LABEL: gpu.func @attention_5(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group5 stages [5] devices [5] first_rank 5 mesh @mesh {
   st.input @q5 "q5" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
@@ -153,7 +153,7 @@ st.program @group5 stages [5] devices [5] first_rank 5 mesh @mesh {
   st.task @padded forward stage 5 (%mb) {
     %0 = st.read @q5 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r5 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
@@ -173,7 +173,7 @@ st.program @group5 stages [5] devices [5] first_rank 5 mesh @mesh {
 }
 
 // Probabilities are stored.
-// CHECK-LABEL: gpu.func @chain_6(
+// CHECK-LABEL: gpu.func @attention_6(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group6 stages [6] devices [6] first_rank 6 mesh @mesh {
   st.input @q6 "q6" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
@@ -181,7 +181,7 @@ st.program @group6 stages [6] devices [6] first_rank 6 mesh @mesh {
   st.task @kept forward stage 6 (%mb) {
     %0 = st.read @q6 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
     %1 = st.read @r6 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
-    %2:2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> (tensor<200x8xf32>, tensor<200x200xf32>) attributes {st.addresses = [#st.address<offset = 6400>, #st.address<offset = 12800>]} {
+    %2:2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> (tensor<200x8xf32>, tensor<200x200xf32>) attributes {st.addresses = [#st.address<offset = 6400>, #st.address<offset = 12800>]} {
       %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
       %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
       %j = stablehlo.iota dim = 1 : tensor<200x200xi32>

@@ -36,8 +36,8 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
-    // expected-error @+1 {{'st.kernel' op of kind "chain" has no product}}
-    %1 = st.kernel "chain" (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
+    // expected-error @+1 {{'st.kernel' op of kind "attention" has no product}}
+    %1 = st.kernel "attention" (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
       %2 = stablehlo.negate %a : tensor<4x4xf32>
       st.yield %2 : tensor<4x4xf32>
     }

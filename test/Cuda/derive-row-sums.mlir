@@ -21,10 +21,10 @@ module {
 
     // CHECK-LABEL: st.task @forward0
     // TURNED-LABEL: st.task @forward0
-    // TURNED: st.kernel "chain" {{.*}} -> (tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>)
+    // TURNED: st.kernel "attention" {{.*}} -> (tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>)
     st.task @forward0 forward stage 0 (%mb) {
       %q = st.read @q[%mb] : tensor<2x8x4x16xbf16>
-      %k:2 = st.kernel "chain" (%a = %q : tensor<2x8x4x16xbf16>, %b = %q : tensor<2x8x4x16xbf16>) -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>) {
+      %k:2 = st.kernel "attention" (%a = %q : tensor<2x8x4x16xbf16>, %b = %q : tensor<2x8x4x16xbf16>) -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>) {
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
         %zeros = stablehlo.constant dense<0.0> : tensor<2x4x8x8xf32>
         %more = stablehlo.constant dense<1.25> : tensor<2x4x8x8xf32>
@@ -67,13 +67,13 @@ module {
     // CHECK: stablehlo.transpose %{{.*}}, dims = [0, 2, 1]
     // CHECK: %[[R:.*]] = st.kernel "loop" (%[[A:.*]] = %[[BYHEAD]] : tensor<2x4x8xf32>, %[[B:.*]] = %[[S]] : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
     // CHECK: stablehlo.multiply %[[A]], %[[B]]
-    // CHECK: %[[DQ:.*]] = st.kernel "chain" {{.*}}, %[[SUM:.*]] = %[[R]] : tensor<2x4x8xf32>) -> tensor<2x4x8x16xbf16>
+    // CHECK: %[[DQ:.*]] = st.kernel "attention" {{.*}}, %[[SUM:.*]] = %[[R]] : tensor<2x4x8xf32>) -> tensor<2x4x8x16xbf16>
     // CHECK-NOT: stablehlo.reduce
     // CHECK: stablehlo.broadcast_in_dim %[[SUM]]
     // CHECK: st.write %[[DQ]] to @g
     // CHECK: st.write %[[R]] to @r
     // OTHER-LABEL: st.task @backward0
-    // OTHER: st.kernel "chain" {{.*}} -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>)
+    // OTHER: st.kernel "attention" {{.*}} -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>)
     // OTHER: stablehlo.reduce
     st.task @backward0 backward stage 0 (%mb) {
       %q = st.read @q[%mb] : tensor<2x8x4x16xbf16>
@@ -83,7 +83,7 @@ module {
         %x = stablehlo.tanh %a : tensor<2x8x4x16xbf16>
         st.yield %x : tensor<2x8x4x16xbf16>
       }
-      %k:2 = st.kernel "chain" (%a = %q : tensor<2x8x4x16xbf16>, %b = %q : tensor<2x8x4x16xbf16>, %c = %do : tensor<2x8x4x16xbf16>, %d = %s : tensor<2x4x8xf32>) -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>) PLACES {
+      %k:2 = st.kernel "attention" (%a = %q : tensor<2x8x4x16xbf16>, %b = %q : tensor<2x8x4x16xbf16>, %c = %do : tensor<2x8x4x16xbf16>, %d = %s : tensor<2x4x8xf32>) -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>) PLACES {
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
         %zeros = stablehlo.constant dense<0.0> : tensor<2x4x8x8xf32>
         %more = stablehlo.constant dense<1.25> : tensor<2x4x8x8xf32>

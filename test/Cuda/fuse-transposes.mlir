@@ -2,14 +2,14 @@
 
 // What only a transpose reads is written as that would write it: rows of 16 elements, 4 heads beside each other.
 // CHECK-LABEL: func.func @turned
-// CHECK: %[[R:.*]] = st.kernel "chain" {{.*}} -> tensor<2x8x4x16xbf16>
+// CHECK: %[[R:.*]] = st.kernel "attention" {{.*}} -> tensor<2x8x4x16xbf16>
 // CHECK: %[[O:.*]] = stablehlo.dot_general {{.*}} -> tensor<2x4x8x16xbf16>
 // CHECK: %[[T:.*]] = stablehlo.transpose %[[O]], dims = [0, 2, 1, 3]
 // CHECK: st.yield %[[T]]
 // CHECK-NOT: st.kernel "copy"
 // CHECK: return %[[R]]
 func.func @turned(%0: tensor<2x4x8x16xbf16>, %1: tensor<2x4x8x16xbf16>) -> tensor<2x8x4x16xbf16> {
-  %k = st.kernel "chain" (%a = %0 : tensor<2x4x8x16xbf16>, %b = %1 : tensor<2x4x8x16xbf16>) -> tensor<2x4x8x16xbf16> {
+  %k = st.kernel "attention" (%a = %0 : tensor<2x4x8x16xbf16>, %b = %1 : tensor<2x4x8x16xbf16>) -> tensor<2x4x8x16xbf16> {
     %s = stablehlo.dot_general %a, %b, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : (tensor<2x4x8x16xbf16>, tensor<2x4x8x16xbf16>) -> tensor<2x4x8x8xbf16>
     %e = stablehlo.tanh %s : tensor<2x4x8x8xbf16>
     %o = stablehlo.dot_general %e, %b, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : (tensor<2x4x8x8xbf16>, tensor<2x4x8x16xbf16>) -> tensor<2x4x8x16xbf16>
@@ -27,7 +27,7 @@ func.func @turned(%0: tensor<2x4x8x16xbf16>, %1: tensor<2x4x8x16xbf16>) -> tenso
 // CHECK-NOT: stablehlo.transpose
 // CHECK-COUNT-3: st.kernel "copy"
 func.func @others(%0: tensor<2x4x8x16xf32>, %1: tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x8x4x16xf32>, tensor<2x8x4x8xf32>, tensor<8x2x4x16xf32>) {
-  %k:3 = st.kernel "chain" (%a = %0 : tensor<2x4x8x16xf32>, %b = %1 : tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x8xf32>, tensor<2x4x8x16xf32>) {
+  %k:3 = st.kernel "attention" (%a = %0 : tensor<2x4x8x16xf32>, %b = %1 : tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x8xf32>, tensor<2x4x8x16xf32>) {
     %s = stablehlo.dot_general %a, %b, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x8xf32>
     %e = stablehlo.tanh %s : tensor<2x4x8x8xf32>
     %o = stablehlo.dot_general %e, %b, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : (tensor<2x4x8x8xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>

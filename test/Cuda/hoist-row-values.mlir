@@ -1,5 +1,5 @@
-// The two chains of a gradient of attention with dropout. What a row's elements are multiplied with becomes one factor, and a
-// kernel computes it, with what else is of rows alone, for both chains.
+// The two kernels of a gradient of attention with dropout. What a row's elements are multiplied with becomes one factor, and a
+// kernel computes it, with what else is of rows alone, for both.
 //
 // RUN: sed "s/PLACES//" %s | st-opt --hoist-row-values | FileCheck %s
 //
@@ -20,10 +20,10 @@
 // CHECK: stablehlo.multiply
 // CHECK: stablehlo.divide
 // CHECK: st.yield
-// CHECK: st.kernel "chain" ({{.*}}%[[ROWS]]#0 : tensor<2x8xf32>{{.*}}%[[ROWS]]#1 : tensor<2x8xf32>) -> tensor<2x8x16xbf16>
+// CHECK: st.kernel "attention" ({{.*}}%[[ROWS]]#0 : tensor<2x8xf32>{{.*}}%[[ROWS]]#1 : tensor<2x8xf32>) -> tensor<2x8x16xbf16>
 // CHECK-NOT: stablehlo.divide
 // CHECK: st.yield
-// CHECK: st.kernel "chain" ({{.*}}%[[ROWS]]#0 : tensor<2x8xf32>{{.*}}%[[ROWS]]#1 : tensor<2x8xf32>) -> (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>)
+// CHECK: st.kernel "attention" ({{.*}}%[[ROWS]]#0 : tensor<2x8xf32>{{.*}}%[[ROWS]]#1 : tensor<2x8xf32>) -> (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>)
 // CHECK-NOT: stablehlo.divide
 // CHECK: %[[P:.*]] = stablehlo.exponential
 // CHECK: %[[FACTOR:.*]] = stablehlo.broadcast_in_dim
@@ -35,7 +35,7 @@ func.func @dropout(%max: !r, %sum: !r, %dot: !r, %q: !q, %k: !q, %v: !q, %do: !q
     %x = stablehlo.multiply %a, %b : !r
     st.yield %x : !r
   }
-  %dq = st.kernel "chain" (%a = %q : !q, %b = %k : !q, %c = %v : !q, %d = %do : !q, %e = %kept : tensor<2x8x8xi1>, %m = %max : !r, %z = %sum : !r, %t = %dots : !r) -> !q PLACES {
+  %dq = st.kernel "attention" (%a = %q : !q, %b = %k : !q, %c = %v : !q, %d = %do : !q, %e = %kept : tensor<2x8x8xi1>, %m = %max : !r, %z = %sum : !r, %t = %dots : !r) -> !q PLACES {
     %dp = stablehlo.dot_general %d, %c, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !q) -> !s
     %dpw = stablehlo.convert %dp : (!s) -> !w
     %zero = stablehlo.constant dense<0.0> : !w
@@ -59,7 +59,7 @@ func.func @dropout(%max: !r, %sum: !r, %dot: !r, %q: !q, %k: !q, %v: !q, %do: !q
     %o = stablehlo.dot_general %dsn, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (!s, !q) -> !q
     st.yield %o : !q
   }
-  %dkv:2 = st.kernel "chain" (%a = %q : !q, %b = %k : !q, %c = %v : !q, %d = %do : !q, %e = %kept : tensor<2x8x8xi1>, %m = %max : !r, %z = %sum : !r, %t = %dots : !r) -> (!q, !q) {
+  %dkv:2 = st.kernel "attention" (%a = %q : !q, %b = %k : !q, %c = %v : !q, %d = %do : !q, %e = %kept : tensor<2x8x8xi1>, %m = %max : !r, %z = %sum : !r, %t = %dots : !r) -> (!q, !q) {
     %dp = stablehlo.dot_general %d, %c, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !q) -> !s
     %dpw = stablehlo.convert %dp : (!s) -> !w
     %zero = stablehlo.constant dense<0.0> : !w
@@ -92,14 +92,14 @@ func.func @dropout(%max: !r, %sum: !r, %dot: !r, %q: !q, %k: !q, %v: !q, %do: !q
   return %dq, %dkv#0, %dkv#1 : !q, !q, !q
 }
 
-// Without a mask of dropout cuDNN computes the gradient, which is found by what the two chains compute; of f32 every rounding
+// Without a mask of dropout cuDNN computes the gradient, which is found by what the two kernels compute; of f32 every rounding
 // shows.
 // CHECK-LABEL: func.func @f32
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
 // CHECK: %[[X:.*]] = stablehlo.multiply %{{.*}}, %{{.*}} : tensor<2x8x8xf32>
 // CHECK: stablehlo.multiply %[[X]], %{{.*}} : tensor<2x8x8xf32>
 func.func @f32(%q: tensor<2x8x16xf32>, %r: !r) -> tensor<2x8x16xf32> {
-  %o = st.kernel "chain" (%a = %q : tensor<2x8x16xf32>, %z = %r : !r) -> tensor<2x8x16xf32> {
+  %o = st.kernel "attention" (%a = %q : tensor<2x8x16xf32>, %z = %r : !r) -> tensor<2x8x16xf32> {
     %s = stablehlo.dot_general %a, %a, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> !w
     %c = stablehlo.constant dense<1.25> : !w
     %g = stablehlo.multiply %s, %c : !w
@@ -111,15 +111,15 @@ func.func @f32(%q: tensor<2x8x16xf32>, %r: !r) -> tensor<2x8x16xf32> {
   return %o : tensor<2x8x16xf32>
 }
 
-// A mask of positions varies along the columns: it stays, so that the chains are seen to be causal. One over the sum goes.
+// A mask of positions varies along the columns: it stays, so that the kernels are seen to be causal. One over the sum goes.
 // CHECK-LABEL: func.func @masked
 // CHECK: %[[INVERSE:.*]] = st.kernel "loop" (%{{.*}} = %{{.*}} : tensor<2x8xf32>) -> tensor<2x8xf32>
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
 // CHECK: stablehlo.iota
-// CHECK: st.kernel "chain" ({{.*}} = %[[INVERSE]] : tensor<2x8xf32>)
+// CHECK: st.kernel "attention" ({{.*}} = %[[INVERSE]] : tensor<2x8xf32>)
 // CHECK: stablehlo.iota
 func.func @masked(%q: !q, %k: !q, %sum: !r) -> (!q, !q) {
-  %dq = st.kernel "chain" (%a = %q : !q, %b = %k : !q, %z = %sum : !r) -> !q {
+  %dq = st.kernel "attention" (%a = %q : !q, %b = %k : !q, %z = %sum : !r) -> !q {
     %s = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !q) -> !s
     %sw = stablehlo.convert %s : (!s) -> !w
     %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
@@ -139,7 +139,7 @@ func.func @masked(%q: !q, %k: !q, %sum: !r) -> (!q, !q) {
     %o = stablehlo.dot_general %n, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (!s, !q) -> !q
     st.yield %o : !q
   }
-  %dk = st.kernel "chain" (%a = %q : !q, %b = %k : !q, %z = %sum : !r) -> !q {
+  %dk = st.kernel "attention" (%a = %q : !q, %b = %k : !q, %z = %sum : !r) -> !q {
     %s = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !q) -> !s
     %sw = stablehlo.convert %s : (!s) -> !w
     %row = stablehlo.iota dim = 0 : tensor<8x8xi32>

@@ -40,7 +40,7 @@ func.func @unit(%0: tensor<4x8x1xf32>, %1: tensor<4x1xf32>) -> tensor<4x8x1xf32>
   return %k : tensor<4x8x1xf32>
 }
 
-// Each column has a divisor of its own; other types round after each op; chains divide in another way.
+// Each column has a divisor of its own; other types round after each op; attention kernels divide in another way.
 // CHECK-LABEL: func.func @stay
 // CHECK: stablehlo.divide %{{.*}} : tensor<4x8xf32>
 // CHECK: stablehlo.divide %{{.*}} : tensor<4x8xbf16>
@@ -55,7 +55,7 @@ func.func @stay(%0: tensor<4x8xf32>, %1: tensor<8xf32>, %2: tensor<4x8xbf16>, %3
     %r = stablehlo.divide %c, %d : tensor<4x8xbf16>
     st.yield %q, %r : tensor<4x8xf32>, tensor<4x8xbf16>
   }
-  %l = st.kernel "chain" (%a = %0 : tensor<4x8xf32>, %s = %4 : tensor<4xf32>) -> tensor<4x8xf32> {
+  %l = st.kernel "attention" (%a = %0 : tensor<4x8xf32>, %s = %4 : tensor<4xf32>) -> tensor<4x8xf32> {
     %p = stablehlo.dot_general %a, %a, contracting_dims = [1] x [1] : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
     %b = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x4xf32>
     %q = stablehlo.divide %p, %b : tensor<4x4xf32>

@@ -1,4 +1,4 @@
-// RUN: st-opt --split-chains --join-chains %s | FileCheck %s
+// RUN: st-opt --split-attention --join-attention-gradients %s | FileCheck %s
 
 !q = tensor<2x80x16xbf16>
 !k = tensor<2x72x16xbf16>
@@ -7,14 +7,14 @@
 
 // Scores and their gradient are computed once.
 // CHECK-LABEL: func.func @gradient
-// CHECK: %[[ALL:.*]]:3 = st.kernel "chain" (
+// CHECK: %[[ALL:.*]]:3 = st.kernel "attention" (
 // CHECK-COUNT-5: stablehlo.dot_general
 // CHECK-NOT: stablehlo.dot_general
 // CHECK: st.yield
 // CHECK-NOT: st.kernel
 // CHECK: return %[[ALL]]#0, %[[ALL]]#1, %[[ALL]]#2
 func.func @gradient(%0: !q, %1: !q, %2: !k, %3: !k, %4: tensor<2x80xf32>) -> (!q, !k, !k) {
-  %g:3 = st.kernel "chain" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k, %v = %3 : !k, %r = %4 : tensor<2x80xf32>) -> (!q, !k, !k) {
+  %g:3 = st.kernel "attention" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k, %v = %3 : !k, %r = %4 : tensor<2x80xf32>) -> (!q, !k, !k) {
     %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %p = stablehlo.dot_general %d, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %pw = stablehlo.convert %p : (!s) -> !w
@@ -32,11 +32,11 @@ func.func @gradient(%0: !q, %1: !q, %2: !k, %3: !k, %4: tensor<2x80xf32>) -> (!q
 
 // With sums of rows the gradient of queries comes first: they are known behind all columns alone.
 // CHECK-LABEL: func.func @sums
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
 // CHECK: stablehlo.reduce
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
 func.func @sums(%0: !q, %1: !q, %2: !k) -> (!q, !k) {
-  %g:2 = st.kernel "chain" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k) -> (!q, !k) {
+  %g:2 = st.kernel "attention" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k) -> (!q, !k) {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %p = stablehlo.dot_general %d, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
@@ -53,13 +53,13 @@ func.func @sums(%0: !q, %1: !q, %2: !k) -> (!q, !k) {
   return %g#0, %g#1 : !q, !k
 }
 
-// The first chain's result is used before the second chain: it cannot wait for it.
+// The first attention kernel's result is used before the second attention kernel: it cannot wait for it.
 // CHECK-LABEL: func.func @between
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
 // CHECK: st.kernel "loop"
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
 func.func @between(%0: !q, %1: !q, %2: !k, %3: !k) -> (!q, !k) {
-  %a = st.kernel "chain" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k, %v = %3 : !k) -> !q {
+  %a = st.kernel "attention" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k, %v = %3 : !k) -> !q {
     %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %p = stablehlo.dot_general %d, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %m = stablehlo.multiply %s, %p : !s
@@ -70,7 +70,7 @@ func.func @between(%0: !q, %1: !q, %2: !k, %3: !k) -> (!q, !k) {
     %y = stablehlo.negate %x : !q
     st.yield %y : !q
   }
-  %b = st.kernel "chain" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k, %v = %3 : !k) -> !k {
+  %b = st.kernel "attention" (%q = %0 : !q, %d = %1 : !q, %k = %2 : !k, %v = %3 : !k) -> !k {
     %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %p = stablehlo.dot_general %d, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (!q, !k) -> !s
     %m = stablehlo.multiply %s, %p : !s
@@ -82,10 +82,10 @@ func.func @between(%0: !q, %1: !q, %2: !k, %3: !k) -> (!q, !k) {
 
 // f32 has no tensor cores here.
 // CHECK-LABEL: func.func @wide
-// CHECK: st.kernel "chain"
-// CHECK: st.kernel "chain"
+// CHECK: st.kernel "attention"
+// CHECK: st.kernel "attention"
 func.func @wide(%0: tensor<80x16xf32>, %1: tensor<80x16xf32>, %2: tensor<72x16xf32>) -> (tensor<80x16xf32>, tensor<72x16xf32>) {
-  %g:2 = st.kernel "chain" (%q = %0 : tensor<80x16xf32>, %d = %1 : tensor<80x16xf32>, %k = %2 : tensor<72x16xf32>) -> (tensor<80x16xf32>, tensor<72x16xf32>) {
+  %g:2 = st.kernel "attention" (%q = %0 : tensor<80x16xf32>, %d = %1 : tensor<80x16xf32>, %k = %2 : tensor<72x16xf32>) -> (tensor<80x16xf32>, tensor<72x16xf32>) {
     %s = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<80x16xf32>, tensor<72x16xf32>) -> tensor<80x72xf32>
     %p = stablehlo.dot_general %d, %k, contracting_dims = [1] x [1] : (tensor<80x16xf32>, tensor<72x16xf32>) -> tensor<80x72xf32>
     %m = stablehlo.multiply %s, %p : tensor<80x72xf32>

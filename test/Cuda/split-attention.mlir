@@ -1,14 +1,14 @@
-// RUN: st-opt --split-chains %s | FileCheck %s
+// RUN: st-opt --split-attention %s | FileCheck %s
 
 // The product that contracts the rows has a kernel of its own, which makes them again; the sums of rows go there.
 // CHECK-LABEL: func.func @both
-// CHECK: %[[K:.*]]:2 = st.kernel "chain" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>)
+// CHECK: %[[K:.*]]:2 = st.kernel "attention" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>)
 // CHECK: %[[S:.*]] = stablehlo.dot_general %[[A]], %[[B]]
 // CHECK: %[[Z:.*]] = stablehlo.reduce(%[[S]]
 // CHECK: %[[D:.*]] = stablehlo.subtract
 // CHECK: %[[Q:.*]] = stablehlo.dot_general %[[D]], %[[B]]
 // CHECK-NEXT: st.yield %[[Q]], %[[Z]]
-// CHECK: %[[C:.*]] = st.kernel "chain" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : {{.*}}, %[[G:.*]] = %arg2 : {{.*}}, %[[Z:.*]] = %[[K]]#1 : tensor<8xf32>) -> tensor<6x4xf32>
+// CHECK: %[[C:.*]] = st.kernel "attention" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : {{.*}}, %[[G:.*]] = %arg2 : {{.*}}, %[[Z:.*]] = %[[K]]#1 : tensor<8xf32>) -> tensor<6x4xf32>
 // CHECK: %[[S:.*]] = stablehlo.dot_general %[[A]], %[[B]]
 // CHECK-NOT: stablehlo.reduce
 // CHECK: stablehlo.broadcast_in_dim %[[Z]]
@@ -16,7 +16,7 @@
 // CHECK: stablehlo.dot_general %[[D]], %[[G]], contracting_dims = [0] x [0]
 // CHECK: return %[[K]]#0, %[[C]]
 func.func @both(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>, %2: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<6x4xf32>) {
-  %k:2 = st.kernel "chain" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>, %g = %2 : tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<6x4xf32>) {
+  %k:2 = st.kernel "attention" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>, %g = %2 : tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<6x4xf32>) {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %s = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<6x4xf32>) -> tensor<8x6xf32>
     %z = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x6xf32>, tensor<f32>) -> tensor<8xf32>
@@ -34,7 +34,7 @@ func.func @both(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>, %2: tensor<8x4xf32>) -
 // CHECK-COUNT-1: st.kernel
 // CHECK-NOT: st.kernel
 func.func @one(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
-  %k = st.kernel "chain" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>) -> tensor<6x4xf32> {
+  %k = st.kernel "attention" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>) -> tensor<6x4xf32> {
     %s = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<6x4xf32>) -> tensor<8x6xf32>
     %t = stablehlo.tanh %s : tensor<8x6xf32>
     %c = stablehlo.dot_general %t, %a, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
@@ -45,10 +45,10 @@ func.func @one(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
 
 // What is given twice is one argument.
 // CHECK-LABEL: func.func @twice
-// CHECK: st.kernel "chain" (%[[A:.*]] = %arg0 : tensor<8x4xf32>, %[[B:.*]] = %arg1 : tensor<6x4xf32>) ->
+// CHECK: st.kernel "attention" (%[[A:.*]] = %arg0 : tensor<8x4xf32>, %[[B:.*]] = %arg1 : tensor<6x4xf32>) ->
 // CHECK: stablehlo.dot_general %{{.*}}, %[[A]], contracting_dims = [0] x [0]
 func.func @twice(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
-  %k = st.kernel "chain" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>, %c = %0 : tensor<8x4xf32>) -> tensor<6x4xf32> {
+  %k = st.kernel "attention" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>, %c = %0 : tensor<8x4xf32>) -> tensor<6x4xf32> {
     %s = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<6x4xf32>) -> tensor<8x6xf32>
     %t = stablehlo.tanh %s : tensor<8x6xf32>
     %d = stablehlo.dot_general %t, %c, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>

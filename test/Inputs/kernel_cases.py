@@ -636,7 +636,7 @@ def products_then_copy():
 """, [m, k, k]
 
 
-# ---- chains of products ---------------------------------------------------------------------------
+# ---- fused attention ------------------------------------------------------------------------------
 
 def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_reductions=True):
     """Scores with a mask, what softmax or a maximum with zero makes of them, their product with the values. `kept`:
@@ -658,7 +658,7 @@ def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_
     %zb = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<{space}>
     %p = stablehlo.maximum %t, %zb : tensor<{space}>"""
     inputs, results = [query, matrix, matrix, f"{b}x{c}xf32"], [out] + ([space, row] if kept else [])
-    return kernel("chain", inputs, results, f"""
+    return kernel("attention", inputs, results, f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %s = stablehlo.dot_general %a0, %a1, batching_dims = [0, 2] x {outer}, contracting_dims = [3] x [{2 if turned else 3}] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
     %k = stablehlo.broadcast_in_dim %a3, dims = [0, 3] : (tensor<{b}x{c}xf32>) -> tensor<{space}>
@@ -680,7 +680,7 @@ def attention_dropout(batch, heads, rows, columns, width, element="f32", low="0x
     %i = stablehlo.divide %one, %z : tensor<{row}>
     %ib = stablehlo.broadcast_in_dim %i, dims = [0, 1, 2] : (tensor<{row}>) -> tensor<{space}xf32>
     %p = stablehlo.multiply %e, %ib : tensor<{space}xf32>"""
-    return kernel("chain", inputs, [out, row, row], f"""
+    return kernel("attention", inputs, [out, row, row], f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %low = stablehlo.constant dense<{low}> : tensor<f32>
     %s = stablehlo.dot_general %a0, %a1, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}x{t}>
@@ -709,7 +709,7 @@ def attention_gradient(batch, rows, columns, width):
     dot = f"batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
     back = f"batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{query}>"
     inputs = [query, query, matrix, matrix, row]
-    return kernel("chain", inputs, [query, space, query], f"""
+    return kernel("attention", inputs, [query, space, query], f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %s = stablehlo.dot_general %a0, %a2, {dot}
     %g = stablehlo.dot_general %a1, %a3, {dot}
@@ -735,7 +735,7 @@ def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=Fal
     back = f"batching_dims = [0, 1] x {outer}, contracting_dims = [2] x [{along}] : (tensor<{space}>, tensor<{query}>) -> tensor<{b}x{h}x{c}x{w}x{t}>"
     results = [f"{b}x{h}x{r}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}"] + ([space] if kept else [])
     inputs = [query, query, matrix, matrix, f"{b}x{h}x{r}x{c}xi1"]
-    return kernel("chain", inputs, results, f"""
+    return kernel("attention", inputs, results, f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %s = stablehlo.dot_general %a0, %a2, {make}
     %g = stablehlo.dot_general %a1, %a3, {make}
@@ -767,7 +767,7 @@ def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=F
     back = f"batching_dims = [0, 1] x {outer}, contracting_dims = [2] x [{along}] : (tensor<{space}>, tensor<{query}>) -> tensor<{b}x{h}x{c}x{w}x{t}>"
     results = [f"{b}x{h}x{r}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}"]
     seen = f"stablehlo.compare {'GE' if causal else 'NE'}, %row, %column : (tensor<{b}x{h}x{r}x{c}xi32>, tensor<{b}x{h}x{r}x{c}xi32>) -> tensor<{b}x{h}x{r}x{c}xi1>"
-    return kernel("chain", [query, query, matrix, matrix, f"{row}xi32"], results, f"""
+    return kernel("attention", [query, query, matrix, matrix, f"{row}xi32"], results, f"""
     %s = stablehlo.dot_general %a0, %a2, {make}
     %g = stablehlo.dot_general %a1, %a3, {make}
     %zero = stablehlo.constant dense<0.0> : tensor<{wide}>
@@ -798,7 +798,7 @@ def row_means(batch, rows, columns, width):
     query, matrix, space, row = f"{b}x{r}x{w}xf32", f"{b}x{c}x{w}xf32", f"{b}x{r}x{c}xf32", f"{b}x{r}xf32"
     back = f"batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{query}>"
     inputs, results = [query, matrix, f"{b}x{c}xf32"], [query, query, matrix]
-    return kernel("chain", inputs, results, f"""
+    return kernel("attention", inputs, results, f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %s = stablehlo.dot_general %a0, %a1, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
     %z = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
@@ -812,7 +812,7 @@ def row_means(batch, rows, columns, width):
     st.yield %q, %o, %k : {", ".join(f"tensor<{t}>" for t in results)}"""), inputs
 
 
-CHAINS = {
+ATTENTION = {
     "heads": lambda: attention(2, 3, 60, 60, 16),
     "ragged": lambda: attention(2, 3, 37, 53, 5),
     "one_head": lambda: attention(2, 1, 40, 24, 8),
@@ -848,7 +848,7 @@ CHAINS = {
 }
 
 def read_turned(case):
-    """A chain whose results of four dimensions kernels of kind copy transpose."""
+    """An attention kernel whose results of four dimensions kernels of kind copy transpose."""
     text, *rest = case
     body, names, types = re.fullmatch(r"(.*)  return (.*?) : (.*?)\n}\n", text, re.S).groups()
     names, types = names.split(", "), types.split(", ")
@@ -872,7 +872,7 @@ TURNED = {
 
 SEQUENCES = {"products_then_copy": products_then_copy}
 
-GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "matmul": PRODUCTS, "chain": CHAINS, "copy": MOVEMENTS,
+GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "matmul": PRODUCTS, "attention": ATTENTION, "copy": MOVEMENTS,
           "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES, "turned": TURNED}
 
 

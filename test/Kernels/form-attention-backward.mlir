@@ -1,6 +1,6 @@
 // The gradient of attention: what the products of the columns (of the values and the keys) read is in no device memory
 // where the rows of one head, [48, 64] in f32 twice, fit the memory that the cores share (24576 bytes). A value that
-// something else reads too stays a result of the chain, and so does one that does not fit beside another.
+// something else reads too stays a result of the attention kernel, and so does one that does not fit beside another.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t
@@ -31,20 +31,20 @@ module attributes {st.cores = 8 : i64, st.shared_bytes = SHARED : i64, st.target
     st.output @dv "dv" role "metric" global tensor<2x3x64x8xf32> slice #any local tensor<2x3x64x8xf32>
     st.output @kept "kept" role "metric" global tensor<SHAPExf32> slice #any local tensor<SHAPExf32>
     // FITS-LABEL: st.task @backward0
-    // FITS: st.kernel "chain" {{.*}} -> (tensor<2x3x48x8xf32>, tensor<2x3x64x8xf32>, tensor<2x3x64x8xf32>)
+    // FITS: st.kernel "attention" {{.*}} -> (tensor<2x3x48x8xf32>, tensor<2x3x64x8xf32>, tensor<2x3x64x8xf32>)
     // FITS-COUNT-5: stablehlo.dot_general
     // FITS-NOT: st.kernel "matmul"
     // HALF-LABEL: st.task @backward0
-    // HALF: st.kernel "chain" {{.*}} -> (tensor<2x3x48x8xf32>, tensor<2x3x64x8xf32>, tensor<2x3x48x64xf32>)
+    // HALF: st.kernel "attention" {{.*}} -> (tensor<2x3x48x8xf32>, tensor<2x3x64x8xf32>, tensor<2x3x48x64xf32>)
     // HALF-COUNT-4: stablehlo.dot_general
     // HALF: st.kernel "matmul"
     // HALF-NOT: st.kernel "matmul"
     // STORED-LABEL: st.task @backward0
-    // STORED: st.kernel "chain" {{.*}} -> (tensor<2x3x48x64xf32>, tensor<2x3x64x8xf32>, tensor<2x3x48x8xf32>)
+    // STORED: st.kernel "attention" {{.*}} -> (tensor<2x3x48x64xf32>, tensor<2x3x64x8xf32>, tensor<2x3x48x8xf32>)
     // STORED-COUNT-4: stablehlo.dot_general
     // STORED: st.kernel "matmul"
     // STORED-NOT: st.kernel "matmul"
-    // DTU: dtu.label "chain"
+    // DTU: dtu.label "attention"
     // DTU: dtu.copy {dst = #dtu.view<L2[
     // DTU: dtu.copy {dst = #dtu.view<L1[{{.*}}src = #dtu.view<L2[
     st.task @backward0 forward stage 0 (%mb) {

@@ -1,9 +1,9 @@
-// What a chain holds of its rows: those of 8192 columns are no resident ones of a core with 64 KiB, but streamed; products
-// of more than 128 columns or depth stay apart.
+// What an attention kernel holds of its rows: those of 8192 columns are no resident ones of a core with 64 KiB, but streamed;
+// products of more than 128 columns or depth stay apart.
 //
-// RUN: st-opt --form-kernels=chains=streamed %s | FileCheck %s --check-prefixes=ALL,STREAMED
-// RUN: st-opt --form-kernels=chains=resident %s | FileCheck %s --check-prefixes=ALL,APART
-// RUN: st-opt --form-kernels=chains=none %s | FileCheck %s --check-prefixes=ALL,APART
+// RUN: st-opt --form-kernels=attention=streamed %s | FileCheck %s --check-prefixes=ALL,STREAMED
+// RUN: st-opt --form-kernels=attention=resident %s | FileCheck %s --check-prefixes=ALL,APART
+// RUN: st-opt --form-kernels=attention=none %s | FileCheck %s --check-prefixes=ALL,APART
 
 #any = #st.sharding<@mesh, [{}, {}]>
 module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "cuda", device = "test", alignment = 128, scratch_bytes = 65536, memory_bytes = 4294967296>} {
@@ -17,10 +17,10 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "cuda", 
     st.output @z "z" role "metric" global tensor<64x129xf32> slice #any local tensor<64x129xf32>
 
     // ALL-LABEL: st.task @forward0
-    // STREAMED: st.kernel "chain" {{.*}} -> (tensor<8192x32xf32>, tensor<64x32xf32>)
+    // STREAMED: st.kernel "attention" {{.*}} -> (tensor<8192x32xf32>, tensor<64x32xf32>)
     // STREAMED-COUNT-3: stablehlo.dot_general
     // APART: st.kernel "matmul" {{.*}} -> tensor<64x8192xf32>
-    // APART-NOT: st.kernel "chain"
+    // APART-NOT: st.kernel "attention"
     // ALL-LABEL: st.task @weight0
     st.task @forward0 forward stage 0 (%mb) {
       %q = st.read @q : tensor<64x32xf32>
@@ -36,7 +36,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "cuda", 
       st.write %g to @g : tensor<8192x32xf32>
     }
 
-    // ALL-NOT: st.kernel "chain"
+    // ALL-NOT: st.kernel "attention"
     st.task @weight0 weight stage 0 (%mb) {
       %q = st.read @q : tensor<64x32xf32>
       %k = st.read @k : tensor<8192x32xf32>

@@ -28,7 +28,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
       // CHECK: %[[K:.*]] = st.read @k
       // CHECK: %[[V:.*]] = st.kernel "loop"
       // CHECK-NEXT: stablehlo.tanh
-      // CHECK: %[[C:.*]]:2 = st.kernel "chain" (%{{.*}} = %[[Q]] : {{.*}}, %{{.*}} = %[[K]] : {{.*}}, %{{.*}} = %[[V]] : {{.*}}) -> (tensor<2x3x24x8xf32>, tensor<2x3x24xf32>)
+      // CHECK: %[[C:.*]]:2 = st.kernel "attention" (%{{.*}} = %[[Q]] : {{.*}}, %{{.*}} = %[[K]] : {{.*}}, %{{.*}} = %[[V]] : {{.*}}) -> (tensor<2x3x24x8xf32>, tensor<2x3x24xf32>)
       // CHECK: %[[S:.*]] = stablehlo.dot_general
       // CHECK: stablehlo.multiply %[[S]]
       // CHECK: stablehlo.reduce
@@ -38,7 +38,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
       // CHECK: %[[O:.*]] = stablehlo.dot_general %[[P]]
       // CHECK: st.yield %[[O]], %[[Z]]
       // CHECK-NOT: st.kernel
-      // DTU: dtu.label "chain"
+      // DTU: dtu.label "attention"
       // DTU: dtu.copy {{.*}}multicast
       %q = st.read @q : tensor<2x24x3x8xf32>
       %k = st.read @k : tensor<2x32x3x8xf32>

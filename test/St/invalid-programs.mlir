@@ -222,7 +222,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // st.kernel
 
 func.func @kernel_kind(%a: tensor<4xf32>) {
-  // expected-error @+1 {{has unknown kind "magic", expected one of matmul, loop, chain, reduce, copy, gather, scatter}}
+  // expected-error @+1 {{has unknown kind "magic", expected one of matmul, loop, attention, reduce, copy, gather, scatter}}
   %0 = st.kernel "magic" (%b = %a : tensor<4xf32>) -> tensor<4xf32> {
     st.yield %b : tensor<4xf32>
   }

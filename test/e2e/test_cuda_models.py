@@ -53,8 +53,8 @@ def check(folder, config, task, seq, recipe, bound):
                   f"--dump-phases-to={folder / 'phases'}", "-o", planned])
     phases = {path.stem.split("-")[1]: path for path in (folder / "phases").iterdir()}
     text = planned.read_text()
-    chains = text.count('st.kernel "chain"')
-    st.expect(chains > 0, "no chain")
+    kernels = text.count('st.kernel "attention"')
+    st.expect(kernels > 0, "no attention kernel")
     kept = [line.strip()[:300] for line in text.splitlines() if re.search("st.kernel|st.buffer", line)
             and re.search(rf"x{seq}x{seq}x(f32|bf16|f16|i1)>", line)]
     st.expect((recipe.get("recompute") == "none") == bool(kept), f"scores in memory: {kept}")
@@ -68,7 +68,7 @@ def check(folder, config, task, seq, recipe, bound):
     far = distances(moves(found, inputs), moves(wanted, inputs))
     worst = max(far, key=far.get)
     st.expect(far[worst] < bound, f"{worst} is {far[worst]:.2e} of its move away, expected at most {bound}")
-    return f"{chains} chains, {len(found)} results, largest distance {far[worst]:.1e}"
+    return f"{kernels} attention kernels, {len(found)} results, largest distance {far[worst]:.1e}"
 
 
 CASES = [

@@ -103,7 +103,7 @@ def row_kernels(rows, columns, element):
 
 
 def attention(element, width=64):
-    """Attention of 512 tokens and its gradient, as chains: of the rows, and of the columns. With sums of rows they stay two."""
+    """Attention of 512 tokens and its gradient, as attention kernels: of the rows, and of the columns. With sums of rows they stay two."""
     q, s, r = f"tensor<2x512x4x{width}x{element}>", f"tensor<2x4x512x512x{element}>", f"tensor<2x4x512x{element}>"
     o = f"tensor<2x4x512x{width}x{element}>"
     make = f"batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : ({q}, {q}) -> {s}"
@@ -181,7 +181,7 @@ def check_kernels(folder, case, source, chip, least, access):
         registers, shared, spills = kernels[name]
         found[case, name] = registers, shared
         # Attention uses all registers that a thread may have: up to ten of 4 bytes may be stored and loaded again.
-        most = 80 if name.startswith("chain") else 0
+        most = 80 if name.startswith("attention") else 0
         expect(spills <= most, f"{name} spills {spills} bytes, expected at most {most}")
     return f"{len(names)} kernels, at most {max(registers for registers, *_ in kernels.values())} registers"
 

@@ -50,8 +50,8 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
   if (!isPlanned(module)) {
     PassManager split(module.getContext());
     if (failed(parsePassPipeline(
-            "split-products,fuse-epilogues,split-chains,join-chains,fuse-transposes,sink-"
-            "conversions,"
+            "split-products,fuse-epilogues,split-attention,join-attention-gradients,"
+            "fuse-transposes,sink-conversions,"
             "split-reductions{cores=108},invert-divisors,separate-maxima,lift-constants",
             split)) ||
         failed(split.run(module)))

@@ -139,7 +139,7 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
     cuda.attention %q * %k * %v into %o 8 x 12 of 512 x 512 depth 64 width 64
         q [393216, 64, 768] k [393216, 64, 768] v [393216, 64, 768] o [393216, 32768, 64] {causal}
         : memref<3145728xbf16>, memref<3145728xbf16>, memref<3145728xbf16> into memref<3145728xbf16> {
-      gpu.launch_func @kernels::@chain_0 ...
+      gpu.launch_func @kernels::@attention_0 ...
     }
     ```
   }];

@@ -15,12 +15,13 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
     Collectives become copies and kernels that read other ranks' arenas (`cuda.peer`) between two
     meetings of their members.
 
-    A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte.
-    Blocks and threads have one dimension, known from the start; docs/cuda.md has the rule by which they
-    are chosen. A kernel of kind "matmul" is no gpu.func but a `cuda.product` of the task; one with an activation or sums has
-    a body, a product without these and launches that do the same. Such kernels are as
-    `split-products` and `fuse-epilogues` leave them, chains as `split-chains` does. With `attention` a chain that cuDNN may compute is launched in a
-    `cuda.attention`. An op or a kind of kernel for which there is no code is an error that names it.
+    A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte. Blocks and
+    threads have one dimension, known from the start; docs/cuda.md has the rule by which they are chosen. A kernel
+    of kind "matmul" is no gpu.func but a `cuda.product` of the task; one with an activation or sums has a body, a
+    product without these and launches that do the same. Such kernels are as `split-products` and `fuse-epilogues`
+    leave them, attention kernels as `split-attention` does. With `attention` an attention kernel that cuDNN may
+    compute is launched in a `cuda.attention`. An op or a kind of kernel for which there is no code is an error that
+    names it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -46,11 +47,11 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"attention", "attention", "bool", "false", "attention that cuDNN may compute is told apart">,
-    Option<"explain", "explain", "bool", "false", "remarks say why a chain is no such attention">
+    Option<"explain", "explain", "bool", "false", "remarks say why cuDNN cannot compute an attention kernel">
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Different kernels generated">,
-    Statistic<"numAttention", "attention", "Chains that cuDNN may compute">
+    Statistic<"numAttention", "attention", "Attention kernels that cuDNN may compute">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cuda::CudaDialect", "::mlir::func::FuncDialect",
@@ -135,17 +136,17 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
-def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
-  let summary = "Makes kernels of their own of products that contract the rows of chains";
+def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
+  let summary = "Splits products that contract the rows of attention kernels into separate kernels";
   let description = [{
-    Needs kernels without places in memory. A kernel of kind "chain" computes, for some of its rows, products that
-    contract their columns; a product that contracts the rows needs all of them. Such products become a
-    chain of their own, for some of the columns, in which the rows are computed again. What
-    reductions make of rows is a result of the first and an argument of the second. What a chain is given twice becomes
-    one argument of it.
+    Needs kernels without places in memory. A kernel of kind "attention" computes, for some of its rows, products
+    that contract their columns; a product that contracts the rows needs all of them. Such products become an
+    attention kernel of their own, for some of the columns, in which the rows are computed again. What reductions
+    make of rows is a result of the first and an argument of the second. What an attention kernel is given twice
+    becomes one argument of it.
 
     ```mlir
-    %q, %k = st.kernel "chain" (%a = %0, %b = %1, %c = %2) {
+    %q, %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2) {
       %3 = stablehlo.dot_general %a, %b, ... // rows
       %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : ...
       %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
@@ -155,28 +156,30 @@ def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
       st.yield %7, %8 : ...
     }
     // after
-    %q, %sum = st.kernel "chain" (%a = %0, %b = %1) { ... st.yield %7, %4 : ... }
-    %k = st.kernel "chain" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
+    %q, %sum = st.kernel "attention" (%a = %0, %b = %1) { ... st.yield %7, %4 : ... }
+    %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
     ```
   }];
-  let statistics = [Statistic<"numSplit", "split", "Chains that became two kernels">];
+  let statistics = [Statistic<"numSplit", "split", "Attention kernels that became two kernels">];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
   let summary = "Takes sums of rows that gradients of attention need from what the forward pass made";
   let description = [{
-    Needs kernels without places in memory, chains as `split-chains` leaves them. With o = p v for rows p, and do the gradient of o, the gradient
-    of softmax needs for each row the sum over its columns j of p_j (do v^T)_j, which is the sum over columns
-    d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). Where a chain adds up the former, and o is what the task reads of the forward pass,
-    a kernel adds up the latter before it: the chain needs no pass over its tiles for it.
+    Needs kernels without places in memory, attention kernels as `split-attention` leaves them. With o = p v for
+    rows p, and do the gradient of o, the gradient of softmax needs for each row the sum over its columns j of p_j
+    (do v^T)_j, which is the sum over columns d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). Where an
+    attention kernel adds up the former, and o is what the task reads of the forward pass, a kernel adds up the
+    latter before it: the attention kernel needs no pass over its tiles for it.
 
-    That p is the same in both tasks up to what a row is divided by and to constants is proved by comparing what either is multiplied of, op
-    by op down to what the program is given (`Origin.h`). The chain's factors may be rounded to 16 bits elsewhere
-    than the forward pass rounds them. Left alone is what cuDNN computes in any case: 16 bits without masks of dropout.
+    That p is the same in both tasks up to what a row is divided by and to constants is proved by comparing what
+    either is multiplied of, op by op down to what the program is given (`ReachingDefinitions.h`). The attention
+    kernel's factors may be rounded to 16 bits elsewhere than the forward pass rounds them. Left alone is what cuDNN
+    computes in any case: 16 bits without masks of dropout.
 
     ```mlir
-    %dq, %sum = st.kernel "chain" (%a = %do, %b = %v, ...) {
+    %dq, %sum = st.kernel "attention" (%a = %do, %b = %v, ...) {
       %1 = stablehlo.dot_general %a, %b, ...
       %2 = stablehlo.multiply %1, %p ...
       %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [2] : ...
@@ -189,30 +192,32 @@ def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
       %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [2] : ...
       st.yield %2 : ...
     }
-    %dq = st.kernel "chain" (%a = %do, %b = %v, ..., %3 = %sum) { ... }
+    %dq = st.kernel "attention" (%a = %do, %b = %v, ..., %3 = %sum) { ... }
     ```
   }];
   let statistics = [Statistic<"numDerived", "derived", "Sums that are taken from the forward pass">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
-def JoinChains : Pass<"join-chains", "::mlir::ModuleOp"> {
+def JoinAttentionGradients : Pass<"join-attention-gradients", "::mlir::ModuleOp"> {
   let summary = "Makes one kernel of the two of attention's gradient";
   let description = [{
-    Needs kernels without places in memory, chains as `derive-row-sums` and `hoist-row-values` leave them. Two chains, that of the gradient
-    of queries and that of the gradients of keys and values, compute the same scores. Where neither has reductions and all products read
-    16 bits, they become one, with five products in the place of seven: its blocks add the gradient of queries up in turn. Others
-    stay two: those for which no tile has room in registers and shared memory, or whose first chain's result is used between them.
+    Needs kernels without places in memory, attention kernels as `derive-row-sums` and `hoist-row-values` leave
+    them. Two attention kernels, that of the gradient of queries and that of the gradients of keys and values,
+    compute the same scores. Where neither has reductions and all products read 16 bits, they become one, with five
+    products in the place of seven: its blocks add the gradient of queries up in turn. Others stay two: those for
+    which no tile has room in registers and shared memory, or whose first attention kernel's result is used between
+    them.
 
     ```mlir
-    %dq = st.kernel "chain" (%q = %0, %k = %1, ...) {
+    %dq = st.kernel "attention" (%q = %0, %k = %1, ...) {
       %s = stablehlo.dot_general %q, %k, ...
       ...
-    %dk:2 = st.kernel "chain" (%q = %0, %k = %1, ...) {
+    %dk:2 = st.kernel "attention" (%q = %0, %k = %1, ...) {
       %s = stablehlo.dot_general %q, %k, ...
       ...
     // becomes
-    %d:3 = st.kernel "chain" (%q = %0, %k = %1, ...) {
+    %d:3 = st.kernel "attention" (%q = %0, %k = %1, ...) {
       %s = stablehlo.dot_general %q, %k, ...
       ...
     ```
@@ -224,16 +229,17 @@ def JoinChains : Pass<"join-chains", "::mlir::ModuleOp"> {
 def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
   let summary = "Computes what gradients of attention need of each row once, ahead of their kernels";
   let description = [{
-    Needs kernels without places in memory, chains as `derive-row-sums` leaves them. In kernels of kind "chain" all of whose
-    products read 16 bits, an element that is multiplied with several values of its row is multiplied with their product, once.
+    Needs kernels without places in memory, attention kernels as `derive-row-sums` leaves them. In kernels of kind
+    "attention" all of whose products read 16 bits, an element that is multiplied with several values of its row is
+    multiplied with their product, once.
 
-    A chain of products that contract the rows has their rows pass by, tile by tile: what it computes of a row alone, such
-    as one over a sum, each thread would compute for each tile. Of the two chains of a gradient a kernel of kind "loop" computes
-    such values before both. It takes over multiplications and divisions of other "loop" kernels that only it uses. The
-    pass leaves a gradient that cuDNN may compute as it is.
+    An attention kernel whose products contract the rows iterates over them, tile by tile: what it computes of a row
+    alone, such as one over a sum, each thread would compute for each tile. Of the two attention kernels of a
+    gradient a kernel of kind "loop" computes such values before both. It takes over multiplications and divisions
+    of other "loop" kernels that only it uses. The pass leaves a gradient that cuDNN may compute as it is.
 
     ```mlir
-    %k = st.kernel "chain" (%a = %0, %b = %1, ..., %s = %sum) {
+    %k = st.kernel "attention" (%a = %0, %b = %1, ..., %s = %sum) {
       ...
       %3 = stablehlo.multiply %2, %scale : ...
       %4 = stablehlo.divide %one, %s : ... // of rows
@@ -245,7 +251,7 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
       %5 = stablehlo.multiply %4, %scale : ...
       st.yield %5 : ...
     }
-    %k = st.kernel "chain" (%a = %0, %b = %1, ..., %r = %r) {
+    %k = st.kernel "attention" (%a = %0, %b = %1, ..., %r = %r) {
       ...
       %5 = stablehlo.broadcast_in_dim %r, dims = [0] : ...
       %6 = stablehlo.multiply %2, %5 : ...
@@ -259,26 +265,27 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
 }
 
 def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
-  let summary = "Has chains write products in the order of dimensions in which they are read";
+  let summary = "Has attention kernels write products in the order of dimensions in which they are read";
   let description = [{
-    Needs kernels without places in memory, chains as `split-chains` leaves them. Where all that reads a product of a kernel of kind "chain"
-    is a kernel that transposes it, the chain yields the transposed one.
+    Needs kernels without places in memory, attention kernels as `split-attention` leaves them. Where all that reads
+    a product of a kernel of kind "attention" is a kernel that transposes it, the attention kernel yields the
+    transposed one.
 
     ```mlir
-    %o = st.kernel "chain" (%a = %0, %b = %1) -> tensor<2x4x8x16xbf16> { ... st.yield %3 : ... }
+    %o = st.kernel "attention" (%a = %0, %b = %1) -> tensor<2x4x8x16xbf16> { ... st.yield %3 : ... }
     %t = st.kernel "copy" (%a = %o) -> tensor<2x8x4x16xbf16> {
       %4 = stablehlo.transpose %a, dims = [0, 2, 1, 3] : ...
       st.yield %4 : ...
     }
     // after
-    %t = st.kernel "chain" (%a = %0, %b = %1) -> tensor<2x8x4x16xbf16> {
+    %t = st.kernel "attention" (%a = %0, %b = %1) -> tensor<2x8x4x16xbf16> {
       ...
       %4 = stablehlo.transpose %3, dims = [0, 2, 1, 3] : ...
       st.yield %4 : ...
     }
     ```
   }];
-  let statistics = [Statistic<"numFused", "fused", "Transposes that chains do">];
+  let statistics = [Statistic<"numFused", "fused", "Transposes that attention kernels do">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
@@ -342,10 +349,10 @@ def SeparateMaxima : Pass<"separate-maxima", "::mlir::ModuleOp"> {
 def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
   let summary = "Divides once a row where a whole row is divided by one number";
   let description = [{
-    In kernels of kind "loop" and "reduce": an f32 quotient whose divisor is the same along the innermost dimension becomes
-    a product with the divisor's reciprocal, which a row has once. The quotient is at most 1.5 ulp off. A factor that is a
-    power of two, almost always 1, keeps the reciprocal of very large and very small divisors a normal number.
-    Chains divide as ElementaryFunctions.h says.
+    In kernels of kind "loop" and "reduce": an f32 quotient whose divisor is the same along the innermost dimension
+    becomes a product with the divisor's reciprocal, which a row has once. The quotient is at most 1.5 ulp off. A
+    factor that is a power of two, almost always 1, keeps the reciprocal of very large and very small divisors a
+    normal number. Attention kernels divide as ElementaryFunctions.h says.
 
     ```mlir
     %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {
@@ -471,10 +478,10 @@ def ConvertInUpdate : Pass<"convert-in-update", "::mlir::ModuleOp"> {
 def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
   let summary = "Gives kernels that differ in numbers only these numbers as inputs";
   let description = [{
-    Needs kernels without places in memory. Layers that draw random numbers count them on from another
-    number each; with that number an input, `convert-kernels-to-gpu` makes one function for all of
-    them. Kernels of kinds "loop", "reduce" and "chain" that are the same but for scalar constants take those in
-    which they differ from constants of the task.
+    Needs kernels without places in memory. Layers that draw random numbers count them on from another number each;
+    with that number an input, `convert-kernels-to-gpu` makes one function for all of them. Kernels of kinds "loop",
+    "reduce" and "attention" that are the same but for scalar constants take those in which they differ from
+    constants of the task.
 
     ```mlir
     %0 = st.kernel "loop" (%k = %key) { %c = stablehlo.constant dense<1> : tensor<ui32> ... }
@@ -641,10 +648,10 @@ def UseDynamicSharedMemory : Pass<"use-dynamic-shared-memory", "::mlir::gpu::GPU
 def ConvertMatrixProducts : Pass<"convert-matrix-products"> {
   let summary = "Lowers products of a warp's matrices, and what brings these, to instructions of tensor cores";
   let description = [{
-    Of `nvgpu.mma.sync` those of bf16 and f16 with sums in f32, 16 x 8 x 16: what kernels of chains have.
-    Upstream's lowering knows no bf16. Of `nvgpu.ldmatrix` four matrices of 16-bit floats, of `nvgpu.device_async_copy`
-    16 bytes without a token (waits are `nvvm.cp.async.wait.group`); indices have 32 bits, as `lower-kernels-to-nvvm` says
-    them. Everything else is an error. Floats are rounded to 16 bits by the instruction that rounds two.
+    Of `nvgpu.mma.sync` those of bf16 and f16 with sums in f32, 16 x 8 x 16: those of attention kernels. Upstream's
+    lowering knows no bf16. Of `nvgpu.ldmatrix` four matrices of 16-bit floats, of `nvgpu.device_async_copy` 16
+    bytes without a token (waits are `nvvm.cp.async.wait.group`); indices have 32 bits, as `lower-kernels-to-nvvm`
+    says them. Everything else is an error. Floats are rounded to 16 bits by the instruction that rounds two.
 
     ```mlir
     %0 = nvgpu.ldmatrix %m[%i] {numTiles = 4 : i32, transpose = false} : memref<64xbf16, 3> -> vector<4x2xbf16>

@@ -279,7 +279,7 @@ void ScheduleOp::print(OpAsmPrinter &printer) {
 
 LogicalResult KernelOp::verify() {
   if (failed(verifyOneOf(*this, "kind", getKind(),
-                         {"matmul", "loop", "chain", "reduce", "copy", "gather", "scatter"})))
+                         {"matmul", "loop", "attention", "reduce", "copy", "gather", "scatter"})))
     return failure();
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getInputs().getTypes())
@@ -300,8 +300,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                    parser.parseOperand(operands.emplace_back()) ||
                    parser.parseColonType(types.emplace_back()));
   };
-  if (parser.parseAttribute(kind, "kind", result.attributes) ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseInput) ||
+  if (parser.parseAttribute(kind, "kind", result.attributes))
+    return failure();
+  // Files written before kind "attention" had its name say "chain".
+  if (kind.getValue() == "chain")
+    result.attributes.set("kind", parser.getBuilder().getStringAttr("attention"));
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseInput) ||
       parser.parseOptionalArrowTypeList(resultTypes) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.resolveOperands(operands, types, parser.getCurrentLocation(), result.operands))

@@ -158,7 +158,7 @@ def St_KernelOp : St_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "a tensor program that one device kernel computes";
   let description = [{
     `kind`: "matmul" (dot_generals of one left operand and elementwise ops on their results), "loop"
-    (elementwise ops, broadcasts and row reductions over one iteration space), "chain" (a fused
+    (elementwise ops, broadcasts and row reductions over one iteration space), "attention" (a fused
     attention-like kernel: a loop over rows, products that compute them and products that read
     them), "reduce", "copy" (data movement), "gather", "scatter". The body is isolated; scalars and
     constants are cloned into it.

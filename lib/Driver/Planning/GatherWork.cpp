@@ -73,8 +73,8 @@ static int64_t widthOf(Type type) {
 
 namespace {
 
-/// Where an op comes from.
-struct Origin {
+/// The layer of the front end that an op comes from.
+struct NameScope {
   std::string path;   ///< the scopes of the front end's layers, as "transformer.h.0/attn/dropout"
   bool isGradient = false;
 
@@ -102,7 +102,7 @@ public:
       : task(task), phase(task.getPhase()), blocks(blocks), tensors(tensors) {}
 
   void gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock);
-  static Origin originOf(Operation *op);
+  static NameScope scopeOf(Operation *op);
 
 private:
   void group();
@@ -121,14 +121,14 @@ private:
   const DenseMap<Operation *, int64_t> &blocks;
   TensorIndex &tensors;
   SmallVector<Operation *> ops;
-  DenseMap<Operation *, Origin> origins;
+  DenseMap<Operation *, NameScope> scopes;
   llvm::EquivalenceClasses<Operation *> groups;
 };
 
 } // namespace
 
-Origin TaskWork::originOf(Operation *op) {
-  Origin origin;
+NameScope TaskWork::scopeOf(Operation *op) {
+  NameScope scope;
   if (auto kernel = dyn_cast<KernelOp>(op))
     for (Operation &inner : kernel.getBody().front())
       if (!isFree(&inner)) {
@@ -141,14 +141,14 @@ Origin TaskWork::originOf(Operation *op) {
       return WalkResult::advance();
     StringRef name = named.getName().getValue();
     if (name.consume_front("transpose")) {
-      origin.isGradient = true;
+      scope.isGradient = true;
       if (!name.consume_front("(") || !name.consume_back(")"))
         return WalkResult::advance();
     }
-    origin.path = name.str();
+    scope.path = name.str();
     return WalkResult::interrupt();
   });
-  return origin;
+  return scope;
 }
 
 /// An op belongs with those of the same layer whose values it takes, or that take what it takes.
@@ -156,12 +156,12 @@ void TaskWork::connect(Operation *op, llvm::MapVector<Value, SmallVector<Operati
   groups.insert(op);
   if (standsAlone(op))
     return;
-  const Origin &own = origins[op];
+  const NameScope &own = scopes[op];
   auto joins = [&](Operation *other) {
     if (other == op || standsAlone(other))
       return;
-    auto found = origins.find(other);
-    if (found != origins.end() && found->second.path == own.path &&
+    auto found = scopes.find(other);
+    if (found != scopes.end() && found->second.path == own.path &&
         found->second.isGradient == own.isGradient && blocks.lookup(other) == blocks.lookup(op))
       groups.unionSets(op, other);
   };
@@ -181,7 +181,7 @@ void TaskWork::group() {
   for (Operation &op : task.getBody().front())
     if (!isFree(&op)) {
       ops.push_back(&op);
-      origins[&op] = originOf(&op);
+      scopes[&op] = scopeOf(&op);
     }
   llvm::MapVector<Value, SmallVector<Operation *>> takers;
   for (Operation *op : ops)
@@ -296,10 +296,10 @@ void TaskWork::nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetV
 
 proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   proto::OpWork work;
-  const Origin &origin = origins.find(members.front())->second;
-  work.set_region(origin.region().str());
-  work.set_is_gradient(origin.isGradient);
-  work.set_is_recomputed(!origin.isGradient && (phase == "backward" || phase == "weight"));
+  const NameScope &scope = scopes.find(members.front())->second;
+  work.set_region(scope.region().str());
+  work.set_is_gradient(scope.isGradient);
+  work.set_is_recomputed(!scope.isGradient && (phase == "backward" || phase == "weight"));
   work.set_ops(static_cast<double>(members.size()));
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
   // What only the backward pass takes is left, but not handed on to an op.
@@ -397,7 +397,7 @@ void TaskWork::gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock) {
 
 /// The first scope of an op's location, which names its layer.
 static std::string layerOf(Operation *op) {
-  return StringRef(TaskWork::originOf(op).path).split('/').first.str();
+  return StringRef(TaskWork::scopeOf(op).path).split('/').first.str();
 }
 
 /// The block of each op: its mark or, of gradients, that of the layer that their location names, else that

@@ -282,8 +282,8 @@ int64_t StageAnalysis::backwardStage(Operation *op) const {
     else
       cotangents = std::min(cotangents.value_or(stage), stage);
   }
-  bool isScalarChain = !cotangents && scalars && rankOf(op->getResult(0)) == 0;
-  if (isScalarChain) {
+  bool isScalarArithmetic = !cotangents && scalars && rankOf(op->getResult(0)) == 0;
+  if (isScalarArithmetic) {
     for (const StageSet &set : reads)
       scalars = std::max<int64_t>(*scalars, set.find_first());
     return *scalars;

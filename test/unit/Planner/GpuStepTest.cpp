@@ -157,7 +157,7 @@ TEST_F(GpuStepTest, MessagesArriveAfterTheirWay) {
 
 TEST_F(GpuStepTest, WorksAreThoseOfTheBusiestRankByName) {
   const int64_t small = addKernel(10), large = addKernel(30), products = addKernel(10, 50e3);
-  for (auto [kernel, name] : {std::pair(small, "small"), {large, "large"}, {products, "chain"}})
+  for (auto [kernel, name] : {std::pair(small, "small"), {large, "large"}, {products, "attention"}})
     program.mutable_cuda()->mutable_kernels(static_cast<int>(kernel))->set_name(name);
   addGroup({0}, 2, [&](proto::CudaProgram &code) { launch(*code.add_commands(), large); });
   addGroup({1}, 2, [&](proto::CudaProgram &code) {
@@ -186,7 +186,7 @@ TEST_F(GpuStepTest, WorksAreThoseOfTheBusiestRankByName) {
   // A product's bytes: operands of 16 bits, a result of 32.
   const std::vector<Expected> expected = {
       {"product 10 x 20 x 40 bf16", TimedCommand::Product, 1, 3200, 16e3, 3200},
-      {"chain", TimedCommand::Attention, 3, 150, 150e3, 30},
+      {"attention", TimedCommand::Attention, 3, 150, 150e3, 30},
       {"small", TimedCommand::Loop, 4, 40, 0, 40},
       {"copy", TimedCommand::Copy, 1, 12, 0, 12}};
   ASSERT_EQ((*step)->works.size(), expected.size());

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/analysis/PositionComparison.h"
+#include "backends/cuda/codegen/analysis/CausalPredicate.h"
 
 #include "backends/cuda/codegen/analysis/Splat.h"
 
@@ -6,9 +6,9 @@ using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
-std::optional<PositionComparison> PositionComparison::match(Value predicate,
-                                                            const mlir::st::IterationSpace &space,
-                                                            unsigned rows, unsigned columns) {
+std::optional<CausalPredicate> CausalPredicate::match(Value predicate,
+                                                      const mlir::st::IterationSpace &space,
+                                                      unsigned rows, unsigned columns) {
   auto compare = skipBroadcasts(predicate).getDefiningOp<hlo::CompareOp>();
   if (!compare)
     return std::nullopt;
@@ -17,13 +17,13 @@ std::optional<PositionComparison> PositionComparison::match(Value predicate,
     return iota ? space.getIotaGroup(iota) : std::nullopt;
   };
   auto left = groupOf(compare.getLhs()), right = groupOf(compare.getRhs());
-  PositionComparison found;
+  CausalPredicate found;
   found.direction = compare.getComparisonDirection();
   found.isTurned = left == columns && right == rows;
   return found.isTurned || (left == rows && right == columns) ? std::optional(found) : std::nullopt;
 }
 
-bool PositionComparison::holds(int order) const {
+bool CausalPredicate::holds(int order) const {
   if (isTurned)
     order = -order;
   switch (direction) {

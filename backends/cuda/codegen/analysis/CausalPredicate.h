@@ -1,4 +1,4 @@
-// Masks that compare where a point lies along rows and columns.
+// Predicates of masks that compare the row of an element with its column, such as causal masks.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -11,12 +11,12 @@ namespace mlir::cuda {
 /// Added to a score, a number of at most this makes exp of it 0 beside any other column's.
 constexpr double kFarBelow = -1e30;
 
-/// A comparison of a point's row with its column.
-class PositionComparison {
+/// A comparison of an element's row with its column.
+class CausalPredicate {
 public:
   /// Of iotas along these two groups of a space, maybe broadcast.
-  static std::optional<PositionComparison> match(Value predicate, const st::IterationSpace &space,
-                                                 unsigned rows, unsigned columns);
+  static std::optional<CausalPredicate> match(Value predicate, const st::IterationSpace &space,
+                                              unsigned rows, unsigned columns);
 
   /// Whether it holds where the row is less than the column (-1), equal (0) or greater (1).
   bool holds(int order) const;

@@ -1,6 +1,6 @@
-#include "backends/cuda/codegen/analysis/SampledRows.h"
+#include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
 
-#include "backends/cuda/codegen/analysis/PositionComparison.h"
+#include "backends/cuda/codegen/analysis/CausalPredicate.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -98,7 +98,7 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
 /// their order.
 static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
                          const RowsAndColumns &groups) {
-  auto compare = PositionComparison::match(select.getPred(), space, groups.rows, groups.columns);
+  auto compare = CausalPredicate::match(select.getPred(), space, groups.rows, groups.columns);
   std::optional<double> onTrue = getSplat(select.getOnTrue()),
                         onFalse = getSplat(select.getOnFalse());
   return compare && onTrue && onFalse && llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) {

@@ -1,16 +1,16 @@
-// What the rows of a chain compute, tried out on a few numbers: formulas are compared by value,
-// however they are written.
+// Equivalence of formulas by evaluation at random points: computes the rows of an attention kernel
+// on a few numbers, so that formulas are compared by value, however they are written.
 #pragma once
 
-#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
 
 #include <array>
 #include <string>
 
 namespace mlir::cuda {
 
-/// A value of a chain's rows at some rows and columns of one batch, row by row. What does not vary
-/// along one of them is repeated.
+/// A value of an attention kernel's rows at some rows and columns of one batch, row by row. What
+/// does not vary along one of them is repeated.
 class Sample {
 public:
   static constexpr int64_t kRows = 4, kColumns = 4;
@@ -28,7 +28,7 @@ bool isSame(const Sample &one, const Sample &other);
 
 using Samples = DenseMap<Value, Sample>;
 
-/// Groups of a chain's space.
+/// Groups of an attention kernel's space.
 struct RowsAndColumns {
   unsigned rows = 0, columns = 0;
 };

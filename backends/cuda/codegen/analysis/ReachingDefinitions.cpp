@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/OperationSupport.h"
@@ -7,7 +7,8 @@ using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::KernelOp;
 
-Value mlir::cuda::originOf(Value value, llvm::function_ref<Value(mlir::st::ReadOp)> getWritten) {
+Value mlir::cuda::findDefinition(Value value,
+                                 llvm::function_ref<Value(mlir::st::ReadOp)> getWritten) {
   while (true) {
     Value from;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -25,7 +26,7 @@ Value mlir::cuda::originOf(Value value, llvm::function_ref<Value(mlir::st::ReadO
   }
 }
 
-Origins::Origins(Operation *root) {
+ReachingDefinitions::ReachingDefinitions(Operation *root) {
   if (auto program = root->getParentOfType<mlir::st::ProgramOp>())
     root = program;
   root->walk([&](mlir::st::ProgramOp program) {
@@ -43,15 +44,15 @@ Origins::Origins(Operation *root) {
   });
 }
 
-Value Origins::of(Value value) const {
+Value ReachingDefinitions::of(Value value) const {
   auto getWritten = [&](mlir::st::ReadOp read) {
     auto program = read->getParentOfType<mlir::st::ProgramOp>();
     mlir::st::WriteOp write = writes.lookup({program, read.getSourceAttr().getAttr()});
     return write ? write.getValue() : Value();
   };
-  value = originOf(value, getWritten);
+  value = findDefinition(value, getWritten);
   while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
-    value = originOf(reshape.getOperand(), getWritten);
+    value = findDefinition(reshape.getOperand(), getWritten);
   return value;
 }
 
@@ -59,11 +60,11 @@ namespace {
 /// Compares values with a memory: ops of random bits read each other many times.
 class Comparison {
 public:
-  explicit Comparison(const Origins &origins) : origins(origins) {}
+  explicit Comparison(const ReachingDefinitions &definitions) : definitions(definitions) {}
 
   bool isSame(Value one, Value other) {
-    one = origins.of(one);
-    other = origins.of(other);
+    one = definitions.of(one);
+    other = definitions.of(other);
     if (one == other)
       return true;
     auto [found, isNew] = known.try_emplace({one, other}, false);
@@ -77,7 +78,7 @@ public:
 private:
   bool compute(Value one, Value other);
 
-  const Origins &origins;
+  const ReachingDefinitions &definitions;
   DenseMap<std::pair<Value, Value>, bool> known;
 };
 } // namespace
@@ -103,4 +104,6 @@ bool Comparison::compute(Value one, Value other) {
                                   OperationEquivalence::IgnoreDiscardableAttrs));
 }
 
-bool Origins::areSame(Value one, Value other) const { return Comparison(*this).isSame(one, other); }
+bool ReachingDefinitions::areSame(Value one, Value other) const {
+  return Comparison(*this).isSame(one, other);
+}

@@ -1,25 +1,26 @@
-// Where values of tasks and kernels come from, across kernels and what tasks keep for each other.
+// The definitions that reach values of tasks and kernels, across kernels and stashes.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
 
 namespace mlir::cuda {
 
-/// What makes a value: an op of a kernel's body or of a task, or a read. Kernels' arguments and
-/// results are looked through, and reads of which `getWritten` says what some task wrote there.
-Value originOf(Value value, llvm::function_ref<Value(st::ReadOp)> getWritten);
+/// The definition of a value: an op of a kernel's body or of a task, or a read. Looks through
+/// kernels' arguments and results, and through reads for which `getWritten` returns the value that
+/// a task wrote there.
+Value findDefinition(Value value, llvm::function_ref<Value(st::ReadOp)> getWritten);
 
 /// The same through all stashes of some programs that one task writes once for each micro-batch,
 /// and through reshapes.
-class Origins {
+class ReachingDefinitions {
 public:
   /// Of the programs in an op, or of the one that it is in. Their reads and writes are looked up
   /// once; what is written may change.
-  explicit Origins(Operation *root);
+  explicit ReachingDefinitions(Operation *root);
 
   Value of(Value value) const;
-  /// Whether two values are computed by the same ops of the same origins, as what a backward task
-  /// makes again is. Loops and reductions are the same only if they are one op.
+  /// Whether two values are computed by the same ops from the same definitions, as a value that a
+  /// backward task recomputes is. Loops and reductions are the same only if they are one op.
   bool areSame(Value one, Value other) const;
 
 private:

@@ -100,7 +100,7 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
 /// At all points, or one number for a constant. Nothing where it is no elementwise function of what
 /// is known.
 std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const {
-  value = origin(value);
+  value = definition(value);
   if (auto it = known.find(value); it != known.end())
     return it->second;
   Operation *op = value.getDefiningOp();
@@ -127,7 +127,7 @@ static bool agree(double found, double expected) {
 
 bool ScalarFunction::isGelu(Value value, Value x) const {
   const Numbers points = samplePoints();
-  Known known{{origin(x), points}};
+  Known known{{definition(x), points}};
   std::optional<Numbers> found = evaluate(value, known);
   return found && found->size() == points.size() &&
          llvm::all_of(llvm::zip_equal(points, *found), [](auto pair) {
@@ -138,12 +138,12 @@ bool ScalarFunction::isGelu(Value value, Value x) const {
 
 bool ScalarFunction::isGeluGradient(Value value, Value gradient, Value x) const {
   const Numbers points = samplePoints();
-  if (origin(gradient) == origin(x))
+  if (definition(gradient) == definition(x))
     return false;
   for (double factor : {1.0, -0.37, 2.5}) {
     // Not the same at all points, so that a product with its sum, say, is found out.
     Numbers factors = llvm::map_to_vector(points, [&](double point) { return factor + point / 8; });
-    Known known{{origin(gradient), factors}, {origin(x), points}};
+    Known known{{definition(gradient), factors}, {definition(x), points}};
     std::optional<Numbers> found = evaluate(value, known);
     if (!found || found->size() != points.size())
       return false;

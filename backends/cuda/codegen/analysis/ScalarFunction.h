@@ -18,9 +18,9 @@ class ScalarFunction {
 public:
   using Numbers = SmallVector<double, 0>;
   /// Where a value was made that an op reads, such as the body of another kernel for an argument.
-  using Origin = std::function<Value(Value)>;
+  using Definition = std::function<Value(Value)>;
 
-  explicit ScalarFunction(Origin origin) : origin(std::move(origin)) {}
+  explicit ScalarFunction(Definition definition) : definition(std::move(definition)) {}
 
   /// Whether `value` is GELU of `x` as its tanh approximation (Hendrycks and Gimpel, 2016):
   /// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
@@ -31,7 +31,7 @@ public:
 private:
   using Known = llvm::SmallDenseMap<Value, std::optional<Numbers>>;
 
-  Origin origin;
+  Definition definition;
 
   std::optional<Numbers> evaluate(Value value, Known &known) const;
   std::optional<Numbers> evaluateOp(Operation *op, Known &known) const;

@@ -1,6 +1,6 @@
 #include "backends/cuda/codegen/attention/Attention.h"
 
-#include "backends/cuda/codegen/attention/AttentionChain.h"
+#include "backends/cuda/codegen/attention/AttentionCandidate.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -13,7 +13,7 @@ public:
   FailureOr<Attention> run();
 
 private:
-  AttentionChain rows;
+  AttentionCandidate rows;
   Attention found;
   std::mt19937 random;
 
@@ -24,7 +24,7 @@ private:
 } // namespace
 
 LogicalResult Matcher::sample(const Sample &scores, const Sample &bias, Samples &samples) {
-  samples.try_emplace(rows.chain.producers.front().rows, scores);
+  samples.try_emplace(rows.fused.producers.front().rows, scores);
   if (rows.bias)
     samples.try_emplace(rows.bias, bias);
   return rows.sample(samples);
@@ -32,9 +32,9 @@ LogicalResult Matcher::sample(const Sample &scores, const Sample &bias, Samples 
 
 /// What else the kernel stores: numbers of its rows.
 LogicalResult Matcher::setStatistics(const Samples &samples, const ExpectedRows &expected) {
-  const st::IterationSpace &space = rows.chain.space;
-  for (auto [number, index] : llvm::enumerate(rows.chain.stored)) {
-    Value value = rows.chain.body().getTerminator()->getOperand(number);
+  const st::IterationSpace &space = rows.fused.space;
+  for (auto [number, index] : llvm::enumerate(rows.fused.stored)) {
+    Value value = rows.fused.body().getTerminator()->getOperand(number);
     st::GroupSet along = space.getGroups(value);
     if ((along >> rows.groups.rows & 1) && (along >> rows.groups.columns & 1))
       return rows.refuse("it stores something of each score");
@@ -62,12 +62,12 @@ LogicalResult Matcher::setStatistics(const Samples &samples, const ExpectedRows 
 
 LogicalResult Matcher::checkFormula() {
   const Sample none;
-  Value made = rows.chain.consumers.front().rows;
+  Value made = rows.fused.consumers.front().rows;
   Sample scores = rows.draw(kAllGroups, 1, random);
   Samples first;
   if (failed(sample(scores, none, first)))
     return failure();
-  found.isCausal = hasCausalMask(rows.chain.body());
+  found.isCausal = hasCausalMask(rows.fused.body());
   found.scale = findScale(scores, first.find(made)->second);
   if (found.scale == 0)
     return rows.refuse("it is no softmax of its scores");
@@ -75,7 +75,7 @@ LogicalResult Matcher::checkFormula() {
     return rows.refuse("it is causal and adds another mask");
   for (int trial = 0; trial < kTrials; ++trial) {
     scores = rows.draw(kAllGroups, 2, random);
-    Sample bias = rows.bias ? rows.draw(rows.chain.space.getGroups(rows.bias), 1, random) : none;
+    Sample bias = rows.bias ? rows.draw(rows.fused.space.getGroups(rows.bias), 1, random) : none;
     Samples samples;
     if (failed(sample(scores, bias, samples)))
       return failure();
@@ -91,16 +91,16 @@ LogicalResult Matcher::checkFormula() {
 FailureOr<Attention> Matcher::run() {
   if (failed(rows.read(found)))
     return failure();
-  const Chain &chain = rows.chain;
-  if (chain.own > chain.streamed || chain.producers.size() != 1 || chain.consumers.size() != 1)
+  const FusedAttention &fused = rows.fused;
+  if (fused.own > fused.streamed || fused.producers.size() != 1 || fused.consumers.size() != 1)
     return rows.refuse("it is not one product of scores and one of probabilities");
-  const ChainProduct &scores = chain.producers.front(), &values = chain.consumers.front();
+  const AttentionProduct &scores = fused.producers.front(), &values = fused.consumers.front();
   found.depth = scores.width;
   found.width = values.width;
-  if (failed(rows.set("q", scores.own, chain.own, found, found.q)) ||
-      failed(rows.set("k", scores.streamed, chain.streamed, found, found.k)) ||
-      failed(rows.set("v", values.streamed, chain.streamed, found, found.v)) ||
-      failed(rows.set("o", values.own, chain.own, found, found.o)))
+  if (failed(rows.set("q", scores.own, fused.own, found, found.q)) ||
+      failed(rows.set("k", scores.streamed, fused.streamed, found, found.k)) ||
+      failed(rows.set("v", values.streamed, fused.streamed, found, found.v)) ||
+      failed(rows.set("o", values.own, fused.own, found, found.o)))
     return failure();
   if (scores.own.element != values.own.element || scores.own.element != values.streamed.element)
     return rows.refuse("its matrices are of several types");
@@ -117,6 +117,6 @@ FailureOr<Attention> Matcher::run() {
   return found;
 }
 
-FailureOr<Attention> mlir::cuda::matchAttention(mlir::st::KernelOp chain, std::string &reason) {
-  return Matcher(chain, reason).run();
+FailureOr<Attention> mlir::cuda::matchAttention(mlir::st::KernelOp kernel, std::string &reason) {
+  return Matcher(kernel, reason).run();
 }

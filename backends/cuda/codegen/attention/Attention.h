@@ -1,4 +1,4 @@
-// Attention and its gradient as a library computes them, found in kernels of kind "chain".
+// Attention and its gradient as a library computes them, found in kernels of kind "attention".
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -28,16 +28,17 @@ struct Attention {
   Tensor dO, dQ, dK, dV; ///< gradients; null or each of them
 };
 
-/// Fails with the reason for which a chain is none. A kernel that could not be compiled is an error
-/// with a diagnostic, and no reason.
-FailureOr<Attention> matchAttention(st::KernelOp chain, std::string &reason);
+/// Fails with the reason for which an attention kernel is none. A kernel that could not be compiled
+/// is an error with a diagnostic, and no reason.
+FailureOr<Attention> matchAttention(st::KernelOp kernel, std::string &reason);
 
-/// The same for the two chains of a gradient, one behind the other: that which makes the gradient
-/// of q and something of each row, and that which reads this and makes the gradients of k and v.
+/// The same for the two attention kernels of a gradient, one behind the other: that which makes the
+/// gradient of q and something of each row, and that which reads this and makes the gradients of k
+/// and v.
 FailureOr<Attention> matchAttentionGradient(st::KernelOp ofRows, st::KernelOp ofColumns,
                                             std::string &reason);
 
-/// The same for one chain that both of a marked gradient have become (JoinedChain.h).
-FailureOr<Attention> matchJoinedGradient(st::KernelOp chain, std::string &reason);
+/// The same for one attention kernel that both of a marked gradient have become (JoinedGradient.h).
+FailureOr<Attention> matchJoinedGradient(st::KernelOp kernel, std::string &reason);
 
 } // namespace mlir::cuda

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/attention/AttentionChain.h"
+#include "backends/cuda/codegen/attention/AttentionCandidate.h"
 
 #include <cmath>
 
@@ -6,13 +6,13 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 /// Of the groups that are not the rows or the columns, the outer is the batch.
-LogicalResult AttentionChain::read(Attention &attention) {
-  FailureOr<Chain> analyzed = analyzeChain(kernel);
+LogicalResult AttentionCandidate::read(Attention &attention) {
+  FailureOr<FusedAttention> analyzed = analyzeAttention(kernel);
   if (failed(analyzed))
     return failure();
-  chain = std::move(*analyzed);
-  groups = {std::min(chain.own, chain.streamed), std::max(chain.own, chain.streamed)};
-  const unsigned count = chain.space.getNumGroups();
+  fused = std::move(*analyzed);
+  groups = {std::min(fused.own, fused.streamed), std::max(fused.own, fused.streamed)};
+  const unsigned count = fused.space.getNumGroups();
   SmallVector<unsigned> others;
   for (unsigned group = 0; group < count; ++group)
     if (group != groups.rows && group != groups.columns)
@@ -21,7 +21,7 @@ LogicalResult AttentionChain::read(Attention &attention) {
     return refuse("its batch has more than two dimensions");
   batch = others.empty() ? count : others[0];
   head = others.size() < 2 ? count : others[1];
-  auto sizeOf = [&](unsigned group) { return group < count ? chain.space.getSize(group) : 1; };
+  auto sizeOf = [&](unsigned group) { return group < count ? fused.space.getSize(group) : 1; };
   attention.batch = sizeOf(batch);
   attention.heads = sizeOf(head);
   attention.rows = sizeOf(groups.rows);
@@ -29,8 +29,8 @@ LogicalResult AttentionChain::read(Attention &attention) {
   return success();
 }
 
-LogicalResult AttentionChain::set(StringRef name, const ChainMatrix &matrix, unsigned along,
-                                  const Attention &attention, Attention::Tensor &tensor) {
+LogicalResult AttentionCandidate::set(StringRef name, const AttentionMatrix &matrix, unsigned along,
+                                      const Attention &attention, Attention::Tensor &tensor) {
   auto strideOf = [&](unsigned group) {
     return group < matrix.strides.size() ? matrix.strides[group] : 0;
   };
@@ -47,21 +47,21 @@ LogicalResult AttentionChain::set(StringRef name, const ChainMatrix &matrix, uns
   return success();
 }
 
-SmallVector<BlockArgument> AttentionChain::readArguments() const {
+SmallVector<BlockArgument> AttentionCandidate::readArguments() const {
   SmallVector<BlockArgument> read;
-  for (BlockArgument argument : chain.body().getArguments()) {
+  for (BlockArgument argument : fused.body().getArguments()) {
     const bool isProduct = llvm::any_of(
-        chain.producers, [&](const ChainProduct &product) { return product.rows == argument; });
+        fused.producers, [&](const AttentionProduct &product) { return product.rows == argument; });
     if (!argument.use_empty() && !isProduct)
       read.push_back(argument);
   }
   return read;
 }
 
-LogicalResult AttentionChain::setBias(Attention &attention) {
+LogicalResult AttentionCandidate::setBias(Attention &attention) {
   if (!getElementTypeOrSelf(bias.getType()).isF32())
     return refuse("its mask is not of f32");
-  SmallVector<int64_t> strides = chain.space.getStrides(bias);
+  SmallVector<int64_t> strides = fused.space.getStrides(bias);
   auto strideOf = [&](unsigned group) { return group < strides.size() ? strides[group] : 0; };
   attention.bias = {outside(bias), strideOf(batch), strideOf(head), strideOf(groups.rows)};
   if (strideOf(groups.columns) != 1)
@@ -69,7 +69,7 @@ LogicalResult AttentionChain::setBias(Attention &attention) {
   return success();
 }
 
-Sample AttentionChain::draw(st::GroupSet along, double most, std::mt19937 &random) const {
+Sample AttentionCandidate::draw(st::GroupSet along, double most, std::mt19937 &random) const {
   std::uniform_real_distribution<double> numbers(-most, most);
   Sample made;
   const bool alongRows = along >> groups.rows & 1, alongColumns = along >> groups.columns & 1;

@@ -1,22 +1,22 @@
-// A chain, read as a part of attention.
+// A kernel of kind "attention", matched as attention or as half of its gradient.
 #pragma once
 
-#include "backends/cuda/codegen/analysis/SampledRows.h"
+#include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
 #include "backends/cuda/codegen/attention/Attention.h"
 
 #include <random>
 
 namespace mlir::cuda {
 
-class AttentionChain {
+class AttentionCandidate {
 public:
-  AttentionChain(st::KernelOp kernel, std::string &reason) : kernel(kernel), reason(reason) {}
+  AttentionCandidate(st::KernelOp kernel, std::string &reason) : kernel(kernel), reason(reason) {}
 
-  /// Analyses the chain, and sets sizes and the bias.
+  /// Analyses the kernel, and sets sizes and the bias.
   LogicalResult read(Attention &attention);
 
-  /// A matrix of the chain with its rows along a group.
-  LogicalResult set(StringRef name, const ChainMatrix &matrix, unsigned along,
+  /// A matrix of the kernel with its rows along a group.
+  LogicalResult set(StringRef name, const AttentionMatrix &matrix, unsigned along,
                     const Attention &attention, Attention::Tensor &tensor);
   LogicalResult setBias(Attention &attention);
 
@@ -27,7 +27,7 @@ public:
   /// Random numbers that vary along some groups.
   Sample draw(st::GroupSet groups, double most, std::mt19937 &random) const;
   LogicalResult sample(Samples &samples) {
-    return sampleRows(chain.body(), chain.space, groups, samples, reason);
+    return sampleRows(fused.body(), fused.space, groups, samples, reason);
   }
   LogicalResult refuse(const Twine &why) {
     reason = why.str();
@@ -35,7 +35,7 @@ public:
   }
 
   st::KernelOp kernel;
-  Chain chain;
+  FusedAttention fused;
   RowsAndColumns groups;
   unsigned batch = 0, head = 0; ///< groups; the number of groups: there is none
   BlockArgument bias;           ///< may be null

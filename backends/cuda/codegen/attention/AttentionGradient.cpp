@@ -1,6 +1,6 @@
-#include "backends/cuda/codegen/analysis/Origin.h"
-#include "backends/cuda/codegen/attention/AttentionChain.h"
-#include "backends/cuda/codegen/attention/JoinedChain.h"
+#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
+#include "backends/cuda/codegen/attention/AttentionCandidate.h"
+#include "backends/cuda/codegen/attention/JoinedGradient.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -9,17 +9,17 @@ namespace {
 class GradientMatcher {
 public:
   GradientMatcher(mlir::st::KernelOp ofRows, mlir::st::KernelOp ofColumns, std::string &reason)
-      : rows(ofRows, reason), columns(ofColumns, reason), origins(ofRows) {}
+      : rows(ofRows, reason), columns(ofColumns, reason), definitions(ofRows) {}
 
   FailureOr<Attention> run();
 
 private:
-  AttentionChain rows, columns;
-  Origins origins;
+  AttentionCandidate rows, columns;
+  ReachingDefinitions definitions;
   Attention found;
   std::mt19937 random;
 
-  /// Which product is which, by its place among a chain's: of scores, of the gradient of
+  /// Which product is which, by its number among a kernel's: of scores, of the gradient of
   /// probabilities, and among the columns' results the gradient of v.
   struct Roles {
     unsigned scores = 0, columnScores = 0, values = 0;
@@ -39,7 +39,7 @@ private:
                   const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
                   Samples &ofColumns);
   bool hasFormula(const Roles &roles);
-  bool isStatistic(AttentionChain &chain, BlockArgument argument);
+  bool isStatistic(AttentionCandidate &candidate, BlockArgument argument);
   bool isOfForward() const;
   LogicalResult setBias();
 };
@@ -62,14 +62,15 @@ static bool isSameTensor(const Attention::Tensor &one, const Attention::Tensor &
          isSamePlace(one.value, other.value);
 }
 
-/// Both chains read the same matrices where the formula says so.
+/// Both attention kernels read the same matrices where the formula says so.
 bool GradientMatcher::setTensors(const Roles &roles) {
-  const Chain &a = rows.chain, &b = columns.chain;
-  const ChainProduct &scores = a.producers[roles.scores], &other = a.producers[1 - roles.scores];
-  const ChainProduct &dQ = a.consumers.front();
-  const ChainProduct &scoresAgain = b.producers[roles.columnScores],
-                     &otherAgain = b.producers[1 - roles.columnScores];
-  const ChainProduct &dV = b.consumers[roles.values], &dK = b.consumers[1 - roles.values];
+  const FusedAttention &a = rows.fused, &b = columns.fused;
+  const AttentionProduct &scores = a.producers[roles.scores],
+                         &other = a.producers[1 - roles.scores];
+  const AttentionProduct &dQ = a.consumers.front();
+  const AttentionProduct &scoresAgain = b.producers[roles.columnScores],
+                         &otherAgain = b.producers[1 - roles.columnScores];
+  const AttentionProduct &dV = b.consumers[roles.values], &dK = b.consumers[1 - roles.values];
   const unsigned row = rows.groups.rows, column = rows.groups.columns;
   const unsigned rowAgain = columns.groups.rows, columnAgain = columns.groups.columns;
   found.depth = scores.width;
@@ -99,18 +100,18 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
                                  Samples &ofColumns) {
   // Where nothing is expected yet, the scale shows whatever they are.
   for (const Statistic &statistic : statistics)
-    (statistic.argument.getOwner() == &rows.chain.body() ? ofRows : ofColumns)
+    (statistic.argument.getOwner() == &rows.fused.body() ? ofRows : ofColumns)
         .try_emplace(statistic.argument, !expected         ? Sample(statistic.isMax ? 0 : 1)
                                          : statistic.isMax ? expected->max
                                                            : expected->sum);
-  ofRows.try_emplace(rows.chain.producers[roles.scores].rows, scores);
-  ofRows.try_emplace(rows.chain.producers[1 - roles.scores].rows, gradients);
+  ofRows.try_emplace(rows.fused.producers[roles.scores].rows, scores);
+  ofRows.try_emplace(rows.fused.producers[1 - roles.scores].rows, gradients);
   if (rows.bias)
     ofRows.try_emplace(rows.bias, bias);
   if (failed(rows.sample(ofRows)))
     return false;
-  ofColumns.try_emplace(columns.chain.producers[roles.columnScores].rows, scores);
-  ofColumns.try_emplace(columns.chain.producers[1 - roles.columnScores].rows, gradients);
+  ofColumns.try_emplace(columns.fused.producers[roles.columnScores].rows, scores);
+  ofColumns.try_emplace(columns.fused.producers[1 - roles.columnScores].rows, gradients);
   for (BlockArgument argument : columns.readArguments()) {
     if (ofColumns.contains(argument))
       continue;
@@ -120,11 +121,11 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
       ofColumns.try_emplace(argument, bias);
       continue;
     }
-    // What the first chain stored.
-    const auto *stored = llvm::find(rows.chain.stored, result.getResultNumber());
-    if (stored == rows.chain.stored.end())
+    // What the first attention kernel stored.
+    const auto *stored = llvm::find(rows.fused.stored, result.getResultNumber());
+    if (stored == rows.fused.stored.end())
       return false;
-    Value made = rows.chain.body().getTerminator()->getOperand(stored - rows.chain.stored.begin());
+    Value made = rows.fused.body().getTerminator()->getOperand(stored - rows.fused.stored.begin());
     ofColumns.try_emplace(argument, ofRows.find(made)->second);
   }
   return succeeded(columns.sample(ofColumns));
@@ -132,15 +133,15 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
 
 /// dV is made of probabilities p, dQ and dK of scale * p * (dp - sum of p * dp along the row).
 bool GradientMatcher::hasFormula(const Roles &roles) {
-  Value ofValues = columns.chain.consumers[roles.values].rows;
-  Value ofKeys = columns.chain.consumers[1 - roles.values].rows;
-  Value ofQueries = rows.chain.consumers.front().rows;
+  Value ofValues = columns.fused.consumers[roles.values].rows;
+  Value ofKeys = columns.fused.consumers[1 - roles.values].rows;
+  Value ofQueries = rows.fused.consumers.front().rows;
   found.scale = 1;
   for (int trial = 0; trial <= kTrials; ++trial) {
     Sample scores = rows.draw(kAllGroups, 2, random), gradients = rows.draw(kAllGroups, 2, random);
     Sample bias;
     if (rows.bias && trial > 0)
-      bias = rows.draw(rows.chain.space.getGroups(rows.bias), 1, random);
+      bias = rows.draw(rows.fused.space.getGroups(rows.bias), 1, random);
     std::optional<ExpectedRows> expected;
     if (trial > 0)
       expected.emplace(found, scores, bias);
@@ -172,12 +173,13 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
 }
 
 /// Takes note of what is read if it is a maximum or a sum that attention kept of each row.
-bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument) {
-  Value origin = origins.of(chain.outside(argument));
-  Operation *op = origin.getDefiningOp();
+bool GradientMatcher::isStatistic(AttentionCandidate &candidate, BlockArgument argument) {
+  Value definition = definitions.of(candidate.outside(argument));
+  Operation *op = definition.getDefiningOp();
   auto kernel = op ? op->getParentOfType<mlir::st::KernelOp>() : nullptr;
   std::string reason;
-  if (!kernel || kernel.getKind() != "chain" || kernel == rows.kernel || kernel == columns.kernel)
+  if (!kernel || kernel.getKind() != "attention" || kernel == rows.kernel ||
+      kernel == columns.kernel)
     return false;
   if (!hasForward) {
     FailureOr<Attention> attention = matchAttention(kernel, reason);
@@ -188,8 +190,8 @@ bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument)
   }
   for (bool isMax : {true, false})
     if (Value kept = isMax ? forward.max : forward.sum;
-        kept && origins.of(kept) == origin &&
-        !(chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)) {
+        kept && definitions.of(kept) == definition &&
+        !(candidate.fused.space.getGroups(argument) >> candidate.groups.columns & 1)) {
       statistics.push_back({argument, isMax});
       return true;
     }
@@ -203,7 +205,8 @@ bool GradientMatcher::isOfForward() const {
     return true;
   auto isSameAs = [&](const Attention::Tensor &one, const Attention::Tensor &other) {
     return one.batch == other.batch && one.head == other.head && one.row == other.row &&
-           !one.value == !other.value && (!one.value || origins.areSame(one.value, other.value));
+           !one.value == !other.value &&
+           (!one.value || definitions.areSame(one.value, other.value));
   };
   return forward.batch == found.batch && forward.heads == found.heads &&
          forward.rows == found.rows && forward.columns == found.columns &&
@@ -212,7 +215,7 @@ bool GradientMatcher::isOfForward() const {
          isSameAs(forward.k, found.k) && isSameAs(forward.bias, found.bias);
 }
 
-/// The same mask, in both chains or in none.
+/// The same mask, in both attention kernels or in none.
 LogicalResult GradientMatcher::setBias() {
   SmallVector<BlockArgument> ofRows = rows.readArguments(), ofColumns = columns.readArguments();
   llvm::erase_if(ofRows, [&](BlockArgument argument) { return isStatistic(rows, argument); });
@@ -240,13 +243,13 @@ FailureOr<Attention> GradientMatcher::run() {
   Attention again;
   if (failed(rows.read(found)) || failed(columns.read(again)))
     return failure();
-  const Chain &a = rows.chain, &b = columns.chain;
+  const FusedAttention &a = rows.fused, &b = columns.fused;
   if (a.own > a.streamed || b.own < b.streamed || a.producers.size() != 2 ||
       b.producers.size() != 2 || a.consumers.size() != 1 || b.consumers.size() != 2)
     return rows.refuse("it is no gradient of attention by its products");
   const Type type = a.producers.front().own.element;
   for (const auto *products : {&a.producers, &a.consumers, &b.producers, &b.consumers})
-    for (const ChainProduct &product : *products)
+    for (const AttentionProduct &product : *products)
       if (product.own.element != type || product.streamed.element != type)
         return rows.refuse("its matrices are of several types");
   if (found.batch != again.batch || found.heads != again.heads || found.rows != again.rows ||
@@ -271,7 +274,7 @@ FailureOr<Attention> GradientMatcher::run() {
       return rows.refuse("the maxima or sums that it reads are of other scores");
     for (const Statistic &statistic : statistics)
       (statistic.isMax ? found.max : found.sum) =
-          (statistic.argument.getOwner() == &rows.chain.body() ? rows : columns)
+          (statistic.argument.getOwner() == &rows.fused.body() ? rows : columns)
               .outside(statistic.argument);
     return found;
   }
@@ -284,34 +287,34 @@ FailureOr<Attention> mlir::cuda::matchAttentionGradient(mlir::st::KernelOp ofRow
   return GradientMatcher(ofRows, ofColumns, reason).run();
 }
 
-// ---- one chain ----------------------------------------------------------------------------------
+// ---- the joined kernel --------------------------------------------------------------------------
 
-/// Which products of a gradient's chain are which follows from the matrices that they read: the
-/// gradient of queries and scores read k, the gradient of k and scores q.
+/// Which products of a gradient's attention kernel are which follows from the matrices that they
+/// read: the gradient of queries and scores read k, the gradient of k and scores q.
 FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
                                                      std::string &reason) {
-  AttentionChain whole(kernel, reason);
+  AttentionCandidate whole(kernel, reason);
   auto scale = kernel->getAttrOfType<FloatAttr>(kGradientScaleAttr);
   if (!scale)
     return whole.refuse("it is no gradient of attention without dropout");
   Attention found;
   if (failed(whole.read(found)))
     return failure();
-  Chain &chain = whole.chain;
-  if (chain.producers.size() != 2 || chain.consumers.size() != 2 || chain.crossing.size() != 1)
+  FusedAttention &fused = whole.fused;
+  if (fused.producers.size() != 2 || fused.consumers.size() != 2 || fused.crossing.size() != 1)
     return whole.refuse("it is no gradient of attention by its products");
-  const ChainProduct &dQ = chain.crossing.front();
-  const unsigned first = chain.producers[0].own == dQ.own ? 0 : 1;
-  const ChainProduct &scores = chain.producers[first], &other = chain.producers[1 - first];
-  const unsigned ofKeys = chain.consumers[0].streamed == scores.streamed ? 0 : 1;
-  const ChainProduct &dK = chain.consumers[ofKeys], &dV = chain.consumers[1 - ofKeys];
+  const AttentionProduct &dQ = fused.crossing.front();
+  const unsigned first = fused.producers[0].own == dQ.own ? 0 : 1;
+  const AttentionProduct &scores = fused.producers[first], &other = fused.producers[1 - first];
+  const unsigned ofKeys = fused.consumers[0].streamed == scores.streamed ? 0 : 1;
+  const AttentionProduct &dK = fused.consumers[ofKeys], &dV = fused.consumers[1 - ofKeys];
   if (!(scores.own == dQ.own) || !(dK.streamed == scores.streamed) ||
       !(dV.streamed == other.streamed))
     return whole.refuse("its products read other matrices than those of a gradient");
   found.scale = scale.getValueAsDouble();
   found.depth = scores.width;
   found.width = other.width;
-  found.isCausal = hasCausalMask(chain.body());
+  found.isCausal = hasCausalMask(fused.body());
   const unsigned row = whole.groups.rows, column = whole.groups.columns;
   if (failed(whole.set("q", scores.streamed, row, found, found.q)) ||
       failed(whole.set("k", scores.own, column, found, found.k)) ||
@@ -322,7 +325,7 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
       failed(whole.set("dv", dV.own, column, found, found.dV)))
     return failure();
   for (BlockArgument argument : whole.readArguments())
-    if (chain.space.getGroups(argument) >> column & 1) {
+    if (fused.space.getGroups(argument) >> column & 1) {
       if (whole.bias)
         return whole.refuse("it reads more than a mask beside its scores");
       whole.bias = argument;

@@ -1,8 +1,8 @@
-// Kernels of kind "chain": fused attention-like kernels of products (matmuls), elementwise work and
-// reductions of their results, and products that read these.
+// Kernels of kind "attention": fused attention-like kernels of products (matmuls), elementwise work
+// and reductions of their results, and products that read these.
 //
 // A block takes 64 indices of the parallel loop, and iterates over the reduction loop in tiles of
-// up to 64 indices. Each thread holds some elements of a tile in registers (ChainTile.h):
+// up to 64 indices. Each thread holds some elements of a tile in registers (AttentionTile.h):
 // accumulators of products, then what elementwise ops compute from them. Reductions run along the
 // reduction loop. One that depends on another has a separate pass over all tiles, which computes
 // the products again, so nothing of a tile is stored; a softmax has its maxima and sums in one
@@ -12,8 +12,8 @@
 //
 // The parallel loop is that of rows, and the reduction loop that of columns; for products that
 // contract the rows it is the other way around.
-#include "backends/cuda/codegen/attention/ChainKernel.h"
-#include "backends/cuda/codegen/attention/CausalChain.h"
+#include "backends/cuda/codegen/attention/AttentionKernel.h"
+#include "backends/cuda/codegen/attention/CausalMask.h"
 #include "backends/cuda/codegen/attention/Homogeneity.h"
 
 using namespace mlir;
@@ -23,15 +23,15 @@ using mlir::st::GroupSet;
 // ---- elements -----------------------------------------------------------------------------------
 
 /// Values of a parallel index are cached, so that later passes over the reduction loop reuse them.
-void ChainKernel::enterOwn(int64_t part) {
+void AttentionKernel::enterOwn(int64_t part) {
   std::swap(values.ofRow, ofOwn[part]);
-  values.coordinates[chain.own] = own[part].coordinate;
+  values.coordinates[fused.own] = own[part].coordinate;
 }
 
-void ChainKernel::leaveOwn(int64_t part) { std::swap(values.ofRow, ofOwn[part]); }
+void AttentionKernel::leaveOwn(int64_t part) { std::swap(values.ofRow, ofOwn[part]); }
 
 /// Computes, for each parallel index, what does not vary along the reduction loop.
-LogicalResult ChainKernel::prepare(ArrayRef<Value> needed) {
+LogicalResult AttentionKernel::prepare(ArrayRef<Value> needed) {
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     enterOwn(part);
     DenseSet<Value> seen;
@@ -44,7 +44,7 @@ LogicalResult ChainKernel::prepare(ArrayRef<Value> needed) {
 }
 
 /// The products from which values of tiles are computed.
-SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
+SmallVector<AttentionProduct *> AttentionKernel::producersOf(ArrayRef<Value> needed) {
   SmallVector<Value> stack(needed);
   DenseSet<Value> seen;
   while (!stack.empty()) {
@@ -55,15 +55,15 @@ SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
     if (op && !mlir::st::isArgumentSlice(op))
       llvm::append_range(stack, op->getOperands());
   }
-  SmallVector<ChainProduct *> found;
-  for (ChainProduct &product : chain.producers)
+  SmallVector<AttentionProduct *> found;
+  for (AttentionProduct &product : fused.producers)
     if (seen.contains(product.rows))
       found.push_back(&product);
   return found;
 }
 
-FailureOr<ChainKernel::Numbers>
-ChainKernel::forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body) {
+FailureOr<AttentionKernel::Numbers>
+AttentionKernel::forTiles(Numbers carried, ArrayRef<AttentionProduct *> products, AtTile body) {
   LogicalResult result = success();
   tile->beginPass(products, firstTile, endTiles);
   carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
@@ -84,30 +84,31 @@ ChainKernel::forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile
 }
 
 /// Rounded to the products' types, two neighbours by one instruction.
-ChainKernel::Made ChainKernel::multiply(Value first, ArrayRef<ChainProduct *> producers) {
-  Made made;
-  for (const ChainProduct *product : producers) {
+AttentionKernel::ProductTiles AttentionKernel::multiply(Value first,
+                                                        ArrayRef<AttentionProduct *> producers) {
+  ProductTiles products;
+  for (const AttentionProduct *product : producers) {
     Numbers numbers = tile->multiply(*product, first);
     Type type = getComputeType(getElementTypeOrSelf(product->rows.getType()));
     for (size_t i = 0; i + 1 < numbers.size() && !type.isF32(); i += 2) {
       Number pair = joinElements(ArrayRef(numbers).slice(i, 2)).toFloat(type);
       llvm::copy(elementsOf(pair), numbers.begin() + i);
     }
-    made.push_back({product->rows, std::move(numbers)});
+    products.push_back({product->rows, std::move(numbers)});
   }
-  return made;
+  return products;
 }
 
 /// Calls `body` for each of a thread's elements of the tile that begins at `first`.
-LogicalResult ChainKernel::forPoints(Value first, const Made &made, AtPoint body) {
+LogicalResult AttentionKernel::forPoints(Value first, const ProductTiles &products, AtPoint body) {
   for (int64_t part = 0; part < tile->streamedParts; ++part) {
-    Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), chain.streamed);
+    Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), fused.streamed);
     for (int64_t row = 0; row < tile->ownParts; ++row) {
       int64_t point = row * tile->streamedParts + part;
       enterOwn(row);
-      values.coordinates[chain.streamed] = streamed.coordinate;
+      values.coordinates[fused.streamed] = streamed.coordinate;
       values.ofChunk.clear();
-      for (const auto &[value, numbers] : made)
+      for (const auto &[value, numbers] : products)
         values.ofChunk[value] = numbers[point].value;
       LogicalResult result = body(row, point, streamed.exists);
       values.ofChunk.clear();
@@ -122,9 +123,9 @@ LogicalResult ChainKernel::forPoints(Value first, const Made &made, AtPoint body
 // ---- passes over all tiles ----------------------------------------------------------------------
 
 /// Adds the elements of a tile to totals: for each reduction one for each parallel index.
-LogicalResult ChainKernel::accumulate(Value first, const Made &made, const Sums &level,
-                                      MutableArrayRef<Number> totals) {
-  return forPoints(first, made, [&](int64_t part, int64_t, Value exists) {
+LogicalResult AttentionKernel::accumulate(Value first, const ProductTiles &products,
+                                          const Sums &level, MutableArrayRef<Number> totals) {
+  return forPoints(first, products, [&](int64_t part, int64_t, Value exists) {
     for (auto [i, sum] : llvm::enumerate(level)) {
       Number &total = totals[i * tile->ownParts + part];
       FailureOr<Number> next = values.accumulate(sum, total, exists);
@@ -137,7 +138,7 @@ LogicalResult ChainKernel::accumulate(Value first, const Made &made, const Sums 
 }
 
 /// Combines what all threads have of a parallel index.
-LogicalResult ChainKernel::finishSum(PointValues::Sum &sum, ArrayRef<Number> totals) {
+LogicalResult AttentionKernel::finishSum(ElementValues::Sum &sum, ArrayRef<Number> totals) {
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     Number total = tile->combine(sum.combiner, totals[part], part);
     enterOwn(part);
@@ -149,16 +150,16 @@ LogicalResult ChainKernel::finishSum(PointValues::Sum &sum, ArrayRef<Number> tot
   return success();
 }
 
-LogicalResult ChainKernel::reduce(Sums &level) {
+LogicalResult AttentionKernel::reduce(Sums &level) {
   SmallVector<Value> needed;
   Numbers totals;
-  for (PointValues::Sum &sum : level) {
+  for (ElementValues::Sum &sum : level) {
     needed.push_back(sum.op.getInputs()[0]);
     totals.append(tile->ownParts, values.identityOf(sum));
   }
   if (failed(prepare(needed)))
     return failure();
-  SmallVector<ChainProduct *> producers = producersOf(needed);
+  SmallVector<AttentionProduct *> producers = producersOf(needed);
   FailureOr<Numbers> sums =
       forTiles(totals, producers, [&](Value first, SmallVectorImpl<Number> &carried) {
         return accumulate(first, multiply(first, producers), level, carried);
@@ -173,27 +174,27 @@ LogicalResult ChainKernel::reduce(Sums &level) {
 
 // ---- the last pass ------------------------------------------------------------------------------
 
-ChainKernel::Results ChainKernel::getResults() {
+AttentionKernel::Results AttentionKernel::getResults() {
   Results results;
-  Operation *yield = chain.body().getTerminator();
-  for (auto [value, result] : llvm::zip(yield->getOperands(), chain.stored)) {
+  Operation *yield = fused.body().getTerminator();
+  for (auto [value, result] : llvm::zip(yield->getOperands(), fused.stored)) {
     results.stored.push_back({value, emitter.getResultBuffer(result)});
     if (!values.isOfRow(value))
       results.tiles.push_back(value);
   }
   Number zero = emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
-  for (auto *products : {&chain.consumers, &chain.crossing})
-    for (ChainProduct &product : *products)
+  for (auto *products : {&fused.consumers, &fused.crossing})
+    for (AttentionProduct &product : *products)
       if (!llvm::is_contained(results.panels, product.rows))
         results.panels.push_back(product.rows);
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     results.sums.append(tile->countSums(product), zero);
   return results;
 }
 
 /// What products read of the current element: zero where there is none. A value that is rounded to
 /// the type in which all threads are shown it is not rounded before.
-FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
+FailureOr<Number> AttentionKernel::getPanel(Value panel, Value exists) {
   auto round = panel.getDefiningOp<stablehlo::ConvertOp>();
   if (round && getElementTypeOrSelf(round.getOperand().getType()).isF32() &&
       getElementTypeOrSelf(panel.getType()) == tile->getPanelType())
@@ -206,22 +207,23 @@ FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
 }
 
 /// All products of the last pass.
-SmallVector<ChainProduct *> ChainKernel::withConsumers(ArrayRef<ChainProduct *> producers) {
-  SmallVector<ChainProduct *> products(producers);
-  for (ChainProduct &product : chain.consumers)
+SmallVector<AttentionProduct *>
+AttentionKernel::withConsumers(ArrayRef<AttentionProduct *> producers) {
+  SmallVector<AttentionProduct *> products(producers);
+  for (AttentionProduct &product : fused.consumers)
     products.push_back(&product);
   return products;
 }
 
 /// Adds a tile to the products' sums.
-void ChainKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
-                              MutableArrayRef<Number> sums) {
+void AttentionKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
+                                  MutableArrayRef<Number> sums) {
   if (inTurn)
     return addProductsInTurn(first, results, panels, sums);
   for (auto [value, numbers] : llvm::zip_equal(results.panels, panels)) {
     tile->publish(numbers, 0);
     size_t next = 0;
-    for (const ChainProduct &product : chain.consumers) {
+    for (const AttentionProduct &product : fused.consumers) {
       const size_t count = tile->countSums(product);
       MutableArrayRef<Number> own = sums.slice(next, count);
       if (product.rows == value)
@@ -231,8 +233,8 @@ void ChainKernel::addProducts(Value first, const Results &results, ArrayRef<Numb
   }
 }
 
-void ChainKernel::storeProducts(ArrayRef<Number> sums) {
-  for (const ChainProduct &product : chain.consumers) {
+void AttentionKernel::storeProducts(ArrayRef<Number> sums) {
+  for (const AttentionProduct &product : fused.consumers) {
     const size_t count = tile->countSums(product);
     tile->store(product, sums.take_front(count));
     sums = sums.drop_front(count);
@@ -240,9 +242,9 @@ void ChainKernel::storeProducts(ArrayRef<Number> sums) {
 }
 
 /// Results that are per row: the first of the threads that share a row stores them.
-LogicalResult ChainKernel::storeRows(const Results &results) {
-  GroupSet rows = (GroupSet(1) << chain.space.getNumGroups()) - 1;
-  rows &= ~(GroupSet(1) << chain.streamed);
+LogicalResult AttentionKernel::storeRows(const Results &results) {
+  GroupSet rows = (GroupSet(1) << fused.space.getNumGroups()) - 1;
+  rows &= ~(GroupSet(1) << fused.streamed);
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     enterOwn(part);
     Value condition =
@@ -255,7 +257,7 @@ LogicalResult ChainKernel::storeRows(const Results &results) {
   return success();
 }
 
-LogicalResult ChainKernel::finish() {
+LogicalResult AttentionKernel::finish() {
   Results results = getResults();
   SmallVector<Value> needed, tiles(results.tiles);
   for (auto [value, buffer] : results.stored)
@@ -264,8 +266,8 @@ LogicalResult ChainKernel::finish() {
   llvm::append_range(tiles, results.panels);
   if (failed(prepare(needed)))
     return failure();
-  GroupSet all = (GroupSet(1) << chain.space.getNumGroups()) - 1;
-  SmallVector<ChainProduct *> producers = producersOf(tiles);
+  GroupSet all = (GroupSet(1) << fused.space.getNumGroups()) - 1;
+  SmallVector<AttentionProduct *> producers = producersOf(tiles);
   auto makeTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
     SmallVector<Numbers> panels(results.panels.size());
     for (Numbers &panel : panels)
@@ -290,66 +292,66 @@ LogicalResult ChainKernel::finish() {
     return success();
   };
   if (!tiles.empty()) {
-    FailureOr<Numbers> made = forTiles(results.sums, withConsumers(producers), makeTile);
-    if (failed(made))
+    FailureOr<Numbers> sums = forTiles(results.sums, withConsumers(producers), makeTile);
+    if (failed(sums))
       return failure();
-    storeProducts(*made);
+    storeProducts(*sums);
   }
   return storeRows(results);
 }
 
-LogicalResult ChainKernel::emit() {
+LogicalResult AttentionKernel::emit() {
   if (failed(values.findReductions()))
     return failure();
   for (Sums &level : values.levels)
-    for (PointValues::Sum &sum : level)
+    for (ElementValues::Sum &sum : level)
       sum.combiner.useInstruction();
-  GroupSet streamed = GroupSet(1) << chain.streamed;
-  if (!values.levels.empty() && (values.reduced != streamed || chain.own > chain.streamed))
-    return emitter.kernel->emitOpError(
-        "reduces something else than its columns, which has no CUDA code generation in a chain");
+  GroupSet streamed = GroupSet(1) << fused.streamed;
+  if (!values.levels.empty() && (values.reduced != streamed || fused.own > fused.streamed))
+    return emitter.kernel->emitOpError("reduces something else than its columns, which has no CUDA "
+                                       "code generation in an attention kernel");
   values.reduced = streamed;
-  const int64_t ownSize = ChainTile::getOwnSize(emitter, chain);
-  if (ownSize == 0 || (!chain.crossing.empty() && !values.levels.empty()))
-    return emitter.kernel->emitOpError(
-        "of kind \"chain\" has products that contract its rows and others, expected one kind: run "
-        "split-chains first");
-  ownTiles = llvm::divideCeil(chain.space.getSize(chain.own), ownSize);
+  const int64_t ownSize = AttentionTile::getOwnSize(emitter, fused);
+  if (ownSize == 0 || (!fused.crossing.empty() && !values.levels.empty()))
+    return emitter.kernel->emitOpError("of kind \"attention\" has products that contract its rows "
+                                       "and others, expected one kind: run "
+                                       "split-attention first");
+  ownTiles = llvm::divideCeil(fused.space.getSize(fused.own), ownSize);
   SmallVector<unsigned> outer;
   int64_t heads = 1;
-  for (unsigned group = 0; group < chain.space.getNumGroups(); ++group)
-    if (group != chain.own && group != chain.streamed) {
+  for (unsigned group = 0; group < fused.space.getNumGroups(); ++group)
+    if (group != fused.own && group != fused.streamed) {
       outer.push_back(group);
-      heads *= chain.space.getSize(group);
+      heads *= fused.space.getSize(group);
     }
   const int64_t blocks = heads * ownTiles;
   Value diagonal = enterBlock(heads);
   values.setPosition(outer, inTurn ? inTurn->head : emitter.div(emitter.block(), ownTiles));
   Value firstOwn = emitter.mul(diagonal, ownSize);
-  tile = ChainTile::create(emitter, chain, values, firstOwn);
+  tile = AttentionTile::create(emitter, fused, values, firstOwn);
   const int64_t streamedSize = tile->shape.streamedSize, perOwn = ownSize / streamedSize;
-  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), streamedSize);
+  int64_t streamedTiles = llvm::divideCeil(fused.space.getSize(fused.streamed), streamedSize);
   firstTile = emitter.index(0);
   endTiles = emitter.index(streamedTiles);
   if (inTurn)
     inTurn->tiles = endTiles;
-  isCausalChain = isCausal(chain, values);
+  skipsMaskedTiles = isCausal(fused, values);
   // A reduction loop over rows begins at the diagonal, one over columns ends there.
-  if (isCausalChain) {
-    if (chain.own < chain.streamed)
+  if (skipsMaskedTiles) {
+    if (fused.own < fused.streamed)
       endTiles = emitter.min(emitter.mul(emitter.add(diagonal, 1), perOwn), streamedTiles);
     else
       firstTile = emitter.mul(diagonal, perOwn);
   }
   for (int64_t part = 0; part < tile->ownParts; ++part)
-    own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), chain.own));
+    own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), fused.own));
   ofOwn.resize(tile->ownParts);
   tile->begin();
   bool isFinished = false;
   for (size_t i = 0; i < values.levels.size(); ++i) {
     Sums &level = values.levels[i];
     Sums *next = i + 1 < values.levels.size() ? &values.levels[i + 1] : nullptr;
-    bool isSoftmax = next && llvm::all_of(*next, [&](const PointValues::Sum &sum) {
+    bool isSoftmax = next && llvm::all_of(*next, [&](const ElementValues::Sum &sum) {
                        return findMaximum(sum, level).has_value();
                      });
     const bool isLast = i + 1 + isSoftmax == values.levels.size();
@@ -368,9 +370,9 @@ LogicalResult ChainKernel::emit() {
   return success();
 }
 
-LogicalResult mlir::cuda::emitChainKernel(KernelEmitter &emitter) {
-  FailureOr<Chain> chain = analyzeChain(cast<mlir::st::KernelOp>(emitter.kernel));
-  if (failed(chain))
+LogicalResult mlir::cuda::emitAttentionKernel(KernelEmitter &emitter) {
+  FailureOr<FusedAttention> fused = analyzeAttention(cast<mlir::st::KernelOp>(emitter.kernel));
+  if (failed(fused))
     return failure();
-  return ChainKernel(emitter, *chain).emit();
+  return AttentionKernel(emitter, *fused).emit();
 }

@@ -1,26 +1,26 @@
-// The generator of kernels of kind "chain": see ChainKernel.cpp.
+// The generator of kernels of kind "attention": see AttentionKernel.cpp.
 #pragma once
 
-#include "backends/cuda/codegen/attention/ChainTile.h"
+#include "backends/cuda/codegen/attention/AttentionTile.h"
 
 namespace mlir::cuda {
 
-class ChainKernel {
+class AttentionKernel {
 public:
-  ChainKernel(KernelEmitter &emitter, Chain &chain)
-      : emitter(emitter), chain(chain), values(emitter, chain.body(), chain.space) {}
+  AttentionKernel(KernelEmitter &emitter, FusedAttention &fused)
+      : emitter(emitter), fused(fused), values(emitter, fused.body(), fused.space) {}
 
   LogicalResult emit();
 
 private:
-  using Point = ChainTile::Point;
-  using Numbers = ChainTile::Numbers;
+  using Point = AttentionTile::Point;
+  using Numbers = AttentionTile::Numbers;
   using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
   /// `own` and `point`: numbers among this thread's parallel indices and its elements of a tile.
   using AtPoint = llvm::function_ref<LogicalResult(int64_t own, int64_t point, Value exists)>;
   /// Accumulators of products: this thread's elements of a tile.
-  using Made = SmallVector<std::pair<Value, Numbers>>;
-  using Sums = SmallVector<PointValues::Sum>;
+  using ProductTiles = SmallVector<std::pair<Value, Numbers>>;
+  using Sums = SmallVector<ElementValues::Sum>;
   /// What the last pass computes.
   struct Results {
     SmallVector<std::pair<Value, unsigned>> stored; ///< with their buffers
@@ -30,32 +30,32 @@ private:
   };
 
   KernelEmitter &emitter;
-  Chain &chain;
-  PointValues values;
-  std::unique_ptr<ChainTile> tile;
+  FusedAttention &fused;
+  ElementValues values;
+  std::unique_ptr<AttentionTile> tile;
   SmallVector<Point> own;    ///< of this thread
   Value firstTile, endTiles; ///< of the reduction loop
-  SmallVector<PointValues::Known> ofOwn;
+  SmallVector<ElementValues::Known> ofOwn;
   /// Where there are crossing products: what blocks add up in turn.
-  std::optional<ChainTile::InTurn> inTurn;
+  std::optional<AttentionTile::InTurn> inTurn;
   int64_t ownTiles = 1; ///< blocks of a head
-  bool isCausalChain = false;
+  bool skipsMaskedTiles = false;
 
   void enterOwn(int64_t part);
   void leaveOwn(int64_t part);
 
   LogicalResult prepare(ArrayRef<Value> needed);
-  SmallVector<ChainProduct *> producersOf(ArrayRef<Value> needed);
-  FailureOr<Numbers> forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body);
-  Made multiply(Value first, ArrayRef<ChainProduct *> producers);
-  LogicalResult forPoints(Value first, const Made &made, AtPoint body);
-  LogicalResult accumulate(Value first, const Made &made, const Sums &level,
+  SmallVector<AttentionProduct *> producersOf(ArrayRef<Value> needed);
+  FailureOr<Numbers> forTiles(Numbers carried, ArrayRef<AttentionProduct *> products, AtTile body);
+  ProductTiles multiply(Value first, ArrayRef<AttentionProduct *> producers);
+  LogicalResult forPoints(Value first, const ProductTiles &products, AtPoint body);
+  LogicalResult accumulate(Value first, const ProductTiles &products, const Sums &level,
                            MutableArrayRef<Number> totals);
-  LogicalResult finishSum(PointValues::Sum &sum, ArrayRef<Number> totals);
+  LogicalResult finishSum(ElementValues::Sum &sum, ArrayRef<Number> totals);
   LogicalResult reduce(Sums &level);
 
   // Softmax: maxima and the sums of exponentials below them (SoftmaxPass.cpp).
-  FailureOr<Number> emitExponential(const PointValues::Sum &sum, Number x);
+  FailureOr<Number> emitExponential(const ElementValues::Sum &sum, Number x);
   LogicalResult enterMaxima(const Sums &maxima, const Sums &level, ArrayRef<Number> before,
                             MutableArrayRef<Number> carried, SmallVectorImpl<Number> &scales);
   LogicalResult finishSoftmax(Sums &maxima, Sums &level, MutableArrayRef<Number> sums,
@@ -68,7 +68,7 @@ private:
   // The last pass.
   Results getResults();
   FailureOr<Number> getPanel(Value panel, Value exists);
-  SmallVector<ChainProduct *> withConsumers(ArrayRef<ChainProduct *> producers);
+  SmallVector<AttentionProduct *> withConsumers(ArrayRef<AttentionProduct *> producers);
   void addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                    MutableArrayRef<Number> sums);
   void storeProducts(ArrayRef<Number> sums);

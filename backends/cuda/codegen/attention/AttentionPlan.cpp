@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
 #include "mlir/IR/Builders.h"
@@ -22,10 +22,10 @@ bool mlir::cuda::contractsRows(DotGeneralOp dot) {
 }
 
 namespace {
-class ChainAnalysis {
+class AttentionAnalysis {
 public:
-  ChainAnalysis(mlir::st::KernelOp kernel, Chain &chain)
-      : kernel(kernel), body(kernel.getBody().front()), chain(chain) {}
+  AttentionAnalysis(mlir::st::KernelOp kernel, FusedAttention &fused)
+      : kernel(kernel), body(kernel.getBody().front()), fused(fused) {}
 
   LogicalResult run();
 
@@ -37,20 +37,20 @@ private:
 
   mlir::st::KernelOp kernel;
   Block &body;
-  Chain &chain;
+  FusedAttention &fused;
   SmallVector<Accesses> accesses; // of producers, then consumers
 
   LogicalResult collectProducts();
   void cloneRows();
-  LogicalResult addProducer(ChainProduct &product);
-  LogicalResult addConsumer(ChainProduct &product);
+  LogicalResult addProducer(AttentionProduct &product);
+  LogicalResult addConsumer(AttentionProduct &product);
   LogicalResult setGroups();
-  bool ownsRows() const { return chain.own < chain.streamed; }
+  bool ownsRows() const { return fused.own < fused.streamed; }
 };
 } // namespace
 
 static LogicalResult refuse(DotGeneralOp dot) {
-  return dot.emitOpError("of this form has no CUDA code generation inside a chain");
+  return dot.emitOpError("of this form has no CUDA code generation inside an attention kernel");
 }
 
 /// The dimension with more than one point of those for which `isOne` holds: -1 if there is none,
@@ -93,12 +93,12 @@ static bool isProductType(Type type) {
   return isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
 
-static bool isOfColumns(const ChainProduct &product) { return contractsRows(product.op); }
+static bool isOfColumns(const AttentionProduct &product) { return contractsRows(product.op); }
 
-LogicalResult ChainAnalysis::collectProducts() {
+LogicalResult AttentionAnalysis::collectProducts() {
   Operation *yield = body.getTerminator();
   for (auto dot : body.getOps<DotGeneralOp>()) {
-    ChainProduct product;
+    AttentionProduct product;
     product.op = dot;
     bool isYielded = llvm::is_contained(yield->getOperands(), getStored(dot));
     if (!isa<BlockArgument>(dot.getRhs()) || !isProductType(dot.getType()) ||
@@ -107,31 +107,31 @@ LogicalResult ChainAnalysis::collectProducts() {
             getElementTypeOrSelf(dot.getRhs().getType()) ||
         isYielded == isa<BlockArgument>(dot.getLhs()) || (isYielded && !getStored(dot).hasOneUse()))
       return refuse(dot);
-    (isYielded ? chain.consumers : chain.producers).push_back(std::move(product));
+    (isYielded ? fused.consumers : fused.producers).push_back(std::move(product));
   }
-  if (llvm::any_of(chain.consumers, isOfColumns)) {
-    llvm::copy_if(chain.consumers, std::back_inserter(chain.crossing), std::not_fn(isOfColumns));
-    llvm::erase_if(chain.consumers, std::not_fn(isOfColumns));
+  if (llvm::any_of(fused.consumers, isOfColumns)) {
+    llvm::copy_if(fused.consumers, std::back_inserter(fused.crossing), std::not_fn(isOfColumns));
+    llvm::erase_if(fused.consumers, std::not_fn(isOfColumns));
   }
   for (auto [index, value] : llvm::enumerate(yield->getOperands()))
     if (!getProduct(value))
-      chain.stored.push_back(index);
-  if (chain.producers.empty() && chain.consumers.empty())
-    return kernel.emitOpError("of kind \"chain\" has no product");
+      fused.stored.push_back(index);
+  if (fused.producers.empty() && fused.consumers.empty())
+    return kernel.emitOpError("of kind \"attention\" has no product");
   return success();
 }
 
-void ChainAnalysis::cloneRows() {
+void AttentionAnalysis::cloneRows() {
   Location loc = kernel.getLoc();
   OpBuilder builder(kernel.getContext());
   SmallVector<Value> yielded;
-  for (unsigned index : chain.stored)
+  for (unsigned index : fused.stored)
     yielded.push_back(body.getTerminator()->getOperand(index));
-  for (auto *products : {&chain.consumers, &chain.crossing})
-    for (ChainProduct &product : *products)
+  for (auto *products : {&fused.consumers, &fused.crossing})
+    for (AttentionProduct &product : *products)
       yielded.push_back(product.op.getLhs());
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
-  chain.rows =
+  fused.rows =
       mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), ValueRange());
   // What products read of 16 bits is rounded to them; maxima and sums of rows serve these.
   if (llvm::all_of(body.getOps<DotGeneralOp>(), [](DotGeneralOp dot) {
@@ -140,20 +140,20 @@ void ChainAnalysis::cloneRows() {
         };
         return of16Bits(dot.getLhs()) && of16Bits(dot.getRhs());
       }))
-    chain.rows->getOperation()->setAttr(kRoundedAttr, builder.getUnitAttr());
-  Block *rows = builder.createBlock(&chain.rows->getBody());
+    fused.rows->getOperation()->setAttr(kRoundedAttr, builder.getUnitAttr());
+  Block *rows = builder.createBlock(&fused.rows->getBody());
   IRMapping mapping;
   for (BlockArgument argument : body.getArguments())
     mapping.map(argument, rows->addArgument(argument.getType(), loc));
-  for (ChainProduct &product : chain.producers) {
+  for (AttentionProduct &product : fused.producers) {
     product.rows = rows->addArgument(product.op.getType(), loc);
     mapping.map(product.op.getResult(), product.rows);
   }
   for (Operation &op : body.without_terminator())
     if (op.getNumResults() != 1 || !getProduct(op.getResult(0)))
       builder.clone(op, mapping);
-  for (auto *products : {&chain.consumers, &chain.crossing})
-    for (ChainProduct &product : *products)
+  for (auto *products : {&fused.consumers, &fused.crossing})
+    for (AttentionProduct &product : *products)
       product.rows = mapping.lookup(product.op.getLhs());
   mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
                               return mapping.lookup(value);
@@ -167,8 +167,8 @@ void ChainAnalysis::cloneRows() {
 
 // ---- products -----------------------------------------------------------------------------------
 
-static void setMatrix(ChainMatrix &matrix, unsigned buffer, Value value, ArrayRef<int64_t> strides,
-                      int64_t width) {
+static void setMatrix(AttentionMatrix &matrix, unsigned buffer, Value value,
+                      ArrayRef<int64_t> strides, int64_t width) {
   matrix.buffer = buffer;
   matrix.element = getElementTypeOrSelf(value.getType());
   matrix.widthStride = width < 0 ? 1 : strides[width];
@@ -176,7 +176,7 @@ static void setMatrix(ChainMatrix &matrix, unsigned buffer, Value value, ArrayRe
 
 static unsigned argumentOf(Value value) { return cast<BlockArgument>(value).getArgNumber(); }
 
-LogicalResult ChainAnalysis::addProducer(ChainProduct &product) {
+LogicalResult AttentionAnalysis::addProducer(AttentionProduct &product) {
   DotGeneralOp dot = product.op;
   auto numbers = dot.getDotDimensionNumbers();
   ArrayRef<int64_t> leftBatch = numbers.getLhsBatchingDimensions(),
@@ -190,7 +190,7 @@ LogicalResult ChainAnalysis::addProducer(ChainProduct &product) {
   if (!leftDepth || !rightDepth)
     return refuse(dot);
   product.width = *leftDepth < 0 ? 1 : shapeOf(dot.getLhs())[*leftDepth];
-  const IterationSpace &space = chain.space;
+  const IterationSpace &space = fused.space;
   IterationSpace::AxisStrides left(space.getNumAxes(), 0), right = left;
   SmallVector<int64_t> leftStrides = mlir::st::denseStrides(shapeOf(dot.getLhs()));
   SmallVector<int64_t> rightStrides = mlir::st::denseStrides(shapeOf(dot.getRhs()));
@@ -222,7 +222,7 @@ LogicalResult ChainAnalysis::addProducer(ChainProduct &product) {
   return success();
 }
 
-LogicalResult ChainAnalysis::addConsumer(ChainProduct &product) {
+LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
   DotGeneralOp dot = product.op;
   auto numbers = dot.getDotDimensionNumbers();
   ArrayRef<int64_t> leftBatch = numbers.getLhsBatchingDimensions(),
@@ -239,10 +239,11 @@ LogicalResult ChainAnalysis::addConsumer(ChainProduct &product) {
   if (!depth || *depth < 0 || !rightDepth || !width)
     return refuse(dot);
   product.width = *width < 0 ? 1 : shapeOf(dot.getRhs())[*width];
-  if (product.width > kMostChainWidth)
+  if (product.width > kMostAttentionWidth)
     return dot.emitOpError("has ")
-           << product.width << " columns, of which a chain holds at most " << kMostChainWidth;
-  const IterationSpace &space = chain.space;
+           << product.width << " columns, of which an attention kernel holds at most "
+           << kMostAttentionWidth;
+  const IterationSpace &space = fused.space;
   IterationSpace::AxisStrides made(space.getNumAxes(), 0), right = made;
   SmallVector<int64_t> strides = getStoredStrides(dot);
   SmallVector<int64_t> rightStrides = mlir::st::denseStrides(shapeOf(dot.getRhs()));
@@ -279,56 +280,56 @@ LogicalResult ChainAnalysis::addConsumer(ChainProduct &product) {
 }
 
 /// Sets the matrices' strides along the groups.
-LogicalResult ChainAnalysis::setGroups() {
+LogicalResult AttentionAnalysis::setGroups() {
   SmallVector<IterationSpace::AxisStrides> all;
   for (const Accesses &access : accesses)
     all.append({access.own, access.streamed});
-  IterationSpace &space = chain.space;
+  IterationSpace &space = fused.space;
   unsigned axes = space.getNumAxes();
   space.formGroups(all);
   if (space.getGroupOfAxis(axes - 1) == space.getGroupOfAxis(axes - 2))
-    return kernel.emitOpError("of kind \"chain\" has rows that are no loop of their own");
-  chain.own = space.getGroupOfAxis(chain.own);
-  chain.streamed = space.getGroupOfAxis(chain.streamed);
+    return kernel.emitOpError("of kind \"attention\" has rows that are no loop of their own");
+  fused.own = space.getGroupOfAxis(fused.own);
+  fused.streamed = space.getGroupOfAxis(fused.streamed);
   size_t next = 0;
-  for (auto *products : {&chain.producers, &chain.consumers, &chain.crossing})
-    for (ChainProduct &product : *products) {
+  for (auto *products : {&fused.producers, &fused.consumers, &fused.crossing})
+    for (AttentionProduct &product : *products) {
       const Accesses &access = accesses[next++];
       product.own.strides = space.getStrides(access.own);
       product.streamed.strides = space.getStrides(access.streamed);
-      if (product.own.strides[chain.streamed] != 0 || product.streamed.strides[chain.own] != 0)
+      if (product.own.strides[fused.streamed] != 0 || product.streamed.strides[fused.own] != 0)
         return refuse(product.op);
     }
   return success();
 }
 
-LogicalResult ChainAnalysis::run() {
+LogicalResult AttentionAnalysis::run() {
   if (failed(collectProducts()))
     return failure();
   cloneRows();
-  FailureOr<IterationSpace> space = IterationSpace::analyze(chain.body());
+  FailureOr<IterationSpace> space = IterationSpace::analyze(fused.body());
   if (failed(space))
     return failure();
-  chain.space = std::move(*space);
-  unsigned axes = chain.space.getNumAxes();
+  fused.space = std::move(*space);
+  unsigned axes = fused.space.getNumAxes();
   if (axes < 2)
-    return kernel.emitOpError("of kind \"chain\" has rows that are no loop of their own");
-  const bool ofColumns = llvm::any_of(chain.consumers, isOfColumns);
-  chain.own = axes - (ofColumns ? 1 : 2);
-  chain.streamed = axes - (ofColumns ? 2 : 1);
-  for (ChainProduct &product : chain.producers)
+    return kernel.emitOpError("of kind \"attention\" has rows that are no loop of their own");
+  const bool ofColumns = llvm::any_of(fused.consumers, isOfColumns);
+  fused.own = axes - (ofColumns ? 1 : 2);
+  fused.streamed = axes - (ofColumns ? 2 : 1);
+  for (AttentionProduct &product : fused.producers)
     if (failed(addProducer(product)))
       return failure();
-  for (auto *products : {&chain.consumers, &chain.crossing})
-    for (ChainProduct &product : *products)
+  for (auto *products : {&fused.consumers, &fused.crossing})
+    for (AttentionProduct &product : *products)
       if (failed(addConsumer(product)))
         return failure();
   return setGroups();
 }
 
-FailureOr<Chain> mlir::cuda::analyzeChain(mlir::st::KernelOp kernel) {
-  Chain chain;
-  if (failed(ChainAnalysis(kernel, chain).run()))
+FailureOr<FusedAttention> mlir::cuda::analyzeAttention(mlir::st::KernelOp kernel) {
+  FusedAttention fused;
+  if (failed(AttentionAnalysis(kernel, fused).run()))
     return failure();
-  return chain;
+  return fused;
 }

@@ -1,38 +1,39 @@
 // Tiles without tensor cores: of 16 x 16 threads each has every 16th element along either side, and
 // computes a product's results there alone.
-#include "backends/cuda/codegen/attention/ChainTile.h"
+#include "backends/cuda/codegen/attention/AttentionTile.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
 /// Threads along a side of a tile, and elements of a thread along it.
-static constexpr int64_t kSide = 16, kPart = ChainTile::kSize / kSide;
+static constexpr int64_t kSide = 16, kPart = AttentionTile::kSize / kSide;
 static constexpr int64_t kThreads = kSide * kSide;
 /// Depth of a slice of a product's operands.
 static constexpr int64_t kSlice = 16;
 /// Elements of a row in shared memory, so that neither side meets a bank twice.
-static constexpr int64_t kPitch = ChainTile::kSize + 1;
+static constexpr int64_t kPitch = AttentionTile::kSize + 1;
 
 namespace {
-class PlainTile : public ChainTile {
+class PlainTile : public AttentionTile {
 public:
-  PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn);
+  PlainTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
+            Value firstOwn);
 
   int64_t getOwnOffset(int64_t part) const override { return part * kSide; }
   int64_t getStreamedOffset(int64_t part) const override { return part * kSide; }
-  Numbers multiply(const ChainProduct &product, Value first) override;
+  Numbers multiply(const AttentionProduct &product, Value first) override;
   void publish(ArrayRef<Number> points, size_t panel) override;
-  Numbers add(const ChainProduct &product, Value first, size_t panel,
+  Numbers add(const AttentionProduct &product, Value first, size_t panel,
               ArrayRef<Number> sums) override;
-  int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
+  int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const override {
     return index / (getColumns(product) / kSide);
   }
-  void store(const ChainProduct &product, ArrayRef<Number> sums) override;
+  void store(const AttentionProduct &product, ArrayRef<Number> sums) override;
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
 private:
-  void loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group, Value first,
-                 Value depth, int64_t width);
+  void loadSlice(Value shared, const AttentionMatrix &matrix, Value outer, unsigned group,
+                 Value first, Value depth, int64_t width);
 
   Value slow, fast;                ///< numbers of this thread along the sides of a block
   Value left, right, panel, slice; ///< shared memory
@@ -41,68 +42,71 @@ private:
 
 // ---- what all tiles have ------------------------------------------------------------------------
 
-std::unique_ptr<ChainTile> ChainTile::create(KernelEmitter &emitter, const Chain &chain,
-                                             const PointValues &values, Value firstOwn) {
-  std::unique_ptr<ChainTile> cores = createCores(emitter, chain, values, firstOwn);
-  return cores || !chain.crossing.empty() ? std::move(cores)
-                                          : createPlain(emitter, chain, values, firstOwn);
+std::unique_ptr<AttentionTile> AttentionTile::create(KernelEmitter &emitter,
+                                                     const FusedAttention &fused,
+                                                     const ElementValues &values, Value firstOwn) {
+  std::unique_ptr<AttentionTile> cores = createCores(emitter, fused, values, firstOwn);
+  return cores || !fused.crossing.empty() ? std::move(cores)
+                                          : createPlain(emitter, fused, values, firstOwn);
 }
 
-ChainTile::Point ChainTile::makePoint(Value coordinate, unsigned group) {
-  int64_t size = chain.space.getSize(group);
-  if (size % (group == chain.streamed ? shape.streamedSize : shape.ownSize) == 0)
+AttentionTile::Point AttentionTile::makePoint(Value coordinate, unsigned group) {
+  int64_t size = fused.space.getSize(group);
+  if (size % (group == fused.streamed ? shape.streamedSize : shape.ownSize) == 0)
     return {coordinate, {}};
   return {emitter.min(coordinate, size - 1), emitter.less(coordinate, size)};
 }
 
-Value ChainTile::getOuterPosition(const ChainMatrix &matrix) {
+Value AttentionTile::getOuterPosition(const AttentionMatrix &matrix) {
   Value position = emitter.index(0);
   for (auto [group, stride] : llvm::enumerate(matrix.strides))
-    if (group != chain.own && group != chain.streamed && stride != 0)
+    if (group != fused.own && group != fused.streamed && stride != 0)
       position = emitter.add(position, emitter.mul(values.coordinates[group], stride));
   return position;
 }
 
 // ---- tiles without tensor cores -----------------------------------------------------------------
 
-std::unique_ptr<ChainTile> ChainTile::createPlain(KernelEmitter &emitter, const Chain &chain,
-                                                  const PointValues &values, Value firstOwn) {
-  return std::make_unique<PlainTile>(emitter, chain, values, firstOwn);
+std::unique_ptr<AttentionTile> AttentionTile::createPlain(KernelEmitter &emitter,
+                                                          const FusedAttention &fused,
+                                                          const ElementValues &values,
+                                                          Value firstOwn) {
+  return std::make_unique<PlainTile>(emitter, fused, values, firstOwn);
 }
 
 /// Two blocks share a multiprocessor where 128 registers a thread are enough: its sums of products
 /// take a quarter of these at most.
-static int64_t countTogether(const Chain &chain) {
+static int64_t countTogether(const FusedAttention &fused) {
   int64_t columns = 0;
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     columns += product.width;
   return kPart * llvm::divideCeil(columns, kSide) <= 32 ? 2 : 1;
 }
 
-PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
-                     Value firstOwn)
-    : ChainTile(emitter, chain, values, firstOwn,
-                {kThreads, kPart, kPart, kSize, countTogether(chain)}) {
+PlainTile::PlainTile(KernelEmitter &emitter, const FusedAttention &fused,
+                     const ElementValues &values, Value firstOwn)
+    : AttentionTile(emitter, fused, values, firstOwn,
+                    {kThreads, kPart, kPart, kSize, countTogether(fused)}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
   // The columns of rows are neighbours in memory.
-  bool ownsRows = chain.own < chain.streamed;
+  bool ownsRows = fused.own < fused.streamed;
   ownLane = ownsRows ? slow : fast;
   streamedLane = ownsRows ? fast : slow;
   left = emitter.addShared(kSlice * kPitch, f32());
   right = emitter.addShared(kSlice * kPitch, f32());
-  if (chain.consumers.empty())
+  if (fused.consumers.empty())
     return;
   panel = emitter.addShared(kSize * kPitch, f32());
   int64_t columns = 0;
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     columns = std::max(columns, getColumns(product));
   slice = emitter.addShared(kSlice * columns, f32());
 }
 
 /// Brings 64 indices of an operand along `group` and a slice of its depth to shared memory, depth
 /// by depth; zeros where there is no more of it.
-void PlainTile::loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group,
+void PlainTile::loadSlice(Value shared, const AttentionMatrix &matrix, Value outer, unsigned group,
                           Value first, Value depth, int64_t width) {
   // Neighbouring threads take neighbours in memory.
   bool isDeep = matrix.widthStride == 1;
@@ -126,15 +130,15 @@ void PlainTile::loadSlice(Value shared, const ChainMatrix &matrix, Value outer, 
   }
 }
 
-ChainTile::Numbers PlainTile::multiply(const ChainProduct &product, Value first) {
+AttentionTile::Numbers PlainTile::multiply(const AttentionProduct &product, Value first) {
   Value ownOuter = getOuterPosition(product.own);
   Value streamedOuter = getOuterPosition(product.streamed);
   Numbers none(kPart * kPart, zero());
   return emitter.loop(
       emitter.index(0), emitter.index(product.width), kSlice, none,
       [&](Value depth, ArrayRef<Number> carried) {
-        loadSlice(left, product.own, ownOuter, chain.own, firstOwn, depth, product.width);
-        loadSlice(right, product.streamed, streamedOuter, chain.streamed, first, depth,
+        loadSlice(left, product.own, ownOuter, fused.own, firstOwn, depth, product.width);
+        loadSlice(right, product.streamed, streamedOuter, fused.streamed, first, depth,
                   product.width);
         emitter.barrier();
         Numbers added =
@@ -167,18 +171,18 @@ void PlainTile::publish(ArrayRef<Number> points, size_t) {
   }
 }
 
-ChainTile::Numbers PlainTile::add(const ChainProduct &product, Value first, size_t,
-                                  ArrayRef<Number> sums) {
-  const ChainMatrix &matrix = product.streamed;
+AttentionTile::Numbers PlainTile::add(const AttentionProduct &product, Value first, size_t,
+                                      ArrayRef<Number> sums) {
+  const AttentionMatrix &matrix = product.streamed;
   Value outer = getOuterPosition(matrix);
   int64_t pitch = getColumns(product), columns = pitch / kSide;
-  bool isTurned = matrix.widthStride != 1 && matrix.strides[chain.streamed] == 1;
+  bool isTurned = matrix.widthStride != 1 && matrix.strides[fused.streamed] == 1;
   int64_t most = std::min(kSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kSlice)));
   return emitter.loop(
       emitter.index(0), emitter.index(most), kSlice, sums,
       [&](Value start, ArrayRef<Number> carried) {
         Value along = isTurned ? fast : slow;
-        Point point = makePoint(emitter.add(emitter.add(first, start), along), chain.streamed);
+        Point point = makePoint(emitter.add(emitter.add(first, start), along), fused.streamed);
         for (int64_t part = 0; part < columns; ++part) {
           Value across = emitter.add(isTurned ? slow : fast, part * kSide);
           Value exists = point.exists, column = across;
@@ -187,7 +191,7 @@ ChainTile::Numbers PlainTile::add(const ChainProduct &product, Value first, size
             column = emitter.min(across, product.width - 1);
           }
           Value position = emitter.add(
-              outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[chain.streamed]),
+              outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[fused.streamed]),
                                  emitter.mul(column, matrix.widthStride)));
           Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
           if (exists)
@@ -215,15 +219,15 @@ ChainTile::Numbers PlainTile::add(const ChainProduct &product, Value first, size
       });
 }
 
-void PlainTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
-  const ChainMatrix &matrix = product.own;
+void PlainTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
+  const AttentionMatrix &matrix = product.own;
   Value outer = getOuterPosition(matrix);
   int64_t columns = getColumns(product) / kSide;
   Type type = getComputeType(matrix.element);
   for (int64_t part = 0; part < kPart; ++part) {
     Value row = emitter.add(firstOwn, emitter.add(slow, part * kSide));
     Value rowExists = getOwnLoop() % kSize == 0 ? Value() : emitter.less(row, getOwnLoop());
-    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[chain.own]));
+    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.own]));
     for (int64_t i = 0; i < columns; ++i) {
       Value column = emitter.add(fast, i * kSide), exists = rowExists;
       if (product.width % kSide != 0)

@@ -1,8 +1,8 @@
-// How the threads of a block share the elements of a chain's tile, and multiply for it.
+// How the threads of a block share the elements of an attention kernel's tile, and multiply for it.
 #pragma once
 
-#include "backends/cuda/codegen/attention/ChainPlan.h"
-#include "backends/cuda/codegen/kernels/PointValues.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
+#include "backends/cuda/codegen/kernels/ElementValues.h"
 
 #include <memory>
 
@@ -12,12 +12,12 @@ namespace mlir::cuda {
 /// loop.
 /// Each thread holds the elements at its indices of both loops, in the order of its parallel
 /// indices. A product reads its operands from shared memory.
-class ChainTile {
+class AttentionTile {
 public:
   using Numbers = SmallVector<Number>;
 
-  /// Elements of a tile along the streamed loop, at most, and along the parallel loop of chains
-  /// without crossing products.
+  /// Elements of a tile along the streamed loop, at most, and along the parallel loop of attention
+  /// kernels without crossing products.
   static constexpr int64_t kSize = 64;
 
   /// How a block works on a tile.
@@ -38,15 +38,16 @@ public:
 
   /// With tensor cores where all that products read is of one 16-bit type. `firstOwn`: the block's
   /// first index of the parallel loop.
-  static std::unique_ptr<ChainTile> create(KernelEmitter &emitter, const Chain &chain,
-                                           const PointValues &values, Value firstOwn);
-  virtual ~ChainTile() = default;
+  static std::unique_ptr<AttentionTile> create(KernelEmitter &emitter, const FusedAttention &fused,
+                                               const ElementValues &values, Value firstOwn);
+  virtual ~AttentionTile() = default;
 
-  /// Elements of a block along the parallel loop; 0 where a chain has crossing products and no plan
-  /// for these, which takes tensor cores.
-  static int64_t getOwnSize(const KernelEmitter &emitter, const Chain &chain);
-  /// Whether there is a plan for a chain's crossing products, wherever its matrices are.
-  static bool canCross(const Chain &chain, int64_t sharedBytes);
+  /// Elements of a block along the parallel loop; 0 where an attention kernel has crossing products
+  /// and no plan for these, which takes tensor cores.
+  static int64_t getOwnSize(const KernelEmitter &emitter, const FusedAttention &fused);
+  /// Whether there is a plan for an attention kernel's crossing products, wherever its matrices
+  /// are.
+  static bool canCross(const FusedAttention &fused, int64_t sharedBytes);
 
   /// An index of one of the two loops; where it is beyond the end, the last one is used instead.
   struct Point {
@@ -54,7 +55,7 @@ public:
   };
   Point makePoint(Value coordinate, unsigned group);
   /// Where a matrix begins at the coordinates of the outer loops.
-  Value getOuterPosition(const ChainMatrix &matrix);
+  Value getOuterPosition(const AttentionMatrix &matrix);
 
   const Shape shape;
 
@@ -72,64 +73,66 @@ public:
   /// Code ahead of all tiles. The coordinates of outer loops are known.
   virtual void begin() {}
   /// A pass over tiles `begin` to `end`, numbers of tiles, with the products that it computes.
-  virtual void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) {
+  virtual void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end) {
     (void)products, (void)begin, (void)end;
   }
   /// Ahead of what a pass does with a tile: what it reads is there.
   virtual void enterTile(Value tile) { (void)tile; }
   /// Accumulators of a product: this thread's elements, in f32, of the tile that begins at `first`.
-  virtual Numbers multiply(const ChainProduct &product, Value first) = 0;
+  virtual Numbers multiply(const AttentionProduct &product, Value first) = 0;
   /// Gives all threads what a product reads, the `panel`th of a tile: this thread's elements, in
   /// f32, zeros beyond the end.
   virtual void publish(ArrayRef<Number> points, size_t panel) = 0;
   /// To which these are rounded.
   virtual Type getPanelType() { return f32(); }
   /// The sums of a product that reads rows, with what the tile adds that was published.
-  virtual Numbers add(const ChainProduct &product, Value first, size_t panel,
+  virtual Numbers add(const AttentionProduct &product, Value first, size_t panel,
                       ArrayRef<Number> sums) = 0;
   /// Adds the tile's part of a crossing product to its sums, which the block of turn `last` stores.
-  virtual void cross(const ChainProduct &product, Value tile, size_t panel, const InTurn &inTurn,
-                     Value last) {
+  virtual void cross(const AttentionProduct &product, Value tile, size_t panel,
+                     const InTurn &inTurn, Value last) {
     (void)product, (void)tile, (void)panel, (void)inTurn, (void)last;
     llvm_unreachable("tiles without tensor cores have no crossing products");
   }
   /// How many of these a thread has.
-  int64_t countSums(const ChainProduct &product) const {
+  int64_t countSums(const AttentionProduct &product) const {
     return shape.ownSize * getColumns(product) / shape.threads;
   }
   /// The parallel index of the `index`th, by its number in the thread.
-  virtual int64_t getPartOfSum(const ChainProduct &product, int64_t index) const = 0;
+  virtual int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const = 0;
   /// Stores them.
-  virtual void store(const ChainProduct &product, ArrayRef<Number> sums) = 0;
+  virtual void store(const AttentionProduct &product, ArrayRef<Number> sums) = 0;
   /// Combines the numbers of all threads that have a parallel index.
   virtual Number combine(const Combiner &combiner, Number number, int64_t part) = 0;
 
 protected:
-  ChainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn,
-            Shape shape)
+  AttentionTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
+                Value firstOwn, Shape shape)
       : shape(shape), ownParts(shape.ownParts), streamedParts(shape.streamedParts),
-        emitter(emitter), chain(chain), values(values), firstOwn(firstOwn) {}
+        emitter(emitter), fused(fused), values(values), firstOwn(firstOwn) {}
 
-  static std::unique_ptr<ChainTile> createPlain(KernelEmitter &emitter, const Chain &chain,
-                                                const PointValues &values, Value firstOwn);
+  static std::unique_ptr<AttentionTile> createPlain(KernelEmitter &emitter,
+                                                    const FusedAttention &fused,
+                                                    const ElementValues &values, Value firstOwn);
   /// Null where the types are none for tensor cores, or operands are too many for shared memory.
-  static std::unique_ptr<ChainTile> createCores(KernelEmitter &emitter, const Chain &chain,
-                                                const PointValues &values, Value firstOwn);
+  static std::unique_ptr<AttentionTile> createCores(KernelEmitter &emitter,
+                                                    const FusedAttention &fused,
+                                                    const ElementValues &values, Value firstOwn);
 
   /// Where the parts of a thread lie behind its first ones.
   virtual int64_t getOwnOffset(int64_t part) const = 0;
   virtual int64_t getStreamedOffset(int64_t part) const = 0;
   /// Of a product's result, as many as are computed.
-  static int64_t getColumns(const ChainProduct &product) {
+  static int64_t getColumns(const AttentionProduct &product) {
     return static_cast<int64_t>(llvm::alignTo(product.width, 16));
   }
   Number zero() { return emitter.constant(emitter.builder.getF32FloatAttr(0), f32()); }
   Type f32() { return emitter.builder.getF32Type(); }
-  int64_t getOwnLoop() const { return chain.space.getSize(chain.own); }
-  int64_t getStreamedSize() const { return chain.space.getSize(chain.streamed); }
+  int64_t getOwnLoop() const { return fused.space.getSize(fused.own); }
+  int64_t getStreamedSize() const { return fused.space.getSize(fused.streamed); }
   KernelEmitter &emitter;
-  const Chain &chain;
-  const PointValues &values;
+  const FusedAttention &fused;
+  const ElementValues &values;
   Value firstOwn;
   Value ownLane, streamedLane; ///< where this thread's first points lie in a tile
 };

@@ -1,6 +1,6 @@
-#include "backends/cuda/codegen/attention/CausalChain.h"
+#include "backends/cuda/codegen/attention/CausalMask.h"
 
-#include "backends/cuda/codegen/analysis/PositionComparison.h"
+#include "backends/cuda/codegen/analysis/CausalPredicate.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
 
 using namespace mlir;
@@ -13,9 +13,9 @@ enum class Beyond { Unknown, Zero, FarBelow };
 
 class CausalAnalysis {
 public:
-  CausalAnalysis(const Chain &chain, const PointValues &values)
-      : chain(chain), values(values), row(std::min(chain.own, chain.streamed)),
-        column(std::max(chain.own, chain.streamed)) {}
+  CausalAnalysis(const FusedAttention &fused, const ElementValues &values)
+      : fused(fused), values(values), row(std::min(fused.own, fused.streamed)),
+        column(std::max(fused.own, fused.streamed)) {}
 
   Beyond get(Value value);
 
@@ -24,8 +24,8 @@ private:
   bool isScore(Value value);
   bool variesAlongRow(Value value);
 
-  const Chain &chain;
-  const PointValues &values;
+  const FusedAttention &fused;
+  const ElementValues &values;
   unsigned row, column; ///< groups
   DenseMap<Value, Beyond> known;
 };
@@ -37,7 +37,7 @@ bool CausalAnalysis::variesAlongRow(Value value) {
 
 /// What a product makes, in another type or scaled.
 bool CausalAnalysis::isScore(Value value) {
-  if (llvm::any_of(chain.producers, [&](const ChainProduct &p) { return p.rows == value; }))
+  if (llvm::any_of(fused.producers, [&](const AttentionProduct &p) { return p.rows == value; }))
     return true;
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<hlo::ConvertOp>(op))
@@ -53,7 +53,7 @@ Beyond CausalAnalysis::compute(Operation *op) {
     return isa<hlo::NegOp>(op) && inner == Beyond::FarBelow ? Beyond::Unknown : inner;
   }
   if (auto select = dyn_cast<hlo::SelectOp>(op)) {
-    if (auto compare = PositionComparison::match(select.getPred(), values.space, row, column)) {
+    if (auto compare = CausalPredicate::match(select.getPred(), values.space, row, column)) {
       const bool holds = compare->holds(/*order=*/-1);
       Value other = holds ? select.getOnFalse() : select.getOnTrue();
       Value taken = holds ? select.getOnTrue() : select.getOnFalse();
@@ -102,10 +102,10 @@ Beyond CausalAnalysis::get(Value value) {
   return beyond;
 }
 
-bool mlir::cuda::isCausal(const Chain &chain, const PointValues &values) {
-  CausalAnalysis analysis(chain, values);
-  for (const SmallVector<PointValues::Sum> &level : values.levels)
-    for (const PointValues::Sum &sum : level) {
+bool mlir::cuda::isCausal(const FusedAttention &fused, const ElementValues &values) {
+  CausalAnalysis analysis(fused, values);
+  for (const SmallVector<ElementValues::Sum> &level : values.levels)
+    for (const ElementValues::Sum &sum : level) {
       hlo::ReduceOp reduce = sum.op;
       Operation &combination = reduce.getBody().front().front();
       Beyond beyond = analysis.get(reduce.getInputs()[0]);
@@ -113,12 +113,12 @@ bool mlir::cuda::isCausal(const Chain &chain, const PointValues &values) {
           !(isa<hlo::AddOp>(combination) && beyond == Beyond::Zero))
         return false;
     }
-  for (const auto *products : {&chain.consumers, &chain.crossing})
-    for (const ChainProduct &product : *products)
+  for (const auto *products : {&fused.consumers, &fused.crossing})
+    for (const AttentionProduct &product : *products)
       if (analysis.get(product.rows) != Beyond::Zero)
         return false;
-  size_t stored = chain.stored.size();
-  for (auto [i, value] : llvm::enumerate(chain.body().getTerminator()->getOperands()))
+  size_t stored = fused.stored.size();
+  for (auto [i, value] : llvm::enumerate(fused.body().getTerminator()->getOperands()))
     if (i < stored && !values.isOfRow(value))
       return false;
   return true;

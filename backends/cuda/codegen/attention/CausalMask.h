@@ -1,8 +1,8 @@
-// Chains whose points beyond the diagonal add nothing: attention under a causal mask.
+// Attention kernels whose points beyond the diagonal add nothing: attention under a causal mask.
 #pragma once
 
-#include "backends/cuda/codegen/attention/ChainPlan.h"
-#include "backends/cuda/codegen/kernels/PointValues.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
+#include "backends/cuda/codegen/kernels/ElementValues.h"
 
 namespace mlir::cuda {
 
@@ -11,6 +11,6 @@ namespace mlir::cuda {
 /// stored. It takes a comparison of positions of the two that chooses between a score and what is
 /// far below any (-1e30 or less), or adds such to it; scores must come from a product alone, so
 /// that every row has one that is not masked. `values` knows its reductions.
-bool isCausal(const Chain &chain, const PointValues &values);
+bool isCausal(const FusedAttention &fused, const ElementValues &values);
 
 } // namespace mlir::cuda

@@ -13,46 +13,48 @@ int64_t CoreOperands::Rows::pitch() const { return columns() + kAccess; }
 // ---- which there are ----------------------------------------------------------------------------
 
 /// Products that read the same matrix share it.
-SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const Chain &chain, int64_t size) {
+SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const FusedAttention &fused,
+                                                              int64_t size) {
   SmallVector<Rows> all;
-  for (auto *products : {&chain.producers, &chain.consumers})
-    for (const ChainProduct &product : *products) {
-      const ChainMatrix &matrix = product.streamed;
+  for (auto *products : {&fused.producers, &fused.consumers})
+    for (const AttentionProduct &product : *products) {
+      const AttentionMatrix &matrix = product.streamed;
       if (llvm::none_of(all, [&](const Rows &rows) {
             return *rows.matrix == matrix && rows.width == product.width;
           }))
-        all.push_back({&matrix, chain.streamed, product.width, size, {}, {}, {}, {}});
+        all.push_back({&matrix, fused.streamed, product.width, size, {}, {}, {}, {}});
     }
   return all;
 }
 
 /// Those that are not in registers, and those that crossing products read.
-SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const Chain &chain, Plan plan) {
+SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const FusedAttention &fused, Plan plan) {
   SmallVector<Rows> all;
-  auto add = [&](const ChainProduct &product) {
+  auto add = [&](const AttentionProduct &product) {
     if (llvm::none_of(all, [&](const Rows &rows) {
           return *rows.matrix == product.own && rows.width == product.width;
         }))
-      all.push_back({&product.own, chain.own, product.width, plan.ownSize, {}, {}, {}, {}});
+      all.push_back({&product.own, fused.own, product.width, plan.ownSize, {}, {}, {}, {}});
   };
-  for (auto [i, product] : llvm::enumerate(chain.producers))
+  for (auto [i, product] : llvm::enumerate(fused.producers))
     if (!plan.keeps(i))
       add(product);
-  for (const ChainProduct &product : chain.crossing)
+  for (const AttentionProduct &product : fused.crossing)
     add(product);
   return all;
 }
 
-size_t CoreOperands::countPanels(const Chain &chain) {
+size_t CoreOperands::countPanels(const FusedAttention &fused) {
   SmallVector<Value> distinct;
-  for (const auto *products : {&chain.consumers, &chain.crossing})
-    for (const ChainProduct &product : *products)
+  for (const auto *products : {&fused.consumers, &fused.crossing})
+    for (const AttentionProduct &product : *products)
       if (!llvm::is_contained(distinct, product.rows))
         distinct.push_back(product.rows);
   return distinct.size();
 }
 
-CoreOperands::CrossingShare CoreOperands::shareCrossing(const ChainProduct &product, Plan plan) {
+CoreOperands::CrossingShare CoreOperands::shareCrossing(const AttentionProduct &product,
+                                                        Plan plan) {
   const auto columns = static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
   for (int64_t rows : {2 * kRows, kRows}) {
     if (plan.streamedSize % rows != 0)
@@ -64,68 +66,68 @@ CoreOperands::CrossingShare CoreOperands::shareCrossing(const ChainProduct &prod
   return {};
 }
 
-bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const Chain &chain) {
-  return llvm::all_of(collectStreamed(chain, ChainTile::kSize), [&](const Rows &rows) {
-    const ChainMatrix &matrix = *rows.matrix;
+bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const FusedAttention &fused) {
+  return llvm::all_of(collectStreamed(fused, AttentionTile::kSize), [&](const Rows &rows) {
+    const AttentionMatrix &matrix = *rows.matrix;
     return matrix.widthStride == 1 && rows.width % kAccess == 0 &&
            emitter.isAligned(matrix.buffer, kAccess * kBytes) &&
            llvm::all_of(matrix.strides, [](int64_t stride) { return stride % kAccess == 0; });
   });
 }
 
-bool CoreOperands::fits(const Chain &chain, Plan plan, int64_t sharedBytes) {
+bool CoreOperands::fits(const FusedAttention &fused, Plan plan, int64_t sharedBytes) {
   int64_t bytes = 0;
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     if (static_cast<int64_t>(llvm::alignTo(product.width, kDepth)) % (plan.beside * kDepth) != 0)
       return false;
-  for (const ChainProduct &product : chain.crossing)
+  for (const AttentionProduct &product : fused.crossing)
     if (shareCrossing(product, plan).rows == 0)
       return false;
   if (plan.columnsOfWarp() < kDepth)
     return false;
-  if (plan.beside > 1 || !chain.crossing.empty())
-    bytes += static_cast<int64_t>(countPanels(chain)) * plan.ownSize *
+  if (plan.beside > 1 || !fused.crossing.empty())
+    bytes += static_cast<int64_t>(countPanels(fused)) * plan.ownSize *
              (plan.streamedSize + kAccess) * kBytes;
-  for (const Rows &rows : collectStreamed(chain, plan.streamedSize))
+  for (const Rows &rows : collectStreamed(fused, plan.streamedSize))
     bytes += plan.stages * rows.size * rows.pitch() * kBytes;
-  for (const Rows &rows : collectOwn(chain, plan))
+  for (const Rows &rows : collectOwn(fused, plan))
     bytes += rows.size * rows.pitch() * kBytes;
   return bytes <= sharedBytes;
 }
 
 /// The warps of some rows read all columns of each product together, and each of them its rows for
 /// each tile where these are not in registers.
-int64_t CoreOperands::countBytes(const Chain &chain, Plan plan) {
-  constexpr int64_t size = ChainTile::kSize;
+int64_t CoreOperands::countBytes(const FusedAttention &fused, Plan plan) {
+  constexpr int64_t size = AttentionTile::kSize;
   const int64_t below = size / (kRows * plan.cores), tiles = size / plan.streamedSize;
-  auto columnsOf = [](const ChainProduct &product) {
+  auto columnsOf = [](const AttentionProduct &product) {
     return static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
   };
   int64_t columns = 0;
-  for (const Rows &rows : collectStreamed(chain, size))
+  for (const Rows &rows : collectStreamed(fused, size))
     columns += rows.columns() * size / plan.ownSize;
-  for (auto [i, product] : llvm::enumerate(chain.producers))
+  for (auto [i, product] : llvm::enumerate(fused.producers))
     columns += columnsOf(product) * (below + (plan.keeps(i) ? 0 : tiles * plan.beside));
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     columns += columnsOf(product) * below + (plan.beside - 1) * size;
-  if (plan.beside > 1 || !chain.crossing.empty())
-    columns += static_cast<int64_t>(countPanels(chain)) * size;
-  for (const ChainProduct &product : chain.crossing) {
+  if (plan.beside > 1 || !fused.crossing.empty())
+    columns += static_cast<int64_t>(countPanels(fused)) * size;
+  for (const AttentionProduct &product : fused.crossing) {
     const CrossingShare share = shareCrossing(product, plan);
     columns += columnsOf(product) / share.columns * size + columnsOf(product) * size / share.rows;
   }
   return columns * size * kBytes;
 }
 
-CoreOperands::CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan)
-    : plan(plan), emitter(emitter), chain(chain), threads(plan.warps() * kWarp),
-      streamed(collectStreamed(chain, plan.streamedSize)), own(collectOwn(chain, plan)) {
+CoreOperands::CoreOperands(KernelEmitter &emitter, const FusedAttention &fused, Plan plan)
+    : plan(plan), emitter(emitter), fused(fused), threads(plan.warps() * kWarp),
+      streamed(collectStreamed(fused, plan.streamedSize)), own(collectOwn(fused, plan)) {
   Value warp = emitter.div(emitter.thread(), kWarp);
   warpBelow = emitter.div(warp, plan.beside);
   warpBeside = emitter.rem(warp, plan.beside);
 }
 
-CoreOperands::Rows &CoreOperands::find(const ChainMatrix &matrix, int64_t width) {
+CoreOperands::Rows &CoreOperands::find(const AttentionMatrix &matrix, int64_t width) {
   return *llvm::find_if(
       streamed, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
 }
@@ -145,10 +147,10 @@ void CoreOperands::prepare(Rows &rows) {
     rows.outer = tile->getOuterPosition(*rows.matrix);
 }
 
-void CoreOperands::begin(ChainTile &forTile, Value firstOwn) {
+void CoreOperands::begin(AttentionTile &forTile, Value firstOwn) {
   tile = &forTile;
-  Type type = chain.producers.empty() ? chain.consumers.front().streamed.element
-                                      : chain.producers.front().own.element;
+  Type type = fused.producers.empty() ? fused.consumers.front().streamed.element
+                                      : fused.producers.front().own.element;
   for (Rows &rows : streamed) {
     rows.memory = emitter.addShared(plan.stages * rows.size * rows.pitch(), type);
     prepare(rows);
@@ -158,7 +160,7 @@ void CoreOperands::begin(ChainTile &forTile, Value firstOwn) {
     prepare(rows);
     load(rows, firstOwn, emitter.index(0));
   }
-  for (size_t i = 0, end = sharesPanels() ? countPanels(chain) : 0; i < end; ++i) {
+  for (size_t i = 0, end = sharesPanels() ? countPanels(fused) : 0; i < end; ++i) {
     Rows &rows = panels.emplace_back();
     rows.width = plan.streamedSize;
     rows.size = plan.ownSize;
@@ -170,8 +172,8 @@ void CoreOperands::begin(ChainTile &forTile, Value firstOwn) {
 /// Brings rows of a matrix, from `first` on, to a place in shared memory; zeros where there are
 /// none. Copies that run ahead where there are stages for it.
 void CoreOperands::load(const Rows &rows, Value first, Value target) {
-  const ChainMatrix &matrix = *rows.matrix;
-  const bool isAsync = plan.stages > 1 && rows.group == chain.streamed;
+  const AttentionMatrix &matrix = *rows.matrix;
+  const bool isAsync = plan.stages > 1 && rows.group == fused.streamed;
   const bool isDeep = matrix.widthStride == 1;
   const bool isWhole = isDeep && rows.width % kAccess == 0 &&
                        llvm::all_of(matrix.strides, [](int64_t s) { return s % kAccess == 0; });
@@ -192,7 +194,7 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
                      : emitter.div(number, rows.size);
     }
     auto move = [&] {
-      ChainTile::Point point =
+      AttentionTile::Point point =
           tile->makePoint(emitter.add(emitter.add(first, across), below), rows.group);
       Value place = along, exists = point.exists;
       if (rows.columns() > rows.width) {
@@ -235,10 +237,10 @@ void CoreOperands::load(Value number) {
   }
 }
 
-void CoreOperands::beginPass(ArrayRef<ChainProduct *> products, Value begin, Value endOfPass) {
+void CoreOperands::beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value endOfPass) {
   loaded.clear();
   end = endOfPass;
-  for (const ChainProduct *product : products) {
+  for (const AttentionProduct *product : products) {
     const auto number =
         static_cast<unsigned>(&find(product->streamed, product->width) - streamed.begin());
     if (!llvm::is_contained(loaded, number))
@@ -268,7 +270,8 @@ void CoreOperands::enterTile(Value number) {
 
 // ---- to cores -----------------------------------------------------------------------------------
 
-SmallVector<Value> CoreOperands::getOwn(const ChainProduct &product, int64_t core, int64_t depth) {
+SmallVector<Value> CoreOperands::getOwn(const AttentionProduct &product, int64_t core,
+                                        int64_t depth) {
   const Rows &rows = findOwn(product.own, product.width);
   Value place =
       emitter.add(emitter.mul(warpBelow, plan.cores * kRows * rows.pitch()), rows.turnedLane);
@@ -276,14 +279,15 @@ SmallVector<Value> CoreOperands::getOwn(const ChainProduct &product, int64_t cor
                               false);
 }
 
-const CoreOperands::Rows &CoreOperands::findOwn(const ChainMatrix &matrix, int64_t width) const {
+const CoreOperands::Rows &CoreOperands::findOwn(const AttentionMatrix &matrix,
+                                                int64_t width) const {
   return *llvm::find_if(
       own, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
 }
 
 /// 16 x 16 elements of the current tile, from a row and a column on; `further`: as many elements
 /// beyond.
-SmallVector<Value> CoreOperands::loadFromTile(const ChainProduct &product, int64_t row,
+SmallVector<Value> CoreOperands::loadFromTile(const AttentionProduct &product, int64_t row,
                                               int64_t column, bool isTurned, Value further) {
   const Rows &rows = find(product.streamed, product.width);
   Value place = emitter.add(isTurned ? rows.turnedLane : rows.lane, further);
@@ -293,14 +297,14 @@ SmallVector<Value> CoreOperands::loadFromTile(const ChainProduct &product, int64
                               isTurned);
 }
 
-SmallVector<Value> CoreOperands::getStreamed(const ChainProduct &product, int64_t row,
+SmallVector<Value> CoreOperands::getStreamed(const AttentionProduct &product, int64_t row,
                                              int64_t depth) {
   const int64_t pitch = find(product.streamed, product.width).pitch();
   return loadFromTile(product, row, depth, /*isTurned=*/false,
                       emitter.mul(warpBeside, plan.columnsOfWarp() * pitch));
 }
 
-SmallVector<Value> CoreOperands::getStreamedTurned(const ChainProduct &product, int64_t depth,
+SmallVector<Value> CoreOperands::getStreamedTurned(const AttentionProduct &product, int64_t depth,
                                                    int64_t column, Value further) {
   const Rows &rows = find(product.streamed, product.width);
   Value beyond = emitter.mul(warpBeside, rows.columns() / plan.beside);
@@ -330,7 +334,7 @@ SmallVector<Value> CoreOperands::getPanelTurned(size_t panel, int64_t row, Value
       rows.memory, emitter.add(emitter.add(rows.lane, column), row * rows.pitch()), true);
 }
 
-SmallVector<Value> CoreOperands::getCrossing(const ChainProduct &product, int64_t row,
+SmallVector<Value> CoreOperands::getCrossing(const AttentionProduct &product, int64_t row,
                                              Value column) {
   const Rows &rows = findOwn(product.own, product.width);
   return emitter.loadMatrices(

@@ -1,8 +1,8 @@
 // Operands of tensor cores that come through shared memory.
 #pragma once
 
-#include "backends/cuda/codegen/attention/ChainPlan.h"
-#include "backends/cuda/codegen/attention/ChainTile.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
+#include "backends/cuda/codegen/attention/AttentionTile.h"
 
 namespace mlir::cuda {
 
@@ -21,7 +21,7 @@ public:
     int64_t stages;       ///< tiles in shared memory: two where copies run ahead
     int64_t cores;        ///< products of 16 rows that a warp has below each other
     unsigned kept;        ///< producers, by bit, whose parallel operands are in registers
-    int64_t ownSize = ChainTile::kSize; ///< rows of a tile along the parallel loop
+    int64_t ownSize = AttentionTile::kSize; ///< rows of a tile along the parallel loop
     /// Warps of the same rows: each has a part of the tile's columns, and of the columns of what
     /// consumers make.
     int64_t beside = 1;
@@ -35,36 +35,36 @@ public:
   struct CrossingShare {
     int64_t rows = 0, columns = 0;
   };
-  static CrossingShare shareCrossing(const ChainProduct &product, Plan plan);
+  static CrossingShare shareCrossing(const AttentionProduct &product, Plan plan);
 
   /// Whether all operands of the reduction loop are copied 16 bytes at a time.
-  static bool canCopyAsync(const KernelEmitter &emitter, const Chain &chain);
+  static bool canCopyAsync(const KernelEmitter &emitter, const FusedAttention &fused);
   /// Whether so many bytes of shared memory have room, and warps can share the work so.
-  static bool fits(const Chain &chain, Plan plan, int64_t sharedBytes);
+  static bool fits(const FusedAttention &fused, Plan plan, int64_t sharedBytes);
   /// Bytes of shared memory that a block reads and writes for 64 x 64 elements.
-  static int64_t countBytes(const Chain &chain, Plan plan);
+  static int64_t countBytes(const FusedAttention &fused, Plan plan);
 
-  CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan);
+  CoreOperands(KernelEmitter &emitter, const FusedAttention &fused, Plan plan);
   const Plan plan;
 
   /// Code ahead of all tiles.
-  void begin(ChainTile &tile, Value firstOwn);
-  void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end);
+  void begin(AttentionTile &tile, Value firstOwn);
+  void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end);
   void enterTile(Value number);
 
   /// First operand of one of this warp's cores: 16 indices of the parallel loop, 16 of the depth.
-  SmallVector<Value> getOwn(const ChainProduct &product, int64_t core, int64_t depth);
+  SmallVector<Value> getOwn(const AttentionProduct &product, int64_t core, int64_t depth);
   /// Second operands of two products of 8 columns: 16 indices of the reduction loop from `row` on,
   /// 16 of the depth.
-  SmallVector<Value> getStreamed(const ChainProduct &product, int64_t row, int64_t depth);
+  SmallVector<Value> getStreamed(const AttentionProduct &product, int64_t row, int64_t depth);
   /// Second operands of two products of 8 columns: 16 indices of the reduction loop are the depth,
   /// from `depth` on, and there are 16 columns.
   /// `further`: as many rows beyond `depth`.
-  SmallVector<Value> getStreamedTurned(const ChainProduct &product, int64_t depth, int64_t column,
-                                       Value further = {});
+  SmallVector<Value> getStreamedTurned(const AttentionProduct &product, int64_t depth,
+                                       int64_t column, Value further = {});
 
   // What products read, where it is in shared memory, rounded: columns are those of the tile.
-  bool sharesPanels() const { return plan.beside > 1 || !chain.crossing.empty(); }
+  bool sharesPanels() const { return plan.beside > 1 || !fused.crossing.empty(); }
   /// Two neighbours of a row.
   void putPanel(size_t panel, Value row, Value column, Number pair);
   /// First operand of one of this warp's cores, 16 columns from one on.
@@ -73,7 +73,7 @@ public:
   SmallVector<Value> getPanelTurned(size_t panel, int64_t row, Value column);
   /// Second operands of two products of 8 columns of a crossing product: 16 of the block's rows are
   /// the depth.
-  SmallVector<Value> getCrossing(const ChainProduct &product, int64_t row, Value column);
+  SmallVector<Value> getCrossing(const AttentionProduct &product, int64_t row, Value column);
 
   /// This thread's warp: its place among those of other rows, and among those of the same rows.
   Value warpBelow, warpBeside;
@@ -81,7 +81,7 @@ public:
 private:
   /// Rows of a matrix in shared memory.
   struct Rows {
-    const ChainMatrix *matrix = nullptr;
+    const AttentionMatrix *matrix = nullptr;
     unsigned group = 0;
     int64_t width = 0, size = 0; ///< of the matrix; rows of a tile
     Value memory;
@@ -91,22 +91,22 @@ private:
   };
 
   /// Panels of a tile: distinct values that products read.
-  static size_t countPanels(const Chain &chain);
+  static size_t countPanels(const FusedAttention &fused);
 
-  static SmallVector<Rows> collectStreamed(const Chain &chain, int64_t size);
-  static SmallVector<Rows> collectOwn(const Chain &chain, Plan plan);
+  static SmallVector<Rows> collectStreamed(const FusedAttention &fused, int64_t size);
+  static SmallVector<Rows> collectOwn(const FusedAttention &fused, Plan plan);
   void prepare(Rows &rows);
-  const Rows &findOwn(const ChainMatrix &matrix, int64_t width) const;
-  Rows &find(const ChainMatrix &matrix, int64_t width);
+  const Rows &findOwn(const AttentionMatrix &matrix, int64_t width) const;
+  Rows &find(const AttentionMatrix &matrix, int64_t width);
   void load(const Rows &rows, Value first, Value target);
   void load(Value number);
-  SmallVector<Value> loadFromTile(const ChainProduct &product, int64_t row, int64_t column,
+  SmallVector<Value> loadFromTile(const AttentionProduct &product, int64_t row, int64_t column,
                                   bool isTurned, Value further);
 
   KernelEmitter &emitter;
-  const Chain &chain;
+  const FusedAttention &fused;
   int64_t threads;
-  ChainTile *tile = nullptr;
+  AttentionTile *tile = nullptr;
   SmallVector<Rows> streamed, own, panels;
   SmallVector<unsigned> loaded; ///< of `streamed`: those of this pass
   Value end;                    ///< of this pass

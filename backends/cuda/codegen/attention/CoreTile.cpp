@@ -19,44 +19,44 @@ static constexpr int64_t kWarp = 32, kQuad = 4;
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 64;
 
 namespace {
-class CoreTile : public ChainTile {
+class CoreTile : public AttentionTile {
 public:
-  CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn,
-           Shape shape, CoreOperands::Plan plan);
+  CoreTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
+           Value firstOwn, Shape shape, CoreOperands::Plan plan);
 
   int64_t getOwnOffset(int64_t part) const override { return part * (kRows / 2); }
   int64_t getStreamedOffset(int64_t part) const override { return part / 2 * kColumns + part % 2; }
   void begin() override;
-  void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) override;
+  void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end) override;
   void enterTile(Value tile) override { operands.enterTile(tile); }
-  Numbers multiply(const ChainProduct &product, Value first) override;
+  Numbers multiply(const AttentionProduct &product, Value first) override;
   void publish(ArrayRef<Number> points, size_t panel) override;
   Type getPanelType() override { return narrow; }
-  Numbers add(const ChainProduct &product, Value first, size_t panel,
+  Numbers add(const AttentionProduct &product, Value first, size_t panel,
               ArrayRef<Number> sums) override;
-  void cross(const ChainProduct &product, Value number, size_t panel, const InTurn &inTurn,
+  void cross(const AttentionProduct &product, Value number, size_t panel, const InTurn &inTurn,
              Value last) override {
-    crossTile({emitter, chain, operands, *this}, product, {number, panel, inTurn, last});
+    crossTile({emitter, fused, operands, *this}, product, {number, panel, inTurn, last});
   }
   /// Sums of a core are those of its columns, and lie behind each other.
-  int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
+  int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const override {
     const int64_t ofCore = countSums(product) / operands.plan.cores;
     return index / ofCore * (kRows / kColumns) + index % kNumbers / 2;
   }
-  void store(const ChainProduct &product, ArrayRef<Number> sums) override;
+  void store(const AttentionProduct &product, ArrayRef<Number> sums) override;
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
 private:
-  SmallVector<Value> loadOwn(const ChainProduct &product, int64_t core, int64_t depth);
-  SmallVector<SmallVector<Value>> getOwn(const ChainProduct &product, int64_t depth);
-  void addColumns(const ChainProduct &product, int64_t depth, Value further,
+  SmallVector<Value> loadOwn(const AttentionProduct &product, int64_t core, int64_t depth);
+  SmallVector<SmallVector<Value>> getOwn(const AttentionProduct &product, int64_t depth);
+  void addColumns(const AttentionProduct &product, int64_t depth, Value further,
                   ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums);
 
   CoreOperands operands;
   Type narrow;    ///< of all operands
   Value lanePair; ///< twice this thread's column in a core's operands
   /// Operands along the parallel loop in registers, depth by depth and there core by core.
-  DenseMap<const ChainProduct *, SmallVector<SmallVector<Value>>> kept;
+  DenseMap<const AttentionProduct *, SmallVector<SmallVector<Value>>> kept;
   /// What products read, as first operands: of each panel core by core and in it depth by depth.
   SmallVector<SmallVector<SmallVector<Value>>> panels;
 };
@@ -65,11 +65,11 @@ private:
 // ---- how a block works --------------------------------------------------------------------------
 
 /// The type of all that products read, where it is one of 16 bits.
-static Type getNarrowType(const Chain &chain) {
+static Type getNarrowType(const FusedAttention &fused) {
   SmallVector<Type> types;
-  for (const ChainProduct &product : chain.producers)
+  for (const AttentionProduct &product : fused.producers)
     types.append({product.own.element, product.streamed.element});
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     types.append({getElementTypeOrSelf(product.rows.getType()), product.streamed.element});
   if (types.empty() || !llvm::all_equal(types) || !isa<FloatType>(types.front()) ||
       types.front().getIntOrFloatBitWidth() != 16)
@@ -79,36 +79,36 @@ static Type getNarrowType(const Chain &chain) {
 
 /// Registers of a thread that products have: sums of the consumers, parallel operands, tiles, and
 /// these again as operands of the consumers.
-static int64_t countRegisters(const Chain &chain, const CoreOperands::Plan &plan) {
-  auto columnsOf = [](const ChainProduct &product) {
+static int64_t countRegisters(const FusedAttention &fused, const CoreOperands::Plan &plan) {
+  auto columnsOf = [](const AttentionProduct &product) {
     return static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
   };
   int64_t ofRow = 0; // of 32 bits
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     ofRow += columnsOf(product) / plan.beside + plan.columnsOfWarp() / 2;
-  for (auto [i, product] : llvm::enumerate(chain.producers))
+  for (auto [i, product] : llvm::enumerate(fused.producers))
     ofRow += plan.columnsOfWarp() + (plan.keeps(i) ? columnsOf(product) / 2 : 0);
   return ofRow * plan.cores * kRows / kWarp;
 }
 
 /// Those of a thread, whatever a kernel needs them for, and of all threads of a block.
-static int64_t estimateRegisters(const Chain &chain, const CoreOperands::Plan &plan) {
-  return std::min(countRegisters(chain, plan) + kOtherRegisters, kMostRegisters);
+static int64_t estimateRegisters(const FusedAttention &fused, const CoreOperands::Plan &plan) {
+  return std::min(countRegisters(fused, plan) + kOtherRegisters, kMostRegisters);
 }
 
-static int64_t countTogether(const Chain &chain, const CoreOperands::Plan &plan) {
-  return kRegisters / (plan.warps() * kWarp * estimateRegisters(chain, plan));
+static int64_t countTogether(const FusedAttention &fused, const CoreOperands::Plan &plan) {
+  return kRegisters / (plan.warps() * kWarp * estimateRegisters(fused, plan));
 }
 
 /// The plans of a block of so many rows, with so many tiles in shared memory at a time.
-static SmallVector<CoreOperands::Plan> listPlans(const Chain &chain, int64_t ownSize,
+static SmallVector<CoreOperands::Plan> listPlans(const FusedAttention &fused, int64_t ownSize,
                                                  int64_t stages) {
   SmallVector<CoreOperands::Plan> plans;
   for (int64_t cores : {1, 2})
-    for (int64_t size = ChainTile::kSize; size >= kDepth; size /= 2)
-      for (unsigned kept = 1U << chain.producers.size(); kept-- > 0;)
+    for (int64_t size = AttentionTile::kSize; size >= kDepth; size /= 2)
+      for (unsigned kept = 1U << fused.producers.size(); kept-- > 0;)
         for (int64_t beside : {1, 2})
-          if (beside == 1 || !chain.crossing.empty())
+          if (beside == 1 || !fused.crossing.empty())
             plans.push_back({size, stages, cores, kept, ownSize, beside});
   return plans;
 }
@@ -116,21 +116,21 @@ static SmallVector<CoreOperands::Plan> listPlans(const Chain &chain, int64_t own
 /// Of plans for which there are registers and shared memory: with crossing products that of most
 /// rows a block, as so often is the result of these read and written; with copies that run ahead;
 /// with the fewest bytes of shared memory.
-static std::optional<CoreOperands::Plan> choosePlan(const Chain &chain, bool isAsync,
+static std::optional<CoreOperands::Plan> choosePlan(const FusedAttention &fused, bool isAsync,
                                                     int64_t sharedBytes) {
-  const bool crosses = !chain.crossing.empty();
+  const bool crosses = !fused.crossing.empty();
   const int64_t mostRegisters = crosses ? 224 : 208;
   std::optional<CoreOperands::Plan> best;
   int64_t bestBytes = 0;
-  const bool isLong = chain.space.getSize(chain.own) > ChainTile::kSize;
-  for (int64_t own = crosses && isLong ? 2 * ChainTile::kSize : ChainTile::kSize;
-       own >= ChainTile::kSize && !best; own /= 2)
+  const bool isLong = fused.space.getSize(fused.own) > AttentionTile::kSize;
+  for (int64_t own = crosses && isLong ? 2 * AttentionTile::kSize : AttentionTile::kSize;
+       own >= AttentionTile::kSize && !best; own /= 2)
     for (int64_t stages = isAsync ? 2 : 1; stages > 0 && !best; --stages)
-      for (const CoreOperands::Plan &plan : listPlans(chain, own, stages)) {
-        if (countRegisters(chain, plan) > mostRegisters || countTogether(chain, plan) == 0 ||
-            !CoreOperands::fits(chain, plan, sharedBytes))
+      for (const CoreOperands::Plan &plan : listPlans(fused, own, stages)) {
+        if (countRegisters(fused, plan) > mostRegisters || countTogether(fused, plan) == 0 ||
+            !CoreOperands::fits(fused, plan, sharedBytes))
           continue;
-        const int64_t bytes = CoreOperands::countBytes(chain, plan);
+        const int64_t bytes = CoreOperands::countBytes(fused, plan);
         if (best && bytes >= bestBytes)
           continue;
         best = plan;
@@ -140,40 +140,42 @@ static std::optional<CoreOperands::Plan> choosePlan(const Chain &chain, bool isA
 }
 
 static std::optional<CoreOperands::Plan> choosePlan(const KernelEmitter &emitter,
-                                                    const Chain &chain) {
-  if (!getNarrowType(chain))
+                                                    const FusedAttention &fused) {
+  if (!getNarrowType(fused))
     return std::nullopt;
   const int64_t sharedBytes =
-      chain.crossing.empty() ? kMostStaticShared : getSharedBytes(emitter.kernel);
-  return choosePlan(chain, CoreOperands::canCopyAsync(emitter, chain), sharedBytes);
+      fused.crossing.empty() ? kMostStaticShared : getSharedBytes(emitter.kernel);
+  return choosePlan(fused, CoreOperands::canCopyAsync(emitter, fused), sharedBytes);
 }
 
-int64_t ChainTile::getOwnSize(const KernelEmitter &emitter, const Chain &chain) {
-  if (chain.crossing.empty())
+int64_t AttentionTile::getOwnSize(const KernelEmitter &emitter, const FusedAttention &fused) {
+  if (fused.crossing.empty())
     return kSize;
-  std::optional<CoreOperands::Plan> plan = choosePlan(emitter, chain);
+  std::optional<CoreOperands::Plan> plan = choosePlan(emitter, fused);
   return plan ? plan->ownSize : 0;
 }
 
-bool ChainTile::canCross(const Chain &chain, int64_t sharedBytes) {
-  return getNarrowType(chain) && choosePlan(chain, /*isAsync=*/false, sharedBytes);
+bool AttentionTile::canCross(const FusedAttention &fused, int64_t sharedBytes) {
+  return getNarrowType(fused) && choosePlan(fused, /*isAsync=*/false, sharedBytes);
 }
 
-std::unique_ptr<ChainTile> ChainTile::createCores(KernelEmitter &emitter, const Chain &chain,
-                                                  const PointValues &values, Value firstOwn) {
-  std::optional<CoreOperands::Plan> plan = choosePlan(emitter, chain);
+std::unique_ptr<AttentionTile> AttentionTile::createCores(KernelEmitter &emitter,
+                                                          const FusedAttention &fused,
+                                                          const ElementValues &values,
+                                                          Value firstOwn) {
+  std::optional<CoreOperands::Plan> plan = choosePlan(emitter, fused);
   if (!plan)
     return nullptr;
   const Shape shape{
       plan->warps() * kWarp, plan->cores * kRows / kColumns, 2 * plan->columnsOfWarp() / kColumns,
-      plan->streamedSize,    countTogether(chain, *plan),    plan->ownSize};
-  return std::make_unique<CoreTile>(emitter, chain, values, firstOwn, shape, *plan);
+      plan->streamedSize,    countTogether(fused, *plan),    plan->ownSize};
+  return std::make_unique<CoreTile>(emitter, fused, values, firstOwn, shape, *plan);
 }
 
-CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
+CoreTile::CoreTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
                    Value firstOwn, Shape shape, CoreOperands::Plan plan)
-    : ChainTile(emitter, chain, values, firstOwn, shape), operands(emitter, chain, plan),
-      narrow(getNarrowType(chain)) {
+    : AttentionTile(emitter, fused, values, firstOwn, shape), operands(emitter, fused, plan),
+      narrow(getNarrowType(fused)) {
   Value lane = emitter.rem(emitter.thread(), kWarp);
   lanePair = emitter.mul(emitter.rem(lane, kQuad), 2);
   ownLane =
@@ -184,8 +186,8 @@ CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues
 // ---- operands -----------------------------------------------------------------------------------
 
 /// A core's first operand from memory: this thread's pairs of its rows, from a depth on.
-SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t core, int64_t depth) {
-  const ChainMatrix &matrix = product.own;
+SmallVector<Value> CoreTile::loadOwn(const AttentionProduct &product, int64_t core, int64_t depth) {
+  const AttentionMatrix &matrix = product.own;
   Value outer = getOuterPosition(matrix);
   const bool isAligned =
       matrix.widthStride == 1 && llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
@@ -193,8 +195,8 @@ SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t core, 
   SmallVector<Value> pairs;
   for (int64_t pair = 0; pair < kNumbers; ++pair) {
     const int64_t part = core * (kRows / kColumns) + pair % 2;
-    Value row = makePoint(getOwnPlace(firstOwn, part), chain.own).coordinate;
-    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[chain.own]));
+    Value row = makePoint(getOwnPlace(firstOwn, part), fused.own).coordinate;
+    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.own]));
     auto load = [&](Value place, int64_t width) {
       const bool isBeyond = depth + kDepth > product.width;
       Value inside = isBeyond ? emitter.min(place, product.width - width) : place;
@@ -216,20 +218,20 @@ SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t core, 
 
 void CoreTile::begin() {
   operands.begin(*this, firstOwn);
-  for (auto [i, product] : llvm::enumerate(chain.producers))
+  for (auto [i, product] : llvm::enumerate(fused.producers))
     for (int64_t depth = 0; operands.plan.keeps(i) && depth < product.width; depth += kDepth)
       for (int64_t core = 0; core < operands.plan.cores; ++core)
         kept[&product].push_back(loadOwn(product, core, depth));
 }
 
-void CoreTile::beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) {
+void CoreTile::beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end) {
   operands.beginPass(products, begin, end);
 }
 
 // ---- products -----------------------------------------------------------------------------------
 
 /// First operands of all of this warp's cores.
-SmallVector<SmallVector<Value>> CoreTile::getOwn(const ChainProduct &product, int64_t depth) {
+SmallVector<SmallVector<Value>> CoreTile::getOwn(const AttentionProduct &product, int64_t depth) {
   const auto cores = static_cast<size_t>(operands.plan.cores);
   if (auto found = kept.find(&product); found != kept.end())
     return SmallVector<SmallVector<Value>>(
@@ -240,7 +242,7 @@ SmallVector<SmallVector<Value>> CoreTile::getOwn(const ChainProduct &product, in
   return loaded;
 }
 
-ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value) {
+AttentionTile::Numbers CoreTile::multiply(const AttentionProduct &product, Value) {
   const auto cores = static_cast<size_t>(operands.plan.cores);
   const size_t columns = operands.plan.columnsOfWarp() / kColumns;
   // Of each core the sums of 8 columns, then of the next ones.
@@ -283,7 +285,7 @@ void CoreTile::publish(ArrayRef<Number> points, size_t number) {
 }
 
 /// Adds products of 16 indices of the reduction loop, from `depth` on and `further`.
-void CoreTile::addColumns(const ChainProduct &product, int64_t depth, Value further,
+void CoreTile::addColumns(const AttentionProduct &product, int64_t depth, Value further,
                           ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums) {
   const int64_t ofCore = countSums(product) / operands.plan.cores;
   for (int64_t column = 0; column < getColumns(product) / operands.plan.beside;
@@ -299,8 +301,8 @@ void CoreTile::addColumns(const ChainProduct &product, int64_t depth, Value furt
 }
 
 /// First with the columns of a tile that this warp computed, then with those of the warps beside.
-ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value, size_t number,
-                                 ArrayRef<Number> sums) {
+AttentionTile::Numbers CoreTile::add(const AttentionProduct &product, Value, size_t number,
+                                     ArrayRef<Number> sums) {
   const CoreOperands::Plan &plan = operands.plan;
   const int64_t columns = plan.columnsOfWarp();
   const int64_t most =
@@ -324,8 +326,8 @@ ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value, size_t numb
   return added;
 }
 
-void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
-  const ChainMatrix &matrix = product.own;
+void CoreTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
+  const AttentionMatrix &matrix = product.own;
   Value outer = getOuterPosition(matrix);
   Type type = getComputeType(matrix.element);
   const bool inPairs = matrix.widthStride == 1 && product.width % 2 == 0;
@@ -339,7 +341,7 @@ void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
     Value exists = getOwnLoop() % shape.ownSize == 0 ? Value() : emitter.less(row, getOwnLoop());
     if (product.width % kDepth != 0)
       exists = emitter.both(exists, emitter.less(column, product.width));
-    Value position = emitter.add(outer, emitter.add(emitter.mul(row, matrix.strides[chain.own]),
+    Value position = emitter.add(outer, emitter.add(emitter.mul(row, matrix.strides[fused.own]),
                                                     emitter.mul(column, matrix.widthStride)));
     Number stored = inPairs ? joinElements(sums.slice(i, 2)) : sums[i];
     emitter.onlyIf(

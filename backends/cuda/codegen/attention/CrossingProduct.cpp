@@ -10,8 +10,8 @@ static constexpr int64_t kAccess = 4;
 namespace {
 class CrossingEmitter {
 public:
-  CrossingEmitter(CrossingWriter writer, const ChainProduct &product, const CrossingTile &tile)
-      : emitter(writer.emitter), chain(writer.chain), operands(writer.operands), tile(writer.tile),
+  CrossingEmitter(CrossingWriter writer, const AttentionProduct &product, const CrossingTile &tile)
+      : emitter(writer.emitter), fused(writer.fused), operands(writer.operands), tile(writer.tile),
         product(product), of(tile),
         share(CoreOperands::shareCrossing(product, writer.operands.plan)) {
     const int64_t below = operands.plan.streamedSize / share.rows;
@@ -24,16 +24,16 @@ public:
 
 private:
   KernelEmitter &emitter;
-  const Chain &chain;
+  const FusedAttention &fused;
   CoreOperands &operands;
-  ChainTile &tile;
-  const ChainProduct &product;
+  AttentionTile &tile;
+  const AttentionProduct &product;
   const CrossingTile &of;
   const CoreOperands::CrossingShare share;
   Value row, column; ///< of this thread's warp, in the tile and in the result
 
-  ChainTile::Numbers multiply();
-  ChainTile::Numbers addBefore(ChainTile::Numbers sums);
+  AttentionTile::Numbers multiply();
+  AttentionTile::Numbers addBefore(AttentionTile::Numbers sums);
   Value getPlace(size_t access);
   void storeSums(ArrayRef<Number> sums);
   void storeResult(ArrayRef<Number> sums);
@@ -42,11 +42,11 @@ private:
 } // namespace
 
 /// Core by core 16 rows below each other, in each 8 columns after the other.
-ChainTile::Numbers CrossingEmitter::multiply() {
+AttentionTile::Numbers CrossingEmitter::multiply() {
   const Number zero =
       emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
   const int64_t cores = share.rows / CoreOperands::kRows, columns = share.columns / kColumns;
-  ChainTile::Numbers sums(cores * columns * kNumbers, zero);
+  AttentionTile::Numbers sums(cores * columns * kNumbers, zero);
   for (int64_t depth = 0; depth < operands.plan.ownSize; depth += CoreOperands::kDepth) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t core = 0; core < cores; ++core)
@@ -79,11 +79,11 @@ Value CrossingEmitter::getPlace(size_t access) {
 Value CrossingEmitter::isTurn(Value turn) { return emitter.equal(of.inTurn.turn, turn); }
 
 /// Behind what the blocks before have added; the first one adds to nothing.
-ChainTile::Numbers CrossingEmitter::addBefore(ChainTile::Numbers sums) {
+AttentionTile::Numbers CrossingEmitter::addBefore(AttentionTile::Numbers sums) {
   return emitter.choose(
       isTurn(emitter.index(0)), [&] { return sums; },
       [&] {
-        ChainTile::Numbers added;
+        AttentionTile::Numbers added;
         for (size_t i = 0; i < sums.size(); i += kAccess) {
           Number before = emitter.load(of.inTurn.sums, getPlace(i / kAccess),
                                        emitter.builder.getF32Type(), kAccess, true);
@@ -101,7 +101,7 @@ void CrossingEmitter::storeSums(ArrayRef<Number> sums) {
 }
 
 void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
-  const ChainMatrix &matrix = product.streamed;
+  const AttentionMatrix &matrix = product.streamed;
   Value lane = emitter.rem(emitter.thread(), kWarp);
   Value outer = tile.getOuterPosition(matrix);
   Type type = getComputeType(matrix.element);
@@ -111,16 +111,16 @@ void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
   Value first = emitter.add(emitter.add(emitter.mul(of.number, tile.shape.streamedSize), row),
                             emitter.div(lane, kQuad));
   for (int64_t i = 0; i < static_cast<int64_t>(sums.size()); i += inPairs ? 2 : 1) {
-    ChainTile::Point point = tile.makePoint(
+    AttentionTile::Point point = tile.makePoint(
         emitter.add(first, i / ofCore * CoreOperands::kRows + i % kNumbers / 2 * kColumns),
-        chain.streamed);
+        fused.streamed);
     Value at = emitter.add(emitter.add(column, emitter.mul(emitter.rem(lane, kQuad), 2)),
                            i % ofCore / kNumbers * kColumns + i % 2);
     Value exists = point.exists;
     if (product.width % CoreOperands::kDepth != 0)
       exists = emitter.both(exists, emitter.less(at, product.width));
     Value position = emitter.add(
-        outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[chain.streamed]),
+        outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[fused.streamed]),
                            emitter.mul(at, matrix.widthStride)));
     Number stored = inPairs ? joinElements(sums.slice(i, 2)) : sums[i];
     emitter.onlyIf(
@@ -129,38 +129,38 @@ void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
 }
 
 void CrossingEmitter::emit() {
-  ChainTile::Numbers sums = addBefore(multiply());
+  AttentionTile::Numbers sums = addBefore(multiply());
   Value isLast = isTurn(of.last);
   emitter.onlyIf(isLast, [&] { storeResult(sums); });
   emitter.onlyIf(emitter.isNot(isLast), [&] { storeSums(sums); });
 }
 
-void mlir::cuda::crossTile(CrossingWriter writer, const ChainProduct &product,
+void mlir::cuda::crossTile(CrossingWriter writer, const AttentionProduct &product,
                            const CrossingTile &tile) {
   CrossingEmitter(writer, product, tile).emit();
 }
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static int64_t countHeads(const Chain &chain) {
+static int64_t countHeads(const FusedAttention &fused) {
   int64_t heads = 1;
-  for (unsigned group = 0; group < chain.space.getNumGroups(); ++group)
-    if (group != chain.own && group != chain.streamed)
-      heads *= chain.space.getSize(group);
+  for (unsigned group = 0; group < fused.space.getNumGroups(); ++group)
+    if (group != fused.own && group != fused.streamed)
+      heads *= fused.space.getSize(group);
   return heads;
 }
 
-int64_t mlir::cuda::countCrossingSums(const Chain &chain) {
-  const auto rows =
-      static_cast<int64_t>(llvm::alignTo(chain.space.getSize(chain.streamed), ChainTile::kSize));
+int64_t mlir::cuda::countCrossingSums(const FusedAttention &fused) {
+  const auto rows = static_cast<int64_t>(
+      llvm::alignTo(fused.space.getSize(fused.streamed), AttentionTile::kSize));
   int64_t columns = 0;
-  for (const ChainProduct &product : chain.crossing)
+  for (const AttentionProduct &product : fused.crossing)
     columns += static_cast<int64_t>(llvm::alignTo(product.width, CoreOperands::kDepth));
-  return countHeads(chain) * rows * columns;
+  return countHeads(fused) * rows * columns;
 }
 
-int64_t mlir::cuda::countCrossingTurns(const Chain &chain) {
-  return countHeads(chain) *
-             llvm::divideCeil(chain.space.getSize(chain.streamed), CoreOperands::kDepth) +
+int64_t mlir::cuda::countCrossingTurns(const FusedAttention &fused) {
+  return countHeads(fused) *
+             llvm::divideCeil(fused.space.getSize(fused.streamed), CoreOperands::kDepth) +
          1;
 }

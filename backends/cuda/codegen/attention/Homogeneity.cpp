@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
-std::optional<size_t> mlir::cuda::findMaximum(const PointValues::Sum &sum,
-                                              ArrayRef<PointValues::Sum> maxima) {
+std::optional<size_t> mlir::cuda::findMaximum(const ElementValues::Sum &sum,
+                                              ArrayRef<ElementValues::Sum> maxima) {
   hlo::ReduceOp reduce = sum.op;
   auto exponential = reduce.getInputs()[0].getDefiningOp<hlo::ExpOp>();
   auto difference =
@@ -40,7 +40,7 @@ struct Powers {
 /// The powers of values in one sum and what it adds up. Nothing: no power of them.
 class PowerAnalysis {
 public:
-  explicit PowerAnalysis(const PointValues::Sum &sum) : sum(sum.op) {}
+  explicit PowerAnalysis(const ElementValues::Sum &sum) : sum(sum.op) {}
 
   std::optional<Powers> get(Value value);
 
@@ -112,7 +112,7 @@ std::optional<Powers> PowerAnalysis::get(Value value) {
 }
 
 std::optional<SoftmaxScale> mlir::cuda::findSoftmaxScale(Value value,
-                                                         ArrayRef<PointValues::Sum> sums) {
+                                                         ArrayRef<ElementValues::Sum> sums) {
   for (auto [i, sum] : llvm::enumerate(sums)) {
     std::optional<Powers> powers = PowerAnalysis(sum).get(value);
     if (powers && powers->exponential == 1 && (powers->sum == 0 || powers->sum == -1))

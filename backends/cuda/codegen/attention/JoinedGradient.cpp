@@ -1,6 +1,6 @@
-#include "backends/cuda/codegen/attention/JoinedChain.h"
+#include "backends/cuda/codegen/attention/JoinedGradient.h"
 
-#include "backends/cuda/codegen/attention/ChainTile.h"
+#include "backends/cuda/codegen/attention/AttentionTile.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
@@ -15,18 +15,19 @@ namespace hlo = mlir::stablehlo;
 static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 
 /// Products of what a kernel computes, those that contract its rows or the others.
-static size_t countConsumers(KernelOp chain, bool ofColumns) {
-  return llvm::count_if(bodyOf(chain).getOps<hlo::DotGeneralOp>(), [&](hlo::DotGeneralOp dot) {
+static size_t countConsumers(KernelOp kernel, bool ofColumns) {
+  return llvm::count_if(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [&](hlo::DotGeneralOp dot) {
     return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot) == ofColumns;
   });
 }
 
-static size_t countProducers(KernelOp chain) {
-  return llvm::count_if(bodyOf(chain).getOps<hlo::DotGeneralOp>(),
+static size_t countProducers(KernelOp kernel) {
+  return llvm::count_if(bodyOf(kernel).getOps<hlo::DotGeneralOp>(),
                         [](hlo::DotGeneralOp dot) { return isa<BlockArgument>(dot.getLhs()); });
 }
 
-/// Whether the first chain may as well run where the second one does, for all but that one.
+/// Whether the first attention kernel may as well run where the second one does, for all but that
+/// one.
 static bool canWait(KernelOp rows, KernelOp columns) {
   return llvm::all_of(rows->getUsers(), [&](Operation *user) {
     return user == columns ||
@@ -34,13 +35,13 @@ static bool canWait(KernelOp rows, KernelOp columns) {
   });
 }
 
-KernelOp mlir::cuda::joinChains(KernelOp rows, KernelOp columns) {
+KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
   OpBuilder builder(columns), inside(columns.getContext());
   auto *body = new Block;
   inside.setInsertionPointToEnd(body);
   SmallVector<Value> inputs, yielded;
   SmallVector<Type> types;
-  IRMapping made; // of the first chain's results
+  IRMapping made; // of the first attention kernel's results
   for (KernelOp kernel : {rows, columns}) {
     IRMapping mapping;
     for (auto [argument, input] :
@@ -76,18 +77,18 @@ KernelOp mlir::cuda::joinChains(KernelOp rows, KernelOp columns) {
   return whole;
 }
 
-bool mlir::cuda::canJoinChains(KernelOp rows, KernelOp columns) {
+bool mlir::cuda::canJoinGradientKernels(KernelOp rows, KernelOp columns) {
   if (countConsumers(rows, /*ofColumns=*/false) != 1 ||
       countConsumers(rows, /*ofColumns=*/true) != 0 ||
       countConsumers(columns, /*ofColumns=*/false) != 0 ||
       countConsumers(columns, /*ofColumns=*/true) == 0 || !canWait(rows, columns))
     return false;
-  KernelOp whole = joinChains(rows, columns);
+  KernelOp whole = joinGradientKernels(rows, columns);
   ScopedDiagnosticHandler silence(whole.getContext(), [](Diagnostic &) { return success(); });
-  FailureOr<Chain> chain = failure();
+  FailureOr<FusedAttention> fused = failure();
   if (countProducers(whole) == 2)
-    chain = analyzeChain(whole);
-  const bool can = succeeded(chain) && ChainTile::canCross(*chain, getSharedBytes(whole));
+    fused = analyzeAttention(whole);
+  const bool can = succeeded(fused) && AttentionTile::canCross(*fused, getSharedBytes(whole));
   whole.erase();
   return can;
 }

@@ -1,13 +1,13 @@
 // Passes over tiles in which the maxima of rows, and the sums of exponentials below these, are
 // known after the last tile only.
-#include "backends/cuda/codegen/attention/ChainKernel.h"
+#include "backends/cuda/codegen/attention/AttentionKernel.h"
 #include "backends/cuda/codegen/attention/Homogeneity.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
-FailureOr<Number> ChainKernel::emitExponential(const PointValues::Sum &sum, Number x) {
+FailureOr<Number> AttentionKernel::emitExponential(const ElementValues::Sum &sum, Number x) {
   stablehlo::ReduceOp reduce = sum.op;
   return emitElementwise(reduce.getInputs()[0].getDefiningOp(), x);
 }
@@ -22,9 +22,9 @@ static Number getBelow(Number greatest) {
 /// Takes exponentials below the maxima so far from here on, and scales the sums of those that were
 /// taken below the maxima `before`. `carried`: maxima, then sums, for each row of the thread.
 /// `scales`: by sum and row.
-LogicalResult ChainKernel::enterMaxima(const Sums &maxima, const Sums &level,
-                                       ArrayRef<Number> before, MutableArrayRef<Number> carried,
-                                       SmallVectorImpl<Number> &scales) {
+LogicalResult AttentionKernel::enterMaxima(const Sums &maxima, const Sums &level,
+                                           ArrayRef<Number> before, MutableArrayRef<Number> carried,
+                                           SmallVectorImpl<Number> &scales) {
   const size_t parts = tile->ownParts;
   for (auto [i, sum] : llvm::enumerate(level)) {
     const size_t maximum = *findMaximum(sum, maxima);
@@ -46,8 +46,9 @@ LogicalResult ChainKernel::enterMaxima(const Sums &maxima, const Sums &level,
 /// Sets maxima and sums for what follows. `sums` are those of all tiles, `scales` what exponentials
 /// below the maxima of tiles are to those below the last ones, which may be the reductions' initial
 /// values.
-LogicalResult ChainKernel::finishSoftmax(Sums &maxima, Sums &level, MutableArrayRef<Number> sums,
-                                         SmallVectorImpl<Number> &scales) {
+LogicalResult AttentionKernel::finishSoftmax(Sums &maxima, Sums &level,
+                                             MutableArrayRef<Number> sums,
+                                             SmallVectorImpl<Number> &scales) {
   const size_t parts = tile->ownParts;
   auto ofSum = [&](size_t i) { return sums.slice(i * parts, parts); };
   for (auto [i, maximum] : llvm::enumerate(maxima))
@@ -70,17 +71,17 @@ LogicalResult ChainKernel::finishSoftmax(Sums &maxima, Sums &level, MutableArray
   return success();
 }
 
-static SmallVector<Value> inputsOf(ArrayRef<PointValues::Sum> sums) {
-  return llvm::map_to_vector(sums, [](const PointValues::Sum &sum) -> Value {
+static SmallVector<Value> inputsOf(ArrayRef<ElementValues::Sum> sums) {
+  return llvm::map_to_vector(sums, [](const ElementValues::Sum &sum) -> Value {
     return hlo::ReduceOp(sum.op).getInputs()[0];
   });
 }
 
 /// What maxima and sums of each row of a thread begin with.
-ChainKernel::Numbers ChainKernel::getIdentities(const Sums &maxima, const Sums &level) {
+AttentionKernel::Numbers AttentionKernel::getIdentities(const Sums &maxima, const Sums &level) {
   Numbers totals;
   for (const Sums *sums : {&maxima, &level})
-    for (const PointValues::Sum &sum : *sums)
+    for (const ElementValues::Sum &sum : *sums)
       totals.append(tile->ownParts, values.identityOf(sum));
   return totals;
 }
@@ -88,22 +89,22 @@ ChainKernel::Numbers ChainKernel::getIdentities(const Sums &maxima, const Sums &
 /// Sums of exponentials in the pass that finds the maxima: each thread adds up what lies below the
 /// greatest that it has seen, and scales its sum when it sees a greater one (Milakov and
 /// Gimelshein, "Online normalizer calculation for softmax", 2018).
-LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
+LogicalResult AttentionKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
   const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
   SmallVector<Value> needed = inputsOf(maxima);
   Numbers totals = getIdentities(maxima, level);
   if (failed(prepare(needed)))
     return failure();
-  SmallVector<ChainProduct *> producers = producersOf(needed);
+  SmallVector<AttentionProduct *> producers = producersOf(needed);
   auto atTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
-    Made made = multiply(first, producers);
+    ProductTiles products = multiply(first, producers);
     Numbers before(carried.begin(), carried.end()), scales;
     MutableArrayRef<Number> all(carried);
-    if (failed(accumulate(first, made, maxima, all.take_front(numMaxima))))
+    if (failed(accumulate(first, products, maxima, all.take_front(numMaxima))))
       return failure();
-    SmallVector<PointValues::Known> known = ofOwn;
+    SmallVector<ElementValues::Known> known = ofOwn;
     if (failed(enterMaxima(maxima, level, before, all, scales)) ||
-        failed(accumulate(first, made, level, all.drop_front(numMaxima))))
+        failed(accumulate(first, products, level, all.drop_front(numMaxima))))
       return failure();
     ofOwn = known;
     return success();
@@ -119,7 +120,7 @@ LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
 
 /// Whether all that products read is a softmax that a later maximum scales, and nothing else is
 /// computed from tiles.
-bool ChainKernel::canFinishWithSoftmax(const Sums &level) {
+bool AttentionKernel::canFinishWithSoftmax(const Sums &level) {
   Results results = getResults();
   return results.tiles.empty() && !results.panels.empty() &&
          llvm::all_of(results.panels,
@@ -129,7 +130,7 @@ bool ChainKernel::canFinishWithSoftmax(const Sums &level) {
 /// One pass for maxima, sums and products: sums of products are scaled as those of exponentials
 /// are, and divided by the latter at last ("FlashAttention-2", 2023). All threads of a row then
 /// need the same maximum at each tile.
-LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
+LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Results results = getResults();
   const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts,
                numReduced = numMaxima + level.size() * parts;
@@ -140,12 +141,12 @@ LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
     return failure();
   SmallVector<Value> tiles(needed);
   llvm::append_range(tiles, results.panels);
-  SmallVector<ChainProduct *> producers = producersOf(tiles);
+  SmallVector<AttentionProduct *> producers = producersOf(tiles);
   /// Visits the scale of each of the products' sums, by softmax sum and row.
   auto forSums =
       [&](llvm::function_ref<void(size_t index, const SoftmaxScale &, size_t part)> body) {
         size_t index = 0;
-        for (const ChainProduct &product : chain.consumers) {
+        for (const AttentionProduct &product : fused.consumers) {
           const SoftmaxScale scale = *findSoftmaxScale(product.rows, level);
           for (int64_t i = 0, end = tile->countSums(product); i < end; ++i)
             body(index++, scale, tile->getPartOfSum(product, i));
@@ -153,19 +154,19 @@ LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
       };
   // Tiles are not divided.
   auto enterOne = [&] {
-    for (PointValues::Sum &sum : level)
-      for (PointValues::Known &known : ofOwn)
+    for (ElementValues::Sum &sum : level)
+      for (ElementValues::Known &known : ofOwn)
         known[sum.op.getResult(0)] = values.identityOf(sum).constant(1).value;
   };
   auto atTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
-    Made made = multiply(first, producers);
+    ProductTiles products = multiply(first, producers);
     Numbers before(carried.begin(), carried.end()), scales;
     MutableArrayRef<Number> all(carried), sums = all.drop_front(numReduced);
-    if (failed(accumulate(first, made, maxima, all.take_front(numMaxima))))
+    if (failed(accumulate(first, products, maxima, all.take_front(numMaxima))))
       return failure();
     for (size_t i = 0; i < numMaxima; ++i)
       carried[i] = tile->combine(maxima[i / parts].combiner, carried[i], i % parts);
-    SmallVector<PointValues::Known> known = ofOwn;
+    SmallVector<ElementValues::Known> known = ofOwn;
     if (failed(enterMaxima(maxima, level, before, all, scales)))
       return failure();
     enterOne();
@@ -191,17 +192,17 @@ LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
       }
       return success();
     };
-    if (failed(forPoints(first, made, atPoint)))
+    if (failed(forPoints(first, products, atPoint)))
       return failure();
     addProducts(first, results, panels, sums);
     ofOwn = known;
     return success();
   };
-  FailureOr<Numbers> made = forTiles(totals, withConsumers(producers), atTile);
-  if (failed(made))
+  FailureOr<Numbers> sums = forTiles(totals, withConsumers(producers), atTile);
+  if (failed(sums))
     return failure();
   Numbers scales;
-  MutableArrayRef<Number> all(*made), sums = all.drop_front(numReduced);
+  MutableArrayRef<Number> all(*products), sums = all.drop_front(numReduced);
   if (failed(finishSoftmax(maxima, level, all.take_front(numReduced), scales)))
     return failure();
   Numbers divided;

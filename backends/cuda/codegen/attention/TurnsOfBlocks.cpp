@@ -1,7 +1,7 @@
 // Crossing products: all blocks of a head add to each of their results, tile by tile, one after the
 // other. Which block is whose turn is known beforehand, so that bits do not depend on which of them
 // is ahead of others.
-#include "backends/cuda/codegen/attention/ChainKernel.h"
+#include "backends/cuda/codegen/attention/AttentionKernel.h"
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 
 using namespace mlir;
@@ -10,49 +10,49 @@ using namespace mlir::cuda;
 /// The number of this block's tile along the parallel loop. Where blocks take turns they are
 /// numbered as they begin, and those of all heads' first tiles come first: when a block begins,
 /// that of its head's tile before is far ahead.
-Value ChainKernel::enterBlock(int64_t heads) {
-  if (chain.crossing.empty())
+Value AttentionKernel::enterBlock(int64_t heads) {
+  if (fused.crossing.empty())
     return emitter.rem(emitter.block(), ownTiles);
   const unsigned sums = emitter.getResultBuffer(emitter.body.getTerminator()->getNumOperands());
-  const int64_t places = countCrossingTurns(chain);
+  const int64_t places = countCrossingTurns(fused);
   Value number = emitter.takeNumber(sums + 1, emitter.index(places - 1));
   Value turn = emitter.div(number, heads);
-  inTurn = ChainTile::InTurn{sums, sums + 1, emitter.rem(number, heads), Value(), turn};
+  inTurn = AttentionTile::InTurn{sums, sums + 1, emitter.rem(number, heads), Value(), turn};
   return turn;
 }
 
-Value ChainKernel::getTurnPlace(Value tileNumber) {
+Value AttentionKernel::getTurnPlace(Value tileNumber) {
   return emitter.add(emitter.mulValues(inTurn->head, inTurn->tiles), tileNumber);
 }
 
 /// The last block that adds to a tile: under a causal mask that of the diagonal.
-Value ChainKernel::getLastTurn(Value tileNumber) {
-  if (!isCausalChain)
+Value AttentionKernel::getLastTurn(Value tileNumber) {
+  if (!skipsMaskedTiles)
     return emitter.index(ownTiles - 1);
   const int64_t perOwn = tile->shape.ownSize / tile->shape.streamedSize;
   return emitter.min(emitter.div(tileNumber, perOwn), ownTiles - 1);
 }
 
-void ChainKernel::endTurn(Value tileNumber) {
+void AttentionKernel::endTurn(Value tileNumber) {
   emitter.endTurn(inTurn->turns, getTurnPlace(tileNumber), emitter.add(inTurn->turn, 1));
 }
 
-void ChainKernel::addProductsInTurn(Value first, const Results &results, ArrayRef<Numbers> panels,
-                                    MutableArrayRef<Number> sums) {
+void AttentionKernel::addProductsInTurn(Value first, const Results &results,
+                                        ArrayRef<Numbers> panels, MutableArrayRef<Number> sums) {
   for (auto [panel, numbers] : llvm::enumerate(panels))
     tile->publish(numbers, panel);
   Value number = emitter.div(first, tile->shape.streamedSize);
   emitter.awaitTurn(inTurn->turns, getTurnPlace(number), inTurn->turn);
   emitter.barrier();
-  auto panelOf = [&](const ChainProduct &product) {
+  auto panelOf = [&](const AttentionProduct &product) {
     return static_cast<size_t>(llvm::find(results.panels, product.rows) - results.panels.begin());
   };
-  for (const ChainProduct &product : chain.consumers) {
+  for (const AttentionProduct &product : fused.consumers) {
     const size_t count = tile->countSums(product);
     MutableArrayRef<Number> own = sums.take_front(count);
     llvm::copy(tile->add(product, first, panelOf(product), own), own.begin());
     sums = sums.drop_front(count);
   }
-  for (const ChainProduct &product : chain.crossing)
+  for (const AttentionProduct &product : fused.crossing)
     tile->cross(product, number, panelOf(product), *inTurn, getLastTurn(number));
 }

@@ -101,7 +101,7 @@ FailureOr<std::unique_ptr<KernelLibrary::Entry>> KernelLibrary::emit(st::KernelO
                                                                      ArrayRef<Place> places) {
   using Generator = LogicalResult (*)(KernelEmitter &);
   static const std::pair<StringRef, Generator> generators[] = {
-      {"loop", emitLoopKernel}, {"reduce", emitLoopKernel},   {"chain", emitChainKernel},
+      {"loop", emitLoopKernel}, {"reduce", emitLoopKernel},   {"attention", emitAttentionKernel},
       {"copy", emitCopyKernel}, {"gather", emitGatherKernel}, {"scatter", emitScatterKernel}};
   const auto *generator =
       llvm::find_if(generators, [&](const auto &entry) { return entry.first == kernel.getKind(); });
@@ -294,8 +294,8 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
     return failure();
   if (kernel.getKind() == "matmul")
     return convertProduct(kernel, *places);
-  if (kernel.getKind() == "chain")
-    return convertChain(kernel, *places);
+  if (kernel.getKind() == "attention")
+    return convertAttentionKernel(kernel, *places);
   return joinsInPlace(kernel, *places) ? success() : launch(kernel, *places);
 }
 

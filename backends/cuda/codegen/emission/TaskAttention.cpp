@@ -35,12 +35,12 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
   return "";
 }
 
-LogicalResult TaskConverter::convertChain(st::KernelOp kernel, ArrayRef<Place> places) {
+LogicalResult TaskConverter::convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places) {
   if (attention.isTold) {
     SmallVector<st::KernelOp> kernels{kernel};
     auto next = dyn_cast_or_null<st::KernelOp>(kernel->getNextNode());
-    // Attention is one chain, and its gradient two.
-    if (next && next.getKind() == "chain" && llvm::is_contained(kernel->getUsers(), next))
+    // Attention is one kernel, and its gradient two.
+    if (next && next.getKind() == "attention" && llvm::is_contained(kernel->getUsers(), next))
       kernels.push_back(next);
     FailureOr<bool> isAttention = convertAttention(kernels);
     if (failed(isAttention))
@@ -48,7 +48,7 @@ LogicalResult TaskConverter::convertChain(st::KernelOp kernel, ArrayRef<Place> p
     if (*isAttention)
       return success();
   }
-  return launchChain(kernel, places);
+  return launchAttentionKernel(kernel, places);
 }
 
 SmallVector<std::pair<int64_t, RankedTensorType>>
@@ -57,18 +57,18 @@ mlir::cuda::getTurnBuffers(mlir::st::KernelOp kernel) {
     return !isa<BlockArgument>(dot.getLhs()) && !contractsRows(dot);
   };
   auto products = kernel.getBody().front().getOps<stablehlo::DotGeneralOp>();
-  if (kernel.getKind() != "chain" || llvm::none_of(products, isCrossing))
+  if (kernel.getKind() != "attention" || llvm::none_of(products, isCrossing))
     return {};
-  FailureOr<Chain> chain = analyzeChain(kernel);
-  if (failed(chain) || chain->crossing.empty())
+  FailureOr<FusedAttention> fused = analyzeAttention(kernel);
+  if (failed(fused) || fused->crossing.empty())
     return {};
   Builder builder(kernel.getContext());
-  auto sums = RankedTensorType::get({countCrossingSums(*chain)}, builder.getF32Type());
-  auto turns = RankedTensorType::get({countCrossingTurns(*chain)}, builder.getI32Type());
+  auto sums = RankedTensorType::get({countCrossingSums(*fused)}, builder.getF32Type());
+  auto turns = RankedTensorType::get({countCrossingTurns(*fused)}, builder.getI32Type());
   return {{0, sums}, {Place{{}, sums}.bytes(), turns}};
 }
 
-LogicalResult TaskConverter::launchChain(st::KernelOp kernel, ArrayRef<Place> places) {
+LogicalResult TaskConverter::launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places) {
   SmallVector<Place> all(places);
   for (const auto &[offset, type] : getTurnBuffers(kernel)) {
     auto address = mlir::st::AddressAttr::get(kernel.getContext(), offset, 0, 1);
@@ -145,7 +145,7 @@ LogicalResult TaskConverter::emitAttention(ArrayRef<st::KernelOp> kernels, const
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
   for (auto [kernel, own] : llvm::zip_equal(kernels, places))
-    if (failed(launchChain(kernel, own)))
+    if (failed(launchAttentionKernel(kernel, own)))
       return failure();
   return success();
 }

@@ -57,7 +57,7 @@ private:
   FailureOr<std::unique_ptr<Entry>> emit(st::KernelOp kernel, ArrayRef<Place> places);
 };
 
-/// How chains are looked at that cuDNN may compute.
+/// How attention kernels that cuDNN may compute are converted.
 struct AttentionOptions {
   bool isTold = false;   ///< they are a cuda.attention
   bool explains = false; ///< remarks say why others are none
@@ -66,8 +66,8 @@ struct AttentionOptions {
 /// Scratch memory that bodies of a module's products may take.
 int64_t getBodyScratchBytes(ModuleOp module);
 
-/// The buffers that a chain with crossing products has behind its results, with where each lies in
-/// scratch memory: sums of f32, and words for turns.
+/// The buffers that an attention kernel with crossing products has behind its results, with where
+/// each lies in scratch memory: sums of f32, and words for turns.
 SmallVector<std::pair<int64_t, RankedTensorType>> getTurnBuffers(st::KernelOp kernel);
 
 /// The function that runs one task.
@@ -121,14 +121,16 @@ private:
   using OwnBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
   LogicalResult launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
                           const Place &result, OwnBody write);
-  /// A chain as a cuda.attention, if it is one, alone or with that behind it, or as its launch.
-  LogicalResult convertChain(st::KernelOp kernel, ArrayRef<Place> places);
+  /// An attention kernel as a cuda.attention, if it is one, alone or with that behind it, or as its
+  /// launch.
+  LogicalResult convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   /// Nothing where it is none.
   FailureOr<bool> convertAttention(ArrayRef<st::KernelOp> kernels);
   LogicalResult emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &attention,
                               ArrayRef<SmallVector<Place>> places);
-  /// A launch of a chain; where blocks take turns, behind one that clears what counts these.
-  LogicalResult launchChain(st::KernelOp kernel, ArrayRef<Place> places);
+  /// A launch of an attention kernel; where blocks take turns, behind one that clears what counts
+  /// these.
+  LogicalResult launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
   LogicalResult convertConstant(stablehlo::ConstantOp constant);

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/kernels/PointValues.h"
+#include "backends/cuda/codegen/kernels/ElementValues.h"
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
 
@@ -11,7 +11,7 @@ static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()
 
 // ---- the space ----------------------------------------------------------------------------------
 
-SmallVector<unsigned> PointValues::groupsIn(GroupSet set) const {
+SmallVector<unsigned> ElementValues::groupsIn(GroupSet set) const {
   SmallVector<unsigned> groups;
   for (unsigned group = 0; group < space.getNumGroups(); ++group)
     if (set >> group & 1)
@@ -19,18 +19,18 @@ SmallVector<unsigned> PointValues::groupsIn(GroupSet set) const {
   return groups;
 }
 
-SmallVector<int64_t> PointValues::sizesOf(ArrayRef<unsigned> groups) const {
+SmallVector<int64_t> ElementValues::sizesOf(ArrayRef<unsigned> groups) const {
   return llvm::map_to_vector(groups, [&](unsigned group) { return space.getSize(group); });
 }
 
-void PointValues::setPosition(ArrayRef<unsigned> groups, Value position) {
+void ElementValues::setPosition(ArrayRef<unsigned> groups, Value position) {
   SmallVector<Value> values = emitter.delinearize(position, sizesOf(groups));
   for (auto [group, value] : llvm::zip_equal(groups, values))
     coordinates[group] = value;
 }
 
 /// Sorts reductions by how many others each depends on.
-LogicalResult PointValues::findReductions() {
+LogicalResult ElementValues::findReductions() {
   DenseMap<Value, size_t> levelOf;
   std::optional<GroupSet> found;
   for (Operation &op : body.without_terminator()) {
@@ -60,7 +60,7 @@ LogicalResult PointValues::findReductions() {
 
 // ---- values -------------------------------------------------------------------------------------
 
-FailureOr<Number> PointValues::get(Value value) {
+FailureOr<Number> ElementValues::get(Value value) {
   Known &known = isOfRow(value) ? ofRow : ofChunk;
   if (Value found = known.lookup(value))
     return emitter.number(found);
@@ -71,7 +71,7 @@ FailureOr<Number> PointValues::get(Value value) {
 }
 
 /// An access of a tensor in memory along the space.
-Number PointValues::loadAccess(BlockArgument argument, Value seenAs, int64_t offset) {
+Number ElementValues::loadAccess(BlockArgument argument, Value seenAs, int64_t offset) {
   SmallVector<int64_t> strides = space.getStrides(seenAs);
   Value position = emitter.index(0);
   bool isAligned = offset % width == 0;
@@ -95,7 +95,7 @@ Number PointValues::loadAccess(BlockArgument argument, Value seenAs, int64_t off
   return joinElements(elements);
 }
 
-FailureOr<Number> PointValues::computeIota(hlo::IotaOp iota) {
+FailureOr<Number> ElementValues::computeIota(hlo::IotaOp iota) {
   std::optional<unsigned> group = space.getIotaGroup(iota);
   Number place = emitter.fromIndex(group ? coordinates[*group] : emitter.index(0));
   if (group && *group + 1 == space.getNumGroups() && width > 1)
@@ -103,7 +103,7 @@ FailureOr<Number> PointValues::computeIota(hlo::IotaOp iota) {
   return convertNumber(place, place.element(), elementOf(iota.getResult()));
 }
 
-FailureOr<Number> PointValues::compute(Value value) {
+FailureOr<Number> ElementValues::compute(Value value) {
   if (!getComputeType(elementOf(value)))
     return emitter.kernel->emitOpError("has values of ")
            << elementOf(value) << ", which has no CUDA code generation";
@@ -145,7 +145,7 @@ FailureOr<Number> PointValues::compute(Value value) {
 
 /// The product of f32 that is the first operand of a sum or difference in a kernel whose work is
 /// rounded to 16 bits, and is read by nothing else.
-hlo::MulOp PointValues::findFusedProduct(Operation *op) const {
+hlo::MulOp ElementValues::findFusedProduct(Operation *op) const {
   if (!isa<hlo::AddOp, hlo::SubtractOp>(op) || !elementOf(op->getResult(0)).isF32() ||
       !op->getParentOp()->hasAttr(kRoundedAttr))
     return {};
@@ -154,7 +154,7 @@ hlo::MulOp PointValues::findFusedProduct(Operation *op) const {
 }
 
 /// A product and a sum or difference, rounded once.
-FailureOr<Number> PointValues::computeFused(Operation *op, hlo::MulOp product) {
+FailureOr<Number> ElementValues::computeFused(Operation *op, hlo::MulOp product) {
   FailureOr<Number> left = get(product.getLhs()), right = get(product.getRhs()),
                     addend = get(op->getOperand(1));
   if (failed(left) || failed(right) || failed(addend))
@@ -163,7 +163,7 @@ FailureOr<Number> PointValues::computeFused(Operation *op, hlo::MulOp product) {
 }
 
 /// Computes what a value needs of its row, so that loops over chunks find it.
-LogicalResult PointValues::prepare(Value value, DenseSet<Value> &seen) {
+LogicalResult ElementValues::prepare(Value value, DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return success();
   if (isOfRow(value))
@@ -179,7 +179,7 @@ LogicalResult PointValues::prepare(Value value, DenseSet<Value> &seen) {
 
 // ---- results ------------------------------------------------------------------------------------
 
-LogicalResult PointValues::store(Value value, unsigned buffer, GroupSet looped, Value condition) {
+LogicalResult ElementValues::store(Value value, unsigned buffer, GroupSet looped, Value condition) {
   FailureOr<Number> number = get(value);
   if (failed(number))
     return failure();
@@ -206,12 +206,12 @@ LogicalResult PointValues::store(Value value, unsigned buffer, GroupSet looped, 
 // ---- reductions ---------------------------------------------------------------------------------
 
 /// As a vector where the innermost group is.
-Number PointValues::identityOf(const Sum &sum) {
+Number ElementValues::identityOf(const Sum &sum) {
   Number identity = sum.combiner.identity(emitter.number(emitter.index(0)));
   return width > 1 ? identity.splat(width) : identity;
 }
 
-FailureOr<Number> PointValues::accumulate(const Sum &sum, Number total, Value valid) {
+FailureOr<Number> ElementValues::accumulate(const Sum &sum, Number total, Value valid) {
   hlo::ReduceOp op = sum.op;
   FailureOr<Number> number = get(op.getInputs()[0]);
   if (failed(number))
@@ -225,7 +225,7 @@ FailureOr<Number> PointValues::accumulate(const Sum &sum, Number total, Value va
 }
 
 /// Makes the reduction's result known from what all terms give.
-LogicalResult PointValues::finishSum(Sum &sum, Number total) {
+LogicalResult ElementValues::finishSum(Sum &sum, Number total) {
   FailureOr<Number> first = get(sum.op.getInitValues()[0]);
   if (failed(first))
     return failure();

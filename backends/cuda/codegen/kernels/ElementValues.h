@@ -1,4 +1,4 @@
-// Values of a kernel's body at points of its space, and what reductions make of them.
+// Values of a kernel's body at elements of its iteration space, and the results of reductions.
 #pragma once
 
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
@@ -7,10 +7,10 @@
 
 namespace mlir::cuda {
 
-/// A generator sets the coordinates of a point and gets values there. What does not vary along what
-/// is reduced stays known for a row, everything else for a chunk of it, which is a point or `width`
-/// neighbours of the innermost group.
-class PointValues {
+/// A generator sets the coordinates of an element and gets values there. Values that do not vary
+/// along the reduced groups are cached for a row, all others for a chunk of it: an element, or
+/// `width` neighbours of the innermost group.
+class ElementValues {
 public:
   using Known = DenseMap<Value, Value>;
   /// One reduction under way.
@@ -20,7 +20,7 @@ public:
   };
 
   /// `body` is the kernel's, or one whose arguments begin with the kernel's.
-  PointValues(KernelEmitter &emitter, Block &body, st::IterationSpace space)
+  ElementValues(KernelEmitter &emitter, Block &body, st::IterationSpace space)
       : emitter(emitter), body(body), space(std::move(space)),
         coordinates(this->space.getNumGroups()) {}
 

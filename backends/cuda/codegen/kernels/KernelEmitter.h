@@ -127,7 +127,7 @@ private:
 
 /// Generators by kind. Each fails with a diagnostic that names op and kernel.
 LogicalResult emitLoopKernel(KernelEmitter &emitter);
-LogicalResult emitChainKernel(KernelEmitter &emitter);
+LogicalResult emitAttentionKernel(KernelEmitter &emitter);
 LogicalResult emitCopyKernel(KernelEmitter &emitter);
 LogicalResult emitGatherKernel(KernelEmitter &emitter);
 LogicalResult emitScatterKernel(KernelEmitter &emitter);

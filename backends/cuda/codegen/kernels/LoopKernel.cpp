@@ -5,9 +5,9 @@
 // many, read again for each reduction but sums of exponentials below a maximum. Columns: a warp
 // stands side by side on what is kept, and the warps of a block share what is reduced. A value that
 // does not vary along what is reduced is computed once a row; every other value once a chunk of it.
+#include "backends/cuda/codegen/kernels/ElementValues.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
-#include "backends/cuda/codegen/kernels/PointValues.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -18,10 +18,10 @@ namespace hlo = mlir::stablehlo;
 static constexpr int64_t kWarp = 32;
 
 namespace {
-class LoopKernel : private PointValues {
+class LoopKernel : private ElementValues {
 public:
   LoopKernel(KernelEmitter &emitter, IterationSpace space)
-      : PointValues(emitter, emitter.body, std::move(space)) {}
+      : ElementValues(emitter, emitter.body, std::move(space)) {}
 
   LogicalResult emit();
 

@@ -107,8 +107,8 @@ MaximumDependence::Kind MaximumDependence::get(Value value) {
   return kind;
 }
 
-std::optional<OnlineSum> mlir::cuda::findOnlineSum(const PointValues::Sum &sum,
-                                                   ArrayRef<PointValues::Sum> maxima) {
+std::optional<OnlineSum> mlir::cuda::findOnlineSum(const ElementValues::Sum &sum,
+                                                   ArrayRef<ElementValues::Sum> maxima) {
   hlo::ReduceOp reduce = sum.op;
   Value term = reduce.getInputs()[0];
   if (!isa<hlo::AddOp>(reduce.getBody().front().front()) ||

@@ -1,7 +1,7 @@
 // Sums of exponentials below a row's maximum, added up while the maximum is looked for.
 #pragma once
 
-#include "backends/cuda/codegen/kernels/PointValues.h"
+#include "backends/cuda/codegen/kernels/ElementValues.h"
 
 #include <optional>
 
@@ -18,8 +18,8 @@ struct OnlineSum {
 };
 
 /// Nothing where the sum depends on one of them in another way.
-std::optional<OnlineSum> findOnlineSum(const PointValues::Sum &sum,
-                                       ArrayRef<PointValues::Sum> maxima);
+std::optional<OnlineSum> findOnlineSum(const ElementValues::Sum &sum,
+                                       ArrayRef<ElementValues::Sum> maxima);
 
 /// What exponentials are taken below, of the greatest number so far: nothing is below an infinite
 /// one but itself.

@@ -48,4 +48,11 @@ void mlir::cuda::registerCudaPipelines() {
       buildNvvmPipeline);
   static PassPipelineRegistration<> host(
       "lower-host-kernels-to-llvm", "Lowers what gpu-to-host leaves to LLVM", buildHostPipeline);
+  // Names that these passes had before.
+  static PassPipelineRegistration<> split(
+      "split-chains", "Old name of split-attention",
+      [](OpPassManager &passes) { append(passes, "split-attention"); });
+  static PassPipelineRegistration<> join(
+      "join-chains", "Old name of join-attention-gradients",
+      [](OpPassManager &passes) { append(passes, "join-attention-gradients"); });
 }

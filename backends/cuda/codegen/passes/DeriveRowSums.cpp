@@ -1,9 +1,9 @@
 // Sums of rows that a gradient of attention needs, from what the forward pass has made of them.
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
 #include "backends/cuda/codegen/attention/Attention.h"
-#include "backends/cuda/codegen/attention/JoinedChain.h"
+#include "backends/cuda/codegen/attention/JoinedGradient.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
@@ -28,7 +28,7 @@ struct Factors {
   SmallVector<Value> divisors; ///< of rows: what all of a row is divided by
   bool isKnown = true;
 
-  void add(Value value, const Origins &origins);
+  void add(Value value, const ReachingDefinitions &definitions);
 };
 
 /// A sum over the columns of a product, which is made of rows and `values`, with what is
@@ -51,7 +51,7 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult derive(KernelOp chain, const Origins &origins);
+  LogicalResult derive(KernelOp kernel, const ReachingDefinitions &definitions);
 };
 } // namespace
 
@@ -66,21 +66,22 @@ static Value getOfRow(Value value) {
              : Value();
 }
 
-void Factors::add(Value value, const Origins &origins) {
+void Factors::add(Value value, const ReachingDefinitions &definitions) {
   Operation *op = value.getDefiningOp();
   if (std::optional<double> number = getSplat(value)) {
     scale *= *number;
   } else if (auto select = dyn_cast_or_null<hlo::SelectOp>(op);
              select && getSplat(select.getOnFalse()) == 0.0) {
-    if (llvm::none_of(masks, [&](Value mask) { return origins.areSame(mask, select.getPred()); }))
+    if (llvm::none_of(masks,
+                      [&](Value mask) { return definitions.areSame(mask, select.getPred()); }))
       masks.push_back(select.getPred());
-    add(select.getOnTrue(), origins);
+    add(select.getOnTrue(), definitions);
   } else if (isa_and_nonnull<hlo::MulOp>(op)) {
-    add(op->getOperand(0), origins);
-    add(op->getOperand(1), origins);
+    add(op->getOperand(0), definitions);
+    add(op->getOperand(1), definitions);
   } else if (auto convert = dyn_cast_or_null<hlo::ConvertOp>(op);
              convert && isa<FloatType>(getElementTypeOrSelf(convert.getOperand()))) {
-    add(convert.getOperand(), origins);
+    add(convert.getOperand(), definitions);
   } else if (Value row = getOfRow(value)) {
     // One over something, or it cannot be divided by again.
     auto inverse = row.getDefiningOp<hlo::DivOp>();
@@ -90,20 +91,21 @@ void Factors::add(Value value, const Origins &origins) {
   } else if (Value divisor =
                  isa_and_nonnull<hlo::DivOp>(op) ? getOfRow(op->getOperand(1)) : Value()) {
     divisors.push_back(divisor);
-    add(op->getOperand(0), origins);
+    add(op->getOperand(0), definitions);
   } else {
     values.push_back(value);
   }
 }
 
 /// Whether each value of either list is one of the other's.
-static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other, const Origins &origins) {
+static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other,
+                    const ReachingDefinitions &definitions) {
   if (one.size() != other.size())
     return false;
   SmallVector<Value> left(other);
   for (Value value : one) {
     auto same =
-        llvm::find_if(left, [&](Value candidate) { return origins.areSame(value, candidate); });
+        llvm::find_if(left, [&](Value candidate) { return definitions.areSame(value, candidate); });
     if (same == left.end())
       return false;
     left.erase(same);
@@ -119,7 +121,7 @@ static Value getOutside(Value argument) {
 }
 
 /// A sum of a row's columns of a product with something else.
-static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const Origins &origins) {
+static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const ReachingDefinitions &definitions) {
   if (op.getInputs().size() != 1 ||
       !isa_and_nonnull<hlo::AddOp>(mlir::st::findCombiner(op.getBody())) ||
       !mlir::st::isNeutral(op.getBody(), op.getInitValues()[0]))
@@ -129,7 +131,7 @@ static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const Origins &origin
   if (op.getDimensions() != ArrayRef<int64_t>(last) || !getElementTypeOrSelf(operand).isF32())
     return std::nullopt;
   Factors factors;
-  factors.add(operand, origins);
+  factors.add(operand, definitions);
   if (!factors.isKnown || !factors.divisors.empty())
     return std::nullopt;
   for (auto *it = factors.values.begin(); it != factors.values.end(); ++it) {
@@ -164,13 +166,14 @@ static int64_t getColumnDim(hlo::DotGeneralOp dot) {
 
 /// Whether a value of the forward pass is the product of the rows that the sum is of, up to what a
 /// row is divided by, with the same `values`, and lies as its gradient does.
-static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origins &origins) {
-  Value made = origins.of(read);
+static std::optional<Forward> matchForward(RowSum &sum, Value read,
+                                           const ReachingDefinitions &definitions) {
+  Value made = definitions.of(read);
   SmallVector<int64_t> order =
       llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(read.getType()).getRank()));
   if (auto transpose = made.getDefiningOp<hlo::TransposeOp>()) {
     order.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
-    made = origins.of(transpose.getOperand());
+    made = definitions.of(transpose.getOperand());
   }
   auto dot = made.getDefiningOp<hlo::DotGeneralOp>();
   Value gradient = getOutside(sum.product.getLhs());
@@ -179,7 +182,7 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origin
       dot.getRhs().getType() != sum.product.getRhs().getType() ||
       cast<RankedTensorType>(dot.getLhs().getType()).getShape() !=
           cast<RankedTensorType>(sum.product.getType()).getShape() ||
-      !origins.areSame(dot.getRhs(), sum.product.getRhs()))
+      !definitions.areSame(dot.getRhs(), sum.product.getRhs()))
     return std::nullopt;
   // Both multiply with the same dimensions of `values`: rows' columns there, the others here.
   auto ours = sum.product.getDotDimensionNumbers(), theirs = dot.getDotDimensionNumbers();
@@ -197,10 +200,10 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origin
   if (order[ours.getLhsContractingDimensions()[0]] != batches + 1)
     return std::nullopt;
   Factors rows;
-  rows.add(dot.getLhs(), origins);
+  rows.add(dot.getLhs(), definitions);
   if (!rows.isKnown || rows.divisors.size() > 1 || rows.scale == 0 ||
-      !areSame(rows.masks, sum.others.masks, origins) ||
-      !areSame(rows.values, sum.others.values, origins))
+      !areSame(rows.masks, sum.others.masks, definitions) ||
+      !areSame(rows.values, sum.others.values, definitions))
     return std::nullopt;
   return Forward{read, rows.divisors.empty() ? Value() : rows.divisors[0],
                  sum.others.scale / rows.scale};
@@ -209,7 +212,7 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origin
 // ---- the kernels --------------------------------------------------------------------------------
 
 /// Sums over the columns of a gradient times what it is the gradient of, as `sum` lies.
-static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const Forward &forward,
+static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Forward &forward,
                       Value divisor) {
   Location loc = sum.op.getLoc();
   Value gradient = getOutside(sum.product.getLhs());
@@ -220,7 +223,7 @@ static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const For
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + columns);
   Value sums = makeKernel(
-      builder, chain, "loop", {gradient, forward.read},
+      builder, kernel, "loop", {gradient, forward.read},
       RankedTensorType::get(shape, builder.getF32Type()),
       [&](OpBuilder &inside, ValueRange inputs) {
         auto widen = [&](Value x) -> Value {
@@ -245,7 +248,7 @@ static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const For
     dim -= dim > columns;
   auto result = cast<RankedTensorType>(sum.op.getResult(0).getType());
   if (!llvm::is_sorted(order))
-    sums = makeKernel(builder, chain, "copy", sums, result,
+    sums = makeKernel(builder, kernel, "copy", sums, result,
                       [&](OpBuilder &inside, ValueRange inputs) -> Value {
                         return hlo::TransposeOp::create(inside, loc, result, inputs[0],
                                                         inside.getDenseI64ArrayAttr(order));
@@ -256,7 +259,7 @@ static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const For
   if (divisor)
     inputs.push_back(divisor);
   return makeKernel(
-      builder, chain, "loop", inputs, result, [&](OpBuilder &inside, ValueRange inputs) -> Value {
+      builder, kernel, "loop", inputs, result, [&](OpBuilder &inside, ValueRange inputs) -> Value {
         Value made = inputs[0];
         if (divisor)
           made = hlo::MulOp::create(inside, loc, made, inputs[1]);
@@ -268,34 +271,35 @@ static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const For
       });
 }
 
-/// What of a chain's inputs, or of what the task reads, is a value of the forward pass.
-static Value findRead(Block &task, KernelOp before, Value value, const Origins &origins) {
-  Value origin = origins.of(value);
+/// What of an attention kernel's inputs, or of what the task reads, is a value of the forward pass.
+static Value findRead(Block &task, KernelOp before, Value value,
+                      const ReachingDefinitions &definitions) {
+  Value definition = definitions.of(value);
   for (Operation &op : task) {
     if (&op == before)
       break;
     if (auto read = dyn_cast<mlir::st::ReadOp>(op);
-        read && origins.of(read) == origin && read.getType() == value.getType())
+        read && definitions.of(read) == definition && read.getType() == value.getType())
       return read;
   }
   return {};
 }
 
 /// Of a gradient that cuDNN may compute, which is one without dropout in 16 bits: its matcher knows
-/// the two chains as they are, so they are marked as what they are. Whether they may be changed:
-/// where they become one kernel, which `matchJoinedGradient` knows.
+/// the two attention kernels as they are, so they are marked as what they are. Whether they may be
+/// changed: where they become one kernel, which `matchJoinedGradient` knows.
 static bool markGradient(KernelOp rows, RowSum &sum) {
   if (!sum.others.masks.empty() || getElementTypeOrSelf(sum.product.getLhs()).isF32())
     return true;
   KernelOp columns;
   for (Operation *user : rows->getUsers())
-    if (auto kernel = dyn_cast<KernelOp>(user); kernel && kernel.getKind() == "chain")
+    if (auto kernel = dyn_cast<KernelOp>(user); kernel && kernel.getKind() == "attention")
       columns = kernel;
   std::string reason;
   FailureOr<Attention> found = failure();
   if (columns)
     found = matchAttentionGradient(rows, columns, reason);
-  if (failed(found) || !canJoinChains(rows, columns))
+  if (failed(found) || !canJoinGradientKernels(rows, columns))
     return false;
   Builder builder(rows.getContext());
   for (KernelOp kernel : {rows, columns})
@@ -303,30 +307,31 @@ static bool markGradient(KernelOp rows, RowSum &sum) {
   return true;
 }
 
-LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) {
-  Block &task = *chain->getBlock();
-  for (auto reduce : chain.getBody().front().getOps<hlo::ReduceOp>()) {
-    std::optional<RowSum> sum = matchRowSum(reduce, origins);
+LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitions &definitions) {
+  Block &task = *kernel->getBlock();
+  for (auto reduce : kernel.getBody().front().getOps<hlo::ReduceOp>()) {
+    std::optional<RowSum> sum = matchRowSum(reduce, definitions);
     if (!sum)
       continue;
     for (Operation &op : task) {
-      if (&op == chain)
+      if (&op == kernel)
         break;
       auto read = dyn_cast<mlir::st::ReadOp>(op);
-      std::optional<Forward> forward = read ? matchForward(*sum, read, origins) : std::nullopt;
+      std::optional<Forward> forward = read ? matchForward(*sum, read, definitions) : std::nullopt;
       if (!forward)
         continue;
-      Value divisor = forward->divisor ? findRead(task, chain, forward->divisor, origins) : Value();
+      Value divisor =
+          forward->divisor ? findRead(task, kernel, forward->divisor, definitions) : Value();
       if (forward->divisor && !divisor)
         continue;
-      if (!markGradient(chain, *sum))
+      if (!markGradient(kernel, *sum))
         return success();
-      if (chain->hasAttr("st.addresses"))
-        return chain.emitOpError("has its place in memory: expected derive-row-sums before "
-                                 "plan-memory");
-      OpBuilder builder(chain);
-      Value made = emitSums(builder, chain, *sum, *forward, divisor);
-      cutKernel(chain, "chain", Cut{reduce.getResult(0), made});
+      if (kernel->hasAttr("st.addresses"))
+        return kernel.emitOpError("has its place in memory: expected derive-row-sums before "
+                                  "plan-memory");
+      OpBuilder builder(kernel);
+      Value made = emitSums(builder, kernel, *sum, *forward, divisor);
+      cutKernel(kernel, "attention", Cut{reduce.getResult(0), made});
       ++numDerived;
       return success();
     }
@@ -335,13 +340,13 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) 
 }
 
 void DeriveRowSumsPass::runOnOperation() {
-  SmallVector<KernelOp> chains;
+  SmallVector<KernelOp> kernels;
   getOperation()->walk([&](KernelOp kernel) {
-    if (kernel.getKind() == "chain")
-      chains.push_back(kernel);
+    if (kernel.getKind() == "attention")
+      kernels.push_back(kernel);
   });
-  const Origins origins(getOperation());
-  for (KernelOp chain : chains)
-    if (failed(derive(chain, origins)))
+  const ReachingDefinitions definitions(getOperation());
+  for (KernelOp kernel : kernels)
+    if (failed(derive(kernel, definitions)))
       return signalPassFailure();
 }

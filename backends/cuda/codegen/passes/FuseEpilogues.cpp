@@ -1,5 +1,5 @@
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/ScalarFunction.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "backends/cuda/codegen/products/Product.h"
@@ -106,9 +106,9 @@ public:
 
 private:
   /// Where a value was made: in the body of a kernel, maybe of the task that stashed it.
-  Value originOf(Value value) const {
-    return mlir::cuda::originOf(value,
-                                [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
+  Value findDefinition(Value value) const {
+    return mlir::cuda::findDefinition(
+        value, [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
   }
 };
 
@@ -190,8 +190,8 @@ bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
   if (!product || product->bias)
     return false;
   Type type = kernel.getResult(0).getType();
-  auto origin = [&](Value value) { return originOf(value); };
-  ScalarFunction function(origin);
+  auto definition = [&](Value value) { return findDefinition(value); };
+  ScalarFunction function(definition);
   SmallVector<KernelOp> between;
   for (KernelOp loop = getOnlyReader(kernel.getResult(0)); loop && loop.getKind() == "loop";
        loop = getOnlyReader(loop.getResult(0))) {
@@ -273,7 +273,7 @@ bool EpilogueFuser::fuseGelu(KernelOp kernel) {
   if (KernelOp loop = getOnlyReader(kernel.getResult(0)); loop && loop.getKind() == "loop")
     moveBias(kernel, loop);
   Value x = kernel.getResult(0);
-  ScalarFunction function([&](Value value) { return originOf(value); });
+  ScalarFunction function([&](Value value) { return findDefinition(value); });
   for (Operation *user : x.getUsers()) {
     auto loop = dyn_cast<KernelOp>(user);
     if (!loop || loop.getKind() != "loop")
@@ -286,7 +286,7 @@ bool EpilogueFuser::fuseGelu(KernelOp kernel) {
       continue;
     // What the loop hands on is the product's.
     for (Value result : results)
-      if (originOf(result) == originOf(x))
+      if (findDefinition(result) == findDefinition(x))
         result.replaceAllUsesWith(x);
     OpBuilder builder(kernel);
     KernelOp fused = extend(builder, kernel, {}, [&](OpBuilder &inside, Block &, Value result) {
@@ -358,7 +358,7 @@ static bool moveReadersBehind(Value value, Operation *op) {
 bool EpilogueFuser::fuseSums(KernelOp reduce) {
   if (reduce.getNumResults() != 1)
     return false;
-  auto origin = [&](Value value) { return originOf(value); };
+  auto definition = [&](Value value) { return findDefinition(value); };
   Value sums = reduce.getResult(0);
   auto type = cast<RankedTensorType>(sums.getType());
   SetVector<Operation *> readers;
@@ -372,7 +372,7 @@ bool EpilogueFuser::fuseSums(KernelOp reduce) {
     std::optional<Product> product = matchProductKernel(kernel);
     if (!product || product->activation != Activation::None)
       continue;
-    std::optional<Operand> summed = matchOperandSums(*product, sums, origin);
+    std::optional<Operand> summed = matchOperandSums(*product, sums, definition);
     if (!summed || !moveReadersBehind(sums, kernel))
       continue;
     auto numbers = product->dot.getDotDimensionNumbers();

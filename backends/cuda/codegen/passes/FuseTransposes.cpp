@@ -1,4 +1,4 @@
-// Chains write what they make in the order of dimensions in which it is read.
+// Attention kernels write what they make in the order of dimensions in which it is read.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -19,7 +19,7 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult fuse(KernelOp chain);
+  LogicalResult fuse(KernelOp kernel);
 };
 } // namespace
 
@@ -35,18 +35,18 @@ static hlo::TransposeOp getTranspose(KernelOp kernel) {
              : hlo::TransposeOp();
 }
 
-LogicalResult FuseTransposesPass::fuse(KernelOp chain) {
-  Operation *yield = chain.getBody().front().getTerminator();
-  for (OpResult result : chain.getResults()) {
+LogicalResult FuseTransposesPass::fuse(KernelOp kernel) {
+  Operation *yield = kernel.getBody().front().getTerminator();
+  for (OpResult result : kernel.getResults()) {
     const unsigned number = result.getResultNumber();
     Value made = yield->getOperand(number);
     auto reader = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
     auto transpose = reader ? getTranspose(reader) : hlo::TransposeOp();
     if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
       continue;
-    if (chain->hasAttr("st.addresses"))
-      return chain.emitOpError("has its place in memory: expected fuse-transposes before "
-                               "plan-memory");
+    if (kernel->hasAttr("st.addresses"))
+      return kernel.emitOpError("has its place in memory: expected fuse-transposes before "
+                                "plan-memory");
     OpBuilder builder(yield);
     auto turned = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(), made,
                                            transpose.getPermutationAttr());
@@ -60,12 +60,12 @@ LogicalResult FuseTransposesPass::fuse(KernelOp chain) {
 }
 
 void FuseTransposesPass::runOnOperation() {
-  SmallVector<KernelOp> chains;
+  SmallVector<KernelOp> kernels;
   getOperation()->walk([&](KernelOp kernel) {
-    if (kernel.getKind() == "chain")
-      chains.push_back(kernel);
+    if (kernel.getKind() == "attention")
+      kernels.push_back(kernel);
   });
-  for (KernelOp chain : chains)
-    if (failed(fuse(chain)))
+  for (KernelOp kernel : kernels)
+    if (failed(fuse(kernel)))
       return signalPassFailure();
 }

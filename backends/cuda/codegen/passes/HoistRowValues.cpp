@@ -1,9 +1,9 @@
 // What gradients of attention need of each row: multiplied beforehand, and computed once.
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
 #include "backends/cuda/codegen/attention/Attention.h"
-#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/IR/IRMapping.h"
@@ -25,7 +25,7 @@ public:
   void runOnOperation() override;
 
 private:
-  void regroup(KernelOp chain);
+  void regroup(KernelOp kernel);
   void hoist(KernelOp rows, KernelOp columns);
 };
 } // namespace
@@ -34,9 +34,10 @@ static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 
 // ---- factors ------------------------------------------------------------------------------------
 
-/// Whether all products of a chain read 16 bits, so that the rounding of f32 does not show.
-static bool readsNarrow(KernelOp chain) {
-  auto products = bodyOf(chain).getOps<hlo::DotGeneralOp>();
+/// Whether all products of an attention kernel read 16 bits, so that the rounding of f32 does not
+/// show.
+static bool readsNarrow(KernelOp kernel) {
+  auto products = bodyOf(kernel).getOps<hlo::DotGeneralOp>();
   return !products.empty() && llvm::all_of(products, [](hlo::DotGeneralOp dot) {
     return getElementTypeOrSelf(dot.getLhs()).getIntOrFloatBitWidth() == 16;
   });
@@ -69,8 +70,8 @@ static Value multiplyFactors(OpBuilder &builder, Value one, Value other) {
 }
 
 /// x * a * b, with a and b of rows, becomes x * (a * b): one product an element.
-void HoistRowValuesPass::regroup(KernelOp chain) {
-  auto products = llvm::to_vector(bodyOf(chain).getOps<hlo::MulOp>());
+void HoistRowValuesPass::regroup(KernelOp kernel) {
+  auto products = llvm::to_vector(bodyOf(kernel).getOps<hlo::MulOp>());
   for (hlo::MulOp outer : products) {
     const bool isLeft = isRowFactor(outer.getLhs());
     Value factor = isLeft ? outer.getLhs() : outer.getRhs();
@@ -92,13 +93,13 @@ void HoistRowValuesPass::regroup(KernelOp chain) {
 
 // ---- values of rows -----------------------------------------------------------------------------
 
-/// The values of fewer dimensions than scores that a chain computes from its arguments and
-/// broadcasts along columns. What depends on scores, such as their sums, is not among them, nor is
-/// a mask of positions, by which causal chains are known.
-static llvm::SetVector<Value> findRowValues(KernelOp chain) {
+/// The values of fewer dimensions than scores that an attention kernel computes from its arguments
+/// and broadcasts along columns. What depends on scores, such as their sums, is not among them, nor
+/// is a mask of positions, by which causal attention kernels are known.
+static llvm::SetVector<Value> findRowValues(KernelOp kernel) {
   DenseSet<Value> ofScores;
   llvm::SetVector<Value> found;
-  for (Operation &op : bodyOf(chain).without_terminator()) {
+  for (Operation &op : bodyOf(kernel).without_terminator()) {
     if (isa<hlo::DotGeneralOp, hlo::ReduceOp>(op) ||
         llvm::any_of(op.getOperands(), [&](Value operand) { return ofScores.contains(operand); }))
       ofScores.insert(op.getResults().begin(), op.getResults().end());
@@ -174,26 +175,26 @@ static void absorb(KernelOp kernel) {
 }
 
 /// Of values of rows that are the same, the first is broadcast for all.
-static void mergeRowValues(KernelOp chain, const Origins &origins) {
-  const llvm::SetVector<Value> values = findRowValues(chain);
-  for (auto broadcast : bodyOf(chain).getOps<hlo::BroadcastInDimOp>())
+static void mergeRowValues(KernelOp kernel, const ReachingDefinitions &definitions) {
+  const llvm::SetVector<Value> values = findRowValues(kernel);
+  for (auto broadcast : bodyOf(kernel).getOps<hlo::BroadcastInDimOp>())
     if (values.contains(broadcast.getOperand()))
       broadcast->setOperand(0, *llvm::find_if(values, [&](Value value) {
-                              return origins.areSame(value, broadcast.getOperand());
+                              return definitions.areSame(value, broadcast.getOperand());
                             }));
 }
 
-/// Has one kernel compute the values of rows that two chains need, ahead of both.
+/// Has one kernel compute the values of rows that two attention kernels need, ahead of both.
 void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
-  const Origins origins(columns);
-  mergeRowValues(columns, origins);
-  mergeRowValues(rows, origins);
+  const ReachingDefinitions definitions(columns);
+  mergeRowValues(columns, definitions);
+  mergeRowValues(rows, definitions);
   const llvm::SetVector<Value> ofColumns = findRowValues(columns), ofRows = findRowValues(rows);
   if (ofColumns.empty())
     return;
   OpBuilder builder(columns);
   KernelOp hoisted = makePart(builder, columns, "loop", ofColumns.getArrayRef(), {});
-  // What the first chain makes of its scores, the second one alone can wait for.
+  // What the first attention kernel makes of its scores, the second one alone can wait for.
   const bool isFirst = llvm::all_of(hoisted.getInputs(), [&](Value input) {
     Operation *made = input.getDefiningOp();
     return !made || made->getBlock() != rows->getBlock() || made->isBeforeInBlock(rows);
@@ -204,55 +205,56 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
     SmallVector<Cut> cuts;
     for (Value value : of)
       for (auto [hoistedValue, result] : llvm::zip_equal(ofColumns, hoisted.getResults()))
-        if (origins.areSame(value, hoistedValue))
+        if (definitions.areSame(value, hoistedValue))
           cuts.push_back({value, result});
     return cuts;
   };
   SmallVector<Cut> cutsOfRows = cutsOf(ofRows), cutsOfColumns = cutsOf(ofColumns);
-  cutKernel(columns, "chain", cutsOfColumns);
+  cutKernel(columns, "attention", cutsOfColumns);
   if (isFirst && !cutsOfRows.empty())
-    cutKernel(rows, "chain", cutsOfRows);
+    cutKernel(rows, "attention", cutsOfRows);
   absorb(hoisted);
   numHoisted += ofColumns.size();
 }
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// The chain before one that contracts its rows: the two are the halves of a gradient, where its
-/// products contract columns.
+/// The attention kernel before one that contracts its rows: the two are the halves of a gradient,
+/// where its products contract columns.
 static KernelOp findOtherHalf(KernelOp columns) {
   for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
-    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "chain")
+    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "attention")
       return kernel;
   return {};
 }
 
-static bool hasColumnProducts(KernelOp chain) {
-  return llvm::any_of(bodyOf(chain).getOps<hlo::DotGeneralOp>(), [](hlo::DotGeneralOp dot) {
+static bool hasColumnProducts(KernelOp kernel) {
+  return llvm::any_of(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [](hlo::DotGeneralOp dot) {
     return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot);
   });
 }
 
 void HoistRowValuesPass::runOnOperation() {
-  SmallVector<KernelOp> chains;
+  SmallVector<KernelOp> kernels;
   getOperation()->walk([&](KernelOp kernel) {
-    if (kernel.getKind() == "chain" && readsNarrow(kernel))
-      chains.push_back(kernel);
+    if (kernel.getKind() == "attention" && readsNarrow(kernel))
+      kernels.push_back(kernel);
   });
-  for (KernelOp chain : chains)
-    if (chain->hasAttr("st.addresses")) {
-      chain.emitOpError("has its place in memory: expected hoist-row-values before plan-memory");
+  for (KernelOp kernel : kernels)
+    if (kernel->hasAttr("st.addresses")) {
+      kernel.emitOpError("has its place in memory: expected hoist-row-values before plan-memory");
       return signalPassFailure();
     }
   SmallVector<std::pair<KernelOp, KernelOp>> halves;
-  for (KernelOp chain : chains) {
-    regroup(chain);
-    KernelOp other = hasColumnProducts(chain) ? findOtherHalf(chain) : KernelOp();
+  for (KernelOp kernel : kernels) {
+    regroup(kernel);
+    KernelOp other = hasColumnProducts(kernel) ? findOtherHalf(kernel) : KernelOp();
     std::string reason;
-    // cuDNN may compute this gradient. Its matcher recognises the two chains only as they are.
-    if (other && llvm::is_contained(chains, other) && !hasColumnProducts(other) &&
-        failed(matchAttentionGradient(other, chain, reason)))
-      halves.push_back({other, chain});
+    // cuDNN may compute this gradient. Its matcher recognises the two attention kernels only as
+    // they are.
+    if (other && llvm::is_contained(kernels, other) && !hasColumnProducts(other) &&
+        failed(matchAttentionGradient(other, kernel, reason)))
+      halves.push_back({other, kernel});
   }
   for (auto [rows, columns] : halves)
     hoist(rows, columns);

@@ -1,10 +1,10 @@
-// The two chains of a gradient as one.
+// The two attention kernels of a gradient as one.
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/attention/JoinedChain.h"
+#include "backends/cuda/codegen/attention/JoinedGradient.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 namespace mlir::cuda {
-#define GEN_PASS_DEF_JOINCHAINS
+#define GEN_PASS_DEF_JOINATTENTIONGRADIENTS
 #include "backends/cuda/codegen/Passes.h.inc"
 } // namespace mlir::cuda
 
@@ -13,41 +13,43 @@ using namespace mlir::cuda;
 using mlir::st::KernelOp;
 
 namespace {
-class JoinChainsPass : public mlir::cuda::impl::JoinChainsBase<JoinChainsPass> {
+class JoinAttentionGradientsPass
+    : public mlir::cuda::impl::JoinAttentionGradientsBase<JoinAttentionGradientsPass> {
 public:
   void runOnOperation() override;
 };
 } // namespace
 
-static bool hasReductions(KernelOp chain) {
-  return !chain.getBody().front().getOps<stablehlo::ReduceOp>().empty();
+static bool hasReductions(KernelOp kernel) {
+  return !kernel.getBody().front().getOps<stablehlo::ReduceOp>().empty();
 }
 
-/// The chain before one in its block.
-static KernelOp findChainBefore(KernelOp chain) {
-  for (Operation *op = chain->getPrevNode(); op; op = op->getPrevNode())
-    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "chain")
+/// The attention kernel before one in its block.
+static KernelOp findAttentionBefore(KernelOp columns) {
+  for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
+    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "attention")
       return kernel;
   return {};
 }
 
-void JoinChainsPass::runOnOperation() {
-  SmallVector<KernelOp> chains;
+void JoinAttentionGradientsPass::runOnOperation() {
+  SmallVector<KernelOp> kernels;
   getOperation()->walk([&](KernelOp kernel) {
-    if (kernel.getKind() == "chain")
-      chains.push_back(kernel);
+    if (kernel.getKind() == "attention")
+      kernels.push_back(kernel);
   });
-  for (KernelOp columns : chains) {
-    KernelOp rows = findChainBefore(columns);
+  for (KernelOp columns : kernels) {
+    KernelOp rows = findAttentionBefore(columns);
     if (!rows || rows->getNumResults() != 1 || hasReductions(rows) || hasReductions(columns) ||
         llvm::is_contained(columns.getInputs(), rows->getResult(0)) ||
-        !canJoinChains(rows, columns))
+        !canJoinGradientKernels(rows, columns))
       continue;
     if (columns->hasAttr("st.addresses")) {
-      columns.emitOpError("has its place in memory: expected join-chains before plan-memory");
+      columns.emitOpError(
+          "has its place in memory: expected join-attention-gradients before plan-memory");
       return signalPassFailure();
     }
-    KernelOp whole = joinChains(rows, columns);
+    KernelOp whole = joinGradientKernels(rows, columns);
     rows->replaceAllUsesWith(whole->getResults().take_front(1));
     columns->replaceAllUsesWith(whole->getResults().drop_front(1));
     rows.erase();

@@ -98,7 +98,7 @@ void LiftConstantsPass::runOnOperation() {
       kernel.emitOpError("has its place in memory: expected lift-constants before plan-memory");
       return WalkResult::interrupt();
     }
-    if (!llvm::is_contained({"loop", "reduce", "chain"}, kernel.getKind()))
+    if (!llvm::is_contained({"loop", "reduce", "attention"}, kernel.getKind()))
       return WalkResult::advance();
     auto &known = groups[hashOf(kernel)];
     auto *group = llvm::find_if(known, [&](const auto &g) { return areAlike(g.front(), kernel); });

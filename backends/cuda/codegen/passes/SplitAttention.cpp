@@ -1,10 +1,10 @@
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/attention/AttentionPlan.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::cuda {
-#define GEN_PASS_DEF_SPLITCHAINS
+#define GEN_PASS_DEF_SPLITATTENTION
 #include "backends/cuda/codegen/Passes.h.inc"
 } // namespace mlir::cuda
 
@@ -13,7 +13,7 @@ using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-class SplitChainsPass : public mlir::cuda::impl::SplitChainsBase<SplitChainsPass> {
+class SplitAttentionPass : public mlir::cuda::impl::SplitAttentionBase<SplitAttentionPass> {
 public:
   void runOnOperation() override;
 
@@ -48,7 +48,7 @@ static llvm::SetVector<Value> findReductions(ArrayRef<Value> products) {
   return reductions;
 }
 
-LogicalResult SplitChainsPass::split(mlir::st::KernelOp kernel) {
+LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   Operation *yield = kernel.getBody().front().getTerminator();
   SmallVector<Value> columns, others;
   for (Value value : yield->getOperands())
@@ -59,21 +59,23 @@ LogicalResult SplitChainsPass::split(mlir::st::KernelOp kernel) {
   if (others.empty() && reductions.empty())
     return success();
   if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("has its place in memory: expected split-chains before plan-memory");
+    return kernel.emitOpError(
+        "has its place in memory: expected split-attention before plan-memory");
   SmallVector<Value> outputs = others;
   for (Value reduction : reductions)
     if (!llvm::is_contained(outputs, reduction))
       outputs.push_back(reduction);
   OpBuilder builder(kernel);
-  auto first = makePart(builder, kernel, "chain", outputs, {});
+  auto first = makePart(builder, kernel, "attention", outputs, {});
   if (first.getBody().front().getOps<hlo::DotGeneralOp>().empty())
     first.setKind("loop");
   auto made = [&](Value value) {
     return first.getResult(llvm::find(outputs, value) - outputs.begin());
   };
-  SmallVector<Cut> cuts =
-      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, made(value)}; });
-  auto second = makePart(builder, kernel, "chain", columns, cuts);
+  SmallVector<Cut> cuts = llvm::map_to_vector(reductions, [&](Value value) {
+    return Cut{value, made(value)};
+  });
+  auto second = makePart(builder, kernel, "attention", columns, cuts);
   size_t next = 0;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), kernel.getResults()))
     result.replaceAllUsesWith(isColumnProduct(value) ? second.getResult(next++) : made(value));
@@ -96,13 +98,13 @@ static void mergeInputs(mlir::st::KernelOp kernel) {
   }
 }
 
-void SplitChainsPass::runOnOperation() {
-  SmallVector<mlir::st::KernelOp> chains;
+void SplitAttentionPass::runOnOperation() {
+  SmallVector<mlir::st::KernelOp> kernels;
   getOperation()->walk([&](mlir::st::KernelOp kernel) {
-    if (kernel.getKind() == "chain")
-      chains.push_back(kernel);
+    if (kernel.getKind() == "attention")
+      kernels.push_back(kernel);
   });
-  for (mlir::st::KernelOp kernel : chains) {
+  for (mlir::st::KernelOp kernel : kernels) {
     mergeInputs(kernel);
     if (failed(split(kernel)))
       return signalPassFailure();

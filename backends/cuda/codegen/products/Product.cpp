@@ -260,15 +260,15 @@ static bool isSum(hlo::ReduceOp reduce) {
 }
 
 std::optional<Operand> mlir::cuda::matchOperandSums(const Product &product, Value sums,
-                                                    llvm::function_ref<Value(Value)> origin) {
+                                                    llvm::function_ref<Value(Value)> definition) {
   // Numbers in a wider type are the same ones; the sum may be rounded to a narrower.
   auto skipConversions = [&](Value value, bool alsoNarrowing) {
-    value = origin(value);
+    value = definition(value);
     while (isFloatConversion(value.getDefiningOp())) {
       Value from = value.getDefiningOp()->getOperand(0);
       if (!alsoNarrowing && widthOf(from) > widthOf(value))
         break;
-      value = origin(from);
+      value = definition(from);
     }
     return value;
   };

@@ -65,9 +65,10 @@ std::optional<Product> matchProduct(stablehlo::DotGeneralOp dot);
 std::optional<Product> matchProductKernel(st::KernelOp kernel);
 
 /// Of which operand `sums` is the sum along what a product contracts, if cuBLASLt computes it with
-/// the product: both of one kernel, or of several of which `origin` says what their arguments are.
+/// the product: both of one kernel, or of several of which `definition` says what their arguments
+/// are.
 std::optional<Operand> matchOperandSums(const Product &product, Value sums,
-                                        llvm::function_ref<Value(Value)> origin);
+                                        llvm::function_ref<Value(Value)> definition);
 
 /// An argument of which a value has one number for each column of a product.
 struct Bias {

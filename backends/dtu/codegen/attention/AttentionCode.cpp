@@ -1,4 +1,4 @@
-#include "backends/dtu/codegen/attention/ChainCode.h"
+#include "backends/dtu/codegen/attention/AttentionCode.h"
 
 using namespace mlir;
 using namespace mlir::dtu;
@@ -10,12 +10,12 @@ Expr mlir::dtu::rowAddress(StreamBuilder &dte, Expr address, ArrayRef<int64_t> s
   return address;
 }
 
-void ChainCode::loadShare(const ChainProduct &product, const TilePosition &position,
-                          const Expr &start, int64_t block, const Expr &target) const {
+void AttentionCode::loadShare(const AttentionProduct &product, const TilePosition &position,
+                              const Expr &start, int64_t block, const Expr &target) const {
   StreamBuilder &dte = builder.dte;
   const StreamedMatrix &matrix = product.matrix;
   int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(matrix.type);
-  int64_t share = block / builder.workers(), size = chain.space.getSize(matrix.group);
+  int64_t share = block / builder.workers(), size = fused.space.getSize(matrix.group);
   Expr first = dte.compact(start + Expr::instance() * share);
   hw::Extent own = dte.extent(share, first, size, size % block == 0);
   hw::Extent across{matrix.width, hw::kZero, 0};
@@ -36,8 +36,8 @@ void ChainCode::loadShare(const ChainProduct &product, const TilePosition &posit
            builder.workers());
 }
 
-void ChainCode::storeResult(const ChainProduct &product, hw::Extent rows, int64_t rowStride,
-                            const TilePosition &position, const Expr &from) const {
+void AttentionCode::storeResult(const AttentionProduct &product, hw::Extent rows, int64_t rowStride,
+                                const TilePosition &position, const Expr &from) const {
   StreamBuilder &dte = builder.dte;
   int64_t width = hw::byteWidth(product.resultType);
   CopyShape copy;
@@ -49,8 +49,8 @@ void ChainCode::storeResult(const ChainProduct &product, hw::Extent rows, int64_
            product.resultType);
 }
 
-void ChainCode::round(const ChainProduct &product, hw::Extent rows, const Expr &from,
-                      const Expr &to) const {
+void AttentionCode::round(const AttentionProduct &product, hw::Extent rows, const Expr &from,
+                          const Expr &to) const {
   if (product.resultType == hw::DType::F32)
     return;
   hw::Vector vector;

@@ -2,23 +2,23 @@
 // and results.
 #pragma once
 
-#include "backends/dtu/codegen/attention/ChainPlan.h"
+#include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
 
 namespace mlir::dtu {
 
-class ChainCode {
+class AttentionCode {
 public:
-  ChainCode(ProgramBuilder &builder, const Chain &chain, const ChainTiling &tiling,
-            const TileStorage &storage)
-      : builder(builder), chain(chain), tiling(tiling), storage(storage),
-        emitter(chain.program, storage),
-        columns(chain.space.getSize(unsigned(chain.columnGroup()))),
-        allRows(chain.space.getSize(unsigned(chain.rowGroup()))) {}
+  AttentionCode(ProgramBuilder &builder, const FusedAttention &fused, const AttentionTiling &tiling,
+                const TileStorage &storage)
+      : builder(builder), fused(fused), tiling(tiling), storage(storage),
+        emitter(fused.program, storage),
+        columns(fused.space.getSize(unsigned(fused.columnGroup()))),
+        allRows(fused.space.getSize(unsigned(fused.rowGroup()))) {}
 
   ProgramBuilder &builder;
-  const Chain &chain;
-  const ChainTiling &tiling;
+  const FusedAttention &fused;
+  const AttentionTiling &tiling;
   const TileStorage &storage;
   TileEmitter emitter;
   SmallVector<Expr> resultBases; // of the kernel
@@ -26,13 +26,14 @@ public:
 
   /// Queue: loads this worker's share of the matrix block of `block` columns at `start`, to all
   /// cores.
-  void loadShare(const ChainProduct &product, const TilePosition &position, const Expr &start,
+  void loadShare(const AttentionProduct &product, const TilePosition &position, const Expr &start,
                  int64_t block, const Expr &target) const;
   /// Queue: stores `rows` rows of a product's result from `from` in L1 to L3.
-  void storeResult(const ChainProduct &product, hw::Extent rows, int64_t rowStride,
+  void storeResult(const AttentionProduct &product, hw::Extent rows, int64_t rowStride,
                    const TilePosition &position, const Expr &from) const;
   /// Core: rounds a result to its type if that is narrower than the matrix engine's f32.
-  void round(const ChainProduct &product, hw::Extent rows, const Expr &from, const Expr &to) const;
+  void round(const AttentionProduct &product, hw::Extent rows, const Expr &from,
+             const Expr &to) const;
 };
 
 /// Byte address of the tile's position in a tensor; a tile starts at column 0.

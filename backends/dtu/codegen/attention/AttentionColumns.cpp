@@ -1,24 +1,24 @@
-#include "backends/dtu/codegen/attention/ChainColumns.h"
+#include "backends/dtu/codegen/attention/AttentionColumns.h"
 
 using namespace mlir;
 using namespace mlir::dtu;
 
 /// The columns whose results a worker computes: `share` of them, starting at `share` times its
 /// number.
-hw::Extent ChainColumns::ownColumns(StreamBuilder &stream) const {
+hw::Extent AttentionColumns::ownColumns(StreamBuilder &stream) const {
   return stream.extent(tiling.share, Expr::instance() * tiling.share, code.columns,
                        tiling.share * builder.workers() == code.columns);
 }
 
-hw::Extent ChainColumns::blockRows(StreamBuilder &stream, const Expr &block) const {
+hw::Extent AttentionColumns::blockRows(StreamBuilder &stream, const Expr &block) const {
   return stream.extent(tiling.rowBlock, block * tiling.rowBlock, code.allRows,
                        code.allRows % tiling.rowBlock == 0);
 }
 
-void ChainColumns::emitBlocks(
+void AttentionColumns::emitBlocks(
     StreamBuilder &stream,
     llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const {
-  for (size_t index = 0; index < chain.columnProducts.size(); ++index)
+  for (size_t index = 0; index < fused.columnProducts.size(); ++index)
     stream.loop(0, rowBlocks, 1, [&](Expr block) {
       StreamBuilder::Scope scope(stream);
       Expr number = block + static_cast<int64_t>(index) * rowBlocks;
@@ -28,23 +28,23 @@ void ChainColumns::emitBlocks(
 
 // ---- queue ------------------------------------------------------------------------------------
 
-void ChainColumns::storeRows(const TilePosition &position) const {
+void AttentionColumns::storeRows(const TilePosition &position) const {
   StreamBuilder &dte = builder.dte;
-  for (auto [panel, start] : llvm::zip_equal(chain.panels, tiling.panels)) {
+  for (auto [panel, start] : llvm::zip_equal(fused.panels, tiling.panels)) {
     StreamBuilder::Scope scope(dte);
     int64_t width = hw::byteWidth(panel.type), rowBytes = code.columns * width;
     CopyShape copy;
     copy.add(position.rows, rowBytes, rowBytes);
     copy.add(position.cols, width, width);
-    Expr target = dte.compact(position.at[chain.rowGroup()]) * rowBytes + start;
+    Expr target = dte.compact(position.at[fused.rowGroup()]) * rowBytes + start;
     emitCopy(dte, l2Address(target), l1Address(code.storage.offset(0, panel.value, 0)),
              std::move(copy), panel.type, panel.type);
   }
 }
 
 /// Loads this worker's columns of a block of rows from L2.
-void ChainColumns::loadPanelPart(const ChainProduct &product, const Expr &block,
-                                 const Expr &slot) const {
+void AttentionColumns::loadPanelPart(const AttentionProduct &product, const Expr &block,
+                                     const Expr &slot) const {
   StreamBuilder &dte = builder.dte;
   int64_t width = hw::byteWidth(product.type), rowBytes = code.columns * width;
   CopyShape copy;
@@ -57,10 +57,10 @@ void ChainColumns::loadPanelPart(const ChainProduct &product, const Expr &block,
 
 /// The queues meet before each block. Hence all rows of a panel are in L2 before any queue reads
 /// them, and all queues have read them before the rows of the next iteration are stored.
-void ChainColumns::load(const TilePosition &point) const {
+void AttentionColumns::load(const TilePosition &point) const {
   StreamBuilder &dte = builder.dte;
   emitBlocks(dte, [&](size_t index, Expr block, Expr slot) {
-    const ChainProduct &product = chain.columnProducts[index];
+    const AttentionProduct &product = fused.columnProducts[index];
     dte.wait(builder.semaphore(Sem::Empty));
     builder.barrierOfQueues();
     code.loadShare(product, point, block * tiling.rowBlock, tiling.rowBlock,
@@ -71,21 +71,21 @@ void ChainColumns::load(const TilePosition &point) const {
   });
 }
 
-void ChainColumns::store(const TilePosition &point) const {
+void AttentionColumns::store(const TilePosition &point) const {
   StreamBuilder &dte = builder.dte;
   TilePosition own = point;
-  own.at[chain.columnGroup()] = Expr::instance() * tiling.share;
-  for (auto [product, from] : llvm::zip_equal(chain.columnProducts, tiling.columnRounded)) {
+  own.at[fused.columnGroup()] = Expr::instance() * tiling.share;
+  for (auto [product, from] : llvm::zip_equal(fused.columnProducts, tiling.columnRounded)) {
     StreamBuilder::Scope scope(dte);
-    code.storeResult(product, ownColumns(dte), product.resultStrides[chain.columnGroup()], own,
+    code.storeResult(product, ownColumns(dte), product.resultStrides[fused.columnGroup()], own,
                      from);
   }
 }
 
 // ---- core -------------------------------------------------------------------------------------
 
-void ChainColumns::multiply(const ChainProduct &product, size_t index, const Expr &block,
-                            const Expr &slot) const {
+void AttentionColumns::multiply(const AttentionProduct &product, size_t index, const Expr &block,
+                                const Expr &slot) const {
   StreamBuilder &core = builder.core;
   hw::Matmul matmul;
   matmul.type = product.type;
@@ -109,13 +109,13 @@ void ChainColumns::multiply(const ChainProduct &product, size_t index, const Exp
   core.signal(builder.semaphore(Sem::Empty));
 }
 
-void ChainColumns::multiply() const {
+void AttentionColumns::multiply() const {
   StreamBuilder &core = builder.core;
   emitBlocks(core, [&](size_t index, Expr block, Expr slot) {
-    multiply(chain.columnProducts[index], index, block, slot);
+    multiply(fused.columnProducts[index], index, block, slot);
   });
   for (auto [product, from, to] :
-       llvm::zip_equal(chain.columnProducts, tiling.columnResults, tiling.columnRounded)) {
+       llvm::zip_equal(fused.columnProducts, tiling.columnResults, tiling.columnRounded)) {
     StreamBuilder::Scope scope(core);
     code.round(product, ownColumns(core), from, to);
   }

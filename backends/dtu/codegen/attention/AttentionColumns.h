@@ -3,14 +3,14 @@
 // columns and runs through all rows, block by block.
 #pragma once
 
-#include "backends/dtu/codegen/attention/ChainCode.h"
+#include "backends/dtu/codegen/attention/AttentionCode.h"
 
 namespace mlir::dtu {
 
-class ChainColumns {
+class AttentionColumns {
 public:
-  explicit ChainColumns(const ChainCode &code)
-      : code(code), builder(code.builder), chain(code.chain), tiling(code.tiling),
+  explicit AttentionColumns(const AttentionCode &code)
+      : code(code), builder(code.builder), fused(code.fused), tiling(code.tiling),
         rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(code.allRows, tiling.rowBlock)) {}
 
   /// Queue: stores the rows of a tile to L2.
@@ -23,10 +23,10 @@ public:
   void store(const TilePosition &point) const;
 
 private:
-  const ChainCode &code;
+  const AttentionCode &code;
   ProgramBuilder &builder;
-  const Chain &chain;
-  const ChainTiling &tiling;
+  const FusedAttention &fused;
+  const AttentionTiling &tiling;
   int64_t rowBlocks;
 
   hw::Extent ownColumns(StreamBuilder &stream) const;
@@ -34,8 +34,8 @@ private:
   /// Runs `body` for the row blocks of all products in order.
   void emitBlocks(StreamBuilder &stream,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
-  void loadPanelPart(const ChainProduct &product, const Expr &block, const Expr &slot) const;
-  void multiply(const ChainProduct &product, size_t index, const Expr &block,
+  void loadPanelPart(const AttentionProduct &product, const Expr &block, const Expr &slot) const;
+  void multiply(const AttentionProduct &product, size_t index, const Expr &block,
                 const Expr &slot) const;
 };
 

@@ -1,4 +1,4 @@
-#include "backends/dtu/codegen/attention/ChainPlan.h"
+#include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/isa/Names.h"
 
 #include "backends/dtu/codegen/kernels/VectorOps.h"
@@ -21,39 +21,39 @@ static std::optional<hw::DType> elementDType(Value value) {
 // ---- the part on rows -------------------------------------------------------------------------
 
 namespace {
-class ChainAnalysis {
+class AttentionAnalysis {
 public:
-  ChainAnalysis(Block &body, Chain &chain) : body(body), chain(chain) {}
+  AttentionAnalysis(Block &body, FusedAttention &fused) : body(body), fused(fused) {}
   LogicalResult run();
 
 private:
   Block &body;
-  Chain &chain;
+  FusedAttention &fused;
   SmallVector<IterationSpace::AxisStrides> accesses; // along the axes, for all products
 
   LogicalResult collectProducts();
   void cloneRows();
-  LogicalResult analyzeProducer(ChainProduct &product, Value rows);
-  LogicalResult analyzeConsumer(ChainProduct &product, Value rows, bool contractsRows);
-  LogicalResult setTypes(ChainProduct &product);
+  LogicalResult analyzeProducer(AttentionProduct &product, Value rows);
+  LogicalResult analyzeConsumer(AttentionProduct &product, Value rows, bool contractsRows);
+  LogicalResult setTypes(AttentionProduct &product);
   void setGroups();
   LogicalResult translate();
   int makeTile(TileRef &read, GroupSet tile);
-  Block &rowBody() const { return chain.rows->getBody().front(); }
+  Block &rowBody() const { return fused.rows->getBody().front(); }
   Value producedRows(size_t producer) const {
     return rowBody().getArgument(body.getNumArguments() + producer);
   }
   Value consumedRows(size_t consumer) const {
-    return rowBody().getTerminator()->getOperand(chain.stored.size() + consumer);
+    return rowBody().getTerminator()->getOperand(fused.stored.size() + consumer);
   }
   Value contractedRows(size_t product) const {
-    return consumedRows(chain.consumers.size() + product);
+    return consumedRows(fused.consumers.size() + product);
   }
 };
 } // namespace
 
 static LogicalResult refuse(DotGeneralOp dot) {
-  return dot.emitOpError("of this form has no DTU code generation inside a chain");
+  return dot.emitOpError("of this form has no DTU code generation inside an attention kernel");
 }
 
 /// The only dimension larger than 1 for which `isOne` holds; nothing if there are several or none.
@@ -82,47 +82,47 @@ static bool contractsRows(DotGeneralOp dot) {
 }
 
 /// A product of arguments computes rows; a product of a body value consumes them.
-LogicalResult ChainAnalysis::collectProducts() {
+LogicalResult AttentionAnalysis::collectProducts() {
   for (auto dot : body.getOps<DotGeneralOp>()) {
-    ChainProduct product;
+    AttentionProduct product;
     product.op = dot;
     auto *yield = body.getTerminator();
     auto result = llvm::find(yield->getOperands(), dot.getResult());
     if (result == yield->operand_end()) {
-      chain.producers.push_back(std::move(product));
+      fused.producers.push_back(std::move(product));
       continue;
     }
     product.result = result - yield->operand_begin();
     if (!dot->hasOneUse())
       return refuse(dot);
-    (contractsRows(dot) ? chain.columnProducts : chain.consumers).push_back(std::move(product));
+    (contractsRows(dot) ? fused.columnProducts : fused.consumers).push_back(std::move(product));
   }
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (!value.getDefiningOp<DotGeneralOp>())
-      chain.stored.push_back(index);
-  if (chain.producers.empty() || chain.consumers.empty())
+      fused.stored.push_back(index);
+  if (fused.producers.empty() || fused.consumers.empty())
     return body.getParentOp()->emitOpError(
-        "of kind chain has no products on both sides of its rows");
+        "of kind attention kernel has no products on both sides of its rows");
   return success();
 }
 
-void ChainAnalysis::cloneRows() {
+void AttentionAnalysis::cloneRows() {
   Location loc = body.getParentOp()->getLoc();
   OpBuilder builder(body.getParentOp()->getContext());
   SmallVector<Value> yielded;
   Operation *yield = body.getTerminator();
-  for (unsigned index : chain.stored)
+  for (unsigned index : fused.stored)
     yielded.push_back(yield->getOperand(index));
-  for (auto *products : {&chain.consumers, &chain.columnProducts})
-    for (ChainProduct &product : *products)
+  for (auto *products : {&fused.consumers, &fused.columnProducts})
+    for (AttentionProduct &product : *products)
       yielded.push_back(product.op.getLhs());
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
-  chain.rows = mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), {});
-  Block *rows = builder.createBlock(&chain.rows->getBody());
+  fused.rows = mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), {});
+  Block *rows = builder.createBlock(&fused.rows->getBody());
   IRMapping mapping;
   for (BlockArgument argument : body.getArguments())
     mapping.map(argument, rows->addArgument(argument.getType(), loc));
-  for (ChainProduct &product : chain.producers) {
+  for (AttentionProduct &product : fused.producers) {
     // The matrix engine produces f32, which is rounded if the product's type is narrower.
     auto type = cast<RankedTensorType>(product.op.getType());
     Value made = rows->addArgument(type.clone(builder.getF32Type()), loc);
@@ -143,7 +143,7 @@ void ChainAnalysis::cloneRows() {
 
 // ---- products ---------------------------------------------------------------------------------
 
-LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
+LogicalResult AttentionAnalysis::setTypes(AttentionProduct &product) {
   auto type = elementDType(product.op.getLhs());
   if (!type || type != elementDType(product.op.getRhs()) ||
       !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
@@ -153,7 +153,7 @@ LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
 }
 
 /// `width`: the dimension that crosses the columns of rows.
-static void setMatrix(ChainProduct &product, const OperandAccess &rhs, int64_t width) {
+static void setMatrix(AttentionProduct &product, const OperandAccess &rhs, int64_t width) {
   product.matrix.argument = rhs.argument.getArgNumber();
   product.matrix.offset = rhs.offset;
   product.matrix.width = shapeOf(product.op.getRhs())[width];
@@ -161,7 +161,7 @@ static void setMatrix(ChainProduct &product, const OperandAccess &rhs, int64_t w
   product.matrix.type = elementDType(rhs.argument).value_or(hw::DType::I1);
 }
 
-LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) {
+LogicalResult AttentionAnalysis::analyzeProducer(AttentionProduct &product, Value rows) {
   DotGeneralOp dot = product.op;
   auto numbers = dot.getDotDimensionNumbers();
   auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
@@ -171,7 +171,7 @@ LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) 
     return failure();
   if (!lhsDepth || !rhsDepth)
     return refuse(dot);
-  auto [left, right] = getResultStrides(dot, rows, chain.space, *lhs, *rhs);
+  auto [left, right] = getResultStrides(dot, rows, fused.space, *lhs, *rhs);
   accesses.append({left, right});
   product.rows.argument = lhs->argument.getArgNumber();
   product.rows.offset = lhs->offset;
@@ -181,8 +181,8 @@ LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) 
   return setTypes(product);
 }
 
-LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
-                                             bool contractsRows) {
+LogicalResult AttentionAnalysis::analyzeConsumer(AttentionProduct &product, Value rows,
+                                                 bool contractsRows) {
   DotGeneralOp dot = product.op;
   auto numbers = dot.getDotDimensionNumbers();
   ArrayRef<int64_t> lhsBatch = numbers.getLhsBatchingDimensions(),
@@ -197,16 +197,16 @@ LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
   FailureOr<OperandAccess> rhs = traceOperand(dot.getRhs());
   if (failed(rhs))
     return failure();
-  size_t axes = chain.space.getNumAxes();
+  size_t axes = fused.space.getNumAxes();
   if (!lhsDepth || !rhsDepth || !width || axes < 2 ||
-      chain.space.getAxis(rows, *lhsDepth) != axes - (contractsRows ? 2 : 1))
+      fused.space.getAxis(rows, *lhsDepth) != axes - (contractsRows ? 2 : 1))
     return refuse(dot);
   IterationSpace::AxisStrides right(axes, 0), made = right;
   SmallVector<int64_t> strides = denseStrides(shapeOf(dot.getResult()));
-  right[*chain.space.getAxis(rows, *lhsDepth)] = rhs->strides[*rhsDepth];
+  right[*fused.space.getAxis(rows, *lhsDepth)] = rhs->strides[*rhsDepth];
   int64_t resultDim = 0;
   for (auto [l, r] : llvm::zip_equal(lhsBatch, rhsBatch)) {
-    if (std::optional<unsigned> axis = chain.space.getAxis(rows, l)) {
+    if (std::optional<unsigned> axis = fused.space.getAxis(rows, l)) {
       right[*axis] = rhs->strides[r];
       made[*axis] = strides[resultDim];
     }
@@ -216,7 +216,7 @@ LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
     if (llvm::is_contained(lhsBatch, dim) ||
         llvm::is_contained(numbers.getLhsContractingDimensions(), dim))
       continue;
-    if (std::optional<unsigned> axis = chain.space.getAxis(rows, dim))
+    if (std::optional<unsigned> axis = fused.space.getAxis(rows, dim))
       made[*axis] = strides[resultDim];
     ++resultDim;
   }
@@ -230,30 +230,30 @@ LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
 }
 
 /// The products' strides along the groups, in collection order.
-void ChainAnalysis::setGroups() {
-  chain.space.formGroups(accesses);
+void AttentionAnalysis::setGroups() {
+  fused.space.formGroups(accesses);
   size_t next = 0;
-  auto take = [&] { return chain.space.getStrides(accesses[next++]); };
-  for (ChainProduct &product : chain.producers) {
+  auto take = [&] { return fused.space.getStrides(accesses[next++]); };
+  for (AttentionProduct &product : fused.producers) {
     product.rows.strides = take();
     product.matrix.strides = take();
   }
-  for (auto *products : {&chain.consumers, &chain.columnProducts})
-    for (ChainProduct &product : *products) {
+  for (auto *products : {&fused.consumers, &fused.columnProducts})
+    for (AttentionProduct &product : *products) {
       product.matrix.strides = take();
       product.resultStrides = take();
     }
-  for (ChainProduct *product : getProducts(chain))
-    product->matrix.group = chain.columnGroup();
-  for (ChainProduct &product : chain.columnProducts)
-    product.matrix.group = chain.rowGroup();
+  for (AttentionProduct *product : getProducts(fused))
+    product->matrix.group = fused.columnGroup();
+  for (AttentionProduct &product : fused.columnProducts)
+    product.matrix.group = fused.rowGroup();
 }
 
 /// Returns the value that a product reads as a tile that the core computes. A value that varies
 /// along rows or columns alone (a broadcast of row statistics), or an unmodified input, is copied
 /// to a tile.
-int ChainAnalysis::makeTile(TileRef &read, GroupSet tile) {
-  TileProgram &program = chain.program;
+int AttentionAnalysis::makeTile(TileRef &read, GroupSet tile) {
+  TileProgram &program = fused.program;
   const TileValue &value = program.values[read.value];
   if (value.kind == TileValue::Kind::Computed && (value.groups & tile) == tile)
     return read.value;
@@ -280,84 +280,84 @@ int ChainAnalysis::makeTile(TileRef &read, GroupSet tile) {
   return known->dst;
 }
 
-LogicalResult ChainAnalysis::translate() {
-  FailureOr<TileProgram> program = TileProgram::build(rowBody(), chain.space);
+LogicalResult AttentionAnalysis::translate() {
+  FailureOr<TileProgram> program = TileProgram::build(rowBody(), fused.space);
   if (failed(program))
     return failure();
-  chain.program = std::move(*program);
-  GroupSet tile = GroupSet(1) << chain.rowGroup() | GroupSet(1) << chain.columnGroup();
-  for (auto [index, value] : llvm::enumerate(chain.program.values)) {
+  fused.program = std::move(*program);
+  GroupSet tile = GroupSet(1) << fused.rowGroup() | GroupSet(1) << fused.columnGroup();
+  for (auto [index, value] : llvm::enumerate(fused.program.values)) {
     if (value.kind != TileValue::Kind::Input || value.argument < body.getNumArguments())
       continue;
     value.kind = TileValue::Kind::Accumulator;
-    chain.producers[value.argument - body.getNumArguments()].value = index;
+    fused.producers[value.argument - body.getNumArguments()].value = index;
   }
-  size_t output = chain.stored.size();
-  for (auto *products : {&chain.consumers, &chain.columnProducts})
-    for (ChainProduct &product : *products)
-      product.value = makeTile(chain.program.outputs[output++].ref, tile);
+  size_t output = fused.stored.size();
+  for (auto *products : {&fused.consumers, &fused.columnProducts})
+    for (AttentionProduct &product : *products)
+      product.value = makeTile(fused.program.outputs[output++].ref, tile);
   // A product's operand or result is a tile of complete rows, one per iteration of the other loops.
-  GroupSet column = GroupSet(1) << chain.columnGroup();
-  chain.program.setRates(~column, 0);
-  for (ChainProduct *product : getProducts(chain)) {
+  GroupSet column = GroupSet(1) << fused.columnGroup();
+  fused.program.setRates(~column, 0);
+  for (AttentionProduct *product : getProducts(fused)) {
     StreamedMatrix &matrix = product->matrix;
-    const TileValue *value = product->value < 0 ? nullptr : &chain.program.values[product->value];
-    int other = chain.rowGroup() + chain.columnGroup() - static_cast<int>(matrix.group);
+    const TileValue *value = product->value < 0 ? nullptr : &fused.program.values[product->value];
+    int other = fused.rowGroup() + fused.columnGroup() - static_cast<int>(matrix.group);
     if (!value || (value->groups & tile) != tile || matrix.strides[other] != 0)
       return refuse(product->op);
     matrix.streamInside = matrix.streamStride() == 1 && matrix.widthStride != 1;
   }
-  for (ChainProduct &product : chain.columnProducts) {
+  for (AttentionProduct &product : fused.columnProducts) {
     auto *known = llvm::find_if(
-        chain.panels, [&](const ChainPanel &panel) { return panel.value == product.value; });
-    product.panel = known - chain.panels.begin();
-    if (known == chain.panels.end())
-      chain.panels.push_back({product.value, product.type});
+        fused.panels, [&](const AttentionPanel &panel) { return panel.value == product.value; });
+    product.panel = known - fused.panels.begin();
+    if (known == fused.panels.end())
+      fused.panels.push_back({product.value, product.type});
   }
   return success();
 }
 
-LogicalResult ChainAnalysis::run() {
+LogicalResult AttentionAnalysis::run() {
   if (failed(collectProducts()))
     return failure();
   cloneRows();
   FailureOr<IterationSpace> space = IterationSpace::analyze(rowBody());
   if (failed(space))
     return failure();
-  chain.space = *space;
-  for (auto [index, product] : llvm::enumerate(chain.producers))
+  fused.space = *space;
+  for (auto [index, product] : llvm::enumerate(fused.producers))
     if (failed(analyzeProducer(product, producedRows(index))))
       return failure();
-  for (auto [index, product] : llvm::enumerate(chain.consumers))
+  for (auto [index, product] : llvm::enumerate(fused.consumers))
     if (failed(analyzeConsumer(product, consumedRows(index), false)))
       return failure();
-  for (auto [index, product] : llvm::enumerate(chain.columnProducts))
+  for (auto [index, product] : llvm::enumerate(fused.columnProducts))
     if (failed(analyzeConsumer(product, contractedRows(index), true)))
       return failure();
   setGroups();
-  unsigned axes = chain.space.getNumAxes();
-  if (axes < 2 || chain.space.getGroupOfAxis(axes - 1) == chain.space.getGroupOfAxis(axes - 2))
-    return refuse(chain.producers.front().op);
+  unsigned axes = fused.space.getNumAxes();
+  if (axes < 2 || fused.space.getGroupOfAxis(axes - 1) == fused.space.getGroupOfAxis(axes - 2))
+    return refuse(fused.producers.front().op);
   if (failed(translate()))
     return failure();
-  std::optional<GroupSet> reduced = chain.program.getReducedGroups();
-  if (!reduced || (*reduced & ~(GroupSet(1) << chain.columnGroup())) != 0)
-    return body.getParentOp()->emitOpError(
-        "reduces more than its columns, which has no DTU code generation inside a chain");
+  std::optional<GroupSet> reduced = fused.program.getReducedGroups();
+  if (!reduced || (*reduced & ~(GroupSet(1) << fused.columnGroup())) != 0)
+    return body.getParentOp()->emitOpError("reduces more than its columns, which has no DTU code "
+                                           "generation inside an attention kernel");
   return success();
 }
 
-FailureOr<Chain> mlir::dtu::analyzeChain(Block &body) {
-  Chain chain;
-  if (failed(ChainAnalysis(body, chain).run()))
+FailureOr<FusedAttention> mlir::dtu::analyzeAttention(Block &body) {
+  FusedAttention fused;
+  if (failed(AttentionAnalysis(body, fused).run()))
     return failure();
-  return chain;
+  return fused;
 }
 
-SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
-  SmallVector<ChainProduct *> products;
-  for (auto *list : {&chain.producers, &chain.consumers, &chain.columnProducts})
-    for (ChainProduct &product : *list)
+SmallVector<AttentionProduct *> mlir::dtu::getProducts(FusedAttention &fused) {
+  SmallVector<AttentionProduct *> products;
+  for (auto *list : {&fused.producers, &fused.consumers, &fused.columnProducts})
+    for (AttentionProduct &product : *list)
       products.push_back(&product);
   return products;
 }
@@ -367,28 +367,28 @@ SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
 static int64_t align(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
 /// The L1 and L2 layout for the given numbers of rows, block columns and block rows.
-static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_t workers,
-                          int64_t rows, int64_t block, int64_t rowBlock) {
-  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
-  ChainTiling tiling;
+static AttentionTiling layOut(const FusedAttention &fused, const TileStorage &storage,
+                              int64_t workers, int64_t rows, int64_t block, int64_t rowBlock) {
+  int64_t columns = fused.space.getSize(unsigned(fused.columnGroup()));
+  AttentionTiling tiling;
   tiling.rows = rows;
   tiling.block = block;
-  TileShape shape{chain.rowGroup(), chain.columnGroup(), rows, columns};
+  TileShape shape{fused.rowGroup(), fused.columnGroup(), rows, columns};
   tiling.end = storage.bytes(shape);
   auto take = [&](int64_t bytes) {
     int64_t start = tiling.end;
     tiling.end += align(bytes);
     return start;
   };
-  auto addBlock = [&](const ChainProduct &product) {
+  auto addBlock = [&](const AttentionProduct &product) {
     int64_t bytes = block * product.matrix.width * hw::byteWidth(product.type);
     tiling.blockBytes = std::max(tiling.blockBytes, align(bytes));
   };
-  if (!chain.columnProducts.empty()) {
+  if (!fused.columnProducts.empty()) {
     tiling.share = llvm::divideCeil(columns, workers);
     tiling.rowBlock = rowBlock;
     int64_t matrixBytes = 0;
-    for (const ChainProduct &product : chain.columnProducts) {
+    for (const AttentionProduct &product : fused.columnProducts) {
       int64_t bytes = rowBlock * hw::byteWidth(product.type);
       tiling.slotMatrix = std::max(tiling.slotMatrix, align(bytes * tiling.share));
       matrixBytes = std::max(matrixBytes, align(bytes * product.matrix.width));
@@ -397,25 +397,25 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
     tiling.slots = storage.temporaries(shape);
     // Sums that are rounded are complete before the next tile; sums that are stored are not.
     int64_t sums = tiling.slots + 2 * tiling.slotBytes;
-    for (const ChainProduct &product : chain.columnProducts) {
+    for (const AttentionProduct &product : fused.columnProducts) {
       tiling.columnResults.push_back(sums);
       if (product.resultType != hw::DType::F32)
         sums += align(tiling.share * product.matrix.width * hw::byteWidth(hw::DType::F32));
     }
     tiling.end = std::max(tiling.end, sums);
-    for (auto [product, sum] : llvm::zip_equal(chain.columnProducts, tiling.columnResults)) {
+    for (auto [product, sum] : llvm::zip_equal(fused.columnProducts, tiling.columnResults)) {
       tiling.columnRounded.push_back(
           take(tiling.share * product.matrix.width * hw::byteWidth(product.resultType)));
       if (product.resultType == hw::DType::F32)
         sum = tiling.columnRounded.back();
     }
   }
-  for (const ChainProduct &product : chain.producers) {
+  for (const AttentionProduct &product : fused.producers) {
     addBlock(product);
     tiling.rowOperands.push_back(take(rows * product.matrix.width * hw::byteWidth(product.type)));
   }
   int64_t firstResult = tiling.end;
-  for (const ChainProduct &product : chain.consumers) {
+  for (const AttentionProduct &product : fused.consumers) {
     addBlock(product);
     int64_t elements = rows * product.matrix.width;
     tiling.results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
@@ -425,8 +425,8 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
   }
   tiling.resultBytes = take(tiling.end - firstResult) - firstResult;
   tiling.blocks = take(2 * tiling.blockBytes);
-  int64_t allRows = chain.space.getSize(unsigned(chain.rowGroup()));
-  for (const ChainPanel &panel : chain.panels) {
+  int64_t allRows = fused.space.getSize(unsigned(fused.rowGroup()));
+  for (const AttentionPanel &panel : fused.panels) {
     tiling.panels.push_back(tiling.panelsEnd);
     tiling.panelsEnd += align(allRows * columns * hw::byteWidth(panel.type));
   }
@@ -437,19 +437,20 @@ static double ceilDiv(int64_t a, int64_t b) { return static_cast<double>(llvm::d
 
 /// Estimated nanoseconds of the row-contracting products of one outer iteration: a block is
 /// multiplied while the next one arrives.
-static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machine &machine) {
-  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
-  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+static double estimateColumns(const FusedAttention &fused, int64_t rowBlock,
+                              const Machine &machine) {
+  int64_t columns = fused.space.getSize(unsigned(fused.columnGroup()));
+  int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
   int64_t share = llvm::divideCeil(columns, machine.workers);
   double time = 0;
-  for (const ChainProduct &product : chain.columnProducts) {
+  for (const AttentionProduct &product : fused.columnProducts) {
     int64_t width = hw::byteWidth(product.type), matrixWidth = product.matrix.width;
     double step = machine.matmulTime(share, matrixWidth, rowBlock, width == 2);
     auto part = double(rowBlock * share * width), block = double(rowBlock * matrixWidth * width);
     double load = 2 * machine.dteLatency + 4 * machine.syncTime +
                   (part + block / double(machine.workers)) / machine.dteRate;
     // The first block's load and the result's store overlap with no product.
-    if (&product == chain.columnProducts.begin())
+    if (&product == fused.columnProducts.begin())
       time += load;
     time += ceilDiv(rows, rowBlock) * std::max(step + 2 * machine.syncTime, load);
   }
@@ -458,11 +459,12 @@ static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machin
 
 /// Estimated nanoseconds for the rows of one outer iteration: a block is multiplied while the next
 /// one arrives.
-static double estimate(const Chain &chain, const ChainTiling &tiling, const Machine &machine) {
-  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
-  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+static double estimate(const FusedAttention &fused, const AttentionTiling &tiling,
+                       const Machine &machine) {
+  int64_t columns = fused.space.getSize(unsigned(fused.columnGroup()));
+  int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
   double time = 0;
-  auto add = [&](const ChainProduct &product, int64_t made, int64_t depth) {
+  auto add = [&](const AttentionProduct &product, int64_t made, int64_t depth) {
     int64_t width = hw::byteWidth(product.type);
     double step = machine.matmulTime(tiling.rows, made, depth, width == 2);
     auto bytes = double(tiling.block * product.matrix.width * width);
@@ -470,15 +472,15 @@ static double estimate(const Chain &chain, const ChainTiling &tiling, const Mach
             std::max(step + 2 * machine.syncTime,
                      machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate);
   };
-  for (const ChainProduct &product : chain.producers)
+  for (const AttentionProduct &product : fused.producers)
     add(product, tiling.block, product.matrix.width);
-  for (const ChainProduct &product : chain.consumers)
+  for (const AttentionProduct &product : fused.consumers)
     add(product, product.matrix.width, tiling.block);
-  for (const TileOp &op : chain.program.ops)
+  for (const TileOp &op : fused.program.ops)
     time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op));
   // Panel rows are stored while the core multiplies them. The time is the same for all tilings
   // except for the latency.
-  time += machine.dteLatency * static_cast<double>(chain.panels.size());
+  time += machine.dteLatency * static_cast<double>(fused.panels.size());
   return ceilDiv(rows, tiling.rows * machine.workers) * time;
 }
 
@@ -491,35 +493,36 @@ struct RowBlock {
 } // namespace
 
 /// The Pareto-optimal block heights in memory and time.
-static SmallVector<RowBlock> getRowBlocks(const Chain &chain, const Machine &machine) {
+static SmallVector<RowBlock> getRowBlocks(const FusedAttention &fused, const Machine &machine) {
   constexpr int64_t kMostRows = 512;
-  if (chain.columnProducts.empty())
+  if (fused.columnProducts.empty())
     return {{0, 0}};
-  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
   int64_t most = llvm::alignTo(std::min(kMostRows, rows), machine.workers);
   SmallVector<RowBlock> blocks;
   for (int64_t block = machine.workers; block <= most; block += machine.workers) {
-    double time = estimateColumns(chain, block, machine);
+    double time = estimateColumns(fused, block, machine);
     if (blocks.empty() || time < blocks.back().time)
       blocks.push_back({block, time});
   }
   return blocks;
 }
 
-std::optional<ChainTiling> mlir::dtu::chooseTiling(const Chain &chain, const TileStorage &storage,
-                                                   const Machine &machine) {
+std::optional<AttentionTiling> mlir::dtu::chooseTiling(const FusedAttention &fused,
+                                                       const TileStorage &storage,
+                                                       const Machine &machine) {
   constexpr int64_t kMostRows = 64, kMostColumns = 512;
-  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
-  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
-  std::optional<ChainTiling> best;
+  int64_t columns = fused.space.getSize(unsigned(fused.columnGroup()));
+  int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
+  std::optional<AttentionTiling> best;
   double bestTime = 0;
   int64_t mostRows = std::min<int64_t>(kMostRows, llvm::divideCeil(rows, machine.workers));
   int64_t mostColumns = llvm::alignTo(std::min(kMostColumns, columns), machine.workers);
-  SmallVector<RowBlock> rowBlocks = getRowBlocks(chain, machine);
+  SmallVector<RowBlock> rowBlocks = getRowBlocks(fused, machine);
   for (int64_t tileRows = 1; tileRows <= mostRows; ++tileRows)
     for (int64_t block = machine.workers; block <= mostColumns; block += machine.workers) {
       auto layOutWith = [&](const RowBlock &rowBlock) {
-        return layOut(chain, storage, machine.workers, tileRows, block, rowBlock.rows);
+        return layOut(fused, storage, machine.workers, tileRows, block, rowBlock.rows);
       };
       auto *firstTooLarge = llvm::partition_point(rowBlocks, [&](const RowBlock &rowBlock) {
         return layOutWith(rowBlock).end <= machine.l1Bytes;
@@ -527,8 +530,8 @@ std::optional<ChainTiling> mlir::dtu::chooseTiling(const Chain &chain, const Til
       if (firstTooLarge == rowBlocks.begin())
         continue;
       const RowBlock &rowBlock = *std::prev(firstTooLarge);
-      ChainTiling tiling = layOutWith(rowBlock);
-      double time = estimate(chain, tiling, machine) + rowBlock.time;
+      AttentionTiling tiling = layOutWith(rowBlock);
+      double time = estimate(fused, tiling, machine) + rowBlock.time;
       if (best && time >= bestTime)
         continue;
       best = tiling;

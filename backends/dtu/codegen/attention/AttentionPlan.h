@@ -26,7 +26,7 @@ struct StreamedMatrix {
 
 /// One product of the kernel. `matrix` passes through L1 in blocks of columns; for a product that
 /// contracts the rows, in blocks of rows.
-struct ChainProduct {
+struct AttentionProduct {
   stablehlo::DotGeneralOp op;
   StreamedMatrix matrix;
   hw::DType type = hw::DType::F32; // of both operands in L1
@@ -43,21 +43,21 @@ struct ChainProduct {
 };
 
 /// A row value of which L2 holds one outer iteration.
-struct ChainPanel {
+struct AttentionPanel {
   int value = -1; // index in the row program
   hw::DType type = hw::DType::F32;
 };
 
-/// The parts of a kernel of kind "chain".
-struct Chain {
+/// The parts of a kernel of kind "attention".
+struct FusedAttention {
   /// A kernel of kind "loop" with the fused kernel's arguments, followed by one f32 argument for
   /// each product that computes rows. Its results are `stored`, then the operands of the other
   /// products.
   OwningOpRef<st::KernelOp> rows;
   SmallVector<unsigned> stored; // results of the fused kernel that are row values
   /// `columnProducts` contract the rows: their results have one row per column.
-  SmallVector<ChainProduct, 0> producers, consumers, columnProducts;
-  SmallVector<ChainPanel> panels;
+  SmallVector<AttentionProduct, 0> producers, consumers, columnProducts;
+  SmallVector<AttentionPanel> panels;
   IterationSpace space;
   TileProgram program;
 
@@ -66,13 +66,13 @@ struct Chain {
 };
 
 /// Fails with a diagnostic.
-FailureOr<Chain> analyzeChain(Block &body);
+FailureOr<FusedAttention> analyzeAttention(Block &body);
 
 /// Products that compute rows, then those that contract columns, then those that contract rows.
-SmallVector<ChainProduct *> getProducts(Chain &chain);
+SmallVector<AttentionProduct *> getProducts(FusedAttention &fused);
 
 /// The tile sizes of a fused kernel, and the L1 layout.
-struct ChainTiling {
+struct AttentionTiling {
   int64_t rows = 0;  // per core
   int64_t block = 0; // matrix columns per block, a multiple of the number of workers
   // Byte offsets in L1, followed by the end.
@@ -89,7 +89,7 @@ struct ChainTiling {
 };
 
 /// The tiling with the least estimated time; nothing if none fits. `storage` is assigned.
-std::optional<ChainTiling> chooseTiling(const Chain &chain, const TileStorage &storage,
-                                        const Machine &machine);
+std::optional<AttentionTiling> chooseTiling(const FusedAttention &fused, const TileStorage &storage,
+                                            const Machine &machine);
 
 } // namespace mlir::dtu

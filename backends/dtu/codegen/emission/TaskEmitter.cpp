@@ -253,8 +253,8 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
     return success();
   using Emitter = LogicalResult (*)(KernelContext &);
   static const std::pair<StringRef, Emitter> emitters[] = {
-      {"loop", emitLoopKernel},      {"reduce", emitLoopKernel}, {"matmul", emitMatmulKernel},
-      {"chain", emitChainKernel},    {"copy", emitCopyKernel},   {"gather", emitGatherKernel},
+      {"loop", emitLoopKernel},           {"reduce", emitLoopKernel}, {"matmul", emitMatmulKernel},
+      {"attention", emitAttentionKernel}, {"copy", emitCopyKernel},   {"gather", emitGatherKernel},
       {"scatter", emitScatterKernel}};
   const auto *it =
       llvm::find_if(emitters, [&](const auto &entry) { return entry.first == kernel.getKind(); });

@@ -36,8 +36,8 @@ private:
 LogicalResult emitLoopKernel(KernelContext &context);
 /// Kernels of kind "matmul": products of one left operand with elementwise epilogues.
 LogicalResult emitMatmulKernel(KernelContext &context);
-/// Kernels of kind "chain": fused attention-like kernels.
-LogicalResult emitChainKernel(KernelContext &context);
+/// Kernels of kind "attention": fused attention-like kernels.
+LogicalResult emitAttentionKernel(KernelContext &context);
 /// Kernels of kind "copy": one op that moves data.
 LogicalResult emitCopyKernel(KernelContext &context);
 /// Returns true if a kernel concatenates values that were computed in place in its result: there is
