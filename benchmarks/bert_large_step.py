@@ -67,7 +67,7 @@ def st_step(options, binary):
 
 
 def peer(python, script, options, dropout, *flags):
-    return figures.run_peer([python, ROOT / "benchmarks" / script, CONFIG, f"--steps={options.steps}", f"--dropout={dropout}",
+    return figures.run_peer([python, ROOT / "benchmarks/peers" / script, CONFIG, f"--steps={options.steps}", f"--dropout={dropout}",
                              *flags], env=environment())
 
 

@@ -66,7 +66,7 @@ def run_st(binary, steps):
 
 
 def peer(options, python, script, batch, sequence, *flags):
-    return figures.run_peer([python, ROOT / "benchmarks" / script, options.model, f"--batch={batch}", f"--seq={sequence}",
+    return figures.run_peer([python, ROOT / "benchmarks/peers" / script, options.model, f"--batch={batch}", f"--seq={sequence}",
                              f"--steps={options.steps}", f"--dropout={DROPOUT}", "--type=bf16", f"--task={task_of(sequence)}",
                              *flags])
 

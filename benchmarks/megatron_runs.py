@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "test/e2e"))
+sys.path[:0] = map(str, (pathlib.Path(__file__).resolve().parent.parent / "test/e2e").iterdir())
 import megatron_runs as runs
 import numpy as np
 import st_testing as st

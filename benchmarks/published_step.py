@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/e2e"))
+sys.path[:0] = map(str, (ROOT / "test/e2e").iterdir())
 import figures
 import test_mutated_binary as mutated
 

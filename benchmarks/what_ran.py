@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/e2e")]
+sys.path[:0] = map(str, [ROOT / "scripts", *(ROOT / "test/e2e").iterdir()])
 import retime
 import test_mutated_binary as mutated
 

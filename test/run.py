@@ -89,7 +89,7 @@ LONG = ["test_cuda_driver.py", "test_gpu_check.py", "test_partition.py", "test_s
 
 def run_scripts(folders, counts, verbose):
     """Runs test_*.py scripts, as many at a time as there are processors; each ends with 'N passed, N failed'."""
-    scripts = [script for folder in folders for script in sorted((ROOT / "test" / folder).glob("test_*.py"))]
+    scripts = [script for folder in folders for script in sorted((ROOT / "test" / folder).rglob("test_*.py"))]
     scripts.sort(key=lambda script: LONG.index(script.name) if script.name in LONG else len(LONG))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for script, (done, seconds) in zip(scripts, pool.map(run_script, scripts), strict=True):

@@ -1,6 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
-#include "passes/Import/DonatedState.h"
+#include "passes/Import/Roles/DonatedState.h"
 #include "passes/Import/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>

@@ -1,10 +1,10 @@
-"""Rows that hold ops and types against the reference interpreter: programs of the conformance suite, test/e2e."""
+"""Rows that hold ops and types against the reference interpreter: programs of the conformance suite, test/e2e/ops."""
 
 import sys
 
 from tools import ROOT
 
-sys.path.insert(0, str(ROOT / "test/e2e"))
+sys.path[:0] = map(str, (ROOT / "test/e2e").iterdir())
 
 # Of the groups of test_cuda_conformance.py. The functions of f64 need CUDA's libdevice where a bundle is made.
 TYPES = {"elementwise": ["f32", "bf16", "f16", "i32", "i1"], "reductions": ["f32", "bf16", "i32"], "moves": ["f32", "bf16", "i8"],

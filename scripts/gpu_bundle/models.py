@@ -118,6 +118,6 @@ def add_peer(bundle):
                      "flops": gpu_step.flops(config, batch, LARGE_SEQUENCE),
                      "flags": [f"--batch={batch}", f"--seq={LARGE_SEQUENCE}", "--steps=8", f"--dropout={dropout:g}", "--type=bf16",
                                "--task=mlm", "--device=cuda"] + ["--compile"] * is_compiled})
-    bundle.add_file("peer/peer_torch.py", (ROOT / "benchmarks/peer_torch.py").read_bytes())
+    bundle.add_file("peer/peer_torch.py", (ROOT / "benchmarks/peers/peer_torch.py").read_bytes())
     bundle.add_file("peer/config.json", BERT_LARGE.read_bytes())
     bundle.manifest["peer"] = {"script": "peer/peer_torch.py", "config": "peer/config.json", "rows": rows}

@@ -15,7 +15,7 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "test" / "e2e"))
+sys.path[:0] = map(str, (ROOT / "test/e2e").iterdir())
 
 from gradient_testing import Case  # noqa: E402
 from random_functions import RandomFunction  # noqa: E402

@@ -16,7 +16,7 @@ import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
-sys.path.insert(0, str(ROOT / "test/e2e"))
+sys.path.insert(0, str(ROOT / "test/e2e/common"))
 from bare_root import BareRoot
 from st_testing import SMALL_BERT, Failure, check_run, expect, run, write_json
 

@@ -1,8 +1,8 @@
 #include "lib/Runtime/Data/BatchSource.h"
 #include "lib/Runtime/Data/Corpus.h"
-#include "lib/Runtime/Data/PictureSource.h"
-#include "lib/Runtime/Data/SquadSource.h"
-#include "lib/Runtime/Data/TensorFileSource.h"
+#include "lib/Runtime/Data/Sources/PictureSource.h"
+#include "lib/Runtime/Data/Sources/SquadSource.h"
+#include "lib/Runtime/Data/Sources/TensorFileSource.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-#include "passes/Import/ArgumentPath.h"
+#include "passes/Import/Roles/ArgumentPath.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

@@ -1,8 +1,8 @@
-#include "passes/Import/DonatedState.h"
+#include "passes/Import/Roles/DonatedState.h"
 
 #include "dialects/St/Sharding/OpSharding.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "passes/Import/ArgumentPath.h"
+#include "passes/Import/Roles/ArgumentPath.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;

@@ -4,10 +4,10 @@
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
-#include "passes/Import/DonatedState.h"
+#include "passes/Import/Roles/DonatedState.h"
 #include "passes/Import/Passes.h"
-#include "passes/Import/RoleOverrides.h"
-#include "passes/Import/StepNames.h"
+#include "passes/Import/Roles/RoleOverrides.h"
+#include "passes/Import/Roles/StepNames.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_INFERROLES

@@ -1,7 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
-#include "passes/Import/DonatedState.h"
+#include "passes/Import/Roles/DonatedState.h"
 #include "passes/Import/Passes.h"
 
 namespace mlir::st {

@@ -1,4 +1,4 @@
-#include "passes/Import/RoleOverrides.h"
+#include "passes/Import/Roles/RoleOverrides.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-#include "passes/Import/StepNames.h"
+#include "passes/Import/Roles/StepNames.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

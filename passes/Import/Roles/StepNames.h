@@ -1,7 +1,7 @@
 // Names of a step's arguments and results.
 #pragma once
 
-#include "passes/Import/ArgumentPath.h"
+#include "passes/Import/Roles/ArgumentPath.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::st {

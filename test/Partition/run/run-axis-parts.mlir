@@ -5,10 +5,10 @@
 // RUN: st-opt --import-shardings %s -o %t.imported
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %t.imported -o %t.local
 // RUN: FileCheck %s --input-file=%t.local --implicit-check-not=all_gather
-// RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:16x8 w=f32:8x8
+// RUN: %python %S/../../Reference/Inputs/random_inputs.py %t.in x=f32:16x8 w=f32:8x8
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.whole %t.imported
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.parts %t.local
-// RUN: %python %S/../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
+// RUN: %python %S/../../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
 // SAME: 2 tensors agree
 
 sdy.mesh @m = <["a"=8]>

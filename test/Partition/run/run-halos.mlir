@@ -4,10 +4,10 @@
 // REQUIRES: jax
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.local
 // RUN: FileCheck %s --input-file=%t.local --implicit-check-not=all_gather
-// RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:2x16x6x3 w=f32:3x3x3x4 dy=f32:2x16x6x4 dz=f32:2x8x3x4
+// RUN: %python %S/../../Reference/Inputs/random_inputs.py %t.in x=f32:2x16x6x3 w=f32:3x3x3x4 dy=f32:2x16x6x4 dz=f32:2x8x3x4
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.whole %s
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.parts %t.local
-// RUN: %python %S/../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
+// RUN: %python %S/../../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
 // SAME: 6 tensors agree
 
 st.mesh @mesh <["a"=2, "b"=2], micro=1>

@@ -6,12 +6,12 @@
 // RUN: FileCheck %s --input-file=%t.padded
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %t.padded -o %t.local
 // RUN: FileCheck %s --input-file=%t.local --check-prefix=LOCAL
-// RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:7x8 w=f32:8x12 table=f32:10x8 ids=i32:7 rows=i32:7 few=f32:1x8
+// RUN: %python %S/../../Reference/Inputs/random_inputs.py %t.in x=f32:7x8 w=f32:8x12 table=f32:10x8 ids=i32:7 rows=i32:7 few=f32:1x8
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.whole %s
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.parts %t.padded
-// RUN: %python %S/../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
+// RUN: %python %S/../../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.parts %t.local
-// RUN: %python %S/../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
+// RUN: %python %S/../../Reference/Inputs/compare.py %t.whole %t.parts 1e-5 | FileCheck %s --check-prefix=SAME
 // SAME: 9 tensors agree
 
 st.mesh @mesh <["data"=4, "tensor"=3], micro=2>

@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
 RUNNER = pathlib.Path(os.environ.get("ST_RUNNER", BIN / "st-runner"))
 COMPILE = [BIN / "st-compile", *([f"--runner={RUNNER}"] if "ST_RUNNER" in os.environ else [])]

@@ -8,9 +8,12 @@ machine has a GPU for, all run there as binaries.
 """
 
 import os
+import pathlib
 import sys
 
 from safetensors.numpy import load_file, save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import conformance_cases as cases
 import test_conformance as suite

@@ -7,6 +7,7 @@ difference. NVIDIA's own libraries are not tested here: scripts/gpu-check.sh doe
 import itertools
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -16,6 +17,8 @@ import time
 
 import numpy as np
 from safetensors.numpy import load_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import cuda_standins as standins
 import st_testing as st

@@ -3,8 +3,11 @@
 test/standins/Faults.h has what the stand-in can be told.
 """
 
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import cuda_standins as standins
 import st_testing as st

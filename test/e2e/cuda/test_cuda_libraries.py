@@ -5,8 +5,11 @@ A program then runs by the next way, with one line, or ends with one that names 
 
 import ctypes
 import json
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import cuda_standins as standins
 import st_testing as st

@@ -5,11 +5,14 @@ runs the same plan. Compared is how far each state moved, of plain gradient desc
 of the cases, drawn; ST_ALL=1 takes all.
 """
 
+import pathlib
 import re
 import sys
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from st_programs import random_batch, random_parameters, signature

@@ -14,6 +14,8 @@ import re
 import shutil
 import sys
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 from st_testing import BIN, ROOT, check_run, expect, main, run, write_json
 
 CHIPS = ("sm_80", "sm_90")

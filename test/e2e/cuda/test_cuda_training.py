@@ -9,10 +9,13 @@ where there are fewer than the layout names.
 """
 
 import os
+import pathlib
 import re
 import sys
 
 from safetensors.numpy import load_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

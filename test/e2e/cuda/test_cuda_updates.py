@@ -5,7 +5,10 @@ memory, behind a checkpoint and in a first step there is nothing that an update 
 """
 
 import json
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import cuda_standins as standins
 import st_testing as st

@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 
 PLACES = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64",

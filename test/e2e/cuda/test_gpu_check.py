@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from bare_root import INSIDE, BareRoot
 

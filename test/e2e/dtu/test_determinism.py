@@ -5,8 +5,11 @@ serial sum of its instructions, and longer when a rate of the description is hal
 """
 
 import json
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

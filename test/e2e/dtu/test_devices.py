@@ -1,8 +1,11 @@
 """A small model trains on each DTU that is described, with the losses of the reference interpreter, as predicted; for
 each GPU it is planned, with the figures of that GPU and of its links."""
 
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 import st_testing as st

@@ -4,10 +4,13 @@ orders that those allow, a step gives the same results to the last bit: nothing 
 The models are large enough for products that share panels in L2, and the layouts have every collective in flight.
 """
 
+import pathlib
 import sys
 
 import numpy as np
 from safetensors.numpy import save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from st_programs import random_batch, random_parameters, signature

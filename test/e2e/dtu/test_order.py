@@ -6,10 +6,13 @@ the results of the original to the last bit. ST_SEED repeats the draw.
 """
 
 import os
+import pathlib
 import random
 import re
 import sys
 import time
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 import st_testing as st

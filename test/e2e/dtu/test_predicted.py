@@ -4,8 +4,12 @@ A run takes some of the combinations of model and layout, drawn; ST_ALL=1 takes 
 """
 
 import os
+import pathlib
 import random
 import re
+import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 import test_mutated_binary as mutated

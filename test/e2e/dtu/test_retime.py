@@ -4,8 +4,11 @@ The compiler and the simulator share one model of time, so that neither can tell
 """
 
 import json
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import dtu_programs
 import jax

@@ -5,9 +5,12 @@ longest time that a group idles between its first and its last task, the update 
 micro-batches a group holds at once, in units of the activations of one micro-batch on one group.
 """
 
+import pathlib
 import random
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from pipeline_programs import chain

@@ -2,6 +2,7 @@
 with JAX's losses, on one device and in four parts."""
 
 import os
+import pathlib
 import re
 import sys
 import time
@@ -14,6 +15,8 @@ import numpy as np
 from jax.experimental.shard_alike import shard_alike
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from safetensors.numpy import load_file, save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from jax_models import loss_function

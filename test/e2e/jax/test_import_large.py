@@ -2,6 +2,7 @@
 step that comes from config.json, from the same parameters and on the same batches."""
 
 import json
+import pathlib
 import sys
 import time
 
@@ -9,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors.numpy import save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from jax_models import loss_function

@@ -5,11 +5,14 @@ so large that what is left of the old values in the difference is little.
 """
 
 import json
+import pathlib
 import sys
 
 import jax
 import numpy as np
 from safetensors.numpy import load_file, save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from jax_models import loss_function

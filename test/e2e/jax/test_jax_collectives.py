@@ -8,6 +8,8 @@ import tempfile
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import jax
 import jax.numpy as jnp
 import jax_step_models as models

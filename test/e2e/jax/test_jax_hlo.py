@@ -4,7 +4,10 @@ Proto and text must import as the same program. That, and the optimised one, mus
 interpreted, as close as test_jax_ops.py asks for.
 """
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 # First, because it asks XLA for eight devices.
 import test_jax_collectives

@@ -1,6 +1,9 @@
 """Compares St's models, their gradients and training steps with JAX's in float64."""
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax
 import jax.numpy as jnp

@@ -1,11 +1,14 @@
 """One program, as JAX prints it, for every family of ops and of element types."""
 
+import pathlib
 import re
 import sys
 
 import jax
 
 jax.config.update("jax_enable_x64", True)
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax_op_numbers
 import jax_op_tensors

@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from jax_plugin import setup
 

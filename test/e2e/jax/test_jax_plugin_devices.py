@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from jax_plugin import setup
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def mesh_of(*shape, order=None):

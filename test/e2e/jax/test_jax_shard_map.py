@@ -3,10 +3,13 @@ HLO, where Shardy's annotations are frontend attributes and its ops are custom c
 GSPMD, the partitioner before Shardy, of the same functions."""
 
 import os
+import pathlib
 import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax
 import jax.numpy as jnp

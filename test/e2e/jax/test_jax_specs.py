@@ -7,10 +7,13 @@ balance loss, whose statistics of the whole batch are an error with micro-batche
 
 import json
 import os
+import pathlib
 import random
 import re
 import sys
 import time
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax
 import jax_step_models as models

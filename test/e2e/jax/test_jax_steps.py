@@ -4,7 +4,10 @@ Each step runs in the reference interpreter and, compiled, on the simulated DTU.
 divides gradients by themselves, and says nothing of those that are next to zero.
 """
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax
 import jax.numpy as jnp

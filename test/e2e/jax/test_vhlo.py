@@ -7,9 +7,12 @@ programs are a part of JAX's own test harnesses (many in one module), steps of s
 import itertools
 import json
 import os
+import pathlib
 import sys
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax
 import jax.numpy as jnp

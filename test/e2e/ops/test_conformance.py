@@ -15,6 +15,8 @@ import tempfile
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import conformance_blocks  # noqa: F401: it adds to the cases
 from conformance_bounds import bound_of, describe_difference, largest
 from conformance_cases import CASES

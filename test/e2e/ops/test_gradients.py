@@ -6,8 +6,11 @@ included), or programs that are refused and the message that names the op.
 """
 
 import json
+import pathlib
 import subprocess
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 from gradient_cases_control import CONTROL, CUSTOM

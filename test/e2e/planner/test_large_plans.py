@@ -9,7 +9,11 @@ How long the large ones take and what memory: benchmarks/large_plans.py."""
 import json
 import math
 import os
+import pathlib
 import re
+import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

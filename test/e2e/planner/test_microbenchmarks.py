@@ -3,8 +3,11 @@
 All times are simulated, so that they are the same wherever and however busy the host is.
 """
 
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

@@ -1,9 +1,12 @@
 """st-plan and st-fit: predictions of measured rows, plans, questions, and bad input."""
 
 import json
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from test_bad_tools import refuse

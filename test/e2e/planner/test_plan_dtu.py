@@ -3,7 +3,10 @@
 A part of what benchmarks/planned_steps.py does for all of its searches, drawn anew in each run."""
 
 import json
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from test_bad_tools import refuse

@@ -1,7 +1,10 @@
 """st-plan on memory: runs whose memory was measured, what ZeRO and smaller devices do, and DeepSpeed's table."""
 
 import json
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from test_bad_tools import refuse

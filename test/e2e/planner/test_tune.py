@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from test_bad_tools import refuse
 

@@ -5,12 +5,15 @@ What they do together is test_processes.py's matter. Ports are those of this mac
 """
 
 import os
+import pathlib
 import shutil
 import socket
 import struct
 import sys
 import threading
 import time
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from process_launchers import by_mpi, finish, free_port, popen

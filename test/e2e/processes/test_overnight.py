@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from process_launchers import by_tcp
 from process_launchers import finish as finish_processes

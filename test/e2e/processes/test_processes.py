@@ -8,6 +8,7 @@ watchdog. All of it holds for those that mpirun joins by MPI, and for those that
 
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -15,6 +16,8 @@ import sys
 import time
 
 from safetensors.numpy import save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 import test_conformance as conformance

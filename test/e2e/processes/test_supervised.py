@@ -12,6 +12,8 @@ import time
 import numpy as np
 from safetensors.numpy import save_file
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from process_launchers import by_mpi, by_tcp, finish
 from test_bad_input import expect_error

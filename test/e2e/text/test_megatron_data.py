@@ -8,6 +8,8 @@ import sys
 
 import numpy as np
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from test_bad_input import TINY_BERT, expect_error
 

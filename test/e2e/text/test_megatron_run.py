@@ -3,9 +3,12 @@ flags in files, the configuration that a log begins with, and runs that repeat o
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import megatron_runs as runs
 import st_testing as st

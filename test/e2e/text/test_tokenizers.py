@@ -9,6 +9,8 @@ import sys
 import numpy as np
 from tokenizers import Tokenizer
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 import tokenizer_kinds as kinds
 from test_bad_input import expect_error

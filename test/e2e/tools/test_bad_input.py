@@ -11,6 +11,8 @@ import tempfile
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 
 TINY_BERT = dict(st.SMALL_BERT, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,

@@ -1,7 +1,10 @@
 """Benchmarks report a peer that is missing, is killed or fails as a row and go on, and docs/performance.md has the stored figures."""
 
 import json
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

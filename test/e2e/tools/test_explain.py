@@ -6,6 +6,8 @@ import pathlib
 import re
 import sys
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 
 COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) .* over (\[[^]]*\]) "

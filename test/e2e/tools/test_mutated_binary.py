@@ -11,6 +11,8 @@ import subprocess
 import sys
 import zlib
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from test_bad_input import TINY_BERT
 

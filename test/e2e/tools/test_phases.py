@@ -6,6 +6,8 @@ import pathlib
 import sys
 import tempfile
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 
 FOLDER = tempfile.TemporaryDirectory(prefix="st-phases-")

@@ -2,9 +2,12 @@
 
 import html.parser
 import json
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax
 import numpy as np

@@ -4,7 +4,10 @@ Three steps of the span task, f32, dropout on: losses agree to 1e-4 relative. Th
 memory of devices/dtu-t10-large.textproto.
 """
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

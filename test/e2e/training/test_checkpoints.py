@@ -13,6 +13,8 @@ import time
 
 from safetensors.numpy import load_file
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from test_bad_input import TINY_BERT, expect_error
 

@@ -3,6 +3,7 @@ they change nothing of the training."""
 
 import collections
 import json
+import pathlib
 import re
 import string
 import sys
@@ -10,6 +11,8 @@ import sys
 import jax.numpy as jnp
 import numpy as np
 from safetensors.numpy import load_file, save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax_models
 import st_testing as st

@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from test_bad_input import TINY_BERT, expect_error
 from test_jax_models import LLAMA, VIT

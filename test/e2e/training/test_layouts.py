@@ -6,10 +6,13 @@ with SGD each final parameter p' agrees with p of one device:
 """
 
 import itertools
+import pathlib
 import sys
 
 import numpy as np
 from safetensors.numpy import load_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

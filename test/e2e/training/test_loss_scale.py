@@ -5,8 +5,11 @@ the largest that is.
 Steps that are left out change neither a parameter nor the step of the learning rate's schedule.
 """
 
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 import st_testing as st

@@ -11,6 +11,8 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
 from jax_models import Dropout, bert_encoder
 from st_programs import import_model, interpret, signature

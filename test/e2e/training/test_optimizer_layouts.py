@@ -4,7 +4,10 @@ What is kept in 8 bits is compared too: in the file it is the same under any lay
 other side of a middle between two codes.
 """
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 import st_testing as st

@@ -1,8 +1,11 @@
 """What optimizers keep, in the memory table, in the checkpoint and in st-plan; and that 8 bits train as 32 do."""
 
 import json
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 import st_testing as st

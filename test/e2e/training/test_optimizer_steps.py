@@ -5,7 +5,10 @@ bitsandbytes' block-wise Adam kernel: its map of 256 values, the nearest of whic
 its create_dynamic_map builds it.
 """
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,6 +1,9 @@
 """One step of each optimizer on given gradients, beside PyTorch's formulas in float64."""
 
+import pathlib
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
 from reference_optimizers import DEFAULTS, OPTIMIZERS, clip

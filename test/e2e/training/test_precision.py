@@ -5,6 +5,7 @@ has others): halved after a step whose gradients are not all finite, doubled aft
 leaves parameters and optimizer alone.
 """
 
+import pathlib
 import re
 import sys
 
@@ -12,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors.numpy import load_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from jax_models import loss_function

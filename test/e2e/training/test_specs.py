@@ -11,10 +11,13 @@ takes all rows. The examples of the documentation are checked against the schema
 import itertools
 import json
 import os
+import pathlib
 import random
 import re
 import sys
 import time
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

@@ -7,10 +7,13 @@ changing one shard of one weight, changes the loss or fails.
 """
 
 import json
+import pathlib
 import random
 import sys
 
 from safetensors.numpy import load_file, save_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 

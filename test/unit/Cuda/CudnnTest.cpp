@@ -184,7 +184,7 @@ proto::CudaHeads biasOf(int64_t batch, int64_t head, int64_t row) {
 
 class CudnnPlans : public testing::TestWithParam<Gpu> {};
 
-// test/e2e/test_cudnn_plans.py runs it where there is no GPU.
+// test/e2e/cuda/test_cudnn_plans.py runs it where there is no GPU.
 TEST_P(CudnnPlans, AttentionHasAnEngine) {
   if (!std::getenv("ST_CUDNN_PLANS"))
     GTEST_SKIP() << "ST_CUDNN_PLANS is not set";

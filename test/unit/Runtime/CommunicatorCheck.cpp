@@ -1,4 +1,4 @@
-// Processes that talk, for test/e2e/test_processes.py and test_joining.py: mpirun -np N
+// Processes that talk, for test/e2e/processes/test_processes.py and test_joining.py: mpirun -np N
 // st-communicator-check MODE SECONDS, or the same by another launcher
 //
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts

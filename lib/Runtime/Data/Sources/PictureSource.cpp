@@ -1,4 +1,4 @@
-#include "lib/Runtime/Data/PictureSource.h"
+#include "lib/Runtime/Data/Sources/PictureSource.h"
 #include "lib/Runtime/Data/CounterRandom.h"
 #include "lib/Runtime/State/NormalInit.h"
 

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Data/SquadSource.h"
+#include "lib/Runtime/Data/Sources/SquadSource.h"
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/CounterRandom.h"
 #include "lib/Runtime/Data/TaskBatch.h"

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Data/TensorFileSource.h"
+#include "lib/Runtime/Data/Sources/TensorFileSource.h"
 #include "lib/Runtime/Data/ValueRange.h"
 #include "lib/Runtime/State/TensorLayout.h"
 

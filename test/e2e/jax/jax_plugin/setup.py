@@ -5,7 +5,7 @@ import os
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 
 
