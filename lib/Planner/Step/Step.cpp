@@ -52,6 +52,19 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
 
 namespace {
 
+struct TimedPart {
+  std::string timer;
+  double us;
+  bool isWait = false;
+};
+
+/// The parts of a step on the devices of a group, and when the last of them ends, in microseconds.
+struct GroupParts {
+  std::vector<TimedPart> parts;
+  size_t numPasses = 0; ///< of these, the first ones: passes over micro-batches
+  double end = 0;
+};
+
 class Composer {
 public:
   Composer(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
@@ -91,6 +104,14 @@ private:
   /// Of the host's memory, of the device with most.
   double offloadedBytes() const;
   void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
+  /// Bytes of an element of the gradients of parameters.
+  double gradientWidth() const {
+    return profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  }
+  ReplicaWork replicaWorkOf(int64_t group, const GroupTimes &times) const;
+  GroupParts partsOf(int64_t group, const GroupTimes &times, const StepEstimate &step) const;
+  void addTiedReduction(std::vector<GroupParts> &rows) const;
+  void addUpdate(int64_t group, double start, GroupParts &row) const;
   void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
 
   const StepInputs &inputs;
@@ -192,8 +213,7 @@ void Composer::timeLinks(PipelineCosts &costs) const {
 /// and write master weights and the optimizer's state; what is computed with them takes less than
 /// their way through memory, which the devices of a node share.
 double Composer::timeOffload(int64_t group) const {
-  const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
-  const double elements = updatedElements(group), moved = gradientWidth + state().weights();
+  const double elements = updatedElements(group), moved = gradientWidth() + state().weights();
   const auto sharers =
       static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
   const double passed = elements * moved + 2 * updatedBytes(group);
@@ -223,109 +243,95 @@ void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, doub
   }
 }
 
-void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
-  struct Part {
-    std::string timer;
-    double us;
-    bool isWait = false;
-  };
-  std::vector<std::vector<Part>> rows(groups.size());
-  size_t unitParts = 0;
-  const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
-  const double returnUs = profile.memory().return_us_per_mib() / (1 << 20);
-  double end = 0;
-  std::vector<double> ends(groups.size());
-  for (size_t g = 0; g < groups.size(); ++g) {
-    auto &row = rows[g];
-    row = {{"forward-compute", groups[g].forward},
-           {"forward-recv", groups[g].forwardWait, true},
-           {"backward-compute", groups[g].backward + groups[g].weight},
-           {"backward-recv", groups[g].backwardWait, true},
-           {"backward-send", groups[g].sending}};
-    unitParts = row.size();
-    const double bytes = split.parametersOf(static_cast<int64_t>(g)) * gradientWidth;
-    const auto group = static_cast<int64_t>(g);
-    ReplicaWork replica;
-    replica.gradientBytes = bytes;
-    replica.weightBytes = split.parametersOf(group) * (model.precision == "f32" ? 4 : 2);
-    replica.tensors = split.tensorsOf(group);
-    replica.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
-    replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
-    // The tasks that gradients of weights come from.
-    replica.lastBackward = (layout.hasWeightTasks() ? groups[g].weight : groups[g].backward) /
-                           static_cast<double>(layout.microBatches);
-    const ReplicaTime between =
-        timeReplicas(layout, profile, inputs.costs, placement.data, replica);
-    double reduced = between.reduction;
-    if (layout.replicas > 1 || profile.copies_with_one_replica())
-      reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
-    row.push_back({"backward-params-all-reduce", reduced});
-    // Of no timer in Megatron.
-    if (between.gathers > 0)
-      row.push_back({"params-all-gather", between.gathers});
-    ends[g] = groups[g].end + reduced + between.gathers;
-    // Of no timer either. A bound knows of no memory.
-    if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[g].returned; us > 0) {
-      row.push_back({"allocator-returns-blocks", us});
-      ends[g] += us;
-    }
-  }
-  // The first and the last stage add up the gradients of a table that both have.
-  if (layout.stages > 1 && split.tiedElements() > 0) {
-    const double us =
-        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, placement.tied)
-            .device;
-    const double start = std::max(ends.front(), ends.back());
-    for (size_t g : {size_t(0), groups.size() - 1}) {
-      rows[g].push_back({"backward-embedding-all-reduce", start - ends[g], true});
-      rows[g].push_back({"backward-embedding-all-reduce", us});
-      ends[g] = start + us;
-    }
-  }
-  for (double each : ends)
-    end = std::max(end, each);
-  std::vector<double> updateEnds;
-  for (size_t g = 0; g < groups.size(); ++g) {
-    // All ranks agree on overflows first: who is early waits there.
-    double update = end - ends[g];
-    std::vector<std::pair<std::string, double>> parts;
-    timeUpdate(static_cast<int64_t>(g), parts);
-    if (update > 0)
-      rows[g].push_back({"optimizer-unscale-and-check-inf", update, true});
-    if (layout.offloadOptimizer)
-      parts.emplace_back("optimizer-offload", timeOffload(static_cast<int64_t>(g)));
-    for (auto &[name, us] : parts) {
-      update += us;
-      rows[g].push_back({name, us});
-    }
-    rows[g].push_back({"optimizer", update});
-    updateEnds.push_back(ends[g] + update);
-  }
-  const double updateEnd = *std::max_element(updateEnds.begin(), updateEnds.end());
-  for (size_t g = 0; g < groups.size(); ++g) {
-    rows[g].push_back({"batch-generator", inputs.stepUs});
-    // Of no timer in Megatron: it shows in the first receive of the next step.
-    if (groups.size() > 1)
-      rows[g].push_back({"wait-for-other-ranks", updateEnd - updateEnds[g], true});
-    // "optimizer" is the sum of its parts.
-    auto &parts = step.parts.emplace_back();
-    for (size_t i = 0; i < rows[g].size(); ++i)
-      if (rows[g][i].timer != "optimizer")
-        parts.push_back(
-            {rows[g][i].timer, rows[g][i].us * 1e-3, rows[g][i].isWait, i >= unitParts});
-  }
-  step.ms = (updateEnd + inputs.stepUs) * 1e-3;
+/// The work of a group's devices between their last backward pass and the update.
+ReplicaWork Composer::replicaWorkOf(int64_t group, const GroupTimes &times) const {
+  ReplicaWork work;
+  work.gradientBytes = split.parametersOf(group) * gradientWidth();
+  work.weightBytes = split.parametersOf(group) * (model.precision == "f32" ? 4 : 2);
+  work.tensors = split.tensorsOf(group);
+  work.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
+  work.passes = times.forward + times.backward + times.weight;
+  // The tasks that gradients of weights come from.
+  work.lastBackward = (layout.hasWeightTasks() ? times.weight : times.backward) /
+                      static_cast<double>(layout.microBatches);
+  return work;
+}
 
+/// The passes of a group and the reduction of its gradients.
+GroupParts Composer::partsOf(int64_t group, const GroupTimes &times,
+                             const StepEstimate &step) const {
+  GroupParts row;
+  row.parts = {{"forward-compute", times.forward},
+               {"forward-recv", times.forwardWait, true},
+               {"backward-compute", times.backward + times.weight},
+               {"backward-recv", times.backwardWait, true},
+               {"backward-send", times.sending}};
+  row.numPasses = row.parts.size();
+  const ReplicaWork replica = replicaWorkOf(group, times);
+  const ReplicaTime between = timeReplicas(layout, profile, inputs.costs, placement.data, replica);
+  double reduced = between.reduction;
+  if (layout.replicas > 1 || profile.copies_with_one_replica())
+    reduced += inputs.costs.memoryPass(3 * replica.gradientBytes, 2).device;
+  row.parts.push_back({"backward-params-all-reduce", reduced});
+  // Of no timer in Megatron.
+  if (between.gathers > 0)
+    row.parts.push_back({"params-all-gather", between.gathers});
+  row.end = times.end + reduced + between.gathers;
+  // Of no timer either. A bound knows of no memory.
+  const double returnUs = profile.memory().return_us_per_mib() / (1 << 20);
+  if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[group].returned; us > 0) {
+    row.parts.push_back({"allocator-returns-blocks", us});
+    row.end += us;
+  }
+  return row;
+}
+
+/// The first and the last stage add up the gradients of a table that both have.
+void Composer::addTiedReduction(std::vector<GroupParts> &rows) const {
+  if (layout.stages == 1 || split.tiedElements() <= 0)
+    return;
+  const double us =
+      inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth(), placement.tied)
+          .device;
+  const double start = std::max(rows.front().end, rows.back().end);
+  for (GroupParts *row : {&rows.front(), &rows.back()}) {
+    row->parts.push_back({"backward-embedding-all-reduce", start - row->end, true});
+    row->parts.push_back({"backward-embedding-all-reduce", us});
+    row->end = start + us;
+  }
+}
+
+/// The update of a group, which begins at `start` on all ranks.
+void Composer::addUpdate(int64_t group, double start, GroupParts &row) const {
+  // All ranks agree on overflows first: who is early waits there.
+  double update = start - row.end;
+  std::vector<std::pair<std::string, double>> parts;
+  timeUpdate(group, parts);
+  if (update > 0)
+    row.parts.push_back({"optimizer-unscale-and-check-inf", update, true});
+  if (layout.offloadOptimizer)
+    parts.emplace_back("optimizer-offload", timeOffload(group));
+  for (auto &[name, us] : parts) {
+    update += us;
+    row.parts.push_back({name, us});
+  }
+  row.parts.push_back({"optimizer", update});
+  row.end += update;
+}
+
+/// For each timer the least, median and most of the groups, and the time of the last group.
+static std::vector<Timer> summarise(const std::vector<GroupParts> &rows) {
   std::vector<std::string> names;
-  for (const auto &row : rows)
-    for (const Part &part : row)
+  for (const GroupParts &row : rows)
+    for (const TimedPart &part : row.parts)
       if (std::find(names.begin(), names.end(), part.timer) == names.end())
         names.push_back(part.timer);
+  std::vector<Timer> timers;
   for (const std::string &name : names) {
     std::vector<double> values;
-    for (const auto &row : rows) {
+    for (const GroupParts &row : rows) {
       double sum = 0;
-      for (const Part &part : row)
+      for (const TimedPart &part : row.parts)
         if (part.timer == name)
           sum += part.us * 1e-3;
       values.push_back(sum);
@@ -335,8 +341,41 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     timer.least = values.front();
     timer.median = values[values.size() / 2];
     timer.most = values.back();
-    step.timers.push_back(timer);
+    timers.push_back(timer);
   }
+  return timers;
+}
+
+static double lastEnd(const std::vector<GroupParts> &rows) {
+  double end = 0;
+  for (const GroupParts &row : rows)
+    end = std::max(end, row.end);
+  return end;
+}
+
+void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
+  std::vector<GroupParts> rows;
+  for (size_t g = 0; g < groups.size(); ++g)
+    rows.push_back(partsOf(static_cast<int64_t>(g), groups[g], step));
+  addTiedReduction(rows);
+  const double start = lastEnd(rows);
+  for (size_t g = 0; g < rows.size(); ++g)
+    addUpdate(static_cast<int64_t>(g), start, rows[g]);
+  const double end = lastEnd(rows);
+  for (GroupParts &row : rows) {
+    row.parts.push_back({"batch-generator", inputs.stepUs});
+    // Of no timer in Megatron: it shows in the first receive of the next step.
+    if (groups.size() > 1)
+      row.parts.push_back({"wait-for-other-ranks", end - row.end, true});
+    // "optimizer" is the sum of its parts.
+    auto &parts = step.parts.emplace_back();
+    for (size_t i = 0; i < row.parts.size(); ++i)
+      if (const TimedPart &part = row.parts[i]; part.timer != "optimizer")
+        parts.push_back({part.timer, part.us * 1e-3, part.isWait, i >= row.numPasses});
+  }
+  step.ms = (end + inputs.stepUs) * 1e-3;
+  std::vector<Timer> timers = summarise(rows);
+  step.timers.insert(step.timers.end(), timers.begin(), timers.end());
 }
 
 static double sumParameters(const PlannedModel &model, const proto::ProgramWork &work) {

@@ -29,7 +29,7 @@ CALLED_AS(Cudnn::execute, cudnnBackendExecute);
 // It returns nothing.
 static_assert(std::is_same_v<decltype(Cudnn::getLastError), decltype(&cudnnGetLastErrorString)>);
 
-TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) {
+TEST(CudnnLibrary, DescriptorsAreThoseOfTheHeader) {
   EXPECT_LE(kCudnnLeastVersion, static_cast<size_t>(CUDNN_VERSION));
   EXPECT_EQ(kCudnnPointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   EXPECT_EQ(kCudnnEngineConfig, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
@@ -44,10 +44,12 @@ TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) {
   EXPECT_EQ(kCudnnReduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   EXPECT_EQ(kCudnnReductionOp, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
   EXPECT_EQ(kCudnnReshapeOp, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  EXPECT_EQ(kCudnnDeviceProperties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+}
+
+TEST(CudnnLibrary, AttributesAreThoseOfTheHeader) {
   EXPECT_EQ(kCudnnReshapeOpX, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
   EXPECT_EQ(kCudnnReshapeOpY, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
-  EXPECT_EQ(kCudnnIdentity, CUDNN_POINTWISE_IDENTITY);
-  EXPECT_EQ(kCudnnDeviceProperties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
   EXPECT_EQ(kCudnnPointwiseMode, CUDNN_ATTR_POINTWISE_MODE);
   EXPECT_EQ(kCudnnPointwisePrecision, CUDNN_ATTR_POINTWISE_MATH_PREC);
   EXPECT_EQ(kCudnnPointwiseAxis, CUDNN_ATTR_POINTWISE_AXIS);
@@ -85,6 +87,15 @@ TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) {
   EXPECT_EQ(kCudnnReductionOpY, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
   EXPECT_EQ(kCudnnReductionOpDesc, CUDNN_ATTR_OPERATION_REDUCTION_DESC);
   EXPECT_EQ(kCudnnDeviceJson, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  EXPECT_EQ(kCudnnPlanHandle, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+  EXPECT_EQ(kCudnnGraphHandle, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
+#pragma GCC diagnostic pop
+}
+
+TEST(CudnnLibrary, TypesAndModesAreThoseOfTheHeader) {
+  EXPECT_EQ(kCudnnIdentity, CUDNN_POINTWISE_IDENTITY);
   EXPECT_EQ(kCudnnHandleType, CUDNN_TYPE_HANDLE);
   EXPECT_EQ(kCudnnDataTypeType, CUDNN_TYPE_DATA_TYPE);
   EXPECT_EQ(kCudnnBoolType, CUDNN_TYPE_BOOLEAN);
@@ -112,11 +123,6 @@ TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) {
   EXPECT_EQ(kCudnnReduceAdd, CUDNN_REDUCE_TENSOR_ADD);
   EXPECT_EQ(kCudnnReduceMax, CUDNN_REDUCE_TENSOR_MAX);
   EXPECT_EQ(kCudnnHeuristicsA, CUDNN_HEUR_MODE_A);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  EXPECT_EQ(kCudnnPlanHandle, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
-  EXPECT_EQ(kCudnnGraphHandle, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
-#pragma GCC diagnostic pop
 }
 #else
 TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) { GTEST_SKIP() << "no header of cuDNN"; }

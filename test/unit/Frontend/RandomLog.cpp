@@ -371,10 +371,9 @@ double &timer(RandomLog &log, const std::string &name) {
 
 void setRate(RandomLog &log, const char *name, const char *value) { log.arguments[name] = value; }
 
-} // namespace
-
-const std::vector<Plant> &plants() {
-  static const std::vector<Plant> all = {
+/// Batches, samples and processes.
+std::vector<Plant> batchPlants() {
+  return {
       {"global-batch-not-whole", largeBatch,
        [](RandomLog &log, Draws &draws) {
          int64_t batch = log.sizes.batch() + draws.between(1, 3);
@@ -405,6 +404,12 @@ const std::vector<Plant> &plants() {
        [](RandomLog &log, Draws &draws) {
          log.sampleTime = log.sampleTime * draws.real(1.5, 8.0) + 0.05;
        }},
+  };
+}
+
+/// The model and its tokenizer.
+std::vector<Plant> modelPlants() {
+  return {
       {"layers-per-stage", manyStages,
        [](RandomLog &log, Draws &draws) {
          log.arguments["num_layers"] = text(number(log, "num_layers") + draws.between(1, 3));
@@ -444,6 +449,12 @@ const std::vector<Plant> &plants() {
          log.arguments["merge_file"] = "merges.txt";
        }},
       {"merge-file", gpt, [](RandomLog &log, Draws &) { log.arguments["merge_file"] = "None"; }},
+  };
+}
+
+/// Iterations, rates, precision, recomputation and data.
+std::vector<Plant> runPlants() {
+  return {
       {"decay-length", byIterations,
        [](RandomLog &log, Draws &) {
          log.arguments["lr_decay_iters"] = text(number(log, "train_iters") / 2);
@@ -494,6 +505,12 @@ const std::vector<Plant> &plants() {
          log.iterations.clear();
          log.sizes.hasSampleTime = true;
        }},
+  };
+}
+
+/// Timers, memory, iterations and what the log prints of itself.
+std::vector<Plant> measurementPlants() {
+  return {
       {"pipeline-timer", oneStage,
        [](RandomLog &log, Draws &draws) {
          timer(log, draws.oneOf<std::string>({"forward-recv", "backward-send"})) = 0.3;
@@ -537,6 +554,18 @@ const std::vector<Plant> &plants() {
       {"micro-batch-count", any, [](RandomLog &log, Draws &) { ++log.printedMicroBatches; }},
       {"padded-vocabulary", any, [](RandomLog &log, Draws &) { log.paddedVocabulary += 128; }},
   };
+}
+
+} // namespace
+
+const std::vector<Plant> &plants() {
+  static const std::vector<Plant> all = [] {
+    std::vector<Plant> joined;
+    for (auto *each : {batchPlants, modelPlants, runPlants, measurementPlants})
+      for (Plant &plant : each())
+        joined.push_back(std::move(plant));
+    return joined;
+  }();
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include "ToyProgram.h"
 
 #include "absl/strings/match.h"
+#include "absl/types/span.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -30,7 +31,19 @@ TEST(ValidateExecutableTest, AcceptsWhatIsValid) {
 
 #define SPOIL(...) [](proto::Executable &program, proto::Group &group) { __VA_ARGS__; }
 
-TEST(ValidateExecutableTest, NamesWhatIsWrong) {
+/// Expects of each case that the changed program is refused, in one line that says why.
+void expectRefused(absl::Span<const Case> cases) {
+  for (const Case &test : cases) {
+    proto::Executable program = makeToyProgram(2, 1);
+    test.spoil(program, *program.mutable_groups(0));
+    absl::Status status = validateExecutable(program);
+    EXPECT_TRUE(absl::StrContains(status.message(), test.expected))
+        << "expected: " << test.expected << "\ngot: " << status.message();
+    EXPECT_FALSE(absl::StrContains(status.message(), "\n"));
+  }
+}
+
+TEST(ValidateExecutableTest, NamesWhatIsWrongInTheProgram) {
   const Case cases[] = {
       {"format version 4", SPOIL(program.set_format_version(4))},
       {"an arena of -1 bytes on the host", SPOIL(group.set_host_arena_bytes(-1))},
@@ -47,6 +60,12 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"names task 0 of 0", SPOIL(group.add_schedule())},
       {"names micro-batch 1 of 1",
        SPOIL(group.add_tasks(); group.add_schedule()->set_micro_batch(1))},
+  };
+  expectRefused(cases);
+}
+
+TEST(ValidateExecutableTest, NamesWhatIsWrongInShapes) {
+  const Case cases[] = {
       {"a state without a name", SPOIL(group.mutable_states(0)->clear_name())},
       {"unknown role \"x\"", SPOIL(group.mutable_states(0)->set_role("x"))},
       {"has no element type", SPOIL(group.mutable_states(0)->mutable_global()->clear_element())},
@@ -71,6 +90,12 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
            INT64_MAX / 2))},
       {"an impossible local shape",
        SPOIL(for (int i = 0; i < 2; ++i) group.mutable_states(0)->mutable_slice()->add_local(-8))},
+  };
+  expectRefused(cases);
+}
+
+TEST(ValidateExecutableTest, NamesWhatIsWrongInViews) {
+  const Case cases[] = {
       {"a view of 0 dimensions for 2",
        SPOIL(group.mutable_states(0)->mutable_slice()->add_view(3))},
       {"an impossible view", SPOIL(setView(*group.mutable_states(0), {1, 1}, {-8, 1}))},
@@ -85,7 +110,12 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"a view and local sizes", SPOIL(setView(*group.mutable_states(0), {1, 1}, {64, 64});
                                        group.mutable_states(0)->mutable_slice()->add_local(8))},
       {"2 counts and", SPOIL(setView(*group.mutable_states(0), {2, 1}, {8, 8, 64}))},
+  };
+  expectRefused(cases);
+}
 
+TEST(ValidateExecutableTest, NamesWhatIsWrongInStates) {
+  const Case cases[] = {
       {"is made of 3 rows from row 1000 on, which it does not have",
        SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1000);
              group.mutable_states(0)->mutable_slice()->set_rows(3))},
@@ -109,6 +139,12 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"does not start as zero",
        SPOIL(group.mutable_states(0)->mutable_global()->set_element(proto::F64))},
       {"the random stream -1", SPOIL(group.mutable_states(0)->set_init_stream(-1))},
+  };
+  expectRefused(cases);
+}
+
+TEST(ValidateExecutableTest, NamesWhatIsWrongInInputsAndOutputs) {
+  const Case cases[] = {
       {"not a whole u32[2]",
        SPOIL(group.mutable_inputs(0)->mutable_global()->set_element(proto::I32))},
       {"no scalar that the runner knows", SPOIL(group.mutable_inputs(1)->set_name("x"))},
@@ -130,14 +166,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
        SPOIL(proto::Group copy = group; copy.set_first_rank(2);
              copy.mutable_states(0)->set_init_stream(7); *program.add_groups() = copy)},
   };
-  for (const Case &test : cases) {
-    proto::Executable program = makeToyProgram(2, 1);
-    test.spoil(program, *program.mutable_groups(0));
-    absl::Status status = validateExecutable(program);
-    EXPECT_TRUE(absl::StrContains(status.message(), test.expected))
-        << "expected: " << test.expected << "\ngot: " << status.message();
-    EXPECT_FALSE(absl::StrContains(status.message(), "\n"));
-  }
+  expectRefused(cases);
 }
 
 // Whatever the bytes, the answer is a status.
