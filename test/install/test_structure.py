@@ -1,8 +1,10 @@
-"""Checks the shape of the tree: who includes whom, and that each pass has its lit file.
+"""Checks the shape of the tree: who includes whom, that each pass has its lit file, and that folders and functions are small.
 
 The table is docs/architecture.md's. A folder may always include itself.
 """
 
+import ast
+import collections
 import pathlib
 import re
 import subprocess
@@ -49,15 +51,25 @@ ALLOWED = {
                              "lib/Proto", "lib/Support"],
 }
 
+# The largest numbers of source files in a folder, and of lines in a function.
+MOST_FILES, MOST_LINES = 30, 80
+# The folder of inputs that fuzzing has found, one a file.
+CORPUS = "test/fuzz/corpus/"
+# Comments, preprocessor lines and literals: what may hold braces that open and close nothing.
+NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"([^()\\ ]*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){1,8}'"""
+                     r"""|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*""", re.S | re.M)
+SCOPE = re.compile(r"(inline\s+)?namespace\b|extern\b\s*$|(typedef\s+)?(class|struct|union|enum)\b[^()]*$")
+
 OUR_ROOTS = ("lib/", "dialects/", "passes/", "backends/", "plugins/", "tools/", "st/", "test/")
 
 
-def sources():
-    listed = subprocess.run(["git", "ls-files", "*.h", "*.cpp", "*.td"], cwd=ROOT, capture_output=True, text=True)
+def files():
+    """All files of the repository that are there; without git, those of its folders of sources."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
-        return [pathlib.Path(line) for line in listed.stdout.splitlines()]
-    return [p.relative_to(ROOT) for d in ("lib", "dialects", "passes", "backends", "include", "plugins", "tools")
-            for p in (ROOT / d).rglob("*") if p.suffix in (".h", ".cpp", ".td")]
+        return [pathlib.Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+    folders = ("lib", "dialects", "passes", "backends", "include", "plugins", "tools", "test", "benchmarks", "scripts")
+    return [p.relative_to(ROOT) for d in folders for p in (ROOT / d).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
 
 
 def folder_of(path):
@@ -95,8 +107,67 @@ def pass_errors():
                 yield f"{td.relative_to(ROOT)}: pass {name} has no lit file {name}.mlir"
 
 
+def folder_errors(paths):
+    """A README and a build file describe a folder's sources and are none."""
+    counts = collections.Counter(p.parent.as_posix() for p in paths if not p.as_posix().startswith(CORPUS)
+                                 and p.name not in ("README.md", "CMakeLists.txt"))
+    for folder, count in sorted(counts.items()):
+        if count > MOST_FILES:
+            yield f"{folder}: has {count} files, expected at most {MOST_FILES}: split it by theme"
+
+
+def functions_of_cpp(text):
+    """The name and number of lines of each function body: a scope in no function, behind a parameter list."""
+    code = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    scopes, start = [], 0
+    for match in re.finditer(r"[{};]", code):
+        inside = any(scope[0] == "function" for scope in scopes)
+        if match[0] == "{":
+            head = re.sub(r"\b(public|private|protected):", "", code[start:match.start()]).strip()
+            plain = re.sub(r"^template\s*<.*?>\s*(?=class|struct)", "", head, flags=re.S)
+            kind = ("block" if inside else "scope" if SCOPE.match(plain)
+                    else "function" if re.search(r"\)[^=]*$", head) else "value")
+            name = re.search(r"([~\w:]+)\s*\(", head)
+            scopes.append((kind, match.start(), name[1] if name else ""))
+            if kind in ("scope", "function"):
+                start = match.end()
+        elif match[0] == "}" and scopes:
+            kind, begin, name = scopes.pop()
+            if kind == "function":
+                yield name, code.count("\n", begin, match.end()) + 1
+            if kind in ("scope", "function"):
+                start = match.end()
+        elif not inside:
+            start = match.end()
+
+
+def functions_of_python(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def function_errors(path, text):
+    functions = functions_of_python(text) if path.suffix == ".py" else functions_of_cpp(text)
+    for name, lines in functions:
+        if lines > MOST_LINES:
+            yield f"{path}: {name} has {lines} lines, expected at most {MOST_LINES}: split it by meaning"
+
+
 def self_check():
-    """The scan must be able to fail: these borders are crossed on purpose."""
+    """The scans must be able to fail: these borders are crossed on purpose."""
+    body = "  int x = '{' + f(\"}\", [] { return 1; }); // {\n" * MOST_LINES
+    for text in (f"int A::f(int y) const {{\n{body}}}", f"namespace a {{\nclass B : public C {{\n  B() : x(0) {{\n{body}}}\n}};\n}}",
+                 f"TEST(A, B) {{\n{body}}}"):
+        if len(list(function_errors(pathlib.Path("X.cpp"), text))) != 1:
+            yield f"self-check: the scan does not see the long function of {text[:30]}"
+    short = "int f() {\n  return 1;\n}\n" * MOST_LINES
+    if list(function_errors(pathlib.Path("X.cpp"), f"namespace a {{\n{short}}}\nint x[] = {{\n{'  1,' * MOST_LINES}\n}};")):
+        yield "self-check: the scan sees a long function where there is none"
+    if not list(function_errors(pathlib.Path("x.py"), "def f():\n" + "    pass\n" * MOST_LINES)):
+        yield "self-check: the scan does not see a long function of Python"
+    if not list(folder_errors([pathlib.Path(f"lib/X/{i}.cpp") for i in range(MOST_FILES + 1)])):
+        yield "self-check: the scan does not see a large folder"
     planted = [("passes/Memory/X.cpp", '#include "passes/Kernels/Y.h"'),
                ("lib/Runtime/X.cpp", '#include "mlir/IR/Value.h"'),
                ("backends/dtu/simulator/X.cpp", '#include "backends/dtu/codegen/Y.h"'),
@@ -109,8 +180,12 @@ def self_check():
 
 def main():
     checks = [list(self_check()), list(pass_errors())]
-    paths = sources()
-    checks.append([e for p in paths if (ROOT / p).exists() for e in include_errors(p, (ROOT / p).read_text())])
+    every = files()
+    paths = [p for p in every if p.suffix in (".h", ".cpp", ".td")]
+    texts = {p: (ROOT / p).read_text() for p in every if p.suffix in (".h", ".cpp", ".td", ".py")}
+    checks.append([e for p in paths for e in include_errors(p, texts[p])])
+    checks.append(list(folder_errors(every)))
+    checks.append([e for p, text in texts.items() if p.suffix != ".td" for e in function_errors(p, text)])
     if len(paths) < 20:
         checks.append([f"found only {len(paths)} sources: the scan looks in the wrong place"])
     for errors in checks:

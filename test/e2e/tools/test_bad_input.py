@@ -200,7 +200,14 @@ def parallel_cases():
     yield parallel_case("device not a string", edited(lambda v: v["device_mapping"]["stage_0"].update(
         shard_0=7)), "shard_0")
     yield parallel_case("pipeline with shards", edited(lambda v: v.update(mode="pipeline")), "pipeline|hybrid")
-    numbered = {"mode": "hybrid", "data": 2}
+    yield from key_cases({"mode": "hybrid", "data": 2})
+    yield from schedule_cases({"mode": "hybrid", "data": 2})
+    yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=64), "accum_degree is 64, more than the batch")
+    yield from spec_cases()
+
+
+def key_cases(numbered):
+    """Keys beside the mode of a layout that works."""
     yield parallel_case("no replicas", numbered | {"data": 0}, "data is 0; expected an integer from 1")
     yield parallel_case("replicas not a number", numbered | {"data": "2"}, 'data is "2"; expected an integer')
     yield parallel_case("replicas without devices", edited(lambda v: v.update(data=2)), "expected a list of 2 devices")
@@ -233,6 +240,9 @@ def parallel_cases():
                             f"offload is {said}; expected true, false or {{.bytes.: <integer from 0>}}")
     yield "offload: a device without a host", offload_without_host
     yield "offload: more than the host has", offload_beyond_host
+
+
+def schedule_cases(numbered):
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     for name, lists, error in (
             ("listed by name alone", "listed", "schedule is .listed.; expected sequential"),
@@ -252,8 +262,6 @@ def parallel_cases():
                                                                  "schedule": lists}, error)
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
                         "schedule is .1f1b., but mode is .sharding.")
-    yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=64), "accum_degree is 64, more than the batch")
-    yield from spec_cases()
 
 
 def spec_cases():
