@@ -14,7 +14,6 @@
 // contract the rows it is the other way around.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
 #include "backends/cuda/codegen/attention/CausalMask.h"
-#include "backends/cuda/codegen/attention/Homogeneity.h"
 
 using namespace mlir;
 using namespace mlir::cuda;

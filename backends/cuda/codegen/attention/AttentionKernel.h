@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionTile.h"
+#include "backends/cuda/codegen/attention/Homogeneity.h"
 
 namespace mlir::cuda {
 
@@ -21,6 +22,8 @@ private:
   /// Accumulators of products: this thread's elements of a tile.
   using ProductTiles = SmallVector<std::pair<Value, Numbers>>;
   using Sums = SmallVector<ElementValues::Sum>;
+  using AtScaledSum =
+      llvm::function_ref<void(size_t index, const SoftmaxScale &scale, size_t part)>;
   /// What the last pass computes.
   struct Results {
     SmallVector<std::pair<Value, unsigned>> stored; ///< with their buffers
@@ -62,6 +65,10 @@ private:
                               SmallVectorImpl<Number> &scales);
   Numbers getIdentities(const Sums &maxima, const Sums &level);
   LogicalResult reduceWithExponentials(Sums &maxima, Sums &level);
+  void forScaledSums(const Sums &level, AtScaledSum body);
+  LogicalResult addSoftmaxTile(Value first, const Sums &maxima, const Sums &level,
+                               ArrayRef<AttentionProduct *> producers, const Results &results,
+                               MutableArrayRef<Number> carried);
   LogicalResult finishWithSoftmax(Sums &maxima, Sums &level);
   bool canFinishWithSoftmax(const Sums &level);
 

@@ -1,7 +1,6 @@
 // Passes over tiles in which the maxima of rows, and the sums of exponentials below these, are
 // known after the last tile only.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
-#include "backends/cuda/codegen/attention/Homogeneity.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -127,13 +126,72 @@ bool AttentionKernel::canFinishWithSoftmax(const Sums &level) {
                       [&](Value panel) { return findSoftmaxScale(panel, level).has_value(); });
 }
 
+/// Visits the scale of each of the products' sums, by softmax sum and row.
+void AttentionKernel::forScaledSums(const Sums &level, AtScaledSum body) {
+  size_t index = 0;
+  for (const AttentionProduct &product : fused.consumers) {
+    const SoftmaxScale scale = *findSoftmaxScale(product.rows, level);
+    for (int64_t i = 0, end = tile->countSums(product); i < end; ++i)
+      body(index++, scale, tile->getPartOfSum(product, i));
+  }
+}
+
+/// Adds a tile to maxima, sums of exponentials and sums of products, which `carried` has in this
+/// order.
+LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, const Sums &level,
+                                              ArrayRef<AttentionProduct *> producers,
+                                              const Results &results,
+                                              MutableArrayRef<Number> carried) {
+  const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
+  ProductTiles products = multiply(first, producers);
+  Numbers before(carried.begin(), carried.end()), scales;
+  MutableArrayRef<Number> sums = carried.drop_front(numMaxima + level.size() * parts);
+  if (failed(accumulate(first, products, maxima, carried.take_front(numMaxima))))
+    return failure();
+  for (size_t i = 0; i < numMaxima; ++i)
+    carried[i] = tile->combine(maxima[i / parts].combiner, carried[i], i % parts);
+  SmallVector<ElementValues::Known> known = ofOwn;
+  if (failed(enterMaxima(maxima, level, before, carried, scales)))
+    return failure();
+  // Tiles are not divided.
+  for (const ElementValues::Sum &sum : level)
+    for (ElementValues::Known &ofPart : ofOwn)
+      ofPart[hlo::ReduceOp(sum.op).getResult(0)] = values.identityOf(sum).constant(1).value;
+  forScaledSums(level, [&](size_t index, const SoftmaxScale &scale, size_t part) {
+    sums[index] = sums[index] * scales[scale.sum * parts + part];
+  });
+  SmallVector<Numbers> panels(results.panels.size());
+  for (Numbers &panel : panels)
+    panel.assign(parts * tile->streamedParts, emitter.number(first));
+  auto atPoint = [&](int64_t part, int64_t point, Value exists) -> LogicalResult {
+    for (auto [i, sum] : llvm::enumerate(level)) {
+      Number &total = carried[numMaxima + i * parts + part];
+      FailureOr<Number> next = values.accumulate(sum, total, exists);
+      if (failed(next))
+        return failure();
+      total = *next;
+    }
+    for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
+      FailureOr<Number> number = getPanel(panel, exists);
+      if (failed(number))
+        return failure();
+      numbers[point] = *number;
+    }
+    return success();
+  };
+  if (failed(forPoints(first, products, atPoint)))
+    return failure();
+  addProducts(first, results, panels, sums);
+  ofOwn = known;
+  return success();
+}
+
 /// One pass for maxima, sums and products: sums of products are scaled as those of exponentials
 /// are, and divided by the latter at last ("FlashAttention-2", 2023). All threads of a row then
 /// need the same maximum at each tile.
 LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Results results = getResults();
-  const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts,
-               numReduced = numMaxima + level.size() * parts;
+  const size_t parts = tile->ownParts, numReduced = (maxima.size() + level.size()) * parts;
   SmallVector<Value> needed = inputsOf(maxima);
   Numbers totals = getIdentities(maxima, level);
   totals.append(results.sums);
@@ -142,67 +200,14 @@ LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   SmallVector<Value> tiles(needed);
   llvm::append_range(tiles, results.panels);
   SmallVector<AttentionProduct *> producers = producersOf(tiles);
-  /// Visits the scale of each of the products' sums, by softmax sum and row.
-  auto forSums =
-      [&](llvm::function_ref<void(size_t index, const SoftmaxScale &, size_t part)> body) {
-        size_t index = 0;
-        for (const AttentionProduct &product : fused.consumers) {
-          const SoftmaxScale scale = *findSoftmaxScale(product.rows, level);
-          for (int64_t i = 0, end = tile->countSums(product); i < end; ++i)
-            body(index++, scale, tile->getPartOfSum(product, i));
-        }
-      };
-  // Tiles are not divided.
-  auto enterOne = [&] {
-    for (ElementValues::Sum &sum : level)
-      for (ElementValues::Known &known : ofOwn)
-        known[sum.op.getResult(0)] = values.identityOf(sum).constant(1).value;
-  };
-  auto atTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
-    ProductTiles products = multiply(first, producers);
-    Numbers before(carried.begin(), carried.end()), scales;
-    MutableArrayRef<Number> all(carried), sums = all.drop_front(numReduced);
-    if (failed(accumulate(first, products, maxima, all.take_front(numMaxima))))
-      return failure();
-    for (size_t i = 0; i < numMaxima; ++i)
-      carried[i] = tile->combine(maxima[i / parts].combiner, carried[i], i % parts);
-    SmallVector<ElementValues::Known> known = ofOwn;
-    if (failed(enterMaxima(maxima, level, before, all, scales)))
-      return failure();
-    enterOne();
-    forSums([&](size_t index, const SoftmaxScale &scale, size_t part) {
-      sums[index] = sums[index] * scales[scale.sum * parts + part];
-    });
-    SmallVector<Numbers> panels(results.panels.size());
-    for (Numbers &panel : panels)
-      panel.assign(parts * tile->streamedParts, emitter.number(first));
-    auto atPoint = [&](int64_t part, int64_t point, Value exists) -> LogicalResult {
-      for (auto [i, sum] : llvm::enumerate(level)) {
-        Number &total = carried[numMaxima + i * parts + part];
-        FailureOr<Number> next = values.accumulate(sum, total, exists);
-        if (failed(next))
-          return failure();
-        total = *next;
-      }
-      for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
-        FailureOr<Number> number = getPanel(panel, exists);
-        if (failed(number))
-          return failure();
-        numbers[point] = *number;
-      }
-      return success();
-    };
-    if (failed(forPoints(first, products, atPoint)))
-      return failure();
-    addProducts(first, results, panels, sums);
-    ofOwn = known;
-    return success();
-  };
-  FailureOr<Numbers> sums = forTiles(totals, withConsumers(producers), atTile);
-  if (failed(sums))
+  FailureOr<Numbers> carried =
+      forTiles(totals, withConsumers(producers), [&](Value first, SmallVectorImpl<Number> &before) {
+        return addSoftmaxTile(first, maxima, level, producers, results, before);
+      });
+  if (failed(carried))
     return failure();
   Numbers scales;
-  MutableArrayRef<Number> all(*products), sums = all.drop_front(numReduced);
+  MutableArrayRef<Number> all(*carried), sums = all.drop_front(numReduced);
   if (failed(finishSoftmax(maxima, level, all.take_front(numReduced), scales)))
     return failure();
   Numbers divided;
@@ -210,7 +215,7 @@ LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
     stablehlo::ReduceOp reduce = level[i / parts].op;
     divided.push_back(scale / emitter.number(ofOwn[i % parts].lookup(reduce.getResult(0))));
   }
-  forSums([&](size_t index, const SoftmaxScale &scale, size_t part) {
+  forScaledSums(level, [&](size_t index, const SoftmaxScale &scale, size_t part) {
     const size_t i = scale.sum * parts + part;
     sums[index] = sums[index] * (scale.isDivided ? divided[i] : scales[i]);
   });

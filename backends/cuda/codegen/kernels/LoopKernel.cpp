@@ -46,6 +46,17 @@ private:
                                  SmallVectorImpl<Number> &carried);
   FailureOr<Number> rescale(ArrayRef<Sum> level, OnlineTotal &online, ArrayRef<Number> carried);
 
+  /// What the passes over the chunks of a thread's row share.
+  struct RowPass {
+    const Geometry &geometry;
+    Value lane; ///< of the thread among those that share its row
+    SmallVector<Chunk> resident;
+  };
+  using AtChunk = llvm::function_ref<LogicalResult(Value exists, SmallVectorImpl<Number> &totals)>;
+  Value enterChunk(RowPass &pass, Value chunk, bool isWhole);
+  FailureOr<SmallVector<Number>> forChunks(RowPass &pass, SmallVector<Number> totals, AtChunk body);
+  FailureOr<bool> reduceLevel(RowPass &pass, size_t number);
+
   LogicalResult emitPoints(const Geometry &geometry);
   LogicalResult emitRows(const Geometry &geometry);
   LogicalResult emitColumns(const Geometry &geometry);
@@ -140,111 +151,122 @@ FailureOr<Number> LoopKernel::rescale(ArrayRef<Sum> level, OnlineTotal &online,
   return online.sum.combiner.combineElements(carried[online.total]) * *scale;
 }
 
+/// Each chunk's position, clamped as rows are, and whether it exists.
+Value LoopKernel::enterChunk(RowPass &pass, Value chunk, bool isWhole) {
+  const int64_t vectors = space.getVolume(reduced) / width;
+  Value position = emitter.add(emitter.mul(chunk, pass.geometry.sharers), pass.lane);
+  Value exists = isWhole ? Value() : emitter.less(position, vectors);
+  position = exists ? emitter.min(position, vectors - 1) : position;
+  setPosition(groupsIn(reduced), emitter.mul(position, width));
+  return exists;
+}
+
+/// Calls `body` for each chunk of a thread's row, with the totals so far.
+FailureOr<SmallVector<Number>> LoopKernel::forChunks(RowPass &pass, SmallVector<Number> totals,
+                                                     AtChunk body) {
+  const Geometry &geometry = pass.geometry;
+  const int64_t vectors = space.getVolume(reduced) / width;
+  if (!geometry.isResident) {
+    LogicalResult result = success();
+    bool isWhole = vectors % geometry.sharers == 0;
+    totals = emitter.loop(emitter.index(0), emitter.index(geometry.chunks), 1, totals,
+                          [&](Value chunk, ArrayRef<Number> carried) {
+                            SmallVector<Number> next(carried);
+                            ofChunk.clear();
+                            if (failed(body(enterChunk(pass, chunk, isWhole), next)))
+                              result = failure();
+                            ofChunk.clear();
+                            return next;
+                          });
+    return failed(result) ? FailureOr<SmallVector<Number>>(failure()) : totals;
+  }
+  for (auto [i, chunk] : llvm::enumerate(pass.resident)) {
+    int64_t end = (static_cast<int64_t>(i) + 1) * geometry.sharers;
+    std::swap(ofChunk, chunk.known);
+    if (chunk.coordinates.empty()) {
+      chunk.exists = enterChunk(pass, emitter.index(i), end <= vectors);
+      chunk.coordinates = coordinates;
+    }
+    coordinates = chunk.coordinates;
+    LogicalResult result = body(chunk.exists, totals);
+    std::swap(ofChunk, chunk.known);
+    if (failed(result))
+      return failure();
+  }
+  return totals;
+}
+
+/// Computes the reductions of a level, and those of the next one that go with them. Returns whether
+/// these are done too.
+FailureOr<bool> LoopKernel::reduceLevel(RowPass &pass, size_t number) {
+  const Geometry &geometry = pass.geometry;
+  DenseSet<Value> seen;
+  SmallVector<Sum> &level = levels[number];
+  SmallVector<Number> totals;
+  for (Sum &sum : level) {
+    if (failed(prepare(sum.op.getInputs()[0], seen)))
+      return failure();
+    totals.push_back(identityOf(sum));
+  }
+  OnlineSums online;
+  if (!geometry.isResident && number + 1 < levels.size())
+    online = enterOnline(level, levels[number + 1], totals);
+  FailureOr<SmallVector<Number>> sums =
+      forChunks(pass, totals, [&](Value exists, SmallVectorImpl<Number> &next) -> LogicalResult {
+        for (auto [i, sum] : llvm::enumerate(level)) {
+          FailureOr<Number> total = accumulate(sum, next[i], exists);
+          if (failed(total))
+            return failure();
+          next[i] = *total;
+        }
+        return accumulateOnline(level, online, exists, next);
+      });
+  if (failed(sums))
+    return failure();
+  auto combine = [&](const Sum &sum, Number total) {
+    return emitter.combineAcross(sum.combiner, total, geometry.sharers, geometry.threads);
+  };
+  for (auto [sum, total] : llvm::zip(level, *sums))
+    if (failed(finishSum(sum, combine(sum, sum.combiner.combineElements(total)))))
+      return failure();
+  for (OnlineTotal &sum : online) {
+    FailureOr<Number> total = rescale(level, sum, *sums);
+    if (failed(total) || failed(finishSum(sum.sum, combine(sum.sum, *total))))
+      return failure();
+  }
+  return !online.empty();
+}
+
 LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
   GroupSet all = (GroupSet(1) << space.getNumGroups()) - 1, kept = all & ~reduced;
-  int64_t rows = space.getVolume(kept), vectors = space.getVolume(reduced) / width;
-  int64_t perBlock = geometry.threads / geometry.sharers;
-  Value lane = emitter.rem(emitter.thread(), geometry.sharers);
+  int64_t rows = space.getVolume(kept), perBlock = geometry.threads / geometry.sharers;
+  // Registers: chunks are unrolled, and what is known of one stays known.
+  RowPass pass{geometry, emitter.rem(emitter.thread(), geometry.sharers),
+               SmallVector<Chunk>(geometry.isResident ? geometry.chunks : 0)};
   Value row = emitter.add(emitter.mul(emitter.block(), perBlock),
                           emitter.div(emitter.thread(), geometry.sharers));
   Value rowExists = rows % perBlock == 0 ? Value() : emitter.less(row, rows);
   // Threads without a row go along with the last one, so that all meet at shuffles and barriers.
   setPosition(groupsIn(kept), rowExists ? emitter.min(row, rows - 1) : row);
-
-  // Each chunk's position, clamped likewise, and whether it exists.
-  auto enter = [&](Value chunk, bool isWhole) -> Value {
-    Value position = emitter.add(emitter.mul(chunk, geometry.sharers), lane);
-    Value exists = isWhole ? Value() : emitter.less(position, vectors);
-    position = exists ? emitter.min(position, vectors - 1) : position;
-    setPosition(groupsIn(reduced), emitter.mul(position, width));
-    return exists;
-  };
-  // Registers: chunks are unrolled, and what is known of one stays known.
-  SmallVector<Chunk> resident(geometry.isResident ? geometry.chunks : 0);
-  using Body = llvm::function_ref<LogicalResult(Value exists, SmallVectorImpl<Number> & totals)>;
-  auto forChunks = [&](SmallVector<Number> totals, Body body) -> FailureOr<SmallVector<Number>> {
-    if (!geometry.isResident) {
-      LogicalResult result = success();
-      bool isWhole = vectors % geometry.sharers == 0;
-      totals = emitter.loop(emitter.index(0), emitter.index(geometry.chunks), 1, totals,
-                            [&](Value chunk, ArrayRef<Number> carried) {
-                              SmallVector<Number> next(carried);
-                              ofChunk.clear();
-                              if (failed(body(enter(chunk, isWhole), next)))
-                                result = failure();
-                              ofChunk.clear();
-                              return next;
-                            });
-      return failed(result) ? FailureOr<SmallVector<Number>>(failure()) : totals;
-    }
-    for (auto [i, chunk] : llvm::enumerate(resident)) {
-      int64_t end = (static_cast<int64_t>(i) + 1) * geometry.sharers;
-      std::swap(ofChunk, chunk.known);
-      if (chunk.coordinates.empty()) {
-        chunk.exists = enter(emitter.index(i), end <= vectors);
-        chunk.coordinates = coordinates;
-      }
-      coordinates = chunk.coordinates;
-      LogicalResult result = body(chunk.exists, totals);
-      std::swap(ofChunk, chunk.known);
-      if (failed(result))
-        return failure();
-    }
-    return totals;
-  };
-
-  DenseSet<Value> seen;
-  auto combine = [&](const Sum &sum, Number total) {
-    return emitter.combineAcross(sum.combiner, total, geometry.sharers, geometry.threads);
-  };
   for (size_t i = 0; i < levels.size(); ++i) {
-    seen.clear();
-    SmallVector<Sum> &level = levels[i];
-    SmallVector<Number> totals;
-    for (Sum &sum : level) {
-      if (failed(prepare(sum.op.getInputs()[0], seen)))
-        return failure();
-      totals.push_back(identityOf(sum));
-    }
-    OnlineSums online;
-    if (!geometry.isResident && i + 1 < levels.size())
-      online = enterOnline(level, levels[i + 1], totals);
-    FailureOr<SmallVector<Number>> sums =
-        forChunks(totals, [&](Value exists, SmallVectorImpl<Number> &next) -> LogicalResult {
-          for (auto [i, sum] : llvm::enumerate(level)) {
-            FailureOr<Number> total = accumulate(sum, next[i], exists);
-            if (failed(total))
-              return failure();
-            next[i] = *total;
-          }
-          return accumulateOnline(level, online, exists, next);
-        });
-    if (failed(sums))
+    FailureOr<bool> hasNext = reduceLevel(pass, i);
+    if (failed(hasNext))
       return failure();
-    for (auto [sum, total] : llvm::zip(level, *sums))
-      if (failed(finishSum(sum, combine(sum, sum.combiner.combineElements(total)))))
-        return failure();
-    for (OnlineTotal &sum : online) {
-      FailureOr<Number> total = rescale(level, sum, *sums);
-      if (failed(total) || failed(finishSum(sum.sum, combine(sum.sum, *total))))
-        return failure();
-    }
-    if (!online.empty())
+    if (*hasNext)
       ++i;
   }
-
   bool hasColumns = false;
-  seen.clear();
+  DenseSet<Value> seen;
   for (Value value : emitter.body.getTerminator()->getOperands()) {
     hasColumns |= !isOfRow(value);
     if (failed(prepare(value, seen)))
       return failure();
   }
-  if (hasColumns && failed(forChunks({}, [&](Value exists, SmallVectorImpl<Number> &) {
+  if (hasColumns && failed(forChunks(pass, {}, [&](Value exists, SmallVectorImpl<Number> &) {
         return storeResults(/*ofRows=*/false, all, emitter.both(rowExists, exists));
       })))
     return failure();
-  return storeResults(/*ofRows=*/true, kept, emitter.both(rowExists, emitter.isZero(lane)));
+  return storeResults(/*ofRows=*/true, kept, emitter.both(rowExists, emitter.isZero(pass.lane)));
 }
 
 LogicalResult LoopKernel::emitColumns(const Geometry &geometry) {
