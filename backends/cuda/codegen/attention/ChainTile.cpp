@@ -1,16 +1,16 @@
-// Tiles without tensor cores: of 16 x 16 threads each has every 16th element along either side, and
-// computes a product's results there alone.
+// Tiles without tensor cores. A block has 16 x 16 threads. Each thread has every 16th element along
+// both sides, and computes the results of products only there.
 #include "backends/cuda/codegen/attention/ChainTile.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Threads along a side of a tile, and elements of a thread along it.
+/// Threads along a side of a tile; elements of a thread along a side.
 static constexpr int64_t kSide = 16, kPart = ChainTile::kSize / kSide;
 static constexpr int64_t kThreads = kSide * kSide;
-/// Depth of a slice of a product's operands.
+/// Depth of a slice of a product's operands in shared memory.
 static constexpr int64_t kSlice = 16;
-/// Elements of a row in shared memory, so that neither side meets a bank twice.
+/// Pitch of a row in shared memory; accesses along either side have no bank conflicts.
 static constexpr int64_t kPitch = ChainTile::kSize + 1;
 
 namespace {
@@ -34,7 +34,7 @@ private:
   void loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group, Value first,
                  Value depth, int64_t width);
 
-  Value slow, fast;                ///< numbers of this thread along the sides of a block
+  Value slow, fast;                ///< position of this thread along the sides of a block
   Value left, right, panel, slice; ///< shared memory
 };
 } // namespace
@@ -70,8 +70,8 @@ std::unique_ptr<ChainTile> ChainTile::createPlain(KernelEmitter &emitter, const 
   return std::make_unique<PlainTile>(emitter, chain, values, firstOwn);
 }
 
-/// Two blocks share a multiprocessor where 128 registers a thread are enough: its sums of products
-/// take a quarter of these at most.
+/// Two blocks share a multiprocessor if 128 registers per thread suffice: the accumulators take at
+/// most a quarter of them.
 static int64_t countTogether(const Chain &chain) {
   int64_t columns = 0;
   for (const ChainProduct &product : chain.consumers)
@@ -85,7 +85,7 @@ PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValu
                 {kThreads, kPart, kPart, kSize, countTogether(chain)}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
-  // The columns of rows are neighbours in memory.
+  // Elements of a row are adjacent in memory.
   bool ownsRows = chain.own < chain.streamed;
   ownLane = ownsRows ? slow : fast;
   streamedLane = ownsRows ? fast : slow;
@@ -100,11 +100,11 @@ PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValu
   slice = emitter.addShared(kSlice * columns, f32());
 }
 
-/// Brings 64 indices of an operand along `group` and a slice of its depth to shared memory, depth
-/// by depth; zeros where there is no more of it.
+/// Loads 64 indices of an operand along `group` and a slice of its depth into shared memory, depth
+/// by depth. Out-of-bounds elements are zero.
 void PlainTile::loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group,
                           Value first, Value depth, int64_t width) {
-  // Neighbouring threads take neighbours in memory.
+  // Adjacent threads load adjacent elements.
   bool isDeep = matrix.widthStride == 1;
   for (int64_t part = 0; part < kPart; ++part) {
     Value across = isDeep ? emitter.add(slow, part * kSide) : emitter.rem(emitter.thread(), kSize);

@@ -1,4 +1,4 @@
-// The two chains of a gradient as one.
+// Joins the two kernels of a gradient of attention.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/attention/JoinedChain.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -23,7 +23,7 @@ static bool hasReductions(KernelOp chain) {
   return !chain.getBody().front().getOps<stablehlo::ReduceOp>().empty();
 }
 
-/// The chain before one in its block.
+/// Returns the fused kernel before another one in its block.
 static KernelOp findChainBefore(KernelOp chain) {
   for (Operation *op = chain->getPrevNode(); op; op = op->getPrevNode())
     if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "chain")
