@@ -34,7 +34,7 @@ private:
 
   const std::string &path;
   const RowDefaults &defaults;
-  std::vector<const RowColumn *> order; ///< null: no effect
+  std::vector<const RowColumn *> order; ///< null for a column without effect
   std::vector<std::string> names;
 };
 
@@ -82,7 +82,7 @@ RawRow RowParser::startRow(int number) const {
   return raw;
 }
 
-/// Without a column for them, replicas are what the devices leave.
+/// Derives replicas from the number of devices if they have no column.
 absl::Status RowParser::placeReplicas(RawRow &raw) const {
   Layout &layout = raw.row.layout;
   if (raw.nodes > 0 && raw.devices == 0 && defaults.devicesPerNode > 0)

@@ -77,7 +77,7 @@ private:
   void timeLinks(PipelineCosts &costs) const;
   std::string noteSizes() const;
   PipelineCosts timePipeline() const;
-  /// Elements whose optimizer state a device of a group has.
+  /// Elements whose optimizer state a device of a group updates.
   double updatedElements(int64_t group) const { return ownShare(split.parametersOf(group)); }
   /// Bytes of master weights and optimizer state of these.
   double updatedBytes(int64_t group) const {
@@ -88,7 +88,7 @@ private:
   }
   const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
   double timeOffload(int64_t group) const;
-  /// Of the host's memory, of the device with most.
+  /// Bytes in the host's memory, for the device with most.
   double offloadedBytes() const;
   void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
   void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
@@ -141,8 +141,8 @@ HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const 
                                  : HeldMicroBatches{times.inFlight};
 }
 
-/// Where the host waits for the device between tasks, each starts with both clocks alike; else the
-/// host runs ahead from one micro-batch to the next.
+/// If the host waits for the device between tasks, host and device start each task together.
+/// Otherwise the host runs ahead across micro-batches.
 StageTimes Composer::timeStage(int64_t stage) const {
   const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage),
                    weight = weightOf(stage);
@@ -188,9 +188,9 @@ void Composer::timeLinks(PipelineCosts &costs) const {
   }
 }
 
-/// Gradients go to the host, and weights that it updated come back. In between its processors read
-/// and write master weights and the optimizer's state; what is computed with them takes less than
-/// their way through memory, which the devices of a node share.
+/// Gradients go to the host, and updated weights return. In between the host's processors read and
+/// write master weights and the optimizer's state. Devices of a node share the memory bandwidth for
+/// it, which bounds the time of the update.
 double Composer::timeOffload(int64_t group) const {
   const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   const double elements = updatedElements(group), moved = gradientWidth + state().weights();
@@ -251,7 +251,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     replica.tensors = split.tensorsOf(group);
     replica.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
     replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
-    // The tasks that gradients of weights come from.
+    // The tasks that compute gradients of weights.
     replica.lastBackward = (layout.hasWeightTasks() ? groups[g].weight : groups[g].backward) /
                            static_cast<double>(layout.microBatches);
     const ReplicaTime between =
@@ -260,17 +260,17 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     if (layout.replicas > 1 || profile.copies_with_one_replica())
       reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
     row.push_back({"backward-params-all-reduce", reduced});
-    // Of no timer in Megatron.
+    // Not in a timer of Megatron.
     if (between.gathers > 0)
       row.push_back({"params-all-gather", between.gathers});
     ends[g] = groups[g].end + reduced + between.gathers;
-    // Of no timer either. A bound knows of no memory.
+    // Not in a timer either. A bound has no memory figures.
     if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[g].returned; us > 0) {
       row.push_back({"allocator-returns-blocks", us});
       ends[g] += us;
     }
   }
-  // The first and the last stage add up the gradients of a table that both have.
+  // The first and the last stage sum the gradients of a shared table.
   if (layout.stages > 1 && split.tiedElements() > 0) {
     const double us =
         inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, placement.tied)
@@ -286,7 +286,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     end = std::max(end, each);
   std::vector<double> updateEnds;
   for (size_t g = 0; g < groups.size(); ++g) {
-    // All ranks agree on overflows first: who is early waits there.
+    // All ranks first agree on overflows, so early ranks wait.
     double update = end - ends[g];
     std::vector<std::pair<std::string, double>> parts;
     timeUpdate(static_cast<int64_t>(g), parts);
@@ -304,7 +304,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   const double updateEnd = *std::max_element(updateEnds.begin(), updateEnds.end());
   for (size_t g = 0; g < groups.size(); ++g) {
     rows[g].push_back({"batch-generator", inputs.stepUs});
-    // Of no timer in Megatron: it shows in the first receive of the next step.
+    // Not in a timer of Megatron: it appears in the first receive of the next step.
     if (groups.size() > 1)
       rows[g].push_back({"wait-for-other-ranks", updateEnd - updateEnds[g], true});
     // "optimizer" is the sum of its parts.
@@ -389,7 +389,7 @@ void Composer::timeBlocks() {
   head = times.head;
 }
 
-/// Names the sizes of a layer's products that cost more than a hundredth of it.
+/// Names the sizes of a layer's products that cost more than 1 % of its time.
 std::string Composer::noteSizes() const {
   const double all = layer.forward.device + layer.backward.device;
   if (layer.lostUs < 0.01 * all)
@@ -441,8 +441,8 @@ StepEstimate Composer::compose(bool keepRuns) {
   return step;
 }
 
-/// Of memory only the groups that may be the fullest are looked at: the first, the last, and the
-/// last with one layer more than others.
+/// Considers only groups that may need most memory: the first, the last, and the last one with an
+/// extra layer.
 StepBound Composer::bound(BoundDetail detail) {
   timeBlocks();
   const std::vector<GroupTimes> groups = boundPipeline(layout, timePipeline());
@@ -480,7 +480,7 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
                inputs.optimizer};
   keys.kept = keys.work;
   keys.kept.recompute = Recompute::None;
-  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
+  // A framework reruns a layer's forward pass, so recomputation is not compiled.
   if (inputs.profile.framework_ops() && keys.work.recompute == Recompute::Full)
     keys.work.recompute = Recompute::None;
   return keys;
