@@ -130,7 +130,7 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile) {
   std::set<std::string> names;
   for (const proto::RegionProfile &region : profile.regions())
     if (!names.insert(region.name()).second)
-      return fieldError("regions", absl::StrCat("\"", region.name(), "\" is there twice"));
+      return fieldError("regions", absl::StrCat("\"", region.name(), "\" appears twice"));
   return absl::OkStatus();
 }
 

@@ -251,7 +251,7 @@ LogicalResult Compiler::assignPrecision() {
   if (!computesLoss(*module) && !request.trained)
     return emitError(parallel->locate("precision", context))
            << "precision.compute is \"" << precision.compute
-           << "\", but the program is no forward pass with a loss: its types are its own; expected "
+           << "\", but only a forward pass with a loss can change its types; expected "
               "\"f32\"";
   std::string text = "assign-precision{compute=" + precision.compute + "}";
   if (request.trained)

@@ -111,7 +111,7 @@ FailureOr<HloValues> HloToStableHlo::emitBitcast(const hlo::Instruction &at,
                                          : RankedTensorType();
   if (!type || !from || !canBeSeenAs(from.getElementType(), type.getElementType()) ||
       type.getNumElements() != from.getNumElements())
-    return error(at) << "is no other shape of the same elements";
+    return error(at) << "does not reshape its operand";
   SmallVector<int64_t> source = majorToMinor(*operand.shape), target = majorToMinor(at.shape());
   if (static_cast<int64_t>(source.size()) != from.getRank() ||
       static_cast<int64_t>(target.size()) != type.getRank())

@@ -66,7 +66,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
-    // expected-error @+1 {{'st.send' op names @group1, which is no program}}
+    // expected-error @+1 {{'st.send' op names @group1, which is not a program}}
     st.send %0 to @group1 channel 0 : tensor<4x4xf32>
   }
 }

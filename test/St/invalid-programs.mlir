@@ -114,7 +114,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @update update stage 0 (%mb) {
-    // expected-error @+1 {{names @w, which is no storage of the program}}
+    // expected-error @+1 {{names @w, which is not storage of the program}}
     %0 = st.read @w : tensor<4xf32>
   }
 }

@@ -13,7 +13,7 @@ CASES = {}  # (op, variant) -> function
 
 def case(op, variant=""):
     def add(function):
-        assert (op, variant) not in CASES, f"{op} {variant} is there twice"
+        assert (op, variant) not in CASES, f"{op} {variant} appears twice"
         CASES[op, variant] = function
         return function
     return add
@@ -233,7 +233,7 @@ def dynamic_update_slice(p):
                                                          *places(p, element, 1, 100, 3)], (5, 3, 7)))
 
 
-ROWS = [3, 0, 4, 1, 100, 3]  # One is there twice, one is out of bounds.
+ROWS = [3, 0, 4, 1, 100, 3]  # One appears twice, one is out of bounds.
 
 
 def row_indices(p, element, rows=ROWS):

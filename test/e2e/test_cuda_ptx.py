@@ -209,7 +209,7 @@ def check_disassembly(folder):
     expect(".target sm_90" in ptx and ".entry loop_0" in ptx, ptx)
     check_run([BIN / "st-compile", program, "--target=cuda-host", "-o", folder / "host"])
     done = run([BIN / "st-translate", "--executable-to-sass", folder / "host"])
-    expect(done.returncode == 1 and "error: it is no program for a GPU" in done.stderr, done.stderr)
+    expect(done.returncode == 1 and "error: it is not a program for a GPU" in done.stderr, done.stderr)
     done = run([BIN / "st-translate", "--executable-to-sass", binary], env={"CUDA_HOME": str(folder), "PATH": str(folder)})
     expect(done.returncode == 1 and ("nvdisasm is neither on PATH" in done.stderr or "no ptxas" in done.stderr), done.stderr)
     if not PTXAS or not find_tool("nvdisasm"):

@@ -261,7 +261,7 @@ def bad(folder):
         ([GPT, f"--deepspeed={folder / 'none.json'}"], r"none\.json: cannot read"), ([GPT, f"--constants={folder / 'none'}"], "none"),
         # Rows and sizes.
         ([f"--rows={write('b.csv', header + '2,3,1,1,2,1024,16,24,1024,1,1' + chr(10))}"], r"b\.csv:2"),
-        ([f"--rows={write('t.csv', 'tp,tp' + chr(10) + '1,1')}"], r"t\.csv:1: column tp is there twice"),
+        ([f"--rows={write('t.csv', 'tp,tp' + chr(10) + '1,1')}"], r"t\.csv:1: column tp appears twice"),
         ([GPT, "--largest-model", f"--sizes={write('s.csv', 'layers,hidden' + chr(10) + '1,64')}"], r"s\.csv:\d: expected a column heads"),
         ([GPT, "--largest-model", f"--sizes={write('z.csv', sizes + '1,64,3')}"], r"z\.csv:2: column heads: expected a divisor"),
         ([GPT, "--largest-model", f"--sizes={write('y.csv', sizes + '0,64,4')}"], r"y\.csv:2: column layers: expected an integer from 1"),

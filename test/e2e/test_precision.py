@@ -329,7 +329,7 @@ def of_its_own(folder):
     for precision in ("bf16", {"compute": "f16"}):
         spec = st.write_json(folder / "p.json", one_device(precision))
         expect_error([*st.COMPILE, program, f"--parallel={spec}", "-o", folder / "out.bin"],
-                     r'p\.json:1:\d+: .*precision.compute is "b?f16", but the program is no forward pass with a loss')
+                     r'p\.json:1:\d+: .*precision.compute is "b?f16", but only a forward pass with a loss can change its types')
     spec = st.write_json(folder / "p.json", {"mode": "sharding", "data": 2, "precision": {"reduce": "bf16"}})
     st.check_run([*st.COMPILE, program, f"--parallel={spec}", "-o", folder / "out.bin"])
 

@@ -29,7 +29,7 @@ absl::StatusOr<std::string> readImage(StringRef binary, proto::CudaImage::Kind k
     if (image.kind() == kind)
       return image.data();
   if (program->target() != "cuda" || program->cuda().gpu().chip() == "host")
-    return absl::InvalidArgumentError("it is no program for a GPU");
+    return absl::InvalidArgumentError("it is not a program for a GPU");
   return absl::NotFoundError(kind == proto::CudaImage::CUBIN
                                  ? "it has no cubin: st-compile found no ptxas"
                                  : "it has no PTX");

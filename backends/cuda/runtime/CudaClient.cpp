@@ -202,7 +202,8 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
     DecodedTask &known = *tasks.emplace_back(std::make_unique<DecodedTask>());
     known.name = task.name();
     if (!known.program.ParseFromString(task.program()))
-      return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("task \"", task.name(), "\" is not a program"));
     decoded.push_back(&known);
   }
   auto schedule = std::make_shared<Schedule>();

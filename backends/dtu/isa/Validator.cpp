@@ -86,7 +86,7 @@ private:
     if (stride > kMaxStride || stride < -kMaxStride)
       fail("stride ", stride, " out of range");
     if (stride % static_cast<int64_t>(alignment))
-      fail("stride ", stride, " is no multiple of the element's ", alignment, " bytes");
+      fail("stride ", stride, " is not a multiple of the element's ", alignment, " bytes");
   }
   int64_t spaceBytes(Space space) const {
     return space == Space::L1   ? program.l1Bytes

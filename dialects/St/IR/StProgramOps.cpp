@@ -102,7 +102,7 @@ static LogicalResult verifyAccess(Operation *op, SymbolTableCollection &symbols,
                                   FlatSymbolRefAttr name, Type type, bool hasMicroBatch) {
   Operation *storage = symbols.lookupSymbolIn(op->getParentOfType<ProgramOp>(), name);
   if (!isa_and_nonnull<StateOp, InputOp, OutputOp, BufferOp>(storage))
-    return op->emitOpError("names ") << name << ", which is no storage of the program";
+    return op->emitOpError("names ") << name << ", which is not storage of the program";
   Type stored;
   bool perMicroBatch = false;
   if (auto state = dyn_cast<StateOp>(storage)) {

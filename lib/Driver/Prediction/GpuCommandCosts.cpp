@@ -220,7 +220,7 @@ mlir::st::timeCommands(const proto::Task &task, const proto::CudaCode &code,
                        const ::st::Costs &costs) {
   proto::CudaProgram program;
   if (!program.ParseFromString(task.program()))
-    return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
+    return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is not a program"));
   std::vector<TimedCommand> commands;
   if (!CommandTimer(code, costs, commands).add(program.commands()))
     return std::nullopt;

@@ -113,7 +113,7 @@ absl::Status LogParser::addDumped(StringRef name, StringRef value) {
   given.line = line;
   auto [place, isNew] = log.fromDump.try_emplace(argument->name, given);
   if (!isNew && place->second.text != given.text)
-    return error(line, "argument '" + name + "' is there twice: expected " +
+    return error(line, "argument '" + name + "' appears twice: expected " +
                            quoted(place->second.text) + " as before, found " + quoted(given.text));
   return absl::OkStatus();
 }

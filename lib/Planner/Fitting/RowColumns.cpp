@@ -43,7 +43,7 @@ std::string readMemory(Text text, double factor, std::optional<double> &value) {
   for (Text part : parts)
     if (wrong.empty())
       wrong = readPositive(absl::StripAsciiWhitespace(part), factor, value);
-  return wrong.empty() ? "" : "a number above 0, or two as 5624-6176";
+  return wrong.empty() ? "" : "a number above 0, or a range such as 5624-6176";
 }
 
 /// Returns the text in lower case with hyphens between words.

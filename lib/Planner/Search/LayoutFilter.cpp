@@ -87,7 +87,7 @@ absl::StatusOr<LayoutFilter> LayoutFilter::parse(absl::string_view text) {
       const std::string names = absl::StrJoin(
           kKeys, ", ", [](std::string *out, const Key &each) { out->append(each.name); });
       return absl::InvalidArgumentError(
-          absl::StrCat("expected pairs as tp=1,pp=32 of ", names, "; found \"", part, "\""));
+          absl::StrCat("expected pairs such as tp=1,pp=32 of ", names, "; found \"", part, "\""));
     }
     // "sp" and "offload" may be without a value, as in printed layouts.
     const bool isSwitchAlone =

@@ -395,7 +395,7 @@ std::string Composer::noteSizes() const {
   if (layer.lostUs < 0.01 * all)
     return "";
   return absl::StrFormat(
-      "the matrix units take sizes that are no multiples of 64 badly: %s of a layer's products "
+      "matrix units are slow for sizes that are not multiples of 64: %s of a layer's products "
       "cost %.1f %% of its device time",
       absl::StrJoin(layer.badSizes, ", "), layer.lostUs / all * 100);
 }

@@ -278,7 +278,7 @@ absl::Status GroupValidator::checkInput(const proto::Input &input) {
       return error(absl::StrCat(owner, " is a key but not a whole u32[2]"));
   } else if (input.role() == "scalar") {
     if (!isScalar || (input.name() != "learning_rate" && input.name() != "step"))
-      return error(absl::StrCat(owner, " is no scalar that the runner knows"));
+      return error(absl::StrCat(owner, " is not a scalar that the runner supports"));
   } else if (input.role() != "batch") {
     return error(absl::StrCat(owner, " has the unknown role \"", input.role(), "\""));
   }

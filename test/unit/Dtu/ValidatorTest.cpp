@@ -93,7 +93,7 @@ TEST(Validator, ShapesAndTypes) {
   EXPECT_EQ(errorOf("dte", "copy dst=L1[0]{4} src=L3[0]{4,4} sizes=[2,2]"),
             "destination has 1 strides for 2 dimensions");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[0]{6} sizes=[4]"),
-            "stride 6 is no multiple of the element's 4 bytes");
+            "stride 6 is not a multiple of the element's 4 bytes");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[2]{4} sizes=[4]"), "destination is not aligned to 4 bytes");
   EXPECT_EQ(errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=8 ldc=4 lda=4 ldb=4"),
             "leading dimension 4 for rows of 8");

@@ -286,7 +286,7 @@ TEST(MegatronTest, Errors) {
             "run.log:1: the argument dump does not end: expected 'end of arguments', found the end "
             "of the file");
   EXPECT_EQ(errorOf("---- arguments ----\n  num_layers ..... 2\n  num_layers ..... 3\n"),
-            "run.log:3: argument 'num_layers' is there twice: expected '2' as before, found '3'");
+            "run.log:3: argument 'num_layers' appears twice: expected '2' as before, found '3'");
 }
 
 } // namespace

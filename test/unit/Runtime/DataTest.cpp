@@ -299,7 +299,7 @@ TEST(BatchSourceTest, BadSquadIsOneLine) {
   EXPECT_TRUE(absl::StrContains(error("{\"data\": [],}"), "malformed JSON"));
   EXPECT_TRUE(absl::StrContains(error("{}"), "no \"data\""));
   EXPECT_TRUE(absl::StrContains(error("{\"data\": 3}"), "a wrong \"data\""));
-  EXPECT_TRUE(absl::StrContains(error("{\"data\": [3]}"), "is no object"));
+  EXPECT_TRUE(absl::StrContains(error("{\"data\": [3]}"), "is not an object"));
   EXPECT_TRUE(absl::StrContains(error("{\"data\": []}"), "no questions"));
   EXPECT_TRUE(absl::StrContains(error(R"({"data": [{"paragraphs": [{"context": "a b",
     "qas": [{"question": "q", "answers": [{"text": "b", "answer_start": 1}]}]}]}]})"),

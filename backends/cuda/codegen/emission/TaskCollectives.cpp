@@ -395,7 +395,7 @@ FailureOr<int64_t> TaskConverter::counterpartIn(Operation *op, FlatSymbolRefAttr
   auto other =
       SymbolTable::lookupNearestSymbolFrom<mlir::st::ProgramOp>(program->getParentOp(), group);
   if (!other)
-    return op->emitOpError("names ") << group << ", which is no program";
+    return op->emitOpError("names ") << group << ", which is not a program";
   return table.addCounterpart(other);
 }
 
