@@ -99,7 +99,7 @@ absl::StatusOr<ModelScale> mlir::st::parseModelSizes(StringRef text, const std::
     scale.sizes.push_back(std::move(size));
   }
   if (scale.sizes.empty())
-    return error("expected sizes behind the names of the columns, found none");
+    return error("expected sizes after the names of the columns, found none");
   llvm::stable_sort(scale.sizes, [](const ModelSize &a, const ModelSize &b) {
     return a.layers * a.hidden * a.hidden < b.layers * b.hidden * b.hidden;
   });

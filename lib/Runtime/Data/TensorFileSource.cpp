@@ -60,7 +60,7 @@ absl::Status TensorFileSource::checkInput(const BatchSpec::Input &input) {
   if (!count || (tensor->type != input.type && !converts))
     return error(
         absl::StrCat("tensor \"", input.name, "\" is ", describeType(tensor->type, tensor->shape),
-                     ", which is no number of batches of ", describeType(input.type, input.shape)));
+                     ", which does not consist of batches of ", describeType(input.type, input.shape)));
   if (*count == 0)
     return error(absl::StrCat("tensor \"", input.name, "\" is empty"));
   if (numBatches >= 0 && *count != numBatches)

@@ -111,7 +111,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"the random stream -1", SPOIL(group.mutable_states(0)->set_init_stream(-1))},
       {"not a whole u32[2]",
        SPOIL(group.mutable_inputs(0)->mutable_global()->set_element(proto::I32))},
-      {"no scalar that the runner knows", SPOIL(group.mutable_inputs(1)->set_name("x"))},
+      {"not a scalar that the runner supports", SPOIL(group.mutable_inputs(1)->set_name("x"))},
       {"input \"input_ids\" has the unknown role", SPOIL(group.mutable_inputs(3)->set_role("x"))},
       {"micro-batches along dimension 2 of 2", SPOIL(group.mutable_inputs(3)->set_micro_dim(2))},
       {"16 bytes apart",
