@@ -146,8 +146,7 @@ private:
   }
   void checkEngine(Engine engine) {
     if (stream.engine != engine)
-      fail("stands in a ", name(stream.engine), " stream and belongs in a ", name(engine),
-           " stream");
+      fail("is in a ", name(stream.engine), " stream, expected a ", name(engine), " stream");
   }
   void checkSemaphore(const Affine &semaphore, int64_t count) {
     checkAffine(semaphore);
@@ -279,7 +278,7 @@ private:
   }
   void check(const Load &i) {
     require(stream.engine == Engine::Core || stream.engine == Engine::Dte,
-            "stands in a link stream and belongs in a core or dte stream");
+            "is in a link stream, expected a core or dte stream");
     require(!isFloat(i.type), "a register takes integers only");
     checkWritable(i.dst);
     checkAccess("address", i.address, {}, byteWidth(i.type));
