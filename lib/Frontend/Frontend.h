@@ -33,8 +33,7 @@
 // `st.task`, `st.batch`, `st.sequence` and `st.model_config`, the
 // configuration's JSON.
 //
-// A model without labels in a batch has loss 0, not NaN: counts of labels are
-// taken to be at least 1.
+// A model without labels in a batch has loss 0, not NaN: counts of labels are at least 1.
 //
 //===----------------------------------------------------------------------===//
 

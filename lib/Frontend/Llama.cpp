@@ -23,7 +23,7 @@ public:
 private:
   /// Cosines and sines of the angles of each position, [S, d / 2].
   void rotaryTables();
-  /// Turns element i of each head of x [B, S, h, d] with element i + d / 2.
+  /// Rotates element i of each head of x [B, S, h, d] with element i + d / 2.
   Value rotate(Value x);
   /// x [B, S, kv, d] with each head as often as queries share it.
   Value repeatHeads(Value x);

@@ -8,8 +8,8 @@ using namespace mlir::cuda;
 
 static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
 
-/// Whether so many rows of `width` elements, with strides to the next batch, head and row, lie in a
-/// buffer.
+/// Returns true if `counts` rows of `width` elements, with strides to the next batch, head and row,
+/// are inside a buffer.
 static bool liesIn(Value buffer, ArrayRef<int64_t> strides, ArrayRef<int64_t> counts,
                    int64_t width) {
   int64_t last = width - 1;

@@ -50,7 +50,7 @@ bool mlir::cuda::hasOperandSums(Type result, size_t batch) { return !result.isF6
 
 static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
 
-/// GELU stores its argument in `aux`, or not; its gradient reads it there.
+/// GELU may store its argument in `aux`; its gradient reads it there.
 static LogicalResult verifyActivation(ProductOp op) {
   const Activation activation = op.getActivation();
   if (activation == Activation::None)
@@ -66,7 +66,7 @@ static LogicalResult verifyActivation(ProductOp op) {
   return success();
 }
 
-/// What is added up of an operand takes the bias' place with cuBLASLt.
+/// cuBLASLt stores the sums of an operand in place of the bias.
 static LogicalResult verifySums(ProductOp op) {
   if (op.getSums() && !op.getSummed())
     return op.emitOpError("has a buffer of sums, expected a summed operand");
