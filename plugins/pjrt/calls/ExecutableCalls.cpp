@@ -36,7 +36,7 @@ absl::Status countOutputs(PJRT_Executable_NumOutputs_Args &args) {
   return absl::OkStatus();
 }
 
-/// Of the code of a device.
+/// Size of the code of a device.
 int64_t codeBytes(const proto::PluginProgram &program) {
   int64_t bytes = 0;
   for (const proto::Group &group : program.code().groups())

@@ -94,7 +94,7 @@ PluginClient::compileOnly(absl::string_view code, absl::string_view options) {
   for (const PluginDevice *device : places)
     source.hardwareIds.push_back(device->hardwareId());
   source.fingerprint = fingerprintOf(code, source.partitions, source.target);
-  // How fast links are decides how several devices split the work.
+  // The split over devices depends on the speed of links.
   std::string key = source.fingerprint;
   if (source.partitions > 1)
     for (int64_t id : source.hardwareIds)
