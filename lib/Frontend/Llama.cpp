@@ -48,8 +48,7 @@ Value Llama::embeddings() {
   return model.embedding(wordEmbeddings, ids, config.paddingToken);
 }
 
-/// What `frequency`, in radians a position, is after the scaling, as in transformers'
-/// modeling_rope_utils.
+/// Scales `frequency`, in radians per position, as transformers' modeling_rope_utils does.
 static double scaled(const RotaryPositions &rotary, double frequency) {
   constexpr double pi = 3.14159265358979323846;
   switch (rotary.scaling) {

@@ -54,10 +54,10 @@ static bool hasOwnName(StringRef opcode) {
   return names.contains(opcode);
 }
 
-/// The op of an opcode; empty where there is none.
+/// The op of an opcode; empty if there is none.
 static std::string opNameOf(const hlo::Instruction &at) {
   StringRef opcode = at.opcode();
-  // What XLA makes of topk on CPUs.
+  // XLA's form of topk on CPUs.
   if (opcode == "custom-call" && at.custom_call_target() == "TopK")
     return "chlo.top_k";
   if (StringRef name = otherNameOf(opcode); !name.empty())
@@ -97,13 +97,13 @@ static bool isIdentity(ArrayRef<int64_t> order) {
   return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
 }
 
-/// Whether elements of one type can be seen as elements of another, one by one.
+/// Returns true if elements of one type can be bitcast to another, one by one.
 static bool canBeSeenAs(Type from, Type to) {
   return from == to || (from.isIntOrFloat() && to.isIntOrFloat() &&
                         from.getIntOrFloatBitWidth() == to.getIntOrFloatBitWidth());
 }
 
-/// The elements as they lie in memory, seen in another shape.
+/// Reinterprets the elements in memory in another shape.
 FailureOr<HloValues> HloToStableHlo::emitBitcast(const hlo::Instruction &at,
                                                  const HloResult &operand) {
   RankedTensorType type = typeOfShape(at.shape(), context);

@@ -48,7 +48,7 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
   int64_t kinds = hasWeights ? 3 : 2;
   int64_t all = kinds * chunks * microBatches;
   if (static_cast<int64_t>(order.size()) < all) {
-    // One of the first so many and one more is not there.
+    // If all of these are present, one more is missing.
     llvm::SmallVector<bool> seen(order.size() + 1, false);
     for (const ScheduledUnit &unit : order) {
       auto place =

@@ -11,7 +11,7 @@ using namespace mlir::stablehlo;
 
 bool stablehlo::isUnsigned(Type type) { return type.isUnsignedInteger() || type.isInteger(1); }
 
-/// Whether a result of `elements` may be folded from `operands`.
+/// Returns true if a result of `elements` may be folded from `operands`.
 static bool isFoldable(ArrayRef<DenseElementsAttr> operands) {
   return llvm::all_of(operands, [](DenseElementsAttr each) {
     return each && (each.isSplat() || each.getNumElements() <= kMaxFoldedElements);

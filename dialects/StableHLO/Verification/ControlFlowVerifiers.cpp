@@ -19,7 +19,7 @@ LogicalResult WhileOp::verify() {
   return verifyBody(*this, "body", getBody(), carried, carried);
 }
 
-/// Branches take nothing and return what the op does.
+/// Branches have no arguments and return the op's results.
 static LogicalResult verifyBranches(Operation *op, ArrayRef<StringRef> names) {
   for (auto [i, branch] : llvm::enumerate(op->getRegions())) {
     std::string name = names.empty() ? "branch " + std::to_string(i) : names[i].str();

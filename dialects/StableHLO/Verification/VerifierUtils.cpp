@@ -46,8 +46,8 @@ LogicalResult stablehlo::verifySameShapes(Operation *op, StringRef name, TypeRan
   return success();
 }
 
-/// mlir-reduce asks the verifier whether what is left after it has erased ops is a program; an op
-/// around a region is verified before those in it, whose operands may be gone.
+/// mlir-reduce runs the verifier after it has erased ops. An op with a region is verified before
+/// the ops in it, whose operands may be gone.
 static bool hasOperands(Operation *op) {
   return llvm::all_of(op->getOperands(), [](Value operand) { return operand != nullptr; });
 }

@@ -57,13 +57,13 @@ LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, Shard
   return success();
 }
 
-/// Puts together what the ranks of each group have.
+/// Joins the parts of the ranks of each group.
 LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, ShardingAttr sharding,
                    const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups, size_t number,
                    RankValues &wholes) {
   wholes.resize(parts.size());
   for (ArrayRef<int64_t> group : groups) {
-    // As if all groups had what this one has.
+    // Treats all groups as if they had this one's parts.
     RankValues alike(parts.size());
     for (ArrayRef<int64_t> other : groups)
       for (auto [rank, from] : llvm::zip_equal(other, group))
