@@ -94,7 +94,7 @@ private:
   };
   using Schedule = std::vector<TaskRun>;
 
-  /// The number of devices: GPUs, or for the host target as many as the program names.
+  /// The number of devices: GPUs, or for the host target the number that the program names.
   absl::Status countDevices(const proto::Executable &program);
   absl::StatusOr<GpuDevice *> getDevice(const proto::CudaCode &code, int64_t id);
   absl::Status loadGroup(const proto::Executable &program, const proto::Group &group);
