@@ -37,7 +37,7 @@ ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
   if (auto repeated = ::st::findRepeatedKey(text)) {
     hasFailed = true;
     emitError(locate(repeated->offset))
-        << "key '" << shortened(repeated->path) << "' stands there twice";
+        << "key '" << shortened(repeated->path) << "' appears twice";
     return;
   }
   if (llvm::json::Object *object = value->getAsObject())

@@ -115,7 +115,7 @@ FailureOr<HloValues> HloToStableHlo::emitBitcast(const hlo::Instruction &at,
   SmallVector<int64_t> source = majorToMinor(*operand.shape), target = majorToMinor(at.shape());
   if (static_cast<int64_t>(source.size()) != from.getRank() ||
       static_cast<int64_t>(target.size()) != type.getRank())
-    return error(at) << "has a layout that is none";
+    return error(at) << "has an invalid layout";
   Location loc = locationOf(at);
   Value value = operand.values[0];
   if (from.getElementType() != type.getElementType()) {
@@ -190,7 +190,7 @@ LogicalResult HloToStableHlo::addPrecision(const hlo::Instruction &at, Operation
   for (int32_t value : at.precision_config().operand_precision()) {
     auto precision = sh::symbolizePrecision(value);
     if (!precision)
-      return error(at) << "has precision " << value << ", which there is not";
+      return error(at) << "has precision " << value << ", which does not exist";
     isDefault &= *precision == sh::Precision::DEFAULT;
     precisions.push_back(sh::PrecisionAttr::get(context, *precision));
   }
@@ -236,7 +236,7 @@ LogicalResult HloToStableHlo::addLinearAlgebra(const hlo::Instruction &at, Opera
   if (at.opcode() == "fft") {
     auto type = sh::symbolizeFftType(at.fft_type());
     if (!type)
-      return error(at) << "has type " << at.fft_type() << ", which there is not";
+      return error(at) << "has type " << at.fft_type() << ", which does not exist";
     state.addAttribute("fft_type", sh::FftTypeAttr::get(context, *type));
     addDims(state, "fft_length", toArray(at.fft_length()));
     return success();
@@ -248,7 +248,7 @@ LogicalResult HloToStableHlo::addLinearAlgebra(const hlo::Instruction &at, Opera
   const hlo::TriangularSolveOptions &options = at.triangular_solve_options();
   auto transpose = sh::symbolizeTranspose(options.transpose_a());
   if (!transpose)
-    return error(at) << "has transpose_a " << options.transpose_a() << ", which there is not";
+    return error(at) << "has transpose_a " << options.transpose_a() << ", which does not exist";
   addBool(state, "left_side", options.left_side());
   addBool(state, "lower", options.lower());
   addBool(state, "unit_diagonal", options.unit_diagonal());
@@ -355,7 +355,7 @@ LogicalResult HloToStableHlo::addAttributes(const hlo::Instruction &at, ValueRan
   } else if (opcode == "rng-bit-generator") {
     auto algorithm = sh::symbolizeRngAlgorithm(at.rng_algorithm());
     if (!algorithm)
-      return error(at) << "has algorithm " << at.rng_algorithm() << ", which there is not";
+      return error(at) << "has algorithm " << at.rng_algorithm() << ", which does not exist";
     state.addAttribute("rng_algorithm", sh::RngAlgorithmAttr::get(context, *algorithm));
   }
   return addDimensions(at, state);

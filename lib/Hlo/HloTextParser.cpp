@@ -203,7 +203,7 @@ LogicalResult HloTextParser::readComputation() {
   if (computation.root_id() == 0)
     return cursor.failAt(start, "computation \"" + name + "\" has no ROOT");
   if (!computations.try_emplace(name, computation.id()).second)
-    return cursor.failAt(start, "computation \"" + name + "\" stands there twice");
+    return cursor.failAt(start, "computation \"" + name + "\" appears twice");
   return success();
 }
 
@@ -277,7 +277,7 @@ LogicalResult HloTextParser::readInstruction(hlo::Computation &computation, Name
   if (isRoot)
     computation.set_root_id(at.id());
   if (!names.try_emplace(name, at.id()).second)
-    return cursor.failAt(start, "instruction \"" + name + "\" stands there twice");
+    return cursor.failAt(start, "instruction \"" + name + "\" appears twice");
   return success();
 }
 

@@ -382,7 +382,7 @@ FailureOr<SmallVector<SmallVector<unsigned>>>
 GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
   auto text = annotation ? annotation->getAttrOfType<StringAttr>(kGspmdSharding) : StringAttr();
   if (!text || parsed[text].kind == GspmdSharding::Manual)
-    return at->emitOpError("expects the sharding of the whole tensor");
+    return at->emitOpError("expects the sharding of the global tensor");
   auto dims = axesOf(parsed[text], sizes, rankOf(type));
   if (failed(dims))
     return at->emitError("mhlo.sharding ")

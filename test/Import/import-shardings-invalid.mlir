@@ -66,7 +66,7 @@ module {
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expects the sharding of the whole tensor}}
+  // expected-error@+1 {{expects the sharding of the global tensor}}
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

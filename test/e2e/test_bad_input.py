@@ -240,7 +240,7 @@ def parallel_cases():
             ("task that is no string", [["F0", 1]] * 2, r"schedule\[0\] has 1; expected F, B or W"),
             ("list of one stage", [["F0", "F1", "B0", "B1"]], "lists the tasks of 1 stages; expected 2"),
             ("task missing", [["F0", "F1", "B0", "B1"], ["F0", "F1", "B0"]], r"schedule\[1\]: B1 is missing"),
-            ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 stands there twice"),
+            ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 appears twice"),
             ("backward first", [["B0", "F0", "F1", "B1"]] * 2, r"schedule\[0\]: B0 stands before F0"),
             ("weights of some", [["F0", "F1", "B0", "B1", "W0"]] * 2, r"schedule\[0\]: W1 is missing"),
             ("micro-batch of none", [["F0", "F1", "B0", "B1", "F2"]] * 2, "F2 is none of 1 virtual stages and 2"),
@@ -495,7 +495,7 @@ def flag_cases():
     yield flag_case("trace over resume", ["--resume={0}/sub", "--trace={0}/sub/config.json"], "are the same file")
     yield flag_case("trace over the binary", ["--trace={1}"], "this training binary")
     for flag in ("metrics={0}/pipe", "trace={0}/pipe", "report={0}/pipe"):
-        yield flag_case(f"{flag} that nobody reads", [f"--{flag}"], "pipe: cannot write: nobody reads this pipe")
+        yield flag_case(f"{flag} that nobody reads", [f"--{flag}"], "pipe: cannot write: this pipe has no reader")
     for flag in ("data=text:{0}/pipe", "data=squad:{0}/pipe", "save={0}/pipe", "resume={0}/pipe", "init={0}/pipe"):
         task = [f"--{flag}"]
         yield flag_case(f"{flag}", task, "pipe.*|task span")

@@ -135,8 +135,8 @@ def config_cases():
     def added(text):
         return lambda json: json.replace("{", "{" + text + ", ", 1)
 
-    yield config_case("repeated key", added('"hidden_size": 8'), "key 'hidden_size' stands there twice")
-    yield config_case("repeated key, escaped", added('"hidden_\\u0073ize": 8'), "key 'hidden_size' stands there twice")
+    yield config_case("repeated key", added('"hidden_size": 8'), "key 'hidden_size' appears twice")
+    yield config_case("repeated key, escaped", added('"hidden_\\u0073ize": 8'), "key 'hidden_size' appears twice")
     yield config_case("key of two lines", added('"a\\nb": 8'), r"unknown key 'a\\nb'")
     yield config_case("control characters", added('"\\u001b[1m\\u0000": 8'), r"unknown key '\\x1b\[1m\\x00'")
     yield config_case("long key", added(f'"{"k" * 100000}": 8'), r"unknown key 'k{40}\.\.\.'")

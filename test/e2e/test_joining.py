@@ -97,12 +97,12 @@ def taken(folder):
         expect_errors([start(0, 2, port, 1), start(1, 2, port, 1)],
                       f"process 0 of 2: cannot listen at 127.0.0.1:{port} (MASTER_ADDR and MASTER_PORT): Address already in "
                       "use",
-                      f"process 0 was not reached in 1 s: what listens at 127.0.0.1:{port} says nothing")
+                      f"process 0 was not reached in 1 s: the listener at 127.0.0.1:{port} does not answer")
         server.accept()[0].close()
         run = start(1, 2, port)
         client = server.accept()[0]
         client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        expect_errors([run], f"what listens at 127.0.0.1:{port} is not process 0 of such a program")
+        expect_errors([run], f"the listener at 127.0.0.1:{port} is not process 0 of such a program")
         client.close()
 
 

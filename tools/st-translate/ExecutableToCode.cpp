@@ -62,7 +62,8 @@ absl::StatusOr<std::string> disassemble(const std::string &cubin) {
     return absl::UnavailableError((tool + " failed" + (message.empty() ? "" : ": " + message)));
   auto bytes = llvm::MemoryBuffer::getFile(text);
   if (!bytes)
-    return absl::UnavailableError("cannot read what nvdisasm wrote: " + bytes.getError().message());
+    return absl::UnavailableError("cannot read the output of nvdisasm: " +
+                                  bytes.getError().message());
   return (*bytes)->getBuffer().str();
 }
 

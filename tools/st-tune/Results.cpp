@@ -215,7 +215,7 @@ absl::Status ResultsFile::append(const TrialRow &row) {
   const ssize_t written = ::write(descriptor, text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size())) {
     const absl::Status failure =
-        written < 0 ? fail("cannot write") : ::st::inFile(path, "cannot write a whole line");
+        written < 0 ? fail("cannot write") : ::st::inFile(path, "cannot write a full line");
     // A missing line is better than half a line.
     if (written > 0 && ftruncate(descriptor, before) != 0)
       return fail("cannot drop half a line");

@@ -68,7 +68,7 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
              std::to_string(microBatches) + " micro-batches";
     int64_t &next = done[unit.chunk * microBatches + unit.microBatch];
     if (next > unit.kind)
-      return name + " stands there twice";
+      return name + " appears twice";
     if (next < unit.kind)
       return name + " stands before " +
              formatUnit({static_cast<ScheduledUnit::Kind>(next), unit.chunk, unit.microBatch});

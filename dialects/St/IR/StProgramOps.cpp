@@ -93,7 +93,7 @@ LogicalResult BufferOp::verify() {
   // Accumulators, and values carried by a loop, must be in the device's memory.
   if (getSpace() && getKind() != "stash")
     return emitOpError("of kind \"")
-           << getKind() << "\" lies in space \"" << *getSpace() << "\", expected a stash";
+           << getKind() << "\" is in space \"" << *getSpace() << "\", expected a stash";
   return getSpace() ? verifyOneOf(*this, "space", *getSpace(), {"host"}) : success();
 }
 

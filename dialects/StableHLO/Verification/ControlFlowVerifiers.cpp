@@ -91,7 +91,7 @@ LogicalResult CustomCallOp::verify() {
   }
   for (auto alias : getOutputOperandAliases().getAsRange<OutputOperandAliasAttr>())
     if (alias.getOperandIndex() < 0 || alias.getOperandIndex() >= getNumOperands())
-      return emitOpError("expects operand_index of an alias to lie in [0, ")
+      return emitOpError("expects operand_index of an alias to be in [0, ")
              << getNumOperands() << "), got " << alias.getOperandIndex();
   return success();
 }

@@ -13,7 +13,7 @@ LogicalResult stablehlo::verifyDims(Operation *op, StringRef name, ArrayRef<int6
                                     int64_t rank) {
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (dim < 0 || dim >= rank)
-      return op->emitOpError() << "expects " << name << " to lie in [0, " << rank << "), got "
+      return op->emitOpError() << "expects " << name << " to be in [0, " << rank << "), got "
                                << dim;
     if (llvm::is_contained(dims.take_front(i), dim))
       return op->emitOpError() << "expects " << name << " to be distinct, got [" << dims << "]";

@@ -26,7 +26,7 @@ FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
     for (sdy::TensorShardingAttr sharding : shardings.getShardings()) {
       auto mesh = SymbolTable::lookupNearestSymbolFrom<sdy::MeshOp>(op, sharding.getMesh());
       if (!mesh)
-        return op.emitError("names mesh ") << sharding.getMesh() << ", which there is not";
+        return op.emitError("names mesh ") << sharding.getMesh() << ", which does not exist";
       RankGrid grid = RankGrid::ofAxes(mesh.getMesh().getAxes(), mesh.getMesh().getSizes());
       if (grid.getNumRanks() != ranks)
         return withNote(op.emitError("runs on ")

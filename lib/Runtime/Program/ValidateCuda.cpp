@@ -375,7 +375,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   const int gradients =
       attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
   if (gradients != (attention.has_o() ? 0 : 4))
-    return error("attention that makes neither o nor the gradients alone");
+    return error("attention that computes neither o nor only the gradients");
   if (attention.has_o()) {
     ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
   } else {
@@ -404,7 +404,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
 
 absl::Status TaskValidator::check(const proto::CudaCommand &command) {
   if (command.left_by_update() && !command.has_launch())
-    return error("what an update leaves is made by something else than a launch");
+    return error("a command other than a launch is marked as left by an update");
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     return check(command.launch());
@@ -419,9 +419,9 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
       ST_RETURN_IF_ERROR(checkPlace("a predicate", command.loop().predicate(), 1));
     for (const proto::CudaCommand &each : command.loop().body())
       if (each.aside() || each.waits())
-        return error("a loop repeats what runs on several streams");
+        return error("a loop contains commands on several streams");
       else if (each.left_by_update())
-        return error("a loop repeats what only some steps run");
+        return error("a loop contains a command that only some steps run");
     return checkCommands(command.loop().body());
   case proto::CudaCommand::kAttention:
     return check(command.attention());
@@ -470,7 +470,7 @@ absl::Status checkKernels(const proto::CudaCode &code) {
   std::set<std::string> names;
   for (const proto::CudaKernel &kernel : code.kernels()) {
     if (!isName(kernel.name()) || !names.insert(kernel.name()).second)
-      return invalid("kernels without names of their own");
+      return invalid("kernels without unique names");
     if (kernel.blocks() < 1 || kernel.blocks() > kMostBlocks || kernel.threads() < 1 ||
         kernel.threads() > kMostThreads)
       return invalid(absl::StrCat("kernel ", kernel.name(), " has ", kernel.blocks(), " blocks of ",

@@ -424,11 +424,10 @@ absl::Status checkOther(const proto::Executable &first, const proto::Executable 
       end = std::max(end, state.offset() + blockOf(state.global(), state.slice(), 0).numBytes());
     for (const proto::Input &input : same.inputs())
       if (input.offset() < end)
-        return error(
-            absl::StrCat("input \"", input.name(), "\" lies among the first one's states"));
+        return error(absl::StrCat("input \"", input.name(), "\" overlaps the first one's states"));
     for (const proto::ConstantData &constant : same.constants())
       if (constant.offset() < end)
-        return error("a constant lies among the first one's states");
+        return error("a constant overlaps the first one's states");
   }
   return absl::OkStatus();
 }

@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::create(PluginOptions
 static absl::StatusOr<proto::PluginCompileOptions> parseOptions(absl::string_view options) {
   proto::PluginCompileOptions parsed;
   if (!parsed.ParseFromArray(options.data(), static_cast<int>(options.size())))
-    return absl::InvalidArgumentError("the compile options are no CompileOptionsProto");
+    return absl::InvalidArgumentError("the compile options are not a CompileOptionsProto");
   if (parsed.parameter_is_tupled_arguments())
     return absl::UnimplementedError("functions whose arguments are one tuple are not supported");
   const proto::PluginBuildOptions &build = parsed.executable_build_options();
