@@ -1,4 +1,4 @@
-// What the parts of the driver's stand-in share: see Streams.h.
+// Common parts of the driver's replacement: see Streams.h.
 #ifndef ST_TEST_STANDINS_DRIVER_H
 #define ST_TEST_STANDINS_DRIVER_H
 
@@ -22,7 +22,7 @@
 
 namespace standin {
 
-// As cuda.h numbers them.
+// Numbers of cuda.h.
 enum Error {
   kSuccess = 0,
   kInvalidValue = st::cuda::kErrorInvalidValue,
@@ -71,7 +71,7 @@ struct Graph {
   std::vector<Work> works;
 };
 
-/// What happens to a stream between the begin and the end of a capture.
+/// The state of a stream during a capture.
 struct Capture {
   std::thread::id thread;
   int mode;
@@ -83,7 +83,7 @@ constexpr int kMostPitch = 0x7fffffff;
 
 constexpr int kCaptureGlobal = 0, kCaptureRelaxed = 2;
 
-/// What was in a stream when an event was recorded; who waits for the event waits for that.
+/// The work in a stream when an event was recorded; waits for the event wait for it.
 struct Moment {
   std::mutex mutex;
   std::condition_variable changed;
@@ -125,7 +125,7 @@ private:
 };
 
 struct Gpu {
-  std::atomic<int> failure{0}; ///< of a kernel: what all calls return from then on
+  std::atomic<int> failure{0}; ///< of a kernel: the result of all later calls
   std::mutex mutex;            ///< of what follows
   std::set<int> peers;         ///< whose memory kernels may touch
   std::unique_ptr<Stream> legacy;

@@ -15,10 +15,10 @@
 namespace standin {
 namespace {
 
-// What GPUs from sm_80 on can launch.
+// Launch limits of GPUs from sm_80 on.
 constexpr unsigned kMaxBlocksX = 0x7fffffff, kMaxBlocksYZ = 65535;
 constexpr unsigned kMaxThreads = 1024, kMaxThreadsZ = 64;
-/// Of memory that a launch asks for, but for kernels that were told to take more
+/// Maximum shared memory of a launch, unless the kernel was configured for more
 /// (cuFuncSetAttribute).
 constexpr unsigned kMaxSharedBytes = 48 << 10;
 /// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, and what sm_90 has of it.
@@ -64,7 +64,7 @@ Kernel readKernel(const std::string &line) {
   return kernel;
 }
 
-/// What the GPU would find of a kernel's arguments, once it runs.
+/// Checks a kernel's arguments as the GPU would when it runs.
 int checkArguments(const Kernel &kernel, const std::vector<uint64_t> &addresses) {
   for (size_t i = 0; i < addresses.size(); ++i) {
     const int owner = gpuMemory.owner(addresses[i], kernel.arguments[i].bytes);

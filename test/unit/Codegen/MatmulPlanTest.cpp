@@ -1,4 +1,4 @@
-// How products are tiled: several of one left operand in one kernel, against each in its own.
+// Tiling of products: several with one left operand in one kernel, compared with separate kernels.
 #include "backends/dtu/codegen/products/MatmulTime.h"
 #include "lib/Timing/DtuDescription.h"
 
@@ -49,7 +49,7 @@ TEST(MatmulPlan, SharedOperandsAreFetchedOnce) {
 }
 
 TEST(MatmulPlan, SmallProductsAreNoSlowerTogether) {
-  // As large as form-kernels lets them be for eight cores.
+  // The largest products that form-kernels allows for eight cores.
   for (int64_t products : {2, 3, 4})
     for (auto [rows, cols, depth] :
          {std::tuple(512, 128, 1024), {128, 512, 64}, {256, 256, 256}, {1024, 64, 192}})

@@ -82,7 +82,7 @@ public:
     return *this;
   }
 
-  /// A letter for each command: k, that of kernels, or t, that of transfers; large where it waits.
+  /// A letter per command: k for the stream of kernels, t for transfers; upper case: waits.
   std::string streams() {
     const KernelArgument arguments[] = {{64, true}, {64, false}};
     assignStreams(program, [&](int64_t) -> ArrayRef<KernelArgument> { return arguments; });
@@ -114,7 +114,7 @@ TEST(AssignStreams, AResultIsWaitedForWhereItIsRead) {
 
 TEST(AssignStreams, WhatIsSentIsNotWrittenBefore) {
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(0, 1).streams(), "TkK");
-  // But it may be read.
+  // Reading is allowed.
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(1, 4).streams(), "Tkk");
 }
 
@@ -143,7 +143,7 @@ TEST(AssignStreams, SlotsCountAllTogether) {
 }
 
 TEST(AssignStreams, WhatAProductHasBesideItsResultCounts) {
-  // Sent, or what has come.
+  // Data that is sent or received.
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 5, false).streams(), "Tkk");
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, false).streams(), "TkK");
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, true).streams(), "Tkk");

@@ -14,7 +14,7 @@ using Found = DeferredCopies::Found;
 
 constexpr int64_t kCores = 2, kPlace = 16384, kL3 = 65536;
 
-/// The L1s and behind them L2, and L3.
+/// The L1s followed by L2, and L3.
 struct Memories {
   std::vector<uint8_t> chip = std::vector<uint8_t>((kCores + 1) * kPlace),
                        l3 = std::vector<uint8_t>(kL3);
@@ -144,7 +144,7 @@ TEST_F(DeferredCopiesTest, NobodySeesThatTheyWerePutOff) {
   };
   for (int i = 0; i < 200000 && !HasFailure(); ++i)
     (this->*steps[below(8)])();
-  // What is asked for is often where nothing is put off, or in another shape.
+  // Many requests hit no deferred copy, or another shape.
   EXPECT_GT(putOff, 10000);
   EXPECT_GT(foundElsewhere, 1000);
   EXPECT_GT(passedOn, 100);

@@ -1,6 +1,6 @@
-// Programs of plausible nonsense: whatever the validator lets through runs to its
-// end, faults or deadlocks, on data and in time alike, and never touches a byte
-// that is not its own (the address sanitizer's build says so).
+// Plausible nonsense programs: every program that the validator accepts finishes, faults or
+// deadlocks, on data and in time alike, and never accesses foreign memory (checked by the address
+// sanitizer's build).
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Fields.h"
@@ -72,7 +72,7 @@ public:
     Instruction result;
     dims = below(4);
     type = static_cast<DType>(below(kNumDTypes));
-    // What blocks would end most programs before they did anything.
+    // Blocking instructions would stop most programs too early.
     do
       makeInstruction(static_cast<size_t>(below(std::variant_size_v<Instruction>)), result);
     while ((std::holds_alternative<Wait>(result) || std::holds_alternative<Barrier>(result) ||

@@ -1,5 +1,4 @@
-// Replayed time: what it must share with the full simulation to the last picosecond, and what it
-// refuses.
+// Replayed time: equality with the full simulation to the picosecond, and rejected programs.
 #include "SimulatorFixture.h"
 
 #include <map>
@@ -47,8 +46,8 @@ struct Machine {
   std::vector<RankSchedule> schedules;
 };
 
-/// Groups of `size` ranks, every rank on a chip of its own. Rank r of a group sends to rank r of
-/// the next one and receives from that of the one before, or has its neighbour in the group as a
+/// Groups of `size` ranks, each rank on a separate chip. Rank r of a group sends to rank r of the
+/// next one and receives from that of the previous one, or has its neighbour in the group as a
 /// peer.
 std::vector<RankConfig> groupsOf(int64_t groups, int64_t size, bool neighbours = false) {
   std::vector<RankConfig> ranks;
@@ -143,7 +142,7 @@ TEST(Replay, RanksThatExchangeInPairsAreTimedOnce) {
   EXPECT_EQ(expectExact(machine).simulatedTasks, 2);
 }
 
-/// Sixteen ranks in four groups of chips, each of which sends to the one so many further on.
+/// Sixteen ranks in four groups of chips; each sends to the one `distance` further on.
 Machine circleOf(int64_t distance) {
   std::vector<RankConfig> ranks = groupsOf(1, 16);
   for (int64_t i = 0; i < 16; ++i)
@@ -169,7 +168,7 @@ Machine circleOf(int64_t distance) {
   return machine;
 }
 
-/// The same, where each rank passes on what it has got: most wait for a message that is sent late.
+/// The same, where each rank forwards what it received: most wait for a late message.
 Machine passingCircle(int64_t distance) {
   Machine machine = circleOf(distance);
   ProgramId program =
@@ -212,7 +211,7 @@ int64_t expectSameTotal(const Machine &machine) {
 }
 
 TEST(Replay, RanksInACircleAreTimedByTurns) {
-  // One group of chips stands for the others.
+  // One group of chips represents the others.
   for (int64_t distance : {1, 3, 15})
     EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
 }

@@ -1,5 +1,5 @@
-// What falls on one instant goes by named priorities, then by rank and instance (docs/dtu-isa.md,
-// "Time"): in each test two ask for one memory at one instant, and the order decides who waits.
+// Events at the same instant are ordered by named priorities, then by rank and instance
+// (docs/dtu-isa.md, "Time"). In each test two request one memory at once, and the order decides.
 #include "SimulatorFixture.h"
 
 #include <fstream>

@@ -21,8 +21,7 @@ TEST(TransferInstruction, RandomStridedCopies) {
     std::vector<int64_t> sizes(dims), dst(dims), src(dims), order(dims);
     for (int64_t &size : sizes)
       size = 1 + below(round % 3 ? 6 : 40);
-    // Each side lays the dimensions out in an order of its own, with gaps at times; the
-    // source may broadcast.
+    // Each side orders the dimensions differently, sometimes with gaps; the source may broadcast.
     for (auto *strides : {&dst, &src}) {
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), random);
@@ -199,7 +198,7 @@ TEST(TransferInstruction, LoadsWiden) {
   EXPECT_EQ(memory[30], 9);                                              // 128 - 8
 }
 
-/// A queue counts down in memory what a core works on, until nothing is left.
+/// A queue counts down in memory the number of items that a core processes.
 Program countdown(const std::string &limit) {
   return parseOrDie(absl::StrCat(
       R"(program "w" semaphores=2 barriers=0 l1=64 l2=0 l3=64 table=0 {

@@ -11,7 +11,7 @@ using namespace mlir::st;
 
 namespace {
 
-/// Whether a message is one line that a person can read.
+/// Returns true if a message is one readable line.
 bool isOneLine(llvm::StringRef message) {
   constexpr size_t longest = 1000;
   return !message.empty() && message.size() <= longest &&
@@ -144,7 +144,7 @@ TEST(HostileLogTest, LinesOfTenMegabytes) {
   }
 }
 
-/// What a parser could read again and again.
+/// Input that a parser might read repeatedly.
 TEST(HostileLogTest, RepeatedPieces) {
   constexpr size_t bytes = size_t(1) << 20;
   for (const char *piece : {" ", "'", "\"", "${", "(", "A=(", "A=\"", "--x ", "| iteration 1/", "[",

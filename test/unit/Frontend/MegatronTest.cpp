@@ -1,4 +1,4 @@
-// What is read out of Megatron's logs and command lines.
+// Values read from Megatron's logs and command lines.
 #include "lib/Frontend/Megatron/Megatron.h"
 #include "TestInputs.h"
 

@@ -15,7 +15,7 @@ struct Graph {
 
   unsigned size() const { return capacities.size(); }
 
-  /// Whether no path is left without the nodes of a subset.
+  /// Returns true if no path remains without the nodes of a subset.
   bool isCutBy(unsigned subset) const {
     unsigned reached = 0;
     for (unsigned source : sources)

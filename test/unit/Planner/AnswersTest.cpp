@@ -20,7 +20,7 @@ TEST(Answers, ClosedFormOfDays) {
   EXPECT_NEAR(training.days(), 300e9 / 1e5 / 86400, 1e-9);
   EXPECT_NEAR(training.device_hours(), training.days() * 24 * 1024, 1e-6);
   EXPECT_NEAR(training.ratio(), training.days() / training.assumed_days(), 1e-12);
-  // The X that the prediction stands for gives the predicted days.
+  // The predicted X gives the predicted days.
   EXPECT_NEAR(8 * 300e9 * 175e9 / (1024 * training.closed_form_tflops() * 1e12) / 86400,
               training.days(), 1e-9);
 }

@@ -33,7 +33,7 @@ class GpuStepTest : public ::testing::Test {
 protected:
   GpuStepTest() { program.mutable_cuda()->mutable_gpu()->set_gpus_per_node(8); }
 
-  /// A kernel that moves so many bytes and so takes as many microseconds.
+  /// A kernel that moves a number of bytes and takes as many microseconds.
   int64_t addKernel(double bytes, double flops = 0) {
     proto::CudaKernel &kernel = *program.mutable_cuda()->add_kernels();
     kernel.set_bytes(bytes);
@@ -129,7 +129,7 @@ TEST_F(GpuStepTest, ExchangesWaitForTheLastMember) {
     made.set_from_stride(stride);
     made.set_count(2);
   };
-  // Ranks of two groups meet, of which the second is late; then again, at once.
+  // Ranks of two groups meet, the second one late; then again without a wait.
   addGroup({0}, 2, [&](proto::CudaProgram &code) {
     exchange(code, 0);
     exchange(code, 5);
@@ -217,7 +217,7 @@ TEST_F(GpuStepTest, LoopsThatDependOnDataHaveNoTime) {
   EXPECT_FALSE(step->has_value());
 }
 
-/// What is bound by memory takes an H200 less time than an H100, by the ratio of their bandwidths.
+/// Memory-bound work takes an H200 less time than an H100, by the ratio of their bandwidths.
 TEST(GpuCostsOfDevices, MemoryOfAnH200IsFaster) {
   auto timeOn = [](const char *name) {
     auto gpu = describeGpu(*::st::builtinGpuDescription(name));

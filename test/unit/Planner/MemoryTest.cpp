@@ -13,7 +13,7 @@ using namespace st;
 
 namespace {
 
-/// A GPT as Megatron-LM trains it, and the blocks that the compiler makes of it.
+/// A GPT as Megatron-LM trains it, with blocks from the compiler.
 class CompiledGpt {
 public:
   CompiledGpt() {
@@ -70,8 +70,8 @@ TEST(Memory, ActivationsOfALayer) {
     }
 }
 
-// What optimizers keep of a parameter is that of the compiled program: a number for each row and
-// column of a factored matrix, which tensor shards keep whole where they split the other dimension.
+// Optimizer state per parameter is that of the compiled program: a number for each row and column
+// of a factored matrix, which tensor shards replicate along the dimension that they do not split.
 TEST(Memory, OptimizerStates) {
   CompiledGpt gpt;
   TestPlan plan(1);
@@ -149,8 +149,8 @@ TEST(Memory, BuffersOfCommunicators) {
                    inNode / 2 + network * (ofWorld + ofData + ofModel + ofPairs));
 }
 
-// What has no room beside each other is returned to the driver and taken again: time that more
-// memory saves.
+// Blocks that do not fit together are returned to the driver and allocated again, which takes time
+// that more memory saves.
 TEST(Memory, ReturnsBlocksWhereThereIsNoRoom) {
   TestPlan plan(1);
   plan.profile = *findProfile("megatron-deepspeed");
@@ -176,8 +176,8 @@ TEST(Memory, ReturnsBlocksWhereThereIsNoRoom) {
   EXPECT_GT(before, 0);
 }
 
-// A micro-batch more, or less recomputation, never takes less; the classes add up; and what is
-// needed is within the total.
+// One more micro-batch, or less recomputation, never takes less; the classes add up; and needed
+// memory is within the total.
 TEST(Memory, Monotone) {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     TestPlan plan(seed);

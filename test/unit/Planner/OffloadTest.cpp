@@ -1,4 +1,4 @@
-// Optimizer state in the host's memory: what it frees, costs and needs.
+// Optimizer state in the host's memory: its savings, costs and limits.
 
 #include "TestModel.h"
 

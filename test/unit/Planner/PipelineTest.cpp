@@ -78,8 +78,7 @@ TEST(Pipeline, WorkAndWaitsAddUp) {
                   group.end, 1e-6);
 }
 
-// The closed form bounds each group's end, whatever the times are; equal stages without messages
-// reach it.
+// The closed form bounds each group's end for any times; equal stages without messages reach it.
 TEST(Pipeline, BoundsItsPlay) {
   std::mt19937 random(1);
   auto draw = [&](double least, double most) {

@@ -1,4 +1,4 @@
-// What levels of ZeRO send, and the table of micro-batches.
+// Traffic of ZeRO levels, and the table of micro-batches.
 
 #include "TestModel.h"
 
@@ -46,7 +46,7 @@ ReplicaTime timeLevel(int64_t zero, int64_t microBatches,
 } // namespace
 
 // Rajbhandari et al., "ZeRO", arXiv 1910.02054, section 7: volumes are 2 P for replicas, ZeRO-1 and
-// ZeRO-2, and 3 P for ZeRO-3, of which 2 P for each micro-batch.
+// ZeRO-2, and 3 P for ZeRO-3, 2 P of it per micro-batch.
 TEST(Replicas, Volumes) {
   const double once = 300; // of 400 bytes over 4 ranks
   for (int64_t zero : {0, 1, 2}) {
@@ -135,7 +135,7 @@ TEST(Replicas, TableFindsTheLargestMicroBatch) {
     if (i == 1 || i == 2)
       EXPECT_GE(space.largest, table->spaces[i - 1].largest) << "ZeRO-" << i;
   }
-  // Of rates that are nearly the same the larger micro-batch counts.
+  // Of nearly equal rates the larger micro-batch wins.
   EXPECT_LE(0.98 * table->doubling.inStep, table->spaces[0].inStep);
   EXPECT_NE(printZeroTable(*table).find("tuning_space"), std::string::npos);
 }

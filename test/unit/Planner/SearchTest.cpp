@@ -24,7 +24,7 @@ struct Point {
   }
 };
 
-/// Composes each layout of a space by itself.
+/// Composes each layout of a space separately.
 std::vector<Point> tryAll(const StepInputs &inputs, const SearchSpace &space, size_t &count) {
   std::vector<Point> front;
   const std::vector<Layout> layouts = enumerateLayouts(space, inputs.model, inputs.cluster);
@@ -164,7 +164,7 @@ TEST(Search, RefusesSpacesWithoutAnEnd) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// A replica stays within so many devices, and all kinds of limits hold at once.
+// A replica stays within the device limit, and all kinds of limits hold together.
 TEST(SearchSpace, KeepsItsLimits) {
   TestPlan plan(0);
   SearchSpace space;

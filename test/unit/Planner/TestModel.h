@@ -11,10 +11,10 @@
 
 namespace st {
 
-/// Whether long tests try all that they can: ST_PLANNER_TESTS=all.
+/// True if long tests run in full: ST_PLANNER_TESTS=all.
 bool testsAll();
 
-/// Blocks of a transformer by its products and passes alone. The planner must not know the
+/// Blocks of a transformer with only its products and passes. The planner must not notice the
 /// difference.
 class TestBlocks : public BlockSource {
 public:

@@ -56,7 +56,7 @@ TEST(WeightTask, ComesFromCompiledBlocks) {
   for (const proto::StashWork &stash : (*split)->stashes())
     if (stash.until() == "weight")
       (stash.made() == "backward" ? gradients : kept) += stash.bytes();
-  // Inputs of these products, and gradients of what they leave, in 16 bits at least.
+  // Inputs of these products, and gradients of their results, in at least 16 bits.
   EXPECT_GE(kept, 2 * 64 * 128 * (1 + 1 + 1 + 4) * 2);
   EXPECT_GE(gradients, 2 * 64 * 128 * (3 + 1 + 4 + 1) * 2);
 }

@@ -84,7 +84,7 @@ TEST(Kernels, DotGeneralBlocks) {
     }
 }
 
-// The sum of many f32 is right to the last digit, in whatever order.
+// The sum of many f32 is exact to the last digit in any order.
 TEST(Kernels, ReductionsAccumulateInDouble) {
   constexpr int64_t kCount = 100001;
   Tensor tenth = splat(Tensor::scalar(ElementType::F32, 0.1f), {kCount});

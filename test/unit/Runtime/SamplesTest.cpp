@@ -29,7 +29,7 @@ BatchSpec specOf(const std::string &task, int64_t batch, int64_t sequence = 19) 
   return spec;
 }
 
-// Documents of sentences that have a token each, so that a sample shows where it comes from.
+// Documents of one-token sentences, so that a sample shows its origin.
 Corpus numberedCorpus(int64_t documents, int64_t sentencesEach) {
   Corpus corpus;
   corpus.name = "numbers";
@@ -148,7 +148,7 @@ TEST_P(EverySample, EpochsHaveOrdersOfTheirOwn) {
   EXPECT_NE(orders[0], orders[1]);
 }
 
-// A run that ends anywhere and starts again at its last checkpoint, which may lie before that.
+// A run that ends anywhere and resumes at its last checkpoint, possibly an earlier step.
 TEST_P(EverySample, FiftyResumesChangeNothing) {
   auto whole = source(2);
   std::mt19937 draw(11);
@@ -381,7 +381,7 @@ TEST(JsonLinesTest, DocumentsAndErrors) {
   EXPECT_EQ(error("\n"), ": no documents");
 }
 
-// Counts what is asked of it; number 5 fails.
+// Counts requests; number 5 fails.
 class CountingSource : public BatchSource {
 public:
   explicit CountingSource(std::atomic<int64_t> &furthest) : furthest(furthest) {}

@@ -35,7 +35,7 @@ protected:
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  // What is printed for four steps of a run of four.
+  // The output for four steps of a run of four.
   std::string print(const LogOptions &options, const LoggedRun &run = {4, 8, 128, {}, ""}) {
     char *text = nullptr;
     size_t size = 0;

@@ -140,7 +140,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
   }
 }
 
-// Whatever the bytes, the answer is a status.
+// Any bytes give a status.
 TEST(ValidateExecutableTest, SurvivesNoise) {
   const std::string good = makeToyProgram(2, 3, 2).SerializeAsString();
   ASSERT_TRUE(parseExecutable(good).ok());

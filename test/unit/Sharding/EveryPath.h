@@ -21,7 +21,7 @@ public:
   double cost(size_t from, size_t to) const;
 
 private:
-  /// Where an axis is: nowhere, unreduced, or from a digit of a dimension on.
+  /// The position of an axis: none, unreduced, or a first digit in a dimension.
   struct Role {
     enum { Free, Unreduced, Placed } kind = Free;
     size_t dim = 0;

@@ -174,7 +174,7 @@ TEST_F(ReshardPlanTest, CheapestOfAllOverThreeAxes) {
 // On virtual ranks
 //===----------------------------------------------------------------------===//
 
-/// Whether each device holds one block of each dimension, as arguments and results are given.
+/// Returns true if each device holds one block of each dimension, as for arguments and results.
 static bool isContiguous(const TensorSharding &sharding) {
   return llvm::none_of(sharding.dims, [](const Splits &splits) {
     return llvm::any_of(splits, [](const Split &split) { return split.axis == kUnsplit; });

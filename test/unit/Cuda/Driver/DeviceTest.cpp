@@ -1,4 +1,4 @@
-// What the runtime asks of the driver, and what it makes of refusals.
+// The runtime's calls of the driver, and its reactions to errors.
 #include "test/unit/Cuda/Driver/StandinGpus.h"
 
 #include "absl/strings/match.h"
@@ -84,7 +84,7 @@ TEST(DriverDevice, ACaptureThatFailsLeavesItsStreamInUse) {
     ASSERT_TRUE(stream->launch(0, {number}).ok());
     ASSERT_TRUE(stream->wait().ok());
   }
-  // What was captured was not done.
+  // Captured work was not executed.
   EXPECT_EQ(readBytes(*device, number, 1)[0], 2);
 }
 

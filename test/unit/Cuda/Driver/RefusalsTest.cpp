@@ -6,7 +6,7 @@
 namespace st::cuda {
 namespace {
 
-// Of cuda.h.
+// Numbers of cuda.h.
 constexpr int kInvalidHandle = 400, kIllegalAddress = 700, kMisaligned = 716;
 constexpr int kUnsupported = 900, kInvalidated = 901, kIsolation = 905, kCapturedEvent = 907;
 constexpr int kWrongThread = 908, kCaptureGlobal = 0;
@@ -45,7 +45,7 @@ protected:
     return driver().copy2D(&copy, stream);
   }
 
-  /// Begins a capture, makes a call, and ends it: what call and end give.
+  /// Begins a capture, makes a call, and ends it; returns both results.
   template <class Call> std::pair<int, int> capture(int mode, Call call) {
     EXPECT_EQ(driver().beginCapture(stream, mode), 0);
     const int called = call();
@@ -180,7 +180,7 @@ TEST_F(Refusals, LaunchesBeyondWhatGpusHave) {
       kErrorInvalidValue);
 }
 
-// Of its own memory, with the alignment that it takes for granted: found when the kernel runs.
+// Outside of its memory or misaligned: found when the kernel runs.
 TEST_F(Refusals, ArgumentsThatAKernelCannotUse) {
   const struct {
     int64_t gpu;
