@@ -28,7 +28,7 @@ def expect_error(command, pattern, output=None, timeout=120):
     done = st.run(command, timeout)
     text = done.stderr.strip()
     st.expect(done.returncode == 1, f"exit {done.returncode}, expected 1\n{done.stdout[-500:]}\n{text[-1500:]}")
-    # Warnings and progress may come before it; the error itself is one line, the last.
+    # Warnings and progress may come before the error, which is one line, the last.
     errors = [line for line in text.splitlines() if "error" in line]
     st.expect(len(errors) == 1, f"expected one error line, found {len(errors)}:\n{text[-1500:]}")
     st.expect(re.search(pattern, errors[0]), f"{errors[0]!r} does not match {pattern!r}")
@@ -37,7 +37,7 @@ def expect_error(command, pattern, output=None, timeout=120):
 
 
 def compile_command(folder, config=TINY_BERT, parallel=None, task="mlm", batch=2, seq=16, extra=()):
-    """st-compile of raw texts or JSON values; returns (command, output)."""
+    """An st-compile command for raw texts or JSON values; returns (command, output)."""
     model = folder / "model" / "config.json"
     model.parent.mkdir(exist_ok=True)
     model.write_text(config if isinstance(config, str) else json.dumps(config))
@@ -145,7 +145,7 @@ def budget_not_met(folder):
 
 
 def host_case(folder, edit, pattern, **options):
-    """A description of T10 that differs in its link to the host."""
+    """A description of T10 with another link to the host."""
     text = edit((st.ROOT / "devices" / "dtu-t10.textproto").read_text())
     target = folder / "other.textproto"
     target.write_text(text)
@@ -315,7 +315,7 @@ def mlir_cases():
 
 
 class Built:
-    """One tiny training binary for the tests that damage it."""
+    """A tiny training binary, shared by the tests that damage it."""
 
     binary = None
     folder = None
@@ -341,7 +341,7 @@ def damaged_binary(name, damage, pattern=r"payload|binary|truncated|damaged|chec
 
 
 def payload_start(data):
-    """The runner alone is st-runner; what follows it is the payload."""
+    """The size of the runner, st-runner; the payload follows it."""
     return st.RUNNER.stat().st_size
 
 
@@ -384,7 +384,7 @@ def file_with(folder, name, data):
 
 
 def checkpoint(folder, edit):
-    """A checkpoint of the tiny model whose tensors `edit` has changed."""
+    """The checkpoint of the tiny model with tensors changed by `edit`."""
     st.check_run([Built.get(), "--steps=1", f"--save={folder / 'ckpt'}"])
     path = folder / "ckpt" / "model.safetensors"
     tensors = load_file(path)
@@ -402,7 +402,7 @@ def damaged_checkpoint(folder, damage):
 
 
 def batches_with(folder, name, value):
-    """Batches for the tiny model, mlm, three of 2 x 16, the last with one value that is out of range."""
+    """Three mlm batches of 2 x 16 for the tiny model; the last has one value out of range."""
     tensors = {n: np.zeros((3, 2, 16), np.int32) for n in ("input_ids", "labels", "token_type_ids")}
     tensors.update(attention_mask=np.ones((3, 2, 16), np.int32), next_sentence_label=np.zeros((3, 2), np.int32))
     tensors["labels"][0, 0, 0] = -100
@@ -442,7 +442,7 @@ def run_cases():
 
 
 def flag_case(name, flags, pattern):
-    """Flags after the format of the test's folder; nothing else is on the command line."""
+    """Flags after the format of the test's folder, and no other flags."""
     def check(folder):
         (folder / "text").write_text("One. Two. " * 40)
         (folder / "sub").mkdir()
@@ -504,7 +504,7 @@ def flag_cases():
 
 
 def limited(name, limit, pattern):
-    """Too little memory or too few threads end with one line too."""
+    """Too little memory or too few threads also end with one line."""
     def check(folder):
         command = f"ulimit {limit}; exec {Built.get()} --steps=1 --host-threads=64"
         done = st.run(["bash", "-c", command])
@@ -550,7 +550,7 @@ def devices_of_another_target(folder):
 
 
 def step_brings_its_update(folder):
-    """What a program says itself, the command line cannot say again."""
+    """The command line cannot repeat a setting that the program makes itself."""
     text = folder / "step.mlir"
     text.write_text("func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %x: tensor<4xf32>) -> "
                     "(tensor<4xf32>, tensor<f32>) {\n  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
@@ -565,7 +565,7 @@ def step_brings_its_update(folder):
 
 
 def same_number(folder):
-    """1e-4 and 0.0001 are one learning rate, 2e-4 is another."""
+    """1e-4 and 0.0001 are the same learning rate, 2e-4 is another."""
     command, out = compile_command(folder, extra=["--lr=1e-4", "--compile-to=planned"])
     planned = folder / "planned.mlir"
     command[command.index(out)] = planned
@@ -576,7 +576,7 @@ def same_number(folder):
 
 
 def nan_loss(folder):
-    """A rate that explodes must end the run with the step's number."""
+    """A learning rate that makes the loss explode ends the run with the step's number."""
     done = st.run([Built.get(), "--steps=40", "--lr=1e30"])
     st.expect(done.returncode == 1, f"exit {done.returncode}")
     st.expect(re.search(r"error.*step \d+", done.stderr), done.stderr[-500:])
