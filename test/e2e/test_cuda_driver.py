@@ -109,8 +109,8 @@ def lost(number, times):
             st.expect(all(" error: " in text for text in said.values()), f"ST_SEED={SEED - 1}: {victim} is lost: {said}")
             waited = re.findall(r"(?:(?:all_reduce|reduce_scatter|all_gather) of ranks \d, \d|message of rank \d|"
                                 r"send to rank \d) in task|broadcast of process|barrier of all", "".join(said.values()))
-            # The end of a process is noticed at once, even while nobody waits: then all report that they ran, and the
-            # attempt is repeated.
+            # The end of a process is noticed at once, even while nobody waits: then all report that they ran, and
+            # one more turn follows.
             ran = number == signal.SIGKILL and all(
                 f"process {victim} has ended early" in text and f"ended early: process {process} of 4 ran" in text
                 for process, text in said.items())
