@@ -1,4 +1,4 @@
-"""Checks the shape of the tree: who includes whom, and that each pass has its lit file.
+"""Checks the structure of the tree: includes between folders, and that each pass has its lit file.
 
 The table is docs/architecture.md's. A folder may always include itself.
 """
@@ -11,7 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
-# folder -> what it may include beyond itself; "mlir" stands for mlir/ and llvm/ headers.
+# folder -> the other folders it may include; "mlir" stands for mlir/ and llvm/ headers.
 ALLOWED = {
     "lib/Support": [],
     "lib/Proto": [],
@@ -84,7 +84,7 @@ def include_errors(path, text):
 
 
 def pass_errors():
-    """Every pass `verb-object` is VerbObject.cpp in a folder of passes/ and has a lit file verb-object.mlir."""
+    """Every pass `verb-object` has VerbObject.cpp in a folder of passes/ and a lit file verb-object.mlir."""
     lit_files = {p.name for p in (ROOT / "test").rglob("*.mlir")}
     for td in sorted((ROOT / "passes").rglob("Passes.td")) + sorted((ROOT / "backends").rglob("Passes.td")):
         for name in re.findall(r'Pass<"([a-z0-9-]+)"', td.read_text()):
@@ -96,7 +96,7 @@ def pass_errors():
 
 
 def self_check():
-    """The scan must be able to fail: these borders are crossed on purpose."""
+    """The scan must be able to fail: these rules are violated on purpose."""
     planted = [("passes/Memory/X.cpp", '#include "passes/Kernels/Y.h"'),
                ("lib/Runtime/X.cpp", '#include "mlir/IR/Value.h"'),
                ("backends/dtu/simulator/X.cpp", '#include "backends/dtu/codegen/Y.h"'),
