@@ -193,7 +193,7 @@ void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayo
                                 b - bLayout.batchStride * dLayout.batchCount, bLayout, dLayout);
 }
 
-/// By which power of two an address can be divided, 16 bytes at most.
+/// The power of two that divides an address, at most 16.
 uint8_t alignmentOf(uint64_t address) {
   uint8_t power = 0;
   while (power < 4 && (address >> power & 1) == 0)
@@ -201,8 +201,8 @@ uint8_t alignmentOf(uint64_t address) {
   return power;
 }
 
-/// The rows of cublasLtMatmul's table of types that are of floats of 16, 32 and 64 bits; the vector
-/// of an epilogue is of d's type in all of them.
+/// The rows of cublasLtMatmul's table of types with floats of 16, 32 and 64 bits. In all of them
+/// the vector of an epilogue has d's type.
 bool isTypeListed(const Desc &desc, const Layout *const *layouts) {
   struct Row {
     int compute, scale, operand, result;

@@ -147,8 +147,8 @@ int checkReshape(const Desc &op) {
              : fail(kNotSupported, "a reshape that is no transpose");
 }
 
-/// NVIDIA documents engines for heads of up to 128 elements, a multiple of 8, whose rows are as far
-/// apart.
+/// NVIDIA documents engines for heads of up to 128 elements, a multiple of 8, with rows at the same
+/// distance.
 bool hasHeads(const Desc &graph) {
   constexpr int64_t most = 128, multiple = 8;
   for (const void *pointer : graph.pointers.at(kCudnnGraphOps)) {
@@ -169,7 +169,7 @@ bool hasHeads(const Desc &graph) {
   return true;
 }
 
-/// Probabilities made again by the logarithms of sums, and by them the gradients: of q into f32.
+/// Recomputes probabilities from the logarithms of sums, and from these the gradients: of q in f32.
 bool isGradient(const Desc &graph) {
   int products = 0, reshapes = 0, sums = 0, exponentials = 0;
   bool sumsInF32 = false;
@@ -189,7 +189,7 @@ bool isGradient(const Desc &graph) {
   return products == 5 && reshapes == 2 && sums == 1 && exponentials == 1 && sumsInF32;
 }
 
-/// Scores, a softmax with the logarithms of its sums in memory, and the product with values.
+/// Scores, a softmax that stores the logarithms of its sums, and the product with values.
 bool isAttention(const Desc &graph) {
   int products = 0, maxima = 0, sums = 0, logarithms = 0;
   bool keepsLogSums = false;
@@ -197,7 +197,7 @@ bool isAttention(const Desc &graph) {
     const Desc &op = *static_cast<const Desc *>(pointer);
     if (op.kind == kCudnnMatmulOp) {
       ++products;
-      // Rows of neighbours; that which is seen transposed has neighbouring columns.
+      // Rows are adjacent; a transposed matrix has adjacent columns.
       const Extents strides = op.other(kCudnnMatmulOpB)->extents(kCudnnTensorStrides);
       if (strides[products == 1 ? 2 : 3] != 1)
         return false;

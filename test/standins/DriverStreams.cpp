@@ -184,7 +184,7 @@ using namespace standin;
 
 extern "C" {
 
-// All streams of the runtime are such: none waits for the legacy stream, which waits for none.
+// All streams of the runtime are non-blocking: they do not synchronize with the legacy stream.
 int cuStreamCreate(void **stream, unsigned flags) {
   ST_STANDIN_CALL();
   if (int error = state())
@@ -227,7 +227,7 @@ int cuEventDestroy_v2(void *event) {
   return kSuccess;
 }
 
-// An event of a capture is part of the graph and tells nothing.
+// An event of a capture is part of the graph and has no status.
 int cuEventRecord(void *event, void *stream) {
   ST_STANDIN_CALL();
   if (int error = state())

@@ -1,4 +1,4 @@
-// Failures that tests ask of the driver's stand-in, and how often its functions were called.
+// Failures that tests request from the driver's stand-in, and the number of calls of its functions.
 //
 //   ST_STANDIN_FAIL    failures separated by commas, each as NAME:N:ERROR. NAME is a function of
 //                      the driver, whose N-th call returns the error and does nothing, or a kernel,
@@ -21,13 +21,13 @@
 
 namespace standin {
 
-/// Replaces what fails, in the syntax of ST_STANDIN_FAIL, and counts from 1 again.
+/// Replaces the failures, in the syntax of ST_STANDIN_FAIL, and restarts the counts at 1.
 void planFailures(const std::string &text);
 
-/// Counts a use of a function or kernel; the error that was planned for it, or 0.
+/// Counts a use of a function or kernel; returns the error that was requested for it, or 0.
 int findFailure(const std::string &name);
 
-/// In the place of an error: the kernel never ends.
+/// Instead of an error: the kernel never ends.
 constexpr int kNeverEnds = -1;
 
 /// Number of calls of a function.
@@ -38,7 +38,7 @@ class Function {
 public:
   explicit Function(const char *name);
 
-  /// A call begins. Other than 0: it returns this error.
+  /// A call begins. A result other than 0 is the error that it returns.
   int call() {
     ++calls;
     return findFailure(name);

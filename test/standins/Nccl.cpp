@@ -50,7 +50,7 @@ struct Header {
   int from, gpu;
   int64_t number;
 };
-// In the place of a number: of the first connection of each, and of what sets up a way.
+// Instead of a number: for the first connection of each peer, and for the setup of a connection.
 constexpr int64_t kHello = -1, kFirst = -2;
 
 bool transfer(int socket, uint8_t *bytes, size_t count, bool writes,
@@ -109,7 +109,7 @@ public:
     int64_t number;
   };
 
-  /// Sets up the ways that the pieces need: the first message of each is sent with no bytes in it.
+  /// Sets up the connections that the pieces need, with an empty first message on each.
   bool connect(const std::vector<Piece> &pieces) {
     std::vector<Piece> first;
     for (const Piece &piece : pieces)
@@ -207,7 +207,7 @@ private:
     return -1;
   }
 
-  /// All ranks have joined once each knows of each.
+  /// All ranks have joined once each one knows all others.
   void start() {
     std::vector<int> opened;
     for (int peer = 0; peer < ranks; ++peer)

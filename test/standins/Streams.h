@@ -27,7 +27,7 @@
 
 namespace standin {
 
-/// Does some work; other than 0 is the error that its stream has from then on.
+/// Does some work; a result other than 0 is the stream's error from then on.
 using Work = std::function<int()>;
 
 /// Adds work to a stream, or to the graph that it captures. Returns an error number of the driver.
@@ -39,7 +39,7 @@ bool isCapturing(void *stream);
 /// Returns true if all of the memory is allocated on some GPU.
 bool isTaken(uint64_t address, size_t bytes);
 
-/// The GPU that the calling thread has entered, or -1; and to enter one.
+/// The GPU that the calling thread has made current, or -1; and a function to set it.
 int currentGpu();
 void enter(int gpu);
 

@@ -58,7 +58,7 @@ absl::Status mlir::st::predictStep(const CompileRequest &request, const ::st::Me
   return page->write(::st::printPage(figures));
 }
 
-/// Converts the play of a step to a binary's prediction.
+/// Converts the simulated events of a step to a binary's prediction.
 static ::st::proto::Prediction writePrediction(const ::st::proto::Executable &executable,
                                                const GpuStep &step, const std::string &constants) {
   auto picoseconds = [](double us) { return static_cast<int64_t>(us * 1e6); };

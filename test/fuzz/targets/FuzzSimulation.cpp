@@ -1,5 +1,5 @@
-// Small executables with damaged programs: refused, or run in simulated time and on data to an end
-// or a fault. What is proven holds: no deadlock, and the same bytes however instances interleave.
+// Small executables with damaged programs are refused, or run in simulated time and on data to an
+// end or a fault. A proof holds: no deadlock, and the same bytes in any interleaving of instances.
 
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/Fields.h"
@@ -219,7 +219,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-/// libFuzzer's own changes of bytes would hardly ever leave an executable.
+/// libFuzzer's own mutations of bytes would rarely leave a valid executable.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
                                           unsigned int seed) {
   st::dtu::ProgramMutator mutator(seed);

@@ -9,7 +9,7 @@ namespace {
 
 Machine t10() { return Machine(*::st::builtinDtuDescription("dtu-t10")); }
 
-/// [rows, depth] x [depth, cols], dense, as often as there are products.
+/// [rows, depth] x [depth, cols], dense, once per product.
 MatmulSizes sizesOf(int64_t rows, int64_t cols, int64_t depth, int64_t products,
                     int64_t width = 4) {
   MatmulSizes sizes;
@@ -23,7 +23,7 @@ MatmulSizes sizesOf(int64_t rows, int64_t cols, int64_t depth, int64_t products,
   return sizes;
 }
 
-/// The result of every product is stored as it is.
+/// The result of every product is stored unchanged.
 MatmulEpilogue plain(const MatmulSizes &sizes) {
   MatmulEpilogue epilogue;
   epilogue.bytes = [=](unsigned slots, int64_t rows, int64_t cols) {

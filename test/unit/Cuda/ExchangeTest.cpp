@@ -43,7 +43,7 @@ TEST(Exchange, MembersMeetMoreThanOnce) {
   EXPECT_TRUE(exchange.status().ok());
 }
 
-// Nobody is left who could send.
+// No sender is left.
 TEST(Exchange, WaitingForEachOtherIsAnError) {
   Exchange exchange(2);
   exchange.begin();

@@ -1,6 +1,6 @@
-// Plausible nonsense programs: every program that the validator accepts finishes, faults or
-// deadlocks, on data and in time alike, and never accesses foreign memory (checked by the address
-// sanitizer's build).
+// Random programs that are almost valid: every program that the validator accepts finishes, faults
+// or deadlocks, on data and in time alike, and never accesses foreign memory (checked in the
+// address sanitizer's build).
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Fields.h"
@@ -12,7 +12,7 @@
 namespace st::dtu {
 namespace {
 
-/// Fills instructions with small numbers, so that a good part of them is valid.
+/// Fills instructions with small numbers, so that many of them are valid.
 class PlausibleFiller {
 public:
   explicit PlausibleFiller(uint64_t seed) : engine(seed) {}
@@ -139,7 +139,7 @@ TEST(ProgramFuzz, ValidNonsenseNeverCrashes) {
     ++(status.ok() ? ran : faulted);
     (void)simulator->time(schedules);
   }
-  // Both ways out are taken.
+  // Both outcomes occur.
   EXPECT_GT(ran, 5);
   EXPECT_GT(faulted, 5);
 }

@@ -1,5 +1,4 @@
-// Copies, fills, gathers and scatters against plain loops, control flow, and
-// what faults.
+// Copies, fills, gathers and scatters compared with plain loops; control flow, and faults.
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Names.h"
@@ -188,7 +187,7 @@ TEST(TransferInstruction, ScatterReplacesOrCombines) {
 TEST(TransferInstruction, LoadsWiden) {
   std::vector<int32_t> memory(64, 0);
   memory[0] = -2;
-  // -2 as ui8 is 254, and so many times a loop runs; as i16 it is -2.
+  // -2 as ui8 is 254, the trip count of a loop; as i16 it is -2.
   std::string text =
       "load dst=r4 address=L3[0] type=ui8\nloop reg=r5 limit=1*r4\n"
       "fill dst=L3[64]{4} sizes=[min(8,261-r4)] type=i32 value=0x7\nend\n"
@@ -262,7 +261,7 @@ TEST(TransferInstruction, IndexTableAndNestedLoops) {
   config.table = {3, 40};
   config.rankInGroup = 2;
   auto simulator = makeSimulator({config});
-  // 2 x 3 positions, each stored at a place that Index derives and shifted by table and rank.
+  // 2 x 3 positions, each stored at a position that Index derives and shifted by table and rank.
   Program program = parseOrDie(R"(program "i" semaphores=0 barriers=0 l1=0 l2=0 l3=256 table=2 {
   stream dte first=0 count=1 {
     table dst=r10 index=1

@@ -1,4 +1,4 @@
-// Tests each check of the validator once, and that valid programs pass.
+// Tests each check of the validator once, and that the validator accepts valid programs.
 #include "backends/dtu/isa/Validator.h"
 #include "backends/dtu/isa/Text.h"
 

@@ -127,7 +127,7 @@ Change changeOf(const ArgumentOutcome &outcome) {
   if (it != kChanges.end())
     return it->second;
   std::string other = otherValue(outcome.value);
-  // Counts stay whole.
+  // Counts stay integers.
   if (!outcome.value.empty() && outcome.value.find_first_not_of("0123456789") == std::string::npos)
     other = outcome.value == "0" ? "1" : std::to_string(std::stoll(outcome.value) * 2);
   return {{}, {{outcome.name, other}}};
@@ -152,7 +152,7 @@ TEST(CompiledRunTest, AnotherValueOfAnHonouredArgumentIsAnotherRun) {
     const Change change = changeOf(outcome);
     const std::string before = caseLog(change.before);
     const CompiledRun start = compileText(before);
-    // Another value in place of the first one decides whether it counts here.
+    // A different value instead of the first one shows whether it counts here.
     const auto found = std::find_if(start.outcomes.begin(), start.outcomes.end(),
                                     [&](auto &other) { return other.name == outcome.name; });
     ASSERT_NE(found, start.outcomes.end()) << outcome.name;

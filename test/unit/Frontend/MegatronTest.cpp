@@ -211,7 +211,7 @@ TEST(MegatronTest, TimersAsRanges) {
   EXPECT_EQ(run.measured->memoryMax, 4.5);
 }
 
-/// Lines of a newer version: other names, long ones without dots, values that are empty.
+/// Lines of a newer version: other names, long names without dots, empty values.
 TEST(MegatronTest, NewerDump) {
   TrainingRun run = readRun("INFO:megatron.core:setting number of microbatches to constant 16\n"
                             "------------------------ arguments ------------------------\n"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// Draws numbers alike with every standard library.
+/// Draws the same numbers with every standard library.
 class Draws {
 public:
   explicit Draws(uint64_t seed) : engine(seed) {}
@@ -44,7 +44,7 @@ struct RandomSizes {
 /// A log before it is printed.
 struct RandomLog {
   RandomSizes sizes;
-  /// In the form of a dump.
+  /// The arguments as in a dump.
   std::map<std::string, std::string> arguments;
   /// Differences of the command line from the dump.
   std::map<std::string, std::string> commandChanges;
@@ -70,7 +70,7 @@ struct RandomLog {
 struct Plant {
   /// The finding that has to name it.
   const char *id;
-  /// Makes sizes with which it is one.
+  /// Makes sizes with which it is a contradiction.
   void (*prepare)(RandomSizes &sizes);
   void (*apply)(RandomLog &log, Draws &draws);
 };

@@ -1,4 +1,4 @@
-// Answers to questions about capacity, against arithmetic by hand.
+// Answers to questions about capacity, compared with arithmetic by hand.
 
 #include "TestModel.h"
 
@@ -42,8 +42,7 @@ TEST(Answers, FrontOfNodesAgainstDays) {
   EXPECT_DOUBLE_EQ(scale.rows(1).efficiency(), 0.9);
 }
 
-// The change that is advised is one that was composed: the layout with it takes the memory that the
-// sentence says.
+// The suggested change has been composed: the layout with it takes the memory in the sentence.
 TEST(Answers, AdviceOnMemoryMakesTheLayoutFit) {
   int advised = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {

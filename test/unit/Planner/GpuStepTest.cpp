@@ -1,4 +1,4 @@
-// Programs of commands for GPUs, written by hand, played against costs that are easy to add up.
+// Hand-written programs of commands for GPUs, with costs that are easy to add up.
 #include "lib/Driver/Prediction/GpuStep.h"
 #include "lib/Timing/GpuDescription.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 namespace proto = ::st::proto;
 
-/// A microsecond a byte and a thousand operations, and 100 a collective.
+/// A microsecond per byte and per thousand operations, and 100 per collective.
 class PlainCosts : public ::st::Costs {
 public:
   ::st::OpTime op(const proto::OpWork &work) const override {
@@ -116,7 +116,7 @@ TEST_F(GpuStepTest, ProductsAndAttentionCountTheirOperations) {
     attention.set_width(600);
     attention.set_causal(true);
   });
-  // The product is bound by its bytes: 4 a number.
+  // The product is bound by its bytes: 4 per number.
   const double product = 3 * 4 * (100 * 100 * 3), attention = 2 * 2000e3 * 1000 / 2 / 1000;
   EXPECT_DOUBLE_EQ(total(), product + std::max(attention, 4.0 * 3000 * 1000));
 }
@@ -217,7 +217,7 @@ TEST_F(GpuStepTest, LoopsThatDependOnDataHaveNoTime) {
   EXPECT_FALSE(step->has_value());
 }
 
-/// Memory-bound work takes an H200 less time than an H100, by the ratio of their bandwidths.
+/// Memory-bound work takes less time on an H200 than on an H100, by the ratio of their bandwidths.
 TEST(GpuCostsOfDevices, MemoryOfAnH200IsFaster) {
   auto timeOn = [](const char *name) {
     auto gpu = describeGpu(*::st::builtinGpuDescription(name));

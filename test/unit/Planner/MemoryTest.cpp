@@ -1,4 +1,4 @@
-// Memory against published formulas, and what ZeRO and recomputation must do to it.
+// Memory compared with published formulas, and the expected effects of ZeRO and recomputation.
 
 #include "TestModel.h"
 
@@ -13,7 +13,7 @@ using namespace st;
 
 namespace {
 
-/// A GPT as Megatron-LM trains it, with blocks from the compiler.
+/// A GPT as in Megatron-LM, with blocks from the compiler.
 class CompiledGpt {
 public:
   CompiledGpt() {
@@ -88,7 +88,7 @@ TEST(Memory, OptimizerStates) {
   EXPECT_EQ(bytes("adam", 1), 8);
   EXPECT_EQ(bytes("lamb", 4), 8);
   EXPECT_EQ(bytes("sgd", 1), 4);
-  // Codes of a byte and a scale in f32 for 256 of them; vectors stay as they are.
+  // Codes of one byte, and an f32 scale for every 256 of them; vectors stay as they are.
   EXPECT_GT(bytes("adam-8bit", 1), 2 * (1 + 4.0 / 256));
   EXPECT_LT(bytes("adam-8bit", 1), 2.2);
   const auto h = static_cast<double>(gpt.row.model.hidden),
@@ -113,7 +113,7 @@ StepEstimate estimate(TestPlan &plan, const Layout &layout) {
 } // namespace
 
 // arXiv 1910.02054, figure 1: with 16-bit weights and gradients and 12 bytes of optimizer state, 16
-// bytes a parameter fall to 4 + 12 / N, 2 + 14 / N and 16 / N.
+// bytes per parameter fall to 4 + 12 / N, 2 + 14 / N and 16 / N.
 TEST(Memory, ZeroSplitsState) {
   TestPlan plan(1);
   plan.profile = *findProfile("deepspeed");

@@ -12,7 +12,7 @@ using namespace st;
 
 namespace {
 
-/// Nodes of a group along an axis, at most.
+/// The maximum number of nodes of a group along an axis.
 size_t mostNodes(const RankNumbering &numbering, const Layout &layout, int64_t node,
                  bool alongTensor) {
   size_t most = 0;

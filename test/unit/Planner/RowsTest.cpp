@@ -99,7 +99,7 @@ static std::vector<Contradiction> contradictionsOf(const std::string &header,
   return file.ok() ? findContradictions(file->rows) : std::vector<Contradiction>();
 }
 
-// Replicas change nothing of a rank's passes and update: the slower row is disturbed.
+// Replicas do not change a rank's passes and update: the slower row is disturbed.
 TEST(Contradictions, TimersOfTheSameWork) {
   const std::string header =
       std::string(kModel) + "tp,pp,dp,micro_batch,global_batch,forward_ms,backward_ms,optimizer_ms";

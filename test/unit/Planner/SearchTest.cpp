@@ -1,4 +1,4 @@
-// The search finds what trying every layout finds.
+// The search finds the results of trying every layout.
 
 #include "TestModel.h"
 
@@ -14,7 +14,7 @@ using namespace st;
 
 namespace {
 
-/// A point of a front: time a sample, memory and devices.
+/// A point of a front: time per sample, memory and devices.
 struct Point {
   double msPerSample, bytes;
   int64_t devices;
@@ -97,7 +97,7 @@ TEST(Search, EqualToTryingAll) {
   RecordProperty("left_out", std::to_string(skipped));
 }
 
-// Sketches of compiled blocks leave out nothing that is better.
+// Sketches of compiled blocks do not exclude better layouts.
 TEST(Search, EqualToTryingAllCompiledBlocks) {
   const std::vector<std::pair<const char *, const char *>> all = {
       {"gpt", "megatron-lm"}, {"bert", "deepspeed"}, {"gpt", "megatron-deepspeed"}, {"gpt", "st"}};

@@ -1,5 +1,4 @@
-// Steps of simulated devices: pipelines whose times are known, and searches whose simulator is made
-// up.
+// Steps of simulated devices: pipelines with known times, and searches with a made-up simulator.
 
 #include "TestModel.h"
 
@@ -61,8 +60,8 @@ TEST(SimulatedPipeline, Lags) {
   EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 13, 24})), 13 + 10 + 24 + 20, 1e-6);
 }
 
-// While both groups of a chip are busy a task takes twice as long; with one micro-batch they never
-// are, but for updates.
+// While both groups of a chip are busy a task takes twice as long. With one micro-batch they never
+// are, except in updates.
 TEST(SimulatedPipeline, SharedChips) {
   Layout layout = pipelineLayout(2, 1);
   SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
@@ -72,7 +71,8 @@ TEST(SimulatedPipeline, SharedChips) {
   }
   for (auto &row : pipeline.contention.slowdown)
     row.fill(1);
-  // The last group's update overlaps the first one's backward task: 12 in which that does 6 of 20.
+  // The last group's update overlaps the first one's backward task: 12, in which the latter does 6
+  // of 20.
   EXPECT_NEAR(end(layout, pipeline), 10 + 10 + 20 + 12 + 14 + 6, 1e-6);
   pipeline.contention.pace[ForwardTask] = pipeline.contention.pace[BackwardTask] = 1.5;
   EXPECT_NEAR(end(layout, pipeline), 15 + 15 + 30 + 12 + (30 - 6) + 6, 1e-6);
@@ -93,7 +93,7 @@ TEST(SimulatedPipeline, SharedTables) {
   EXPECT_NEAR(end(layout, pipeline), apart + 4 + 1, 1e-6);
 }
 
-// Parts of a table, as replicas have them that split their weights, go one way: from the first
+// Parts of a table, which replicas have if they split their weights, go one way: from the first
 // stage before the step, and their gradients back to it.
 TEST(SimulatedPipeline, SharedTablesOneWay) {
   const Layout layout = pipelineLayout(2, 2);
@@ -103,7 +103,7 @@ TEST(SimulatedPipeline, SharedTablesOneWay) {
     group.prologue = 3;
   pipeline.groups.front().update = 1;
   pipeline.groups.back().update = 100;
-  // The last stage is through with its units a backward task before the first one is.
+  // The last stage completes its units one backward task before the first one.
   EXPECT_NEAR(end(layout, pipeline), 3 + apart - 20 + 100, 1e-6);
   pipeline.lastUpdateLag = 4;
   EXPECT_NEAR(end(layout, pipeline), 3 + apart - 20 + 100, 1e-6) << "the last stage waits for none";
@@ -117,8 +117,8 @@ TEST(SimulatedPipeline, SharedTablesOneWay) {
 
 namespace {
 
-/// Tasks are proportional to layers, and slower than any bound; the simulator knows better by a
-/// share that depends on the layout.
+/// Tasks are proportional to layers, and slower than any bound; the simulator differs by a share
+/// that depends on the layout.
 class MadeUpBlocks : public SimulatedBlocks {
 public:
   explicit MadeUpBlocks(const PlannedModel &model) : model(model) {}
@@ -209,7 +209,7 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
   }
 }
 
-// The memory of the compiler's plan decides what fits, whatever was composed.
+// The memory of the compiler's plan decides whether a layout fits, regardless of the estimate.
 TEST(SimulatedSearch, JudgesMemoryByThePlan) {
   TestPlan plan(1);
   plan.model.layers = 8;

@@ -1,4 +1,4 @@
-// Schedules that put gradients of weights off: their tasks come from compiled programs.
+// Schedules that defer gradients of weights: their tasks come from compiled programs.
 
 #include "TestModel.h"
 
@@ -48,7 +48,8 @@ TEST(WeightTask, ComesFromCompiledBlocks) {
   ASSERT_TRUE(together.ok() && split.ok()) << together.status() << split.status();
   auto before = productsOf(**together), after = productsOf(**split);
   EXPECT_EQ(before["weight"], 0);
-  // The four products with weights, of 12 hidden^2 parameters, take 2 FLOPs a token each way.
+  // The four products with weights, of 12 hidden^2 parameters, take 2 FLOPs per token in each
+  // direction.
   EXPECT_EQ(after["weight"], 2.0 * 64 * 12 * 128 * 128);
   EXPECT_EQ(after["backward"] + after["weight"], before["backward"]);
   EXPECT_EQ(after["forward"], before["forward"]);

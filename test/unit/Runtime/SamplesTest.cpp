@@ -63,7 +63,7 @@ std::vector<std::string> rowsOf(const Batch &batch, int64_t rows) {
   return out;
 }
 
-// The least token of the text in a row, which names its sample.
+// The smallest text token of a row, which identifies its sample.
 int32_t sampleOf(const Batch &batch, int64_t row, int64_t sequence) {
   const int32_t *ids = tensor(batch, "input_ids").ints() + row * sequence;
   const int32_t *labels = tensor(batch, "labels").ints() + row * sequence;
@@ -79,7 +79,7 @@ int32_t sampleOf(const Batch &batch, int64_t row, int64_t sequence) {
 
 class EverySample : public testing::TestWithParam<const char *> {
 protected:
-  // Swapped segments are of one sample, others are not.
+  // Swapped segments come from one sample, others do not.
   BatchSpec spec(int64_t batch) const {
     const bool isClm = GetParam() == std::string("clm");
     BatchSpec spec = specOf(GetParam(), batch, isClm ? 16 : 19);

@@ -44,7 +44,7 @@ TEST(TensorLayoutTest, PaddingIsNotCopied) {
 }
 
 TEST(TensorLayoutTest, APartMayHavePaddingAlone) {
-  // As large as the tensor, but behind it.
+  // As large as the tensor, but after it.
   proto::Input input = makeInput(1, 2, 7, 5);
   EXPECT_EQ(blockOf(input.global(), input.slice(), 0).numReal(), 35);
   TensorBlock behind = blockOf(input.global(), input.slice(), 1);
@@ -172,7 +172,7 @@ TEST(TensorLayoutTest, PartsMakeUpTheTensor) {
       std::vector<float> local = held(block);
       copyToGlobal(block, reinterpret_cast<const uint8_t *>(local.data()),
                    reinterpret_cast<uint8_t *>(global.data()));
-      // In any pieces of the block.
+      // Transfers the block in any pieces.
       int64_t count = 0;
       for (int64_t begin = 0; begin < block.numElements(); begin += 4)
         forEachRun(block, begin, std::min<int64_t>(begin + 4, block.numElements()),

@@ -15,7 +15,7 @@
 namespace st {
 namespace {
 
-// Pieces are compared by name, so that the tests read.
+// Pieces are compared by name, to keep the tests readable.
 class WordPieceTest : public testing::Test {
 protected:
   static constexpr char kVocabulary[] =
@@ -177,7 +177,7 @@ TEST(TokenizerFilesTest, RefusesHalfATokenizer) {
             "m/vocab.json: expected an object of pieces and their ids");
 }
 
-// A pattern that would take for ever is an error of the text.
+// A pattern that would take forever is an error of the text.
 TEST(TokenizerFilesTest, PatternsThatTakeTooLong) {
   auto tokenizer = createFileTokenizer(
       {{"tokenizer.json",

@@ -17,7 +17,7 @@ namespace st {
 
 constexpr int64_t kToyBatch = 4, kToySequence = 16;
 
-/// Puts a program of one group together, an arena's content in the order of the calls.
+/// Builds a program of one group; an arena's content is in the order of the calls.
 class ToyProgramBuilder {
 public:
   ToyProgramBuilder(int64_t ranks, int64_t microBatches);

@@ -140,7 +140,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
   }
 }
 
-// Any bytes give a status.
+// Any bytes give a status and do not crash.
 TEST(ValidateExecutableTest, SurvivesNoise) {
   const std::string good = makeToyProgram(2, 3, 2).SerializeAsString();
   ASSERT_TRUE(parseExecutable(good).ok());

@@ -132,7 +132,7 @@ double EveryPath::edge(const State &a, const State &b, const State &goal) const 
     for (size_t i : moved)
       for (size_t j : moved) {
         fits &= i == j || (a[i].digit < a[j].digit) == (b[i].digit < b[j].digit);
-        // Nothing moves onto the digits that are left.
+        // Nothing moves onto the remaining digits.
         fits &= a[i].dim != b[j].dim || b[j].digit >= a[i].digit + llvm::Log2_64(sizes[i]) ||
                 a[i].digit >= b[j].digit + llvm::Log2_64(sizes[j]);
       }
