@@ -147,8 +147,8 @@ int checkReshape(const Desc &op) {
              : fail(kNotSupported, "a reshape that is no transpose");
 }
 
-/// NVIDIA documents engines for heads of up to 128 elements, a multiple of 8, with rows at the same
-/// distance.
+/// NVIDIA documents engines for heads of up to 128 elements. This number and the distance of rows are
+/// multiples of 8.
 bool hasHeads(const Desc &graph) {
   constexpr int64_t most = 128, multiple = 8;
   for (const void *pointer : graph.pointers.at(kCudnnGraphOps)) {
