@@ -4,13 +4,13 @@
                                 [--peers=st,jax,sharded,torch] [--torch-python=/usr/bin/python3]
                                 [--jax-python=.venv/bin/python] [--build=build] [--json=FILE]
 
-Each round runs in turn St (4 stages x 8 shards), JAX and PyTorch (both unsharded), and JAX on 32 host devices of XLA
-(4 stages x 8 shards, f32 only). A change of the machine's speed so affects all of them. Batch 1, sequence 384, AdamW, two
-threads. In bf16 weights, gradients and optimizer state are f32 in all three: "precision" in St's parallel file, casts
-in JAX, torch.autocast. Prints a Markdown table of medians for each type, over rounds x steps steps (at least five),
-and how far the losses of sharded JAX are from those of JAX. A peer that is missing, is killed or fails has a row that says
-so, and the others run on. Needs build/bin, a Python with JAX (.venv) and one with torch: Debian's python3-torch, or the
-newest from PyPI in a separate folder (5 GB with its dependencies):
+Each round runs in turn St (4 stages x 8 shards), JAX and PyTorch (both unsharded), and JAX on 32 host devices of XLA (4
+stages x 8 shards, f32 only). A change of the machine's speed therefore affects all of them. Batch 1, sequence 384, AdamW,
+two threads. In bf16 weights, gradients and optimizer state are f32 in all three: "precision" in St's parallel file, casts
+in JAX, torch.autocast. Prints a Markdown table of medians for each type, over rounds x steps steps (at least five), and
+how far the losses of sharded JAX are from those of JAX. A peer that is missing, is killed or fails has a row that says so,
+and the others run on. Needs build/bin, a Python with JAX (.venv) and one with torch: Debian's python3-torch, or the newest
+from PyPI in a separate folder (5 GB with its dependencies):
 
   python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy     # --torch-python=/tmp/torch/bin/python
 """
@@ -27,7 +27,7 @@ import figures
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "examples/models/bert-large-uncased/config.json"
 PARALLEL = ROOT / "examples/parallel/bert-large-dtu-4x8.json"
-FEWEST = 5  # Steps of a median.
+FEWEST = 5  # The fewest steps of a median.
 SAME_LOSS = 1e-4
 
 
@@ -87,7 +87,7 @@ def runs(options, dropout, kind):
 
 
 def measure(options, dropout, kind):
-    """Medians by name, the losses of both kinds of JAX, and by name the reasons of those that gave no figure."""
+    """Returns medians by name, the losses of both kinds of JAX, and the reasons of failed runs by name."""
     each = runs(options, dropout, kind)
     seconds, losses, failures = {}, {}, {}
     for number in range(options.rounds):
@@ -109,7 +109,7 @@ def measure(options, dropout, kind):
 
 
 def check_losses(losses):
-    """Sharded JAX computes what JAX does."""
+    """Checks that sharded JAX computes the same losses as JAX."""
     if len(losses) < 2:
         return
     plain, sharded = (losses[name] for name in sorted(losses))
@@ -130,7 +130,7 @@ def store(found, kind, dropout, medians, failures):
 
 
 def print_table(kind, measured):
-    """A column for each dropout rate; `measured` has what measure() returns by rate."""
+    """Prints a column for each dropout rate; `measured` maps the rate to the result of measure()."""
     rates = list(measured)
     medians, _, _ = measured[rates[0]]
     peers = [time for name, time in medians.items() if not name.startswith("St")]

@@ -23,7 +23,7 @@ COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|c
 
 
 def count(text, micro):
-    """Collectives that a device runs in a step, of the group that has most."""
+    """The collectives that a device runs in a step, of the group with the most."""
     found, times = {}, 1
     for line in text.splitlines():
         if line.strip().startswith("st.program"):

@@ -29,7 +29,7 @@ def config(layers):
 
 
 def layout(stages):
-    """One DTU cluster a stage, four micro-batches; chip k owns the ids 5k .. 5k + 3."""
+    """One DTU cluster per stage, four micro-batches; chip k has the ids 5k .. 5k + 3."""
     ids = [i // 4 * 5 + i % 4 for i in range(stages)]
     return {"mode": "pipeline", "sharding_size": 1, "sharding_dim": -1, "stage_cnt": stages, "accum_degree": 4,
             "device_mapping": {f"stage_{i}": {"shard_0": f"/device:XLA_DTU:{d}"} for i, d in enumerate(ids)}}

@@ -23,7 +23,7 @@ SIMULATED = "simulated"  # Simulated time depends on the compiled program alone.
 
 
 class PeerFailure(Exception):
-    """A program that a benchmark runs gave no figure. The message is the reason."""
+    """A program that a benchmark runs fails. The message is the reason."""
 
 
 def run(command, **options):
@@ -73,7 +73,7 @@ def commit():
 
 
 def command():
-    """The command line of this process as a reader types it at the root of the repository."""
+    """The command line of this process as a user would type it at the root of the repository."""
     flags = [word for word in sys.argv[1:] if not word.startswith("--json")]
     return shlex.join([f"benchmarks/{pathlib.Path(sys.argv[0]).name}", *flags])
 

@@ -4,12 +4,12 @@
 
 One layer of a model, bf16, is compiled for a GPU; no GPU is needed, but ptxas and nvdisasm (PyPI's nvidia-cuda-nvcc beside
 this Python, on PATH, or in /usr/local/cuda/bin). In each kernel of kind attention every loop with tensor instructions counts as
-work on one tile. Counts are static: both sides of a branch inside of a loop count, also one that is hardly ever taken.
+work on one tile. Counts are static: both sides of a branch inside a loop count, even one that is rarely taken.
 
-Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles
-of a tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in which
-tensor cores compute the products, and the larger of the others against these; the same of L2's cycles for what the loop moves.
-Last rows have all kernels of a pass against the products that it cannot do without: two forward, five backward.
+Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles of a
+tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in which tensor
+cores compute the products, and the larger of the others against these; the same of L2's cycles for what the loop moves. The last
+rows compare all kernels of a pass with the products that it needs: two forward, five backward.
 
 --ways adds a table of ways to add up the gradient of queries in one kernel: by blocks in turn, as counted, and models of the others.
 The cycles of a tile are the maximum over issue slots, units, tensor cores and L2; bytes of device memory that further kernels
@@ -32,20 +32,21 @@ import figures
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCORES, WARP, SCHEDULERS = 64 * 64, 32, 4
 OWN = 128  # columns of scores that a block of the gradient has
-# Multiply-adds of 16-bit floats a cycle and multiprocessor: A100 312 TFLOP/s at 1.41 GHz on 108, H100 SXM 989 TFLOP/s at 1.83
-# GHz on 132 (NVIDIA's data sheets). mma.sync reaches 62.9 % of the latter on average, wgmma over 95 % (Luo et al., "Dissecting
-# the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis", arXiv 2501.12084, section 6.2).
+# Multiply-adds of 16-bit floats per cycle and multiprocessor: A100 312 TFLOP/s at 1.41 GHz on 108, H100 SXM 989 TFLOP/s at
+# 1.83 GHz on 132 (NVIDIA's data sheets). mma.sync reaches 62.9 % of the latter on average, wgmma over 95 % (Luo et al.,
+# "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis", arXiv 2501.12084, section
+# 6.2).
 PRODUCTS = {"sm_80": 1024, "sm_90": 0.629 * 2048}
-# Bytes a cycle and multiprocessor. L2: 5120 a cycle of all 108 (NVIDIA's A100 whitepaper); 6.65 TB/s, as OpenXLA's cost model of
-# products measured it on an H100. Device memory: 2.04 and 3.35 TB/s (data sheets).
+# Bytes per cycle and multiprocessor. L2: 5120 per cycle for all 108 (NVIDIA's A100 whitepaper); 6.65 TB/s, as OpenXLA's cost
+# model of products measured it on an H100. Device memory: 2.04 and 3.35 TB/s (data sheets).
 L2 = {"sm_80": 5120 / 108, "sm_90": 6650 / 132 / 1.83}
 MEMORY = {"sm_80": 2039 / 108 / 1.41, "sm_90": 3350 / 132 / 1.83}
-# Results a cycle and multiprocessor ("CUDA C++ Programming Guide", throughput of native arithmetic instructions); of shared
-# memory words of 4 bytes, one from each of 32 banks. Conversions that are no packed rounding (F2F) count as special functions:
-# the guide does not tell them apart.
+# Results per cycle and multiprocessor ("CUDA C++ Programming Guide", throughput of native arithmetic instructions); of shared
+# memory words of 4 bytes, one from each of 32 banks. Conversions other than packed rounding (F2F) count as special functions:
+# the guide does not distinguish them.
 RATES = {"sm_80": {"f32": 64, "integer": 64, "special": 16, "shared": 32, "global": 32},
          "sm_90": {"f32": 128, "integer": 64, "special": 16, "shared": 32, "global": 32}}
-# Words of shared memory that a thread's instruction moves: ldmatrix brings as many matrices of 8 x 8 to a warp.
+# Words of shared memory that a thread's instruction moves: ldmatrix loads this many 8 x 8 matrices per warp.
 WORDS = {"M88.4": 4, "MT88.4": 4, "M88.2": 2, "MT88.2": 2, "128": 4, "64": 2}
 # Bytes that a thread's instruction moves between L2 and registers or shared memory.
 BYTES = {"128": 16, "64": 8, "U16": 2, "U8": 1}
@@ -87,7 +88,8 @@ def shared_words(op):
 
 
 def l2_bytes(op):
-    """Bytes of L2 that an instruction reads or writes for each thread: what comes in words are values of rows, which L1 has."""
+    """Returns the bytes of L2 that an instruction reads or writes per thread. Loads of words do not count: L1 has row
+    values."""
     if not op.startswith(("LDG", "STG", "RED", "ATOMG")) or op.startswith("LDGDEPBAR") or op.startswith("LDG.E") and "128" not in op:
         return 0
     return next((size for part, size in BYTES.items() if part in op.split(".")), 4)
@@ -109,7 +111,7 @@ def functions(sass):
 
 
 def loops(code):
-    """Instructions of each loop that has tensor instructions and holds no other such loop."""
+    """Instructions of each innermost loop that has tensor instructions."""
     places = {item: i for i, item in enumerate(code) if isinstance(item, str)}
     spans = []
     for i, item in enumerate(code):
@@ -151,13 +153,13 @@ def measure(options, folder, dropout, width=None):
 
 
 class Kernel:
-    """Counts of a kernel a score and product of 64: of a tile of 64 x 64 with operands 64 deep."""
+    """Counts of a kernel per score and product of 64: of a 64 x 64 tile with operands of depth 64."""
 
     def __init__(self, options, name, products, passes):
         if not passes:
             sys.exit(f"error: {name} has no loop with tensor instructions")
         self.name, self.products = name, products
-        # Operands are 64 deep: 128 tensor instructions a product of 64 x 64 scores, one for each score of a thread.
+        # Operands have depth 64: a product of 64 x 64 scores takes 128 tensor instructions, one per score of a thread.
         each = sum(count for op, count in passes[-1].items() if class_of(op) == "tensor") / products
         self.classes, self.words, self.bytes = collections.Counter(), 0, 0
         for instructions in passes:
@@ -193,7 +195,7 @@ class Kernel:
         return max(self.issue, self.tensor, *self.units.values())
 
     def with_more(self, bytes=0, **classes):
-        """The same with further instructions a score, and bytes of L2; fewer of them where they are negative."""
+        """Returns these counts with extra instructions and bytes of L2 per score; negative numbers reduce them."""
         more = copy.copy(self)
         more.classes = collections.Counter(self.classes)
         more.classes.update(classes)
@@ -215,7 +217,7 @@ def report(options, dropout, kernels):
 
 
 def ways(options, dropout, width, sequence, kernels):
-    """Rows of a table: ways of the gradient for heads of a width (cycles of 64 x 64 scores)."""
+    """Rows of a table: ways to compute the gradient for heads of a width (cycles per 64 x 64 scores)."""
     if len(kernels) != 2:
         sys.exit(f"error: the gradient of heads of {width} is {len(kernels) - 1} kernels, expected one")
     deep, one = width / 64, kernels[1]
@@ -223,7 +225,8 @@ def ways(options, dropout, width, sequence, kernels):
     # Sums of f32 that a score has of dq: a block has OWN columns for each. In turn they are read and written, 16 bytes at once.
     sums = 64 / OWN
     alone = one.with_more(bytes=-2 * 4 * sums, **{"global": -2 * sums / 4})
-    # dq is rounded by a kernel behind, and is zero before; or as many sums as blocks are written and read, and it is written.
+    # Atomic additions: dq starts at zero, and a later kernel rounds it. Kept sums: each block writes its own, and a later
+    # kernel adds them to dq.
     around, kept = 64 * width * (4 + 4 + 2) / (sequence / 64), 2 * 64 * width * 4 * 64 / OWN + 64 * width * 2 / (sequence / 64)
     found = [("blocks in turn", one, 0, "yes"),
              ("atomic additions", alone.with_more(bytes=4 * sums, **{"global": sums / vector}), around, "no"),

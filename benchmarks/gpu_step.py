@@ -96,7 +96,7 @@ def jax_on_device(options, batch, sequence):
 
 
 def measure(options, folder, batch, sequence):
-    """(seconds, bytes) by name, and by name the reasons of those that gave no figure."""
+    """Returns (seconds, bytes) by name, and the reasons of failed runs by name."""
     each = runs(options, folder, batch, sequence)
     seconds, most, failures = {}, {}, {}
     for number in range(options.rounds):

@@ -27,7 +27,7 @@ PLANS = [("175B, 8 x 8 x 16", "gpt3-175b", "gpt3-175b-8x8x16.json", 128),
 
 
 def measure(command):
-    """Runs on one core; processor and wall seconds, MiB, and what it printed."""
+    """Runs on one core; returns processor and wall seconds, MiB, and the output."""
     core = sorted(os.sched_getaffinity(0))[-1]
     with tempfile.TemporaryFile("w+") as printed:
         start = time.monotonic()

@@ -24,7 +24,7 @@ TOKENS = 28996  # of bert-large-cased-vocab.txt
 
 
 def write_inputs(folder):
-    """Every token of the vocabulary has a line; sentences draw theirs as texts do, few often."""
+    """Writes a vocabulary with every token, and sentences of mostly a few frequent tokens, as in natural text."""
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"token{i}" for i in range(5, TOKENS))]
     (folder / "vocab.txt").write_text("\n".join(names) + "\n")
     rng = np.random.default_rng(7)

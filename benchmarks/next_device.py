@@ -19,11 +19,11 @@ import tempfile
 import figures
 import published_step as step
 
-LEAST = 0.005  # of the step; what saves less is left out
+LEAST = 0.005  # of the step; smaller savings are left out
 
 
 def rates(device):
-    """{name: value} of the figures that change times and not what is compiled."""
+    """{name: value} of the figures that change times but not the compiled program."""
     text = (step.ROOT / f"devices/{device}.textproto").read_text()
     return {name: float(value) for name, value in re.findall(r"(?m)^(\w+) { value: ([\d.]+)", text)
             if name not in step.NOT_TIMES}
@@ -46,14 +46,14 @@ def compile_for(options, folder, device, dtype):
 
 
 def explore(options, folder, device, dtype):
-    """The step in seconds, the bound that it cannot be below, and what each figure saves where it is twice as good."""
+    """The step in seconds, its lower bound, and the saving of each figure when it is twice as good."""
     binary = compile_for(options, folder, device, dtype)
     base, program, saved = step.seconds(binary), step.Program(binary, folder), {}
     bound = json.loads(binary.with_suffix(".json").read_text())["roofline_ms"] / 1e3
     for name, value in rates(device).items():
         better = value / 2 if step.is_delay(name) else value * 2
         if program.fields[name] is not None:
-            # Wider vectors want as many more banks.
+            # Wider vectors need more banks by the same factor.
             others = {"l1_banks": 2 * program.fields["l1_banks"][0][1]} if name == "vector_bytes_per_cycle" else {}
             saved[name] = 1 - program.seconds(name, better, **others) / base
     binary.unlink()

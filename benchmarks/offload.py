@@ -17,7 +17,7 @@ import tempfile
 import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Half: a budget of half the activations that the first group has without offload.
+# Half: a budget of half the first group's activations without offload.
 ROWS = [("none", False), ("none", "half"), ("none", True), ("selective", False), ("selective", True), ("full", False),
         ("full", True)]
 

@@ -1,4 +1,4 @@
-"""Checks whether a search without built-in rules arrives at rules that people found by experiment (docs/planning.md).
+"""Checks whether a search without built-in rules finds the rules that experiments established (docs/planning.md).
 
   benchmarks/planned_rules.py ROWS.csv [--build=build]
 
@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLUSTER = (ROOT / "devices/clusters/dgx-a100-80gb.textproto").read_text()
-# The software of the rows: what it recomputes, how it numbers ranks.
+# The software of the rows: its recomputation and its numbering of ranks.
 SOFTWARE = ["--recompute=full", "--sequence-parallel=false", "--zero=0", "--placement=cluster"]
 SHARDS = [1, 2, 4, 8, 16, 32]
 
@@ -34,7 +34,7 @@ def model_of(row):
 
 
 def edit(cluster, **figures):
-    """A description with other values, without the curves that were measured of the real one."""
+    """Returns a description with other values, without the measured curves of the real one."""
     text = re.sub(r"curves \{\n(?:[^{}]|\{[^{}]*\})*\n\}\n", "", cluster)
     for name, value in figures.items():
         text, found = re.subn(rf"^{name} \{{ value: \S+", f"{name} {{ value: {value}", text, flags=re.M)
@@ -50,7 +50,7 @@ class Planner:
         self.tool, self.folder = build / "bin/st-plan", folder
 
     def plan(self, row, *flags, cluster="dgx-a100-80gb"):
-        """The best step, or None where none fits."""
+        """The best step, or None if no layout fits."""
         model = self.folder / "config.json"
         model.write_text(model_of(row))
         if "\n" in cluster:
@@ -98,14 +98,14 @@ def compare_domains(planner, rows):
 
 
 def compare_shards(planner, rows, constants):
-    # Curves go, so that all links have the rate of the node's.
+    # Without curves all links have the rate of the node's links.
     nodes = edit(CLUSTER)
     even = edit(CLUSTER, card_gbits_per_second=229 * 8, card_efficiency=1, network_latency_ns=4000, max_nodes=512)
     print("least ms by tensor shards; behind: what the step from 8 to 16 shards costs beyond that from 4 to 8, and so on.\n"
           "A step at the end of a node shows at 8 alone.")
     for row in rows:
         for name, cluster in (("as it is", nodes), ("network as fast as the node", even)):
-            # The fitted share of the cards' rate would slow them again.
+            # The fitted share of the cards' rate would slow the links again.
             flags = ["--constants=" + str(constants)] if cluster is even else []
             times = {}
             for shards in SHARDS:

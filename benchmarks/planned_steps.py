@@ -51,7 +51,7 @@ SEARCHES = {
 
 
 def draw_search(random):
-    """A model, a cluster and flags that leave a few layouts: one value of what a program depends on most, and two of some."""
+    """Draws a model, a cluster and flags that leave a few layouts: one value for each main parameter, two for some others."""
     heads, layers = random.choice([4, 8, 16]), random.choice([4, 6, 8, 12])
     hidden, vocabulary = heads * random.choice([16, 32, 64]), random.choice([1024, 2048, 3072])
     dropout = random.choice([0.0, 0.1])
@@ -78,7 +78,7 @@ def draw_search(random):
 
 
 def drawn_searches(seed):
-    """Endless: names of searches, which join SEARCHES."""
+    """Endless names of drawn searches, each of which is added to SEARCHES."""
     for number in itertools.count():
         found = draw_search(random.Random(f"{seed} {number}"))
         config, _, cluster, flags = found
@@ -95,7 +95,7 @@ def run(*command):
 
 
 def search(bin, folder, name, plans=5):
-    """The plans that were compiled whole, and the parallel file of the best."""
+    """Returns the plans that were compiled completely, and the parallel file of the best one."""
     config, task, cluster, flags = SEARCHES[name]
     model, parallel = folder / "model", folder / "parallel.json"
     model.mkdir(exist_ok=True)
@@ -109,7 +109,7 @@ def search(bin, folder, name, plans=5):
 
 
 def compare_with_binary(bin, folder, name, report, model, parallel):
-    """What st-compile makes of the emitted file takes the same time, to the picosecond, and memory, to the byte."""
+    """Checks that the binary of the emitted file takes the same time, to the picosecond, and memory, to the byte."""
     _, task, cluster, flags = SEARCHES[name]
     best = report["best"]["layout"]["text"]
     plan = next(plan for plan in report["simulated"] if plan["layout"]["text"] == best)
@@ -128,7 +128,7 @@ def compare_with_binary(bin, folder, name, report, model, parallel):
 
 
 def misordered(plans):
-    """(Pairs that differ by more than DIFFERENT, those that the composition orders otherwise)."""
+    """(Pairs that differ by more than DIFFERENT, those of them that the composition orders wrongly)."""
     pairs = [(a, b) for a, b in itertools.combinations(plans, 2)
              if abs(a["simulated_ms"] / b["simulated_ms"] - 1) > DIFFERENT]
     wrong = [(a, b) for a, b in pairs

@@ -29,7 +29,7 @@ def layouts(batch):
 
 
 def measure(options, folder, spec, batch):
-    """Milliseconds a step, MiB sent by the first device, and MiB of the first group by what it is for."""
+    """Milliseconds per step, MiB sent by the first device, and MiB of the first group by purpose."""
     (folder / "parallel.json").write_text(json.dumps(spec))
     build = ROOT / options.build / "bin"
     done = subprocess.run([build / "st-compile", ROOT / options.model, f"--task={options.task}", f"--batch={batch}",

@@ -29,9 +29,9 @@ PUBLISHED = 0.247  # avg_step_fps, steps a second
 CASES = {case: ROOT / f"examples/parallel/bert-large-dtu-{case}.json" for case in ("4x8", "8x4")}
 DEVICE = ROOT / "devices/dtu-t10.textproto"
 SIZES = ("l1_bytes_per_core", "l2_bytes_per_cluster", "dte_per_chip", "cores_per_cluster")
-POWERS = {"l3_burst_bytes": 4096, "l1_banks": 1}  # of two, and the worst of each that is looked at
+POWERS = {"l3_burst_bytes": 4096, "l1_banks": 1}  # of two, each with its worst value
 NOT_TIMES = (*SIZES, "l3_bytes_per_chip", "host_bytes_per_chip", *POWERS)
-MOST = 1e7  # times slower; further off nothing is looked for
+MOST = 1e7  # times slower; larger factors are not tried
 CLOSE = 5e-4
 
 
@@ -46,7 +46,7 @@ def is_delay(name):
 
 
 def compile_case(options, folder, case, changed=None):
-    """A binary for a description with one other figure, or the compiler's error."""
+    """Returns a binary for a description with one changed figure, or the compiler's error."""
     device = DEVICE
     if changed:
         name, value = changed
@@ -72,7 +72,7 @@ def seconds(binary):
 
 
 class Program:
-    """A compiled step whose description can be changed while its instructions stay."""
+    """A compiled step whose description can change while its instructions stay the same."""
 
     def __init__(self, binary, folder):
         self.mutator = mutated.Mutator(binary)
@@ -96,8 +96,8 @@ class Program:
 
 
 def search(program, name, value, base, target):
-    """How many times slower a figure has to be for the step to take `target`, and what it then takes; else None and the
-    step at MOST times slower."""
+    """Returns by which factor a figure has to be slower for the step to take `target`, and the time of the step then;
+    if no factor up to MOST is enough, returns None and the time at MOST."""
     def step(factor):
         return program.seconds(name, value * factor if is_delay(name) else value / factor)
 
@@ -129,7 +129,7 @@ def search(program, name, value, base, target):
 
 
 def halves(options, folder, name, value):
-    """The step for a figure cut in half again and again, until it does not compile."""
+    """The step for a figure that is halved again and again, until the program does not compile."""
     rows = []
     while value >= 2:
         value = int(value) // 2

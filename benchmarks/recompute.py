@@ -21,7 +21,7 @@ SHARES = (0.75, 0.5, 0.25, 0.125)
 
 
 def stash_bytes(command):
-    """What the first group keeps of a micro-batch without recomputation."""
+    """The bytes that the first group stashes per micro-batch without recomputation."""
     text = subprocess.run([*command, "--compile-to=tasks"], capture_output=True, text=True, check=True).stdout
     program = text.split("st.program")[1].split("st.task @backward")[0]
     kinds = {"f32": 4, "i32": 4, "ui32": 4, "i1": 1, "bf16": 2, "f16": 2}
@@ -35,7 +35,7 @@ def stash_bytes(command):
 
 
 def measure(options, folder, policy):
-    """The step in ms, and MiB of the first group by class; or what st-compile says to it."""
+    """The step in ms, and MiB of the first group by class; or the error of st-compile."""
     layout = {"mode": "hybrid", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro,
               "sharding_size": options.shards, "sharding_dim": "megatron"}
     if isinstance(policy, float):

@@ -75,7 +75,7 @@ def read(folder):
 
 
 def written(page, questions):
-    """The page with its tables made again. Each question needs one table, and each table a question."""
+    """Returns the page with new tables. Each question needs one table, and each table a question."""
     tables = [name for _, name, _ in TABLE.findall(page)]
     if sorted(tables) != sorted(questions):
         sys.exit(f"tables of the page: {', '.join(sorted(tables))}; questions of the figures: {', '.join(sorted(questions))}")

@@ -135,7 +135,7 @@ def training_step(bench):
 def roofs(bench):
     """Flat roofs in GFLOP/s, and memory rates in GB/s, of a cluster."""
     f = bench.figures
-    # Two a lane: a multiply-add is one instruction.
+    # Two per lane: a multiply-add is one instruction.
     vector = 2 * f["cores_per_cluster"] * f["vector_bytes_per_cycle"] / 4 * f["clock_ghz"]
     flat = {"matrix engines, f32": ("f32", micro.peak(f, "f32")), "matrix engines, bf16": ("bf16", micro.peak(f, "bf16")),
             "vector engines, f32": ("other", vector)}
@@ -196,13 +196,13 @@ class Plot:
         for number, (name, rate) in enumerate(slopes.items()):
             start = max(low_x, low_y / rate)
             self.line((start, rate * start), (highest / rate, highest), "#666", dashes="" if number == 0 else "5 4")
-            # Names stand one behind the other, for the lines are close.
+            # Names follow one another, because the lines are close.
             middle = max(1.3 * start, 0.9 * 5**number * low_y / rate)
             x, y = self.at(middle, rate * middle)
             self.text(x, y - 4, f"{name}: {rate:,.0f} GB/s", size=11, color="#444", turn=turn, anchor="start")
 
     def draw_points(self, points):
-        """Points of one kind that lie close share a label: that of the first to that of the last."""
+        """Nearby points of one kind share a label, from the first one's name to the last one's."""
         labels = []
         for name, kind, x, y in points:
             at_x, at_y = self.at(x, y)

@@ -20,7 +20,7 @@ SCHEDULES = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-h
 
 
 def measure(options, folder, kind, virtual):
-    """Milliseconds a step and MiB of the fullest device, or what st-compile says to it."""
+    """Milliseconds per step and MiB of the fullest device, or the error of st-compile."""
     layout = {"mode": "pipeline", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro,
               "schedule": kind, "virtual_stages": virtual}
     (folder / "layout.json").write_text(json.dumps(layout))

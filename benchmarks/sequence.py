@@ -21,7 +21,7 @@ ROWS = [(sequence, recompute) for recompute in ("none", "selective") for sequenc
 
 
 def measure(options, folder, sequence, recompute):
-    """Milliseconds of a step, and MiB of activations and of everything on a device."""
+    """Milliseconds per step, and MiB of activations and of all values on a device."""
     layout = {"mode": "sharding", "data": 1, "sharding_size": options.tensor, "sharding_dim": "megatron",
               "sequence_parallel": sequence, "recompute": recompute}
     (folder / "layout.json").write_text(json.dumps(layout))

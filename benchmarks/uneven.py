@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def measure(options, folder, vocabulary, rules):
-    """Milliseconds of a step and MiB of a device."""
+    """Milliseconds per step and MiB of a device."""
     config = json.loads((ROOT / options.model / "config.json").read_text()) | {"vocab_size": vocabulary}
     (folder / "config.json").write_text(json.dumps(config))
     layout = {"mode": "sharding", "data": 1, "sharding_size": options.tensor, "sharding_dim": "megatron", "parameters": rules}

@@ -24,7 +24,7 @@ import test_mutated_binary as mutated
 
 
 class Counter(retime.StreamTranslator):
-    """Translates a stream into a Python function that counts what it runs; who waits for whom makes no difference."""
+    """Translates a stream into a Python function that counts its instructions. Waits do not affect the counts."""
 
     def source(self):
         if self.loops:
@@ -78,7 +78,7 @@ def count_instructions(text):
 
 
 def change_stride(ir):
-    """The IR with the outer stride of one source in device memory 4 bytes less, and the copy that it is."""
+    """Returns the IR with the outer stride of one source in device memory reduced by 4 bytes, and the changed copy."""
     copies = [found for found in re.finditer(r"dtu\.copy \{[^\n]*src = #dtu\.view<L3\[[^\n]*? strides \[(\d+), 4\]>", ir)
               if int(found[1]) > 64 and ", 4]" in found[0].split("src =")[0]]
     forward = ir.rindex('dtu.program "forward')

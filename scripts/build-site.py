@@ -2,7 +2,7 @@
 
   scripts/build-site.py [--output=build/site]
 
-passes.md and dialects/*.md are written beside their pages. A link that leads nowhere is an error.
+passes.md and dialects/*.md are written beside their pages. A broken link is an error.
 """
 
 import argparse
@@ -30,7 +30,7 @@ img { max-width: 100%; }
 
 
 class Page:
-    """A document: where it is written (without suffix), the section that lists it, and its text."""
+    """A document: its output path (without suffix), its section in the index, and its text."""
 
     def __init__(self, path, section, text, source=None):
         self.path, self.section, self.text, self.source = path, section, text, source
@@ -39,7 +39,7 @@ class Page:
 
 
 def gather():
-    """All pages. `source` is the document's path in the repository, where it has one."""
+    """All pages. `source` is the document's path in the repository, if it has one."""
     pages = [Page("index", "Guide", (ROOT / "README.md").read_text(), "README.md")]
     for path in sorted((ROOT / "docs").rglob("*.md")):
         name = path.relative_to(ROOT / "docs").with_suffix("").as_posix()
@@ -65,7 +65,7 @@ class Site:
         return posixpath.relpath(target, posixpath.dirname(page.path) or ".")
 
     def link(self, page, target):
-        """Where a link of a document leads in the site; a file of the repository that is no document has no page."""
+        """Maps a link of a document to the site. A file of the repository that is not a document has no page."""
         if re.match(r"[a-z]+:", target):
             return target
         path, _, anchor = target.partition("#")

@@ -4,7 +4,7 @@
     scripts/collective-curves.py CSV A100 2-8 "v: where it was measured"
     scripts/collective-curves.py CSV V100 3:2,4:3 "d: 2 ranks at the rate of 3"
 
-The table has columns gpu, gpus, bytes and time_us. `3:2` takes what 3 ranks measured for a curve of 2 ranks that has
+The table has columns gpu, gpus, bytes and time_us. `3:2` uses the measurements of 3 ranks for a curve of 2 ranks with
 the same bus bandwidth, 2(n-1)/n * bytes / time.
 """
 

@@ -16,13 +16,13 @@ TOOLS = ["st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduc
 # "  --flag=<value>   - text", by LLVM. Passes are indented deeper; their options (8 spaces) belong in a pipeline.
 LLVM_FLAG = re.compile(r"^(?: {2}| {4}| {6})(--?[\w-]+?)(?:[= ]<([^>]*)>|=<(.*)>|\[=<.*>\])? *- +(.*)$")
 LLVM_CHOICE = re.compile(r"^ {4}=(\S+) +- ")
-# "  --flag  text (default value)", by Abseil, where one space is left behind a long name.
+# "  --flag  text (default value)", by Abseil; a long name has one space after it.
 ABSEIL_FLAG = re.compile(r"^ {2}(--[\w-]+) +(.*)$")
 FILES = {"file", "folder", "file,...", "folder or file", "filename", "path"}
 
 
 class Flag:
-    """A flag, whether it takes a value, and the values: a list of words, or FILE."""
+    """A flag, whether it takes a value, and its values: a list of words, or FILE."""
 
     FILE = "@file"
 
@@ -57,7 +57,7 @@ def parse_llvm(text):
             if flags[-1].values == Flag.FILE:
                 flags[-1].values = ()
             flags[-1].values = [*flags[-1].values, match[1]]
-    # Both phases are of one list, which the help of --compile-to has.
+    # --compile-from takes the phases that the help of --compile-to lists.
     phases = next((f.values for f in flags if f.name == "--compile-to"), ())
     for flag in flags:
         if flag.name == "--compile-from":
@@ -66,7 +66,7 @@ def parse_llvm(text):
 
 
 def parse_abseil(text):
-    """Abseil's help does not say which flags are boolean; their default does."""
+    """Parses Abseil's help. It does not mark boolean flags, but their defaults show it."""
     flags = []
     for line in text.splitlines():
         if match := ABSEIL_FLAG.match(line):

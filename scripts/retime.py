@@ -3,9 +3,9 @@
 
     st-translate --executable-to-text BINARY | scripts/retime.py
 
-This is a second implementation of the rules of time in docs/dtu-isa.md, written from that page and from the device's
-description and sharing no code with the compiler and the simulator, which share theirs: a slip in it, or in the page,
-shows as another figure. It takes programs of one rank that load nothing, and runs every trip of every loop.
+This is a second implementation of the rules of time in docs/dtu-isa.md, written from that page and the device's
+description. It shares no code with the compiler and the simulator, which share theirs, so an error in either side or in
+the page shows as a different time. It takes programs of one rank that load nothing, and runs every trip of every loop.
 """
 
 import argparse
@@ -22,14 +22,14 @@ WIDTH = {"i1": 1, "i8": 1, "ui8": 1, "i16": 2, "ui16": 2, "bf16": 2, "f16": 2, "
          "i64": 8, "ui64": 8, "f64": 8}
 TRANSCENDENTAL = {"exp", "expm1", "log", "log1p", "logistic", "tanh", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "sin",
                   "cos", "div", "pow", "rem"}
-# How many operands an op takes: one, if it does not stand here.
+# The number of operands of each op; one for ops that are not listed.
 OPERANDS = {"iota": 0, "fill": 0, "select": 3, "clamp": 3, "mul_add": 3} | dict.fromkeys(
     ["add", "sub", "mul", "div", "max", "min", "pow", "rem", "and", "or", "xor", "shl", "shr_logical", "shr_arith",
      "rotl", "mul_high", "eq", "ne", "lt", "le", "gt", "ge"], 2)
 
 
 class Refused(Exception):
-    """The text is not a program that this script can time."""
+    """This script cannot time the program."""
 
 
 def read_device(path):
@@ -44,13 +44,14 @@ def round_half_up(value):
 
 
 def bank_step(stride):
-    """How far apart the banks of L1 see elements that are `stride` bytes apart."""
+    """The distance in banks of L1 between elements that are `stride` bytes apart."""
     stride = abs(stride)
     return stride if stride <= 4 else max(4, stride & -stride)
 
 
 class Machine:
-    """One cluster: what its memories and engines take, when each memory is free again, what all did. Picoseconds."""
+    """One cluster: the rates of its memories and engines, when each memory is free again, and total work. Times are in
+    picoseconds."""
 
     def __init__(self, device, cores):
         def rate(name):
@@ -108,13 +109,13 @@ class Machine:
                    for lines, length, dimension in ((rows, columns, 1), (columns, rows, 0)))
 
     def vectors(self, lines, length, width, cost, strides):
-        """Cycles of vectors along lines of so many elements."""
+        """Cycles of vectors along lines of this many elements."""
         elements = min(length, max(1, self.vector_bytes // width))
         worst = max(-(-elements * min(bank_step(stride), self.banked) // self.banked) for stride in strides)
         return lines * -(-length * width // self.vector_bytes) * max(cost, worst, 1)
 
     def occupied(self, width, dimensions):
-        """Bytes that a side occupies L3 for; dimensions are (size, stride), from the outermost to the innermost."""
+        """Bytes for which a side occupies L3; dimensions are (size, stride), outermost first."""
         span, occupied = width, self.round_up(width)
         for size, stride in sorted(reversed(dimensions), key=lambda dimension: abs(dimension[1])):
             if size <= 0:
@@ -204,8 +205,8 @@ class Task:
             raise Refused(f"semaphore {semaphore} of {len(self.counts)}")
 
     def run(self, instances, begin):
-        """Runs generators, each of which takes the time at which it goes on and yields when it does next, or None
-        where another has to let it go."""
+        """Runs generators. Each receives the current time, and yields the time of its next step, or None if another one
+        has to wake it."""
         for index, instance in enumerate(instances):
             next(instance)
             heapq.heappush(self.queue, (begin, index))
@@ -226,7 +227,7 @@ class Task:
 
 
 def wrap(value):
-    """A number as 64 bits hold it."""
+    """Wraps a number to 64 bits."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -249,7 +250,7 @@ TERM = re.compile(r"([-+]?\d+)(?:\*(r\d+))?")
 
 
 def affine(text):
-    """An affine expression as Python."""
+    """Translates an affine expression to Python."""
     terms = TERM.findall(text)
     if "".join(number + (register and "*" + register) for number, register in terms) != text:
         raise Refused(f"not an affine expression: {text}")
@@ -259,7 +260,7 @@ def affine(text):
 
 
 def extent(text):
-    """An extent as Python: a number where it is `tile`."""
+    """Translates an extent to Python: it is a number, or `tile`."""
     found = EXTENT.match(text)
     if not found:
         raise Refused(f"not an extent: {text}")
@@ -278,14 +279,15 @@ def integer(fields, key, standard):
 
 
 def product(factors):
-    """A product as Python, worked out as far as it is known."""
+    """Translates a product to Python, with its constant factors folded."""
     known = math.prod(int(f) for f in factors if f.isdigit())
     others = [f for f in factors if not f.isdigit()]
     return str(known) if not others or not known else " * ".join([str(known), *others])
 
 
 class StreamTranslator:
-    """Translates a stream into a Python generator: control runs inside of it, and what takes time is yielded."""
+    """Translates a stream into a Python generator. Control flow runs inside it, and it yields at steps that take
+    time."""
 
     def __init__(self):
         self.depth, self.lines, self.loops = 1, [], []
@@ -357,7 +359,7 @@ class StreamTranslator:
         cost = "machine.transcendental" if op in TRANSCENDENTAL else "1"
         keys = ("dst", "a", "b", "c")
         strides = [self.strides(fields[key], WIDTH[kind]) for key, kind in zip(keys, types, strict=False)]
-        # The result of a reduction stays where it is along what is reduced.
+        # The address of a reduction's result does not move along reduced dimensions.
         reduced = {"row": 1, "col": 0}.get(op[:3] if op[3:] in ("_sum", "_max", "_min") else "")
         if reduced is not None:
             strides[0][reduced] = 0
@@ -373,7 +375,7 @@ class StreamTranslator:
         sizes = self.sizes(fields)
         dst, src = self.view(fields["dst"]), self.view(fields["src"])
         read = [size for size, stride in zip(sizes, src[2], strict=True) if stride != 0]
-        # What is read again and again counts once, but over no elements nothing is read.
+        # Rereading the same bytes counts once, but a read of no elements counts as nothing.
         again = [f"({size} > 0)" for size, stride in zip(sizes, src[2], strict=True)
                  if stride == 0 and not (size.isdigit() and int(size) > 0)]
         to, from_ = self.width(fields, "to"), self.width(fields, "from")
@@ -456,7 +458,7 @@ class Program:
 
 
 class Executable:
-    """What `st-translate --executable-to-text` prints, as far as time depends on it."""
+    """The parts of the output of `st-translate --executable-to-text` that time depends on."""
 
     def __init__(self, text):
         self.lines = iter(text.splitlines())
@@ -506,7 +508,7 @@ class Executable:
         raise Refused("the text ends inside of a stream")
 
     def time(self, device, cores):
-        """Runs the schedule; what retime() gives."""
+        """Runs the schedule; returns the result of retime()."""
         machine = Machine(device, cores)
         now = 0
         for name, micro_batch in self.schedule:

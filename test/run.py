@@ -2,8 +2,8 @@
 
   test/run.py [--only=unit|lit|e2e|fuzz|install] [-v]
 
-Each suite is a program of its own; this script runs them, adds up
-what they count and exits 1 if anything failed or a suite did not run.
+Each suite is a separate program. This script runs them, adds up their counts and exits 1 if anything failed or a suite
+did not run.
 """
 
 import argparse
@@ -75,20 +75,20 @@ def run_unit(counts, verbose):
 
 
 def run_script(script):
-    """Its process, and the seconds it took."""
+    """Returns the process, and the seconds it took."""
     start = time.time()
     done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
     return done, time.time() - start
 
 
-# What takes longest starts first, so that no processor is idle while the last one runs.
+# The slowest scripts start first, so that no processor is idle while the last one runs.
 LONG = ["test_cuda_driver.py", "test_gpu_check.py", "test_partition.py", "test_specs.py", "test_processes.py",
         "test_bert_large.py", "test_cuda_ptx.py", "test_jax_ops.py", "test_gradients.py", "test_jax_training.py",
         "test_cuda_models.py", "test_cuda_training.py", "test_layouts.py", "test_large_plans.py"]
 
 
 def run_scripts(folders, counts, verbose):
-    """Runs test_*.py scripts, as many at a time as there are processors; each ends with 'N passed, N failed'."""
+    """Runs test_*.py scripts, one per processor at a time; each ends with 'N passed, N failed'."""
     scripts = [script for folder in folders for script in sorted((ROOT / "test" / folder).rglob("test_*.py"))]
     scripts.sort(key=lambda script: LONG.index(script.name) if script.name in LONG else len(LONG))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

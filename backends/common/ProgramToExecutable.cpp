@@ -65,8 +65,8 @@ static int64_t bytesOf(Type type) {
          llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
 }
 
-/// Spatial cut: axes major to minor; `micro` is no matter of ranks.
-/// What each rank holds of a tensor, `local` at most.
+/// Sets each rank's part of a tensor, at most `local`. Spatial axes are major to minor; `micro`
+/// does not concern ranks.
 static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global, Type local,
                               MeshOp mesh, int64_t ranks, proto::Slice &slice) {
   auto sizeOf = [&](StringRef axis) { return mesh.getAxisSize(axis).value_or(1); };
@@ -107,7 +107,7 @@ static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global,
   return success();
 }
 
-/// The dimension that micro-batches are cut along, of those that the slice is of.
+/// The dimension of the slice that is split over micro-batches.
 static int64_t microDimOf(InputOp op) {
   auto sharding = op.getSharding();
   if (op.getMicroDim() < 0 || !hasUnsplitParts(sharding))
@@ -124,7 +124,7 @@ static int64_t microDimOf(InputOp op) {
   return op.getMicroDim();
 }
 
-/// Of an output, -1 where it is the same of all micro-batches.
+/// For an output, -1 if it is equal for all micro-batches.
 static int64_t microDimOf(OutputOp op) {
   auto micro = StringAttr::get(op.getContext(), MeshOp::kMicro);
   int64_t dim = 0;
@@ -347,7 +347,7 @@ void GroupBuilder::addSchedule(ScheduleOp schedule) {
   }
 }
 
-/// What the memory plan says the arena is for.
+/// Adds the classes of memory in the memory plan.
 void GroupBuilder::addMemoryClasses() {
   auto classes = program->getAttrOfType<DictionaryAttr>("st.memory");
   if (!classes)

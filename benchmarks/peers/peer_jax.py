@@ -82,7 +82,7 @@ def layer(p, x, keys, rate):
 
 
 def cross_entropy(scores, target):
-    """The mean over those that have a target."""
+    """The mean over positions that have a target."""
     each = -jnp.take_along_axis(jax.nn.log_softmax(scores.astype(jnp.float32)), jnp.maximum(target, 0)[..., None], -1)
     has = target >= 0
     return jnp.where(has, each[..., 0], 0).sum() / has.sum()

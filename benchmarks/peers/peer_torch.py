@@ -116,7 +116,7 @@ def main():
             loss = run(ids, labels)
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())  # Waits for a GPU up to here, and then for AdamW.
+        losses.append(loss.item())  # Waits for the GPU, as does the synchronization below.
         if on_gpu:
             torch.cuda.synchronize()
         times.append(time.time() - begin)

@@ -65,7 +65,7 @@ void ManualComputationOp::print(OpAsmPrinter &printer) {
   printer.printFunctionalType(getInputs().getTypes(), getResultTypes());
 }
 
-/// Whether the local values are as many as the shardings and the global values, and of
+/// Checks that local values agree in number with the shardings and the global values, and have
 /// their ranks and element types.
 static LogicalResult verifySide(Operation *op, StringRef side, TypeRange global, TypeRange local,
                                 TensorShardingPerValueAttr shardings) {

@@ -1,4 +1,4 @@
-// The part of the sdy dialect that JAX prints: what a program says of shardings.
+// The part of the sdy dialect that JAX prints: sharding annotations of a program.
 #ifndef SDY_DIALECT_TD
 #define SDY_DIALECT_TD
 
@@ -13,11 +13,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Sdy_Dialect : Dialect {
   let name = "sdy";
   let cppNamespace = "::mlir::sdy";
-  let summary = "Shardings that a program was annotated with.";
+  let summary = "Sharding annotations of a program.";
   let description = [{
-    Read by `import-shardings`, which leaves `st` shardings in their place. The
-    discardable attribute `sdy.sharding` stands on arguments and results of functions.
-    A part of an axis, `"a":(1)2`, is kept as an axis of the name `a:(1)2`.
+    `import-shardings` replaces the annotations by `st` shardings. The discardable attribute `sdy.sharding` is
+    on arguments and results of functions. A part of an axis, `"a":(1)2`, is stored as an axis named `a:(1)2`.
   }];
   let extraClassDeclaration = [{
     void registerSdyAttributes();
@@ -33,7 +32,7 @@ class Sdy_Attr<string name, string attrMnemonic> : AttrDef<Sdy_Dialect, name> {
 
 def Sdy_MeshAttr : Sdy_Attr<"Mesh", "mesh"> {
   let summary = "named axes: `<[\"a\"=2, \"b\"=4]>`";
-  let description = "Devices are numbered row-major, or as `device_ids` says.";
+  let description = "Devices are numbered row-major, or in the order of `device_ids`.";
   let parameters = (ins
     ArrayRefParameter<"::mlir::StringAttr", "names">:$axes,
     ArrayRefParameter<"int64_t", "sizes">:$sizes,
@@ -44,8 +43,8 @@ def Sdy_MeshAttr : Sdy_Attr<"Mesh", "mesh"> {
 def Sdy_TensorShardingAttr : Sdy_Attr<"TensorSharding", "sharding"> {
   let summary = "the axes of each dimension: `<@mesh, [{\"a\"}, {?}]>`";
   let description = [{
-    An open dimension (`?`) may get more axes. Explicitly replicated axes are those that
-    stay free. A dimension has a priority (`p1`), or -1.
+    An open dimension (`?`) may get more axes. Explicitly replicated axes must not shard any dimension. A
+    dimension has a priority (`p1`), or -1.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
@@ -67,19 +66,19 @@ def Sdy_ManualAxesAttr : Sdy_Attr<"ManualAxes", "manual_axes"> {
 }
 
 def Sdy_OpShardingRuleAttr : AttrDef<Sdy_Dialect, "OpShardingRule"> {
-  let summary = "how the dimensions of a custom call's operands and results belong together";
+  let summary = "correspondence between dimensions of a custom call's operands and results";
   let description = [{
-    `#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=8}>`. Kept as its text, which nothing
-    here reads: St does not know the computation of such a call.
+    `#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=8}>`. Kept as text and not interpreted: St does not know
+    the computation of such a call.
   }];
   let attrName = "sdy.op_sharding_rule";
-  let parameters = (ins StringRefParameter<"what stands between < and >">:$text);
+  let parameters = (ins StringRefParameter<"text between < and >">:$text);
 }
 
 class Sdy_Op<string mnemonic, list<Trait> traits = []> : Op<Sdy_Dialect, mnemonic, traits>;
 
 def Sdy_MeshOp : Sdy_Op<"mesh", [Symbol]> {
-  let summary = "a mesh that shardings name";
+  let summary = "a mesh for shardings to refer to";
   let arguments = (ins SymbolNameAttr:$sym_name, Sdy_MeshAttr:$mesh);
   let assemblyFormat = "$sym_name `=` $mesh attr-dict";
 }
@@ -108,7 +107,7 @@ def Sdy_PropagationDirectionAttr
     : EnumAttr<Sdy_Dialect, Sdy_PropagationDirection, "propagation_direction">;
 
 def Sdy_PropagationBarrierOp : Sdy_Op<"propagation_barrier", [Pure, SameOperandsAndResultType]> {
-  let summary = "a value through which shardings spread in one direction, or in none";
+  let summary = "a value that lets shardings propagate in one direction, or in none";
   let arguments = (ins AnyRankedTensor:$input, Sdy_PropagationDirectionAttr:$allowed_direction);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `allowed_direction` `` `=` `` $allowed_direction attr-dict `:` type($input)";
@@ -145,40 +144,40 @@ def Sdy_AxisMoves : TypedArrayAttrBase<ConfinedAttr<ArrayAttr, [AttrConstraint<C
 
 def Sdy_AllGatherOp : Sdy_CollectiveOp<"all_gather", (ins Sdy_AxisLists:$gathering_axes),
                                        "custom<AxisLists>($gathering_axes) "> {
-  let summary = "dimensions are no longer split over some axes";
+  let summary = "gathers dimensions along some axes";
 }
 def Sdy_AllSliceOp : Sdy_CollectiveOp<"all_slice", (ins Sdy_AxisLists:$slicing_axes),
                                       "custom<AxisLists>($slicing_axes) "> {
-  let summary = "dimensions are split over more axes";
+  let summary = "splits dimensions over more axes";
 }
 def Sdy_AllToAllOp : Sdy_CollectiveOp<"all_to_all", (ins Sdy_AxisMoves:$params),
                                       "custom<AxisMoves>($params) "> {
-  let summary = "axes split another dimension";
+  let summary = "moves axes to another dimension";
 }
 def Sdy_CollectivePermuteOp : Sdy_CollectiveOp<"collective_permute", (ins), ""> {
-  let summary = "other axes split the dimensions as finely";
+  let summary = "splits the dimensions over other axes of the same size";
 }
 def Sdy_AllReduceOp : Sdy_CollectiveOp<"all_reduce", (ins Sdy_AxisList:$reduction_axes),
                                        "custom<AxisList>($reduction_axes) "> {
-  let summary = "parts of a sum along some axes are added";
+  let summary = "adds the parts of a sum along some axes";
 }
 def Sdy_ReduceScatterOp : Sdy_CollectiveOp<"reduce_scatter", (ins Sdy_AxisLists:$reduce_scatter_axes),
                                            "custom<AxisLists>($reduce_scatter_axes) "> {
-  let summary = "parts of a sum are added, and dimensions split over the axes";
+  let summary = "adds the parts of a sum, and splits dimensions over the axes";
 }
 
 def Sdy_ConstantOp : Sdy_Op<"constant", [Pure, AllTypesMatch<["value", "output"]>]> {
-  let summary = "a constant that each user may have in a sharding of its own";
+  let summary = "a constant whose users may each choose its sharding";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "attr-dict $value";
 }
 
 def Sdy_ManualComputationOp : Sdy_Op<"manual_computation", [RecursiveMemoryEffects]> {
-  let summary = "a computation that is written for one shard";
+  let summary = "a computation written for one shard";
   let description = [{
-    The body sees of each operand the part that the manual axes leave of it, and yields
-    such a part of each result. Its collectives name devices by number.
+    The body takes the local shard of each operand along the manual axes, and yields that of each result. Its
+    collectives name devices by number.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs,
                        Sdy_TensorShardingPerValueAttr:$in_shardings,
@@ -191,7 +190,7 @@ def Sdy_ManualComputationOp : Sdy_Op<"manual_computation", [RecursiveMemoryEffec
 }
 
 def Sdy_ReturnOp : Sdy_Op<"return", [Pure, Terminator, ParentOneOf<["ManualComputationOp"]>]> {
-  let summary = "the results of a body";
+  let summary = "returns the results of a body";
   let arguments = (ins Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = "attr-dict ($results^ `:` type($results))?";
 }

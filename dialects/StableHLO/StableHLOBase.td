@@ -69,8 +69,8 @@ def HLO_StaticShapes : NativeOpTrait<"StaticShapes"> {
   let cppNamespace = "::mlir::stablehlo::traits";
 }
 
-// Where result types can be inferred, they are what is inferred. Says so in one
-// message, ahead of the interface's own check.
+// Result types must equal the inferred types, if they can be inferred. Reports a mismatch in one
+// message, before the interface's own check.
 def HLO_InferredTypes : NativeOpTrait<"InferredTypes"> {
   let cppNamespace = "::mlir::stablehlo::traits";
 }

@@ -13,7 +13,7 @@ using namespace mlir::stablehlo;
 
 namespace {
 
-/// Everything may be inlined everywhere: no op depends on where it stands.
+/// Any op may be inlined anywhere: none depends on its position.
 struct StableHLOInlinerInterface : public DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
 

@@ -18,8 +18,8 @@ static bool isDynamic(Type type) {
   return shaped && !shaped.hasStaticShape();
 }
 
-/// Whether the elements of a tensor can be counted. Whoever computes with sizes
-/// relies on it.
+/// Returns true if the number of a tensor's elements does not overflow, which later computations
+/// rely on.
 static bool isCountable(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   std::optional<int64_t> count = 1;

@@ -1,7 +1,7 @@
 //===- TypeInference.cpp - Result types of stablehlo ops ------------------===//
 //
-// What a result type is, given valid operands and attributes; the verifiers
-// check those. Inference must not crash on invalid ones: it fails instead.
+// Infers result types of valid operands and attributes, which the verifiers check. Inference must
+// not crash on invalid ones: it fails instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -272,7 +272,7 @@ LogicalResult OptimizationBarrierOp::inferReturnTypes(MLIRContext *, std::option
   return inferLike(adaptor.getOperand(), types);
 }
 
-/// Results are what the first branch returns.
+/// The results have the types that the first branch returns.
 static LogicalResult inferFromBranch(std::optional<Location> loc, StringRef name,
                                      RegionRange branches, Types &types) {
   if (branches.empty() || branches.front()->empty() || branches.front()->front().empty())

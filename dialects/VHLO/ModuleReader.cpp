@@ -47,7 +47,7 @@ private:
                  unsigned depth);
   void readArguments(EntryReader &reader, Block &block, Scope &scope, OpenRegion &region);
   void readOp(EntryReader &reader, Block &block, Scope &scope, OpenRegion &region, unsigned depth);
-  /// Reads what an op consists of. Returns true if its regions are isolated from above.
+  /// Reads the parts of an op. Returns true if its regions are isolated from above.
   bool readState(EntryReader &reader, const OpRow &row, uint8_t parts, const Scope &scope,
                  OperationState &state);
   void readRegions(EntryReader &reader, Operation *op, bool isIsolated, Scope &scope,

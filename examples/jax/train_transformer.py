@@ -3,7 +3,7 @@
     JAX_PLATFORMS=st python examples/jax/train_transformer.py                                        # 32 simulated devices
     JAX_PLATFORMS=cpu XLA_FLAGS=--xla_force_host_platform_device_count=32 python examples/jax/train_transformer.py
 
-Prints a loss a step and, on simulated devices, how long the step takes there. The loss does not depend on the mesh.
+Prints one loss per step and, on simulated devices, the simulated time of the step. The loss does not depend on the mesh.
 """
 
 import argparse
@@ -19,7 +19,7 @@ VOCABULARY, WIDTH, HEADS, LAYERS = 128, 64, 4, 2
 
 
 class Block(nn.Module):
-    """Attention and an MLP, each behind a norm, with the weights of Megatron's layout."""
+    """Attention and an MLP, each after a norm, with weights split as in Megatron-LM."""
 
     @nn.compact
     def __call__(self, x):
@@ -73,7 +73,7 @@ def main():
     mesh = Mesh(devices, ("data", "tensor"))
     model, optimizer = Model(), optax.adamw(1e-3)
 
-    # Numbers that depend on no device and no mesh.
+    # Random numbers that do not depend on the device or the mesh.
     rng = np.random.default_rng(0)
     tokens = (np.cumsum(rng.integers(0, 3, (32, 33)), axis=1) % VOCABULARY).astype(np.int32)
     shapes = jax.eval_shape(model.init, jax.random.key(0), jnp.zeros((1, 32), jnp.int32))

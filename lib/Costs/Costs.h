@@ -1,4 +1,4 @@
-// The one interface for costs, used by every choice by time.
+// The only interface for costs, which every time-based choice uses.
 #ifndef ST_COSTS_COSTS_H
 #define ST_COSTS_COSTS_H
 
@@ -13,10 +13,10 @@ namespace st {
 struct OpTime {
   double host = 0; ///< time of launches on the host, or on a device that launches its own kernels
   double device = 0;
-  /// Time that the op occupies the device's memory, without other uses. 0 if the costs do not say.
+  /// Time that the op alone occupies the device's memory. 0 if the costs do not model it.
   double memory = 0;
 
-  /// On a device that does not overlap the two.
+  /// Time on a device that does not overlap the two.
   double total() const { return host + device; }
   OpTime &operator+=(const OpTime &other) {
     host += other.host;
@@ -34,9 +34,9 @@ class Costs {
 public:
   virtual ~Costs() = default;
 
-  /// An op of a compiled program that is not a collective, launched separately. `isGradient` ops
-  /// and others may need different numbers of launches. For work without bytes, such as an op
-  /// within a kernel, the device's time is that of its operations.
+  /// An op of a compiled program that is not a collective, launched separately. Gradients and other
+  /// ops may need different numbers of launches. For work without bytes, such as an op within a
+  /// kernel, the device's time is that of its operations.
   virtual OpTime op(const proto::OpWork &work) const = 0;
   /// A collective of this kind ("all_reduce", ...) on `bytes` of the whole tensor; for a
   /// "collective_permute" the bytes that a device sends.

@@ -55,8 +55,7 @@ OpTime DeviceCosts::collective(absl::string_view kind, double bytes,
     sent = bytes;
     messages = 1;
   }
-  // What is sent is read and written; where it is summed, another part is read, and of a scattered
-  // sum copied.
+  // Sent bytes are read and written. A sum reads another part, and a scattered sum also copies it.
   const double touched = kind == "all_reduce" ? 2.5 : kind == "reduce_scatter" ? 5 : 2;
   const double memory = touched * sent / peaks.memoryBytes;
   return {peaks.launchUs,

@@ -6,7 +6,7 @@
 
 namespace st {
 
-/// Bytes of an element in memory; an I1 takes a whole one.
+/// Bytes of an element in memory; an I1 takes a full byte.
 inline double widthOf(proto::ElementType type) {
   switch (type) {
   case proto::F64:

@@ -8,9 +8,9 @@ namespace {
 
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
 
-/// The share of full speed at which matrix units take a size of `size` elements of `bytes`: rows
-/// that begin in the middle of a cache line take more loads, and below what tensor cores want other
-/// instructions.
+/// The fraction of full speed that matrix units reach for a dimension of `size` elements of
+/// `bytes`. Rows that are not aligned to cache lines take more loads, and those that tensor cores
+/// do not support take other instructions.
 double alignmentShare(const proto::KernelProfile &kernels, int64_t size, double bytes) {
   const double rowBytes = static_cast<double>(size) * bytes;
   for (const proto::KernelProfile::Alignment &alignment : kernels.alignments())
@@ -75,7 +75,7 @@ double GpuCosts::productUs(const proto::OpWork &work) const {
     if (best == 0 || seconds < best)
       best = seconds;
   }
-  // What the sizes of the first product stand for, if the kernel has several.
+  // FLOPs of the first product, to which the sizes refer; the kernel may have several products.
   const double first = 2.0 * static_cast<double>(work.m()) * static_cast<double>(work.n()) *
                        static_cast<double>(work.k()) * static_cast<double>(work.batch());
   if (first > 0)
@@ -93,7 +93,7 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
   const bool isProduct = work.kind() == proto::OpWork::PRODUCT;
   OpTime time;
   double bytes = work.read_bytes() + work.written_bytes();
-  // The gradient of a framework's op takes what came back and one tensor that was kept.
+  // A framework's gradient op reads the incoming gradient and one kept tensor.
   if (profile.framework_ops())
     bytes = (std::min(work.read_elements(), 2 * work.largest_elements()) + work.written_elements()) *
             (is16Bit(work.type()) ? 2 : 4);

@@ -23,7 +23,7 @@ bool isFile(absl::string_view nameOrFile) {
   return absl::StrContains(nameOrFile, '/') || absl::EndsWith(nameOrFile, ".textproto");
 }
 
-/// A text form: of a file, or one that is compiled in.
+/// Returns the text form from a file or from a compiled-in table.
 absl::StatusOr<std::string> findText(const std::string &nameOrFile, const BuiltinTexts &texts,
                                      absl::string_view what) {
   if (isFile(nameOrFile)) {
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> findText(const std::string &nameOrFile, const Builti
                                           absl::StrJoin(names, ", ")));
 }
 
-/// A file that a profile extends is beside it.
+/// Resolves a base profile relative to the file that extends it.
 std::string baseOf(const std::string &nameOrFile, const std::string &base) {
   const size_t slash = nameOrFile.rfind('/');
   if (!isFile(base) || absl::StartsWith(base, "/") || slash == std::string::npos)
@@ -71,7 +71,7 @@ absl::StatusOr<proto::ImplementationProfile> readProfile(const std::string &name
   return extendProfile(*base, text);
 }
 
-/// All numbers of a message and of those in it.
+/// Checks all numbers of a message, recursively.
 absl::Status checkNumbers(const google::protobuf::Message &message) {
   using Field = google::protobuf::FieldDescriptor;
   const auto *reflection = message.GetReflection();
@@ -130,7 +130,7 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile) {
   std::set<std::string> names;
   for (const proto::RegionProfile &region : profile.regions())
     if (!names.insert(region.name()).second)
-      return fieldError("regions", absl::StrCat("\"", region.name(), "\" is there twice"));
+      return fieldError("regions", absl::StrCat("\"", region.name(), "\" appears twice"));
   return absl::OkStatus();
 }
 
@@ -147,8 +147,8 @@ absl::StatusOr<proto::ImplementationProfile> findProfile(const std::string &name
   return profile;
 }
 
-/// Names of clusters of the same devices begin alike: "v100-4x16gb", "v100-4x32gb". The same name
-/// is most alike.
+/// Length of the common prefix: clusters with the same devices have names such as "v100-4x16gb" and
+/// "v100-4x32gb". The same name is most similar.
 static size_t likeness(absl::string_view a, absl::string_view b) {
   size_t length = 0;
   while (length < a.size() && length < b.size() && a[length] == b[length])
@@ -158,8 +158,8 @@ static size_t likeness(absl::string_view a, absl::string_view b) {
 
 absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster,
                                                      const proto::ImplementationProfile &profile) {
-  // Of the profile or else of what it extends, on this cluster or else on the one whose name is
-  // most alike.
+  // Prefers constants of the profile to those of its base, and those of this cluster to those of
+  // the cluster with the most similar name.
   for (const std::string &name : {profile.name(), profile.extends()}) {
     std::optional<proto::FittedConstants> nearest;
     for (const auto &[file, text] : builtinFits()) {

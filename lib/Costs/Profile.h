@@ -12,16 +12,16 @@
 namespace st {
 
 /// The value of a --profile option: a file, if it has a slash or ends in .textproto, or the name of
-/// of a built-in profile, together with the profiles that it extends. Errors name the file and the field.
+/// a built-in profile; includes the profiles that it extends. Errors name the file and the field.
 absl::StatusOr<proto::ImplementationProfile> findProfile(const std::string &nameOrFile);
 
-/// Every number is finite and at least 0, the gradient type is known, names of regions are unique,
-/// and products have tiles.
+/// Checks that every number is finite and at least 0, the gradient type is known, names of regions
+/// are unique, and products have tiles.
 absl::Status checkProfile(const proto::ImplementationProfile &profile);
 
-/// The constants that ship for a cluster and profile; otherwise those of the profile on the cluster
-/// with the most similar name, of the profile that it extends, or of any profile. Constants are
-/// shares of a device's figures and host times, so these are the best estimate. NotFound if none ship.
+/// Returns the built-in constants of a cluster and profile. Falls back to those on the cluster with
+/// the most similar name, of the base profile, or of any profile. Constants are host times and
+/// fractions of a device's figures, so these are the best estimate. NotFound if none exist.
 absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster,
                                                      const proto::ImplementationProfile &profile);
 absl::StatusOr<proto::FittedConstants> loadConstants(const std::string &path);

@@ -30,7 +30,7 @@ void replaceRegions(const proto::ImplementationProfile &own,
   }
 }
 
-/// Takes the value of a field, or, of a field that is absent because it is 0, that.
+/// Copies the value of a field, which is 0 if the field is absent.
 void replaceField(const Message &own, const Field *field, Message &message) {
   message.GetReflection()->ClearField(&message, field);
   std::vector<const Field *> others;
@@ -75,7 +75,7 @@ proto::ImplementationProfile extendProfile(const proto::ImplementationProfile &b
   profile.clear_only_extended();
   replaceRegions(own, profile);
   own.clear_regions();
-  // The regions are those that were replaced.
+  // Regions are already replaced.
   const google::protobuf::RepeatedPtrField<proto::RegionProfile> regions = profile.regions();
   extend(own, tree, profile);
   *profile.mutable_regions() = regions;

@@ -1,4 +1,4 @@
-// Profiles that extend others: a file names a base and says what differs.
+// Profiles that extend others: a file names a base and lists the differences.
 #ifndef ST_COSTS_PROFILEEXTENSION_H
 #define ST_COSTS_PROFILEEXTENSION_H
 
@@ -9,10 +9,10 @@
 
 namespace st {
 
-/// What `text` (the text form of a profile) says, over `base`. A field that the text names takes
-/// its value there, 0 and false too. Regions replace those of the same name, other lists replace
-/// the whole list, and messages are extended field by field. The name is never that of the base.
-/// `text` must parse.
+/// Applies `text`, the text form of a profile, to `base`. A field that the text names takes its
+/// value, also 0 and false. Regions replace those of the same name, other lists replace the full
+/// list, and messages are extended field by field. The base's name is never inherited. `text` must
+/// parse.
 proto::ImplementationProfile extendProfile(const proto::ImplementationProfile &base,
                                            absl::string_view text);
 

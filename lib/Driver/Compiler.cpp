@@ -52,18 +52,18 @@ public:
       : request(request), options(request.options), context(context) {}
   ~Compiler() {
     dumps.clear();
-    // It goes only if it is empty.
+    // Removes the folder only if it is empty.
     if (makesFolder)
       llvm::sys::fs::remove(request.dumpPhasesTo);
   }
 
   LogicalResult run();
-  /// Without output files.
+  /// Runs without output files.
   OwningOpRef<ModuleOp> runInMemory();
   FailureOr<::st::proto::Executable> runToExecutable();
 
 private:
-  /// An error in what was asked for; those in the input have a place there.
+  /// An error in the request; errors in the input have a location there.
   InFlightDiagnostic error() { return emitError(getCommandLineLoc(context)); }
   LogicalResult check(const absl::Status &status) {
     return status.ok() ? success() : error() << str(status.message());
@@ -81,15 +81,15 @@ private:
   LogicalResult assignPrecision();
   LogicalResult differentiate();
   LogicalResult addOptimizer();
-  /// Reads the parallel file, once.
+  /// Reads the parallel file once.
   LogicalResult loadParallel();
   LogicalResult splitTasks();
   LogicalResult configure();
-  /// The last phase before a binary: GPUs have none behind `planned`.
+  /// The last phase before a binary; GPUs have no phase after `planned`.
   FailureOr<CompilePhase> getLastPhase();
   std::string print();
   LogicalResult dump(CompilePhase phase);
-  /// Keeps what the page and the explanation say of the module after this phase.
+  /// Records the contents of the page and of the explanation after this phase.
   LogicalResult observe(CompilePhase phase);
   LogicalResult commit();
   void report(CompilePhase phase, double seconds);
@@ -103,29 +103,28 @@ private:
   const CompileOptions &options;
   MLIRContext *context;
   OwningOpRef<ModuleOp> module;
-  /// The parallel file, once it is read.
+  /// The parallel file, once it has been read.
   std::optional<ParallelConfig> parallel;
-  /// The module's output file, open from the start; null where it goes to standard output or
-  /// is a binary.
+  /// The module's output file, open from the start; null for standard output and for a binary.
   std::unique_ptr<::st::AtomicFile> output;
-  /// What reshards move; null where nobody asks.
+  /// The explanation of reshards; null if not requested.
   std::unique_ptr<::st::AtomicFile> explanation;
-  /// The page about the step; null where nobody asks.
+  /// The page about the step; null if not requested.
   std::unique_ptr<::st::AtomicFile> page;
   /// The roles of @main, or null.
   std::unique_ptr<::st::AtomicFile> roles;
   ::st::MemoryUse memory;
-  /// What an evaluation needs to know of this program.
+  /// The layout of this program, for an evaluation.
   TrainedLayout layout;
-  /// Complete only once the compilation is: a failed one leaves none.
+  /// Committed only when the compilation succeeds.
   std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
-  bool makesFolder = false; ///< the folder of the dumps was not there
+  bool makesFolder = false; ///< the folder of the dumps was created
   ::st::RemovedOnEarlyEnd folder;
 };
 
 } // namespace
 
-// Errors in the request itself come before any work, and name the flag.
+// Reports errors in the request before any work; they name the flag.
 LogicalResult Compiler::checkRequest() {
   if (request.startFrom && request.stopAfter && *request.stopAfter < *request.startFrom)
     return error() << "--compile-to=" << getCompilePhaseName(*request.stopAfter)
@@ -155,7 +154,7 @@ LogicalResult Compiler::openFile(const std::string &path, std::unique_ptr<::st::
   return check(opened.status());
 }
 
-/// Reshards are there after one phase only.
+/// Reshards exist after one phase only.
 LogicalResult Compiler::checkExplain() {
   if (request.explain.empty())
     return success();
@@ -169,7 +168,7 @@ LogicalResult Compiler::checkExplain() {
   return openFile(request.explain, explanation);
 }
 
-// An output that cannot be written is found before minutes of work, not after.
+// Reports an unwritable output before minutes of work.
 LogicalResult Compiler::openOutput() {
   if (request.output == "-")
     return request.stopAfter ? success()
@@ -203,7 +202,7 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     if (request.startFrom &&
         failed(checkPhase(phase, ("--compile-from=" + getCompilePhaseName(phase)).str())))
       return failure();
-    // What has no roles comes from another tool.
+    // A program without roles comes from another tool.
     if (!request.startFrom && failed(refuseModelOptions(request, *module)))
       return failure();
     int64_t unroll;
@@ -239,7 +238,7 @@ LogicalResult Compiler::loadParallel() {
   return success();
 }
 
-/// The parallel file says the types; gradients get theirs from the forward pass.
+/// The parallel file determines the types; gradients take theirs from the forward pass.
 LogicalResult Compiler::assignPrecision() {
   if (failed(loadParallel()))
     return failure();
@@ -251,7 +250,7 @@ LogicalResult Compiler::assignPrecision() {
   if (!computesLoss(*module) && !request.trained)
     return emitError(parallel->locate("precision", context))
            << "precision.compute is \"" << precision.compute
-           << "\", but the program is no forward pass with a loss: its types are its own; expected "
+           << "\", but only a forward pass with a loss can change its types; expected "
               "\"f32\"";
   std::string text = "assign-precision{compute=" + precision.compute + "}";
   if (request.trained)
@@ -281,7 +280,7 @@ LogicalResult Compiler::addOptimizer() {
   return failed(pipeline) ? failure() : runPipeline(CompilePhase::Optimizer, *pipeline);
 }
 
-/// What is computed again may depend on the plan that comes of it.
+/// Recomputation may depend on the resulting memory plan.
 LogicalResult Compiler::splitTasks() {
   constexpr CompilePhase phase = CompilePhase::Tasks;
   if (!wantsToFit(*module))
@@ -294,7 +293,7 @@ LogicalResult Compiler::splitTasks() {
 
 LogicalResult Compiler::runPipeline(CompilePhase phase, StringRef pipeline) {
   PassManager manager(context);
-  // The module is verified once a phase, not after each pass.
+  // The module is verified once per phase, not after each pass.
   manager.enableVerifier(false);
   std::string message;
   llvm::raw_string_ostream stream(message);
@@ -341,7 +340,7 @@ LogicalResult Compiler::configure() {
   std::string schedule = options.get(*module, "schedule");
   if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule)))
     return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();
-  // Stages hold the rows of a stack that they use.
+  // Stages hold only the rows of a stack that they use.
   if (config.stageCount() > 1 && failed(runPipeline(CompilePhase::Configured, "unstack-state")))
     return failure();
   if (failed(applyParallelConfig(*module, config, schedule)))
@@ -364,10 +363,10 @@ FailureOr<CompilePhase> Compiler::getLastPhase() {
   return request.stopAfter.value_or(last);
 }
 
-/// Checks that the module is what the phase leaves.
+/// Checks that the module meets the contract of the phase.
 LogicalResult Compiler::checkPhase(CompilePhase phase, StringRef who) {
   FactContract contract = getPhaseContract(phase);
-  // A forward pass with a loss has gradients and an update behind these phases.
+  // A forward pass with a loss has gradients and an update after these phases.
   if (phase == CompilePhase::Differentiate && computesLoss(*module))
     contract.needed = contract.needed | FactSet({Fact::Gradients});
   if (phase == CompilePhase::Optimizer && computesLoss(*module))
@@ -376,7 +375,7 @@ LogicalResult Compiler::checkPhase(CompilePhase phase, StringRef who) {
 }
 
 LogicalResult Compiler::advanceTo(CompilePhase phase) {
-  // A step that updates its parameters has its gradients and its optimizer.
+  // A step that updates its parameters has gradients and an optimizer.
   if (phase == CompilePhase::Optimizer && failed(setLearningRate(*module, options)))
     return failure();
   bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
@@ -405,8 +404,8 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   }
 }
 
-// With locations: they name layers in traces, and a continued compilation must
-// make the same binary.
+// Prints locations: they name layers in traces, and a continued compilation must give the same
+// binary.
 std::string Compiler::print() {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -519,7 +518,7 @@ LogicalResult Compiler::addEvaluation(::st::proto::Executable &executable) {
   evaluation.rolesOut.clear();
   evaluation.dumpPhasesTo.clear();
   evaluation.observer = nullptr;
-  // What there is to remark on the layout has been said of the training step.
+  // Remarks on the layout were already printed for the training step.
   ScopedDiagnosticHandler handler(context, [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
@@ -537,7 +536,7 @@ LogicalResult Compiler::writeBinary() {
   return check(::st::writeTrainingBinary(request.runner, request.output, serialize(*executable)));
 }
 
-/// From the input to the last phase that was asked for.
+/// Runs from the input to the last requested phase.
 LogicalResult Compiler::advance() {
   context->loadDialect<StDialect>();
   using Clock = std::chrono::steady_clock;

@@ -1,4 +1,4 @@
-// From a model to a training binary: the one place that composes the phases.
+// Compiles a model to a training binary; the only place that composes the phases.
 #ifndef ST_DRIVER_COMPILER_H
 #define ST_DRIVER_COMPILER_H
 
@@ -24,32 +24,32 @@ struct CompileRequest {
   std::string output = "-";
   std::string parallel;                  ///< parallel-config file; empty: one device
   std::string dumpPhasesTo;              ///< folder that gets the IR after each phase; empty: none
-  std::string explain;                   ///< file that gets what reshards move and why; empty: none
+  std::string explain;                   ///< file for what reshards move and why; empty: none
   std::string rolesOut;                  ///< file that gets the roles of @main; empty: none
   std::string runner;                    ///< the prebuilt runner that a binary starts with
   std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary
   std::optional<CompilePhase> startFrom; ///< input is IR after this phase
   bool quiet = false;                    ///< no progress on stderr
-  /// What times the step of the program; none: the binary says nothing of that.
+  /// Times the step of the program; null: the binary has no prediction.
   ::st::MakeClient makeClient;
-  std::string report; ///< file that gets a page about that step; empty: none
-  /// Sees the module after each phase; may be empty.
+  std::string report; ///< file for a page about that step; empty: none
+  /// Receives the module after each phase; may be empty.
   std::function<void(CompilePhase, ModuleOp)> observer;
-  /// Whether the binary can evaluate the model as well as train it.
+  /// True if the binary can evaluate the model as well as train it.
   bool evaluates = false;
-  /// Not null: what is compiled is the evaluation of the model that was compiled to this layout.
+  /// Not null: compiles the evaluation of the model that was compiled to this layout.
   const TrainedLayout *trained = nullptr;
-  /// Whether the programs are proven free of deadlock and of races. No binary goes without.
+  /// True if programs are proven free of deadlocks and races, which every binary requires.
   bool provesOrder = true;
   /// The model, instead of the one that `input` names.
   std::optional<ModelConfig> model;
-  /// Gives the program, imported, instead of the one that `input` names. Is called once.
+  /// Returns the imported program, instead of the one that `input` names. Called once.
   std::function<OwningOpRef<ModuleOp>()> program;
   /// The text of a parallel-config file, instead of the file `parallel`.
   std::optional<std::string> parallelText;
-  /// The WordPiece vocabulary of `model`; empty: it has none.
+  /// The WordPiece vocabulary of `model`; empty if it has none.
   std::string vocabularyFile;
-  /// Flags of the training binary, by name, that hold unless its command line says otherwise.
+  /// Default flags of the training binary, by name; its command line overrides them.
   std::vector<std::pair<std::string, std::string>> runFlags;
   CompileOptions options{{}};
 };
@@ -58,13 +58,12 @@ struct CompileRequest {
 /// leaves no output file.
 LogicalResult compile(const CompileRequest &request, MLIRContext *context);
 
-/// Compiles to the program of a training binary, whose step is timed where the request says by
-/// what. No file is written.
+/// Compiles to the program of a training binary, and times its step as the request specifies.
+/// Writes no file.
 FailureOr<::st::proto::Executable> compileToExecutable(const CompileRequest &request,
                                                        MLIRContext *context);
 
-/// Compiles to the phase `stopAfter`, which has to be there, and returns the module: no file is
-/// written.
+/// Compiles to the phase `stopAfter`, which must be set, and returns the module. Writes no file.
 OwningOpRef<ModuleOp> compileToModule(const CompileRequest &request, MLIRContext *context);
 
 } // namespace mlir::st

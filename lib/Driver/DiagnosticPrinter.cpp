@@ -39,7 +39,7 @@ std::string DiagnosticPrinter::place(Location location) const {
     if (!file)
       return WalkResult::advance();
     os << file.getFilename().getValue() << ':';
-    // What a text only implies has no line in it.
+    // Implied text has no line.
     if (file.getLine() > 0)
       os << file.getLine() << ':' << file.getColumn() << ':';
     os << ' ';
@@ -48,7 +48,7 @@ std::string DiagnosticPrinter::place(Location location) const {
   if (!text.empty())
     return text;
   os << input << ": ";
-  // The layer, where an op is known by it alone.
+  // The layer, for an op without another location.
   if (auto name = dyn_cast<NameLoc>(location))
     os << name.getName().getValue() << ": ";
   return text;

@@ -1,4 +1,4 @@
-// Diagnostics as lines: what is wrong is one line, whatever names and values it quotes.
+// Prints each diagnostic as one line, whatever names and values it quotes.
 #ifndef ST_DRIVER_DIAGNOSTICPRINTER_H
 #define ST_DRIVER_DIAGNOSTICPRINTER_H
 
@@ -8,20 +8,19 @@
 
 namespace mlir::st {
 
-/// The text without control characters and what is no UTF-8, which are escaped as in C.
+/// Escapes control characters and invalid UTF-8 as in C.
 std::string oneLine(StringRef text);
 
-/// The place of errors in the command line, which are not about the input.
+/// The location of errors in the command line.
 Location getCommandLineLoc(MLIRContext *context);
 
-/// While it lives, prints each diagnostic of the context as one line on stderr,
+/// During its lifetime prints each diagnostic of the context as one line on stderr,
 ///
 ///   <tool>: error: <file>:<line>:<column>: <text> (<place of a note>: <text of the note>)
 ///
-/// or, where `tool` is empty, as MLIR's tools do, with the place before "error". A diagnostic
-/// whose place is unknown is placed in the input. What follows the first error is a consequence
-/// of it and is not printed. An error is printed when the printer is destroyed, as it may have to
-/// say where it came from.
+/// or, if `tool` is empty, as MLIR's tools do, with the location before "error". A diagnostic
+/// without a location is placed in the input. Errors after the first one are consequences of it and
+/// are not printed. The destructor prints the error, so that context can be added to it.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(MLIRContext *context, StringRef tool, StringRef input);
@@ -29,7 +28,7 @@ public:
 
   bool sawError() const { return numErrors > 0; }
 
-  /// Adds to the error, if there is one, what was going on: "while running pass 'split-tasks'".
+  /// Adds context to the error, if there is one: "while running pass 'split-tasks'".
   void addContext(const Twine &text);
 
 private:
@@ -37,7 +36,7 @@ private:
   LogicalResult print(Diagnostic &diagnostic);
 
   std::string tool, input;
-  std::string error; ///< the line of the first one
+  std::string error; ///< the line of the first error
   int numErrors = 0;
   ScopedDiagnosticHandler handler;
 };

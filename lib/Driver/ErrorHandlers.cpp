@@ -15,7 +15,7 @@ static struct sigaction previousActions[NSIG];
 static void onBadAlloc(void *, const char *, bool) { ::st::endEarly("out of memory"); }
 
 static void onFatalError(void *, const char *reason, bool) {
-  // The first line says what is wrong.
+  // The first line has the reason.
   static char line[512];
   size_t length = std::strcspn(reason, "\n");
   if (length >= sizeof(line))
@@ -33,8 +33,8 @@ static bool isStackOverflow(int signal, const siginfo_t *info) {
   return signal == SIGSEGV && stackLow && address < stackLow + reach && address > stackLow - reach;
 }
 
-// Code that does not check what an allocation gives, and a stack that cannot grow, crash where
-// memory ends.
+// When memory is exhausted, code that does not check allocations crashes, and so does a stack that
+// cannot grow.
 static bool isMemoryExhausted() {
   constexpr size_t bytes = 8 << 20;
   void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -46,7 +46,7 @@ static void onSignal(int signal, siginfo_t *info, void *) {
     ::st::endEarly("the input nests too deeply: the stack is exhausted");
   if (isMemoryExhausted())
     ::st::endEarly("out of memory");
-  // A crash is told as it was before; the faulting instruction runs again.
+  // Otherwise restores the previous action; the faulting instruction runs again.
   sigaction(signal, &previousActions[signal], nullptr);
   if (signal == SIGABRT)
     raise(signal);

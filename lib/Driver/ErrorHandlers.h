@@ -4,10 +4,9 @@
 
 namespace mlir::st {
 
-/// setUpEarlyEnd for tools with LLVM in them: besides a lack of memory, a thread that the system
-/// refuses, a fatal error of LLVM and an exhausted stack print "<tool>: error: <reason>" and end
-/// the process with 1, its temporary files removed. Call after InitLLVM, whose handlers it
-/// replaces.
+/// setUpEarlyEnd for tools that link LLVM. Besides out of memory, also failures to start a thread,
+/// fatal errors of LLVM and stack overflows print "<tool>: error: <reason>", remove temporary files
+/// and exit with 1. Call after InitLLVM, whose handlers it replaces.
 void installErrorHandlers(const char *tool);
 
 } // namespace mlir::st

@@ -29,7 +29,7 @@ bool mlir::st::hasRoles(ModuleOp module) {
 
 bool mlir::st::computesLoss(ModuleOp module) {
   auto function = module.lookupSymbol<func::FuncOp>("main");
-  // What is wrong with such a module, the pass says.
+  // A pass reports the errors in such a module.
   if (!function || !hasRoles(module))
     return true;
   bool hasOnlyMetrics = function.getNumResults() > 0;
@@ -43,8 +43,8 @@ bool mlir::st::computesLoss(ModuleOp module) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (textOf(function.getArgAttr(i, kRoleAttr)) == "parameter")
       return true;
-  // A program of a batch alone has nothing to differentiate by; a model's front end
-  // always makes parameters.
+  // A program with only a batch has nothing to differentiate; a model's front end always creates
+  // parameters.
   return false;
 }
 
@@ -53,7 +53,7 @@ namespace {
 struct Port {
   std::string type;
   StringRef role, name;
-  /// The parameter that optimizer state belongs to, or empty.
+  /// The parameter of optimizer state, or empty.
   StringRef of;
 };
 } // namespace
@@ -64,8 +64,8 @@ static void printRow(const std::string &place, const Port &port) {
                << port.name << (port.of.empty() ? "" : " of ") << port.of << '\n';
 }
 
-/// A row a port; of a long run of one role only the ends, for a large model has
-/// thousands of them.
+/// Prints one row per port; of a long run of one role only the ends, since a large model has
+/// thousands.
 static void printPorts(StringRef kind, ArrayRef<Port> ports) {
   constexpr size_t shown = 2, longRun = 8;
   auto place = [&](size_t i) { return (kind + Twine(i)).str(); };
@@ -102,8 +102,8 @@ static void printRoles(func::FuncOp function) {
   printPorts("result", results);
 }
 
-/// Sequences in a batch, for the runner: the leading dimension that all batch arguments
-/// share.
+/// Records the number of sequences in a batch for the runner: the leading dimension that all batch
+/// arguments share.
 static void recordBatch(ModuleOp module, func::FuncOp function) {
   std::optional<int64_t> rows;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
@@ -118,7 +118,7 @@ static void recordBatch(ModuleOp module, func::FuncOp function) {
     module->setAttr("st.batch", Builder(module.getContext()).getI64IntegerAttr(*rows));
 }
 
-/// What a program goes through before anything is asked about its arguments.
+/// Simplifies a program before its arguments are analysed.
 static LogicalResult simplifyProgram(ModuleOp module, int64_t unroll) {
   PassManager manager(module.getContext());
   manager.addPass(createImportShardings());

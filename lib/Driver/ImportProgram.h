@@ -1,4 +1,4 @@
-// From a program that another tool printed to the phase `import`.
+// Imports a program that another tool printed, up to the phase `import`.
 #ifndef ST_DRIVER_IMPORTPROGRAM_H
 #define ST_DRIVER_IMPORTPROGRAM_H
 
@@ -6,21 +6,21 @@
 
 namespace mlir::st {
 
-/// Whether @main says what its arguments and results are.
+/// Returns true if @main defines the roles of its arguments and results.
 bool hasRoles(ModuleOp module);
 
-/// Whether @main is a loss that has yet to become a training step: it has parameters,
-/// and no result updates them.
+/// Returns true if @main is a loss that is not yet a training step: it has parameters, and no
+/// result updates them.
 bool computesLoss(ModuleOp module);
 
 /// Simplifies a program, unrolls its loops of at most `unroll` trips, infers the roles of its
-/// arguments and results (`roles`: what the user says of them) and marks its layers. Prints a
-/// table of the roles on stderr.
+/// arguments and results (`roles`: the user's roles) and marks its layers. Prints a table of the
+/// roles on stderr.
 LogicalResult importProgram(ModuleOp module, StringRef roles, int64_t unroll, bool quiet);
 
-/// Simplifies a function that is run as it is, whatever it computes: every argument is given anew
-/// and every result is left to the caller, by names argN and resultN; donations and other roles do
-/// not count. Unrolls loops of at most `unroll` trips.
+/// Simplifies a function that runs as it is: the caller passes every argument anew and receives
+/// every result, by names argN and resultN. Ignores donations and other roles. Unrolls loops of at
+/// most `unroll` trips.
 LogicalResult importFunction(ModuleOp module, int64_t unroll);
 
 } // namespace mlir::st

@@ -15,10 +15,10 @@ struct PhaseInfo {
 };
 } // namespace
 
-/// What no phase before the layout may have; and no phase before the gradients.
+/// Facts that must not hold before the layout phase, and before the gradients.
 static constexpr FactSet kFromLayout = FactSet::from(Fact::Layout),
                          kFromGradients = kFromLayout | FactSet({Fact::Gradients, Fact::Optimizer});
-/// What a task must not hold once kernels are formed.
+/// Ops that a task must not contain once kernels are formed.
 static constexpr FactSet kBareOps = {Fact::TensorOps};
 
 static constexpr PhaseInfo kPhases[kNumPhases] = {
@@ -66,7 +66,7 @@ StringRef mlir::st::getCompilePhaseName(CompilePhase phase) {
 std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   auto target = module->getAttrOfType<TargetAttr>("st.target");
   const bool isCuda = target && target.getBackend() == "cuda";
-  // Attention kernels recompute scores: no intermediate result of attention is kept.
+  // Fused attention kernels recompute the scores, so nothing of attention is kept.
   if (phase == CompilePhase::Tasks && isCuda)
     return "split-tasks,rematerialise{otherwise=selective "
            "reuse-products=true},combine-collectives,reuse-accumulators";

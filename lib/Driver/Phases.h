@@ -35,8 +35,7 @@ std::optional<CompilePhase> getCompilePhase(StringRef name);
 /// "import, differentiate, ...", for messages.
 std::string listPhases();
 
-/// The facts that hold for a module after a phase, as far as they do not depend on what the module
-/// computes.
+/// The facts that hold for a module after a phase, independent of its computation.
 const FactContract &getPhaseContract(CompilePhase phase);
 
 /// The pass pipeline that leads to a phase from the previous one; empty for import, precision,

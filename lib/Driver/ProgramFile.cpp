@@ -16,7 +16,7 @@ using namespace mlir::st;
 static constexpr size_t kMaxProgramBytes = size_t(1) << 30;
 
 namespace {
-/// A buffer that owns a string, so that its content is there once.
+/// A buffer that owns a string, without a copy of its content.
 class StringBuffer : public llvm::MemoryBuffer {
 public:
   StringBuffer(std::string content, StringRef name) : content(std::move(content)), name(name) {
@@ -58,7 +58,7 @@ LogicalResult mlir::st::checkProgramText(const llvm::MemoryBuffer &text, MLIRCon
     return emitError(FileLineColLoc::get(context, name, 1, 1))
            << "expected a program as text, found MLIR bytecode";
   std::optional<::st::TextFault> fault = ::st::findDeepNesting(content);
-  // MLIR takes it for a space, and a file of nothing else for an empty program.
+  // MLIR treats a zero byte as a space, and a file of zeros as an empty program.
   if (size_t nul = content.find('\0'); nul != StringRef::npos && (!fault || nul < fault->offset))
     fault = ::st::TextFault{nul, "expected text, found a byte of value 0"};
   if (!fault)

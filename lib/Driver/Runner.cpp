@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-/// st-runner has a section of this name, so that no other executable is taken for it.
+/// st-runner has a section of this name, which distinguishes it from other executables.
 static constexpr StringLiteral kMarkSection = ".st_runner";
 
 static bool isMarked(llvm::MemoryBufferRef file) {
@@ -32,7 +32,7 @@ absl::Status mlir::st::checkRunner(StringRef path) {
   auto refuse = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(path.str(), ": ", what));
   };
-  // A pipe or a device would be read for ever.
+  // Reading a pipe or a device might never end.
   if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
     return refuse("expected the st-runner executable, found no regular file");
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,

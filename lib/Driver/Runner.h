@@ -1,4 +1,4 @@
-// The prebuilt runner that training binaries begin with.
+// The prebuilt runner at the start of training binaries.
 #ifndef ST_DRIVER_RUNNER_H
 #define ST_DRIVER_RUNNER_H
 
@@ -8,7 +8,7 @@
 
 namespace mlir::st {
 
-/// Whether the file is st-runner without an appended program. The error begins with the path.
+/// Checks that the file is st-runner without an appended program. The error begins with the path.
 absl::Status checkRunner(StringRef path);
 
 } // namespace mlir::st

@@ -14,13 +14,12 @@ using namespace mlir::st;
 using ::st::proto::DtuDescription;
 using ::st::proto::GpuDescription;
 
-/// Buffers begin where a transfer of either device does: a vector of the DTU, a line of a GPU's
-/// cache.
+/// Buffers are aligned for transfers of both devices: a vector of the DTU, a cache line of a GPU.
 static constexpr int64_t kAlignment = 128;
 
 absl::StatusOr<Target> Target::find(const std::string &name) {
   bool isFile = StringRef(name).contains('/') || StringRef(name).ends_with(".textproto");
-  // What is wrong in a file begins with its name.
+  // Errors in a file begin with its name.
   auto wrap = [&](auto description) -> absl::StatusOr<Target> {
     if (description.ok())
       return Target(*std::move(description));
@@ -83,7 +82,7 @@ void Target::record(ModuleOp module) const {
       std::visit([](const auto &held) { return held.ShortDebugString(); }, description);
   if (const auto *gpu = std::get_if<GpuDescription>(&description)) {
     const int64_t alignment = std::max<int64_t>(bytes(gpu->matrix_alignment_bytes()), 1);
-    // A block is a GPU's core: what it shares no other one sees. All blocks meet in L2.
+    // A GPU's core is a block, whose shared memory is private. All blocks share L2.
     module->setAttr("st.target",
                     TargetAttr::get(context, "cuda", gpu->name(), kAlignment,
                                     bytes(gpu->block_shared_bytes()), bytes(gpu->memory_bytes()),

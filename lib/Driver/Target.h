@@ -31,7 +31,7 @@ public:
   const std::string &name() const;
   /// InvalidArgument for an id that names no device.
   absl::Status checkDevice(int64_t id) const;
-  /// Whether it can access its host's memory.
+  /// Returns true if a device can access its host's memory.
   bool hasHostMemory() const;
   /// The prefix of this target's device names in a device_mapping.
   StringRef devicePrefix() const { return isGpu() ? "GPU:" : "/device:XLA_DTU:"; }

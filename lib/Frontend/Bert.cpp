@@ -32,9 +32,9 @@ private:
               std::optional<double> standardDeviation = std::nullopt) {
     return model.dense(x, name, outSize, WeightLayout::OutIn, standardDeviation);
   }
-  /// x + dropout(branch), normalised where that comes last.
+  /// x + dropout(branch), normalised if normalisation comes last.
   Value addBranch(Value x, Value branch, const Twine &name);
-  /// x, normalised where that comes first.
+  /// x, normalised if normalisation comes first.
   Value normalizedInput(Value x, const Twine &name) {
     return normalizesFirst ? model.layerNorm(x, name) : x;
   }
@@ -181,7 +181,7 @@ Value Bert::spanLoss(Value x) {
     Value one = emit.reshape(emit.sliceDim(logits, 2, index, index + 1), {batch, sequence});
     Value positions = model.batchArgument(positionName, {batch}, sequence);
     model.measure(index == 0 ? "start_logits" : "end_logits", one);
-    // A position past the end counts as an answer outside of this window.
+    // A position beyond the end counts as an answer outside of this window.
     positions =
         emit.clamp(emit.splatLike(positions, 0), positions, emit.splatLike(positions, sequence));
     return model.crossEntropy(one, positions, sequence);

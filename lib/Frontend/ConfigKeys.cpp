@@ -5,10 +5,9 @@
 using namespace mlir;
 using namespace mlir::st;
 
-// Keys that any Hugging Face configuration may carry and that change nothing
-// about the training step: how the model was saved, what is printed, how text
-// is generated, what a classifier's labels are called. What is not read has its type
-// all the same.
+// Keys that any Hugging Face configuration may have and that do not change the training step: how
+// the model was saved, what is printed, how text is generated, the labels of a classifier. Keys
+// that are not read still have a type.
 constexpr KnownKey anyModelKeys[] = {{"architectures", KeyType::Array},
                                      {"attn_implementation", KeyType::String},
                                      {"auto_map", KeyType::Object},
@@ -76,7 +75,7 @@ constexpr KnownKey anyModelKeys[] = {{"architectures", KeyType::Array},
                                      {"use_bfloat16", KeyType::Flag},
                                      {"use_cache", KeyType::Flag},
                                      {"xla_device", KeyType::Flag},
-                                     // Refused by value elsewhere.
+                                     // Rejected by value elsewhere.
                                      {"add_cross_attention"},
                                      {"cross_attention_hidden_size", KeyType::Number},
                                      {"is_encoder_decoder"},
@@ -120,7 +119,7 @@ constexpr KnownKey gpt2Keys[] = {{"activation_function"},
                                  {"scale_attn_by_inverse_layer_idx"},
                                  {"scale_attn_weights"},
                                  {"vocab_size"},
-                                 // Never read, or read by heads that no task here has.
+                                 // Never read, or read by heads that no supported task has.
                                  {"n_ctx", KeyType::Number},
                                  {"predict_special_tokens", KeyType::Flag},
                                  {"summary_activation", KeyType::String},
@@ -150,7 +149,7 @@ constexpr KnownKey llamaKeys[] = {{"attention_bias"},
                                   {"rope_theta"},
                                   {"sliding_window"},
                                   {"vocab_size"},
-                                  // How the same products are cut in parts.
+                                  // A split of the same products into parts.
                                   {"pretraining_tp", KeyType::Number}};
 
 constexpr KnownKey megatronBertKeys[] = {{"apply_query_key_layer_scaling"},
@@ -172,8 +171,8 @@ constexpr KnownKey megatronBertKeys[] = {{"apply_query_key_layer_scaling"},
                                          {"use_scaled_init_method"},
                                          {"vocab_size"}};
 
-// No class of transformers reads them: Megatron-LM's arguments, under their own names and,
-// where transformers has others for the same, under those.
+// No class of transformers reads them: Megatron-LM's arguments, under their own names and, if
+// transformers has different names, under those too.
 constexpr KnownKey megatronGptKeys[] = {{"apply_query_key_layer_scaling"},
                                         {"attention_dropout"},
                                         {"ffn_hidden_size"},
@@ -205,7 +204,7 @@ constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
                                 {"num_hidden_layers"},
                                 {"patch_size"},
                                 {"qkv_bias"},
-                                // Read by heads that no task here has.
+                                // Read by heads that no supported task has.
                                 {"encoder_stride", KeyType::Number},
                                 {"pooler_act", KeyType::String},
                                 {"pooler_output_size", KeyType::Number}};

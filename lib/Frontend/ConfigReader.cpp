@@ -37,7 +37,7 @@ ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
   if (auto repeated = ::st::findRepeatedKey(text)) {
     hasFailed = true;
     emitError(locate(repeated->offset))
-        << "key '" << shortened(repeated->path) << "' stands there twice";
+        << "key '" << shortened(repeated->path) << "' appears twice";
     return;
   }
   if (llvm::json::Object *object = value->getAsObject())
@@ -46,7 +46,7 @@ ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
     error("", "expected a JSON object, found " + printed(*value));
 }
 
-/// Where `text` has `"key":`, from `start` on; npos where it has not.
+/// The position of `"key":` in `text` from `start` on, or npos.
 static size_t findKey(StringRef text, StringRef key, size_t start) {
   std::string quoted = ("\"" + key + "\"").str();
   for (size_t at = text.find(quoted, start); at != StringRef::npos; at = text.find(quoted, at + 1))
@@ -56,8 +56,8 @@ static size_t findKey(StringRef text, StringRef key, size_t start) {
 }
 
 Location ConfigReader::locate(StringRef key) const {
-  // The parser keeps no positions. The first quoted occurrence that a colon
-  // follows is the key, for keys that no nested object before it shares.
+  // The parser keeps no positions. The first quoted occurrence before a colon is the key, unless an
+  // earlier nested object has the same one.
   size_t outer = outerKey.empty() ? 0 : findKey(text, outerKey, 0);
   size_t at = key.empty() ? 0 : findKey(text, key, outer);
   return locate(at == StringRef::npos ? 0 : at);
@@ -162,7 +162,7 @@ void ConfigReader::inside(StringRef key, function_ref<void()> read) {
   std::swap(fields, copy);
 }
 
-/// What a key of that type holds, for messages; empty for a key that is read elsewhere.
+/// The description of a key's type for messages; empty for a key that is read elsewhere.
 static StringRef describe(KeyType type) {
   switch (type) {
   case KeyType::Read:
@@ -225,8 +225,7 @@ void ConfigReader::checkKeys(ArrayRef<ArrayRef<KnownKey>> known) {
   SmallVector<StringRef> unknown;
   for (const auto &field : fields) {
     StringRef key = field.first;
-    // Keys that start with an underscore are notes of the tool that wrote the
-    // file, by its convention.
+    // By convention, keys with a leading underscore are notes of the tool that wrote the file.
     if (key.starts_with("_"))
       continue;
     const KnownKey *match = nullptr;
@@ -241,7 +240,7 @@ void ConfigReader::checkKeys(ArrayRef<ArrayRef<KnownKey>> known) {
   }
   if (unknown.empty())
     return;
-  // The same one every time, whatever the order in the hash table.
+  // Sorted, to be independent of the order in the hash table.
   llvm::sort(unknown);
   error(unknown.front(), "unknown key '" + shortened(pathOf(unknown.front())) + "'");
 }

@@ -8,13 +8,13 @@ using namespace mlir;
 using namespace mlir::st;
 using stablehlo::ComparisonDirection;
 
-/// The bit of an element's row and column that tells which part of a block is its own.
+/// The bit of an element's row and column that selects its part of a block.
 constexpr uint32_t kOtherPart = 8;
 constexpr unsigned kBits = 16;
 constexpr uint32_t kMultiplier = 0xD256D193;
 
 namespace {
-/// The cipher's state while rounds are emitted, and where elements are.
+/// The cipher's state and the element positions while rounds are emitted.
 class MaskEmitter {
 public:
   MaskEmitter(Emitter &emit, Value key, ArrayRef<int64_t> shape)
@@ -31,8 +31,8 @@ private:
   Value getKeyWord(int64_t i) { return emit.reshape(emit.sliceDim(key, 0, i, i + 1), {}); }
   Value full(Value scalar) { return emit.broadcast(scalar, {}, shape); }
   Value fullConstant(uint32_t value) { return emit.splat(fullType, value); }
-  /// Whether positions along a dimension may have the bit of another part: rows and columns of
-  /// more than 8.
+  /// Returns true if positions along a dimension may have the bit of another part: rows and columns
+  /// of more than 8.
   bool hasParts(size_t dim) const { return dim + 2 >= shape.size() && shape[dim] > kOtherPart; }
   Value getPosition(size_t dim) { return emit.iota(shape, word, static_cast<int64_t>(dim)); }
   Value getPart(size_t dim) { return emit.bitAnd(getPosition(dim), fullConstant(kOtherPart)); }
@@ -40,8 +40,7 @@ private:
   Value isFirstPart(size_t dim) {
     return emit.compare(ComparisonDirection::EQ, getPart(dim), fullConstant(0));
   }
-  /// The index in the dimensions [first, end) of the element that an element's block is numbered
-  /// by; null where they are of size 1.
+  /// The index of an element's block in the dimensions [first, end); null if their sizes are 1.
   Value rowMajorIndex(size_t first, size_t end);
   void drawBlock(uint32_t site);
   void round(Value roundKey);
@@ -72,8 +71,8 @@ Value MaskEmitter::rowMajorIndex(size_t first, size_t end) {
   return index;
 }
 
-/// The words change places: the first is multiplied, and the product's upper half is mixed with
-/// the key and the other word.
+/// Exchanges the words: the first is multiplied, and the product's upper half is mixed with the key
+/// and the other word.
 void MaskEmitter::round(Value roundKey) {
   Value product = emit.scale(emit.convert(x0, wide), kMultiplier);
   Value thirtyTwo = emit.splat(RankedTensorType::get(shape, wide), 32);
@@ -101,8 +100,8 @@ void MaskEmitter::drawBlock(uint32_t site) {
     x1 = index;
     round(key);
   } else {
-    // The first word is the site alone: its product is known, and what it gives goes along with
-    // keys, so that sites differ in scalars.
+    // The first word is the site only, so its product is a constant that is added to the keys.
+    // Sites then differ only in scalars.
     const uint64_t product = uint64_t(site) * kMultiplier;
     x0 = emit.bitXor(index, full(emit.bitXor(key, scalar(product >> 32))));
     left = static_cast<uint32_t>(product);
@@ -119,8 +118,8 @@ Value MaskEmitter::run(uint32_t site, uint32_t rate) {
   const size_t rank = shape.size();
   if (rank > 0 && hasParts(rank - 1))
     drawn = emit.select(isFirstPart(rank - 1), x0, x1);
-  // Halves are compared where the upper one is: what lies below it decides nothing, as the rate
-  // has zeros there.
+  // Halves are compared in the upper bits: the lower bits do not matter, as the rate has zeros
+  // there.
   if (rank > 1 && hasParts(rank - 2))
     drawn = emit.select(isFirstPart(rank - 2), drawn, emit.shiftLeft(drawn, fullConstant(kBits)));
   return emit.compare(ComparisonDirection::GE, drawn, fullConstant(rate << kBits));

@@ -39,17 +39,17 @@ static bool hasTask(ModelType type, Task task) {
   llvm_unreachable("unknown task");
 }
 
-/// Where text does not say otherwise.
+/// Default sequence length of text.
 constexpr int64_t kDefaultSequence = 128;
 
-/// The tokens of a sequence: a picture has its patches and the class token.
+/// The number of tokens of a sequence: a picture has its patches and the class token.
 static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> given) {
   if (config.type == ModelType::Vit)
     return config.patchGrid().height * config.patchGrid().width + 1;
   return given.value_or(kDefaultSequence);
 }
 
-/// Whether dropout can number the elements of a tensor.
+/// Returns true if dropout can number the elements of a tensor.
 static bool hasMask(ArrayRef<int64_t> shape) {
   double slices = 1;
   for (int64_t size : shape.take_front(randomSliceDims(shape)))

@@ -24,17 +24,14 @@
 //              marks a position without a label.
 //   key        rng_key : tensor<2xui32> = [seed, step], absent without dropout.
 //
-// The result is the loss, a tensor<f32> of role "loss"; of encode the
-// hidden_states [B, S, H] of role "metric". An op's location names the module and,
-// last, what a framework would call there, such as
-// "bert.encoder.layer.0/attention/softmax"; a product with a weight has the
-// module's name alone. `st.block` counts the layers: 0 for the embeddings, 1 ... L
-// for the layers, L + 1 for the head. Constants carry no block. The module carries
-// `st.task`, `st.batch`, `st.sequence` and `st.model_config`, the
-// configuration's JSON.
+// The result is the loss, a tensor<f32> of role "loss"; for encode the hidden_states [B, S, H] of
+// role "metric". An op's location has the name of the module followed by the framework's function,
+// such as "bert.encoder.layer.0/attention/softmax"; a product with a weight has only the module's
+// name. `st.block` counts the layers: 0 for the embeddings, 1 ... L for the layers, L + 1 for the
+// head. Constants have no block. The module has `st.task`, `st.batch`, `st.sequence` and
+// `st.model_config`, the configuration's JSON.
 //
-// A model without labels in a batch has loss 0, not NaN: counts of labels are
-// taken to be at least 1.
+// A model without labels in a batch has loss 0, not NaN: counts of labels are at least 1.
 //
 //===----------------------------------------------------------------------===//
 

@@ -30,8 +30,7 @@ private:
   ModelBuilder &model;
   Emitter &emit;
   const ModelConfig &config;
-  /// The layers that write to the residual stream start smaller, by the root
-  /// of how many there are.
+  /// Layers that write to the residual stream start smaller, by the root of their number.
   double residualDeviation;
   Value wordEmbeddings;
 };

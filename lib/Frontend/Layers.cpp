@@ -165,7 +165,7 @@ Value ModelBuilder::dropout(Value x, double probability) {
   if (rate == 0)
     return x;
   Value keep = emitDropoutMask(emit, rngKey(), dropoutSites++, shape, rate);
-  // By the rate as it is rounded, so that the mean stays what it is.
+  // Uses the rounded rate, so that the mean is preserved.
   const double kept = 1.0 - std::ldexp(static_cast<double>(rate), -16);
   return emit.select(keep, emit.scale(x, 1.0 / kept), emit.zerosLike(x));
 }
@@ -188,7 +188,7 @@ Value ModelBuilder::softmax(Value x) {
   int64_t last = emit.typeOf(x).getRank() - 1;
   Value exponential = emit.exp(emit.sub(x, rowMaximum(*this, x)));
   Value sum = emit.reduceAdd(exponential, {last});
-  // One division a row instead of one an element, forward and backward.
+  // One division per row instead of one per element, forward and backward.
   Value inverse = emit.div(emit.splatLike(sum, 1.0), sum);
   return emit.mul(exponential, broadcastLeading(inverse, emit.shapeOf(x)));
 }
@@ -255,7 +255,7 @@ Value ModelBuilder::causalBias() {
   Value visible =
       emit.compare(ComparisonDirection::GE, emit.iota(shape, word, 0), emit.iota(shape, word, 1));
   auto type = RankedTensorType::get(shape, builder.getF32Type());
-  // Added to the scores: what is this far below everything else vanishes.
+  // Added to the scores: such low values vanish in the softmax.
   return emit.select(visible, emit.splat(type, 0.0),
                      emit.splat(type, std::numeric_limits<float>::lowest()));
 }
@@ -291,8 +291,8 @@ Value ModelBuilder::mean(Value x) {
 
 Value ModelBuilder::binaryCrossEntropy(Value logits, Value labels) {
   Scope scope(*this, "binary_cross_entropy");
-  // log(1 + e^x) - x y, where the logarithm is that of a number from 1 to 2 and
-  // what is added to it, so that no exponential overflows.
+  // log(1 + e^x) - x y, computed from a logarithm of a number between 1 and 2 and a remainder, so
+  // that no exponential overflows.
   Value small = emit.exp(emit.neg(emit.abs(logits)));
   Value logarithm = Log1pOp::create(builder, emit.loc, small.getType(), small);
   Value softplus = emit.add(emit.max(logits, emit.zerosLike(logits)), logarithm);

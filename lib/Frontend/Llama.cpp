@@ -23,7 +23,7 @@ public:
 private:
   /// Cosines and sines of the angles of each position, [S, d / 2].
   void rotaryTables();
-  /// Turns element i of each head of x [B, S, h, d] with element i + d / 2.
+  /// Rotates element i of each head of x [B, S, h, d] with element i + d / 2.
   Value rotate(Value x);
   /// x [B, S, kv, d] with each head as often as queries share it.
   Value repeatHeads(Value x);
@@ -48,8 +48,7 @@ Value Llama::embeddings() {
   return model.embedding(wordEmbeddings, ids, config.paddingToken);
 }
 
-/// What `frequency`, in radians a position, is after the scaling, as in transformers'
-/// modeling_rope_utils.
+/// Scales `frequency`, in radians per position, as transformers' modeling_rope_utils does.
 static double scaled(const RotaryPositions &rotary, double frequency) {
   constexpr double pi = 3.14159265358979323846;
   switch (rotary.scaling) {

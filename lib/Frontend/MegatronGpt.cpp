@@ -6,10 +6,9 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The decoder of GPT as Megatron-LM (Shoeybi et al., 2019) names and computes it:
-/// that of GPT-2, but weights are [out, in], and one product makes the queries, keys
-/// and values with those of a head next to each other, so that heads can be split
-/// over devices.
+/// The decoder of GPT as Megatron-LM (Shoeybi et al., 2019) names and computes it: GPT-2's, but
+/// weights are [out, in], and one product computes queries, keys and values. Those of a head are
+/// adjacent in its result, so that heads can be split over devices.
 class MegatronGpt {
 public:
   explicit MegatronGpt(ModelBuilder &model)

@@ -110,7 +110,7 @@ public:
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
   /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
-  /// [S, S]: 0 where a position sees another, the lowest number where that is later.
+  /// [S, S]: 0 where a position attends to another, the lowest number for later positions.
   Value causalBias();
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are not `ignored`. A
   /// label outside of [0, C) selects no probability.

@@ -58,7 +58,7 @@ std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
 }
 
 static Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
-  // Some functions have several names, for ways to compute them that agree in f32.
+  // Some functions have several names, for implementations that agree in f32.
   auto activation = llvm::StringSwitch<std::optional<Activation>>(reader.string(key, fallback))
                         .Cases({"gelu", "gelu_python"}, Activation::Gelu)
                         .Cases({"gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh",
@@ -76,7 +76,7 @@ static Activation readActivation(ConfigReader &reader, StringRef key, StringRef 
   return activation.value_or(Activation::Gelu);
 }
 
-/// Refuses a flag that changes the architecture into one not built here.
+/// Rejects a flag that selects an unsupported architecture.
 static void requireFlag(ConfigReader &reader, StringRef key, bool supported) {
   if (reader.boolean(key, supported) != supported)
     reader.error(key, "key '" + key + "': expected " + (supported ? "true" : "false") + ", found " +
@@ -97,11 +97,11 @@ static void refuseUnsupportedCommon(ConfigReader &reader) {
                                       "supported)");
 }
 
-/// Every layer becomes some hundreds of ops.
+/// Every layer becomes hundreds of ops.
 constexpr int64_t maxLayers = 1024;
 
-/// The padding token, whose number may count from the end of the vocabulary, as
-/// PyTorch's `padding_idx` does.
+/// The padding token; negative numbers count from the end of the vocabulary, as in PyTorch's
+/// `padding_idx`.
 static std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t vocabSize,
                                                std::optional<int64_t> fallback) {
   const llvm::json::Value *value = reader.object().get("pad_token_id");
@@ -118,7 +118,7 @@ static std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t voc
   return std::nullopt;
 }
 
-/// What configurations of BERT and MegatronBERT differ in where keys are absent.
+/// Defaults that differ between configurations of BERT and MegatronBERT.
 struct BertSizes {
   int64_t hidden, layers, heads, intermediate, vocabulary;
 };
@@ -146,8 +146,8 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
   readAnyBert(reader, config, {768, 12, 12, 3072, 30522});
 }
 
-/// The rows that the vocabulary is padded to. Megatron-LM multiplies the divisor by the number
-/// of tensor shards; here no layout changes the model, and whoever writes the key multiplies.
+/// Reads the padded number of vocabulary rows. Megatron-LM multiplies the divisor by the number of
+/// tensor shards. Here the key has the product, since no layout changes the model.
 static void readVocabRows(ConfigReader &reader, ModelConfig &config) {
   const int64_t multiple = reader.sizeOrNull("make_vocab_size_divisible_by", 1);
   config.vocabRows = llvm::divideCeil(config.vocabSize, multiple) * multiple;
@@ -160,7 +160,7 @@ static void readVocabRows(ConfigReader &reader, ModelConfig &config) {
 static void readMegatronBert(ConfigReader &reader, ModelConfig &config) {
   readAnyBert(reader, config, {1024, 24, 16, 4096, 29056});
   readVocabRows(reader, config);
-  // What transformers' class lacks and Megatron-LM's has.
+  // Megatron-LM has this key, transformers' class does not.
   config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
   config.scalesResidualInit = reader.boolean("use_scaled_init_method", false);
   config.hasBinaryHead = reader.boolean("bert_binary_head", true);
@@ -184,13 +184,13 @@ static void readGpt2(ConfigReader &reader, ModelConfig &config) {
   config.scalesAttentionByLayer = reader.boolean("scale_attn_by_inverse_layer_idx", false);
 }
 
-/// Rotary positions turn the whole of each head.
+/// Requires rotary positions that rotate all of each head.
 static void requireWholeRotation(ConfigReader &reader) {
   if (reader.positive("partial_rotary_factor", 1.0) != 1.0)
     reader.unexpected("partial_rotary_factor", "1");
 }
 
-/// Reads the object around, `rope_scaling` or `rope_parameters`.
+/// Reads the surrounding object, `rope_scaling` or `rope_parameters`.
 static void readScaling(ConfigReader &reader, int64_t positionCount, RotaryPositions &rotary) {
   constexpr KnownKey allKeys[] = {
       {"partial_rotary_factor"}, {"rope_theta"}, {"rope_type"}, {"type"}};
@@ -212,7 +212,7 @@ static void readScaling(ConfigReader &reader, int64_t positionCount, RotaryPosit
     return reader.unexpected(reader.object().get("rope_type") ? "rope_type" : "type",
                              "\"default\", \"dynamic\", \"linear\" or \"llama3\"");
   rotary.factor = reader.positive("factor");
-  // A dynamic scaling begins past max_position_embeddings, where no sequence here goes.
+  // Dynamic scaling begins beyond max_position_embeddings, which no sequence exceeds.
   if (type != "llama3") {
     rotary.scaling = type == "linear" ? RotaryPositions::Linear : RotaryPositions::None;
     return reader.checkKeys({allKeys, scalingKeys});
@@ -226,8 +226,8 @@ static void readScaling(ConfigReader &reader, int64_t positionCount, RotaryPosit
   reader.checkKeys({allKeys, scalingKeys, llama3Keys});
 }
 
-/// The rotary positions, which recent configurations keep in one object,
-/// `rope_parameters`, older ones in `rope_theta` and `rope_scaling`.
+/// Reads rotary positions. Recent configurations keep them in `rope_parameters`, older ones in
+/// `rope_theta` and `rope_scaling`.
 static RotaryPositions readRotary(ConfigReader &reader, int64_t positionCount) {
   requireWholeRotation(reader);
   RotaryPositions rotary;
@@ -246,7 +246,7 @@ static void readLlama(ConfigReader &reader, ModelConfig &config) {
   config.layerCount = reader.size("num_hidden_layers", 32, maxLayers);
   config.headCount = reader.size("num_attention_heads", 32);
   config.keyValueHeadCount = reader.sizeOrNull("num_key_value_heads", config.headCount);
-  // 0 stands for what follows from the other sizes.
+  // 0 stands for the size derived from others.
   config.headSize = reader.sizeOrNull("head_dim", 0);
   config.intermediateSize = reader.size("intermediate_size", 11008);
   config.vocabSize = reader.size("vocab_size", 32000);
@@ -268,7 +268,7 @@ static void readLlama(ConfigReader &reader, ModelConfig &config) {
     reader.unexpected("sliding_window", "null (attention within a window is not supported)");
 }
 
-/// The one of two keys for the same that is there.
+/// Returns the one of two equivalent keys that is present.
 static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
   const bool hasOther = reader.object().get(other);
   if (hasOther && reader.object().get(key))
@@ -296,7 +296,7 @@ static void readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
   config.scalesResidualInit = true;
 }
 
-/// As many labels as are named, else as many as are counted, else two.
+/// The number of named labels, else the given number, else two.
 static int64_t readLabelCount(ConfigReader &reader) {
   int64_t count = reader.sizeOrNull("num_labels", 2);
   const llvm::json::Value *names = reader.object().get("id2label");
@@ -309,7 +309,7 @@ static int64_t readLabelCount(ConfigReader &reader) {
   return count;
 }
 
-/// One label is taken for a number where the configuration does not say what it is.
+/// A single label is a number by default.
 static Problem readProblem(ConfigReader &reader, int64_t labelCount) {
   StringRef fallback = labelCount == 1 ? "regression" : "single_label_classification";
   auto problem = llvm::StringSwitch<std::optional<Problem>>(reader.string("problem_type", fallback))
@@ -350,7 +350,7 @@ static void readVit(ConfigReader &reader, ModelConfig &config) {
   config.embeddingDropout = config.hiddenDropout;
   config.attentionDropout = reader.probability("attention_probs_dropout_prob", 0.0);
   config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-12);
-  // Products of two of them count elements in 32 bits.
+  // The product of two sizes counts elements in 32 bits.
   constexpr int64_t maxImageSize = 1 << 14;
   config.imageSize = readExtent(reader, "image_size", 224, maxImageSize);
   config.patchSize = readExtent(reader, "patch_size", 16, maxImageSize);
@@ -363,7 +363,7 @@ static void readVit(ConfigReader &reader, ModelConfig &config) {
                                         (height == width ? "" : " x " + std::to_string(width)));
 }
 
-/// How the configuration of a model is read.
+/// The reader of a model's configuration.
 namespace {
 struct ModelReader {
   ModelType type;
@@ -382,8 +382,8 @@ static const ModelReader modelReaders[] = {
     {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
 };
 
-/// Whether this is a BERT from before there were several models: it does not name
-/// its type, but has the key that only BERT and its successors have.
+/// Returns true for a BERT configuration that predates model types: it has no type, but a key that
+/// only BERT and its successors have.
 static bool isFirstBert(const ConfigReader &reader) {
   const llvm::json::Object &fields = reader.object();
   if (fields.get("model_type") || !fields.get("type_vocab_size"))
@@ -394,7 +394,7 @@ static bool isFirstBert(const ConfigReader &reader) {
   });
 }
 
-/// The size of a head where the model does not give it.
+/// Derives the size of a head if the model does not set it.
 static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, ModelConfig &config) {
   if (config.headSize == 0) {
     if (config.hiddenSize % config.headCount != 0)
@@ -440,7 +440,7 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
     return failure();
 
   config.path = path.str();
-  // As it was written: a checkpoint gives it back.
+  // The original text, which checkpoints return.
   config.json = json.str();
   if (isUntyped)
     config.json.insert(json.find('{') + 1, "\"model_type\": \"bert\", ");

@@ -1,7 +1,7 @@
 //===- ModelConfig.h - A Hugging Face config.json ---------------*- C++ -*-===//
 //
-// What the front end knows of a model: the architecture fields of a
-// config.json, checked and under one set of names.
+// The front end's description of a model: the architecture fields of a config.json, checked and
+// under common names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,24 +90,24 @@ struct ModelConfig {
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   bool tieWordEmbeddings = true;
-  /// Whether the projections of attention (in a vit only those of queries, keys and values) and of
+  /// True if the projections of attention (in a vit only those of queries, keys and values) and of
   /// the inner layers have a bias.
   bool attentionBias = true;
   bool mlpBias = true;
-  /// Whether scores are divided by the root of headSize, and those of layer i by i + 1.
+  /// True if scores are divided by the root of headSize, and those of layer i by i + 1.
   bool scalesAttention = true;
   bool scalesAttentionByLayer = false;
-  /// Whether layer i divides the products of queries and keys by i + 1, and multiplies the scores
-  /// before softmax by it: in 16 bits the products then do not overflow.
+  /// True if layer i divides the products of queries and keys by i + 1, and multiplies the scores
+  /// before softmax by it, so that the products do not overflow in 16 bits.
   bool scalesProductsByLayer = false;
-  /// Whether the scores are scaled instead of the queries. Not part of the file; if unset, the
-  /// target decides. Saves passes over the queries and their gradients where scores are not stored.
+  /// True if the scores are scaled instead of the queries. Not part of the file; if unset, the
+  /// target decides. Saves passes over the queries and their gradients if scores are not stored.
   std::optional<bool> scalesScores;
-  /// Whether the initial values of layers that write to the residual stream are divided by the root
+  /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.
   bool scalesResidualInit = false;
-  /// For a BERT: the activation of its head for masked tokens, and whether there are token types
-  /// and a head for the next-sentence loss.
+  /// For BERT: the activation of its head for masked tokens, and whether there are token types and
+  /// a head for the next-sentence loss.
   Activation headActivation = Activation::Gelu;
   bool hasBinaryHead = true;
   RotaryPositions rotary;

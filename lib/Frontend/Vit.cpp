@@ -93,7 +93,7 @@ Value Vit::encoder(Value x) {
 
 Value Vit::loss(Value x) {
   ModelBuilder::Scope scope(model, "classifier");
-  // Each token is normalised by itself, so that the first one alone will do.
+  // Tokens are normalised independently, so the first one suffices.
   Value first = emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
   first = model.layerNorm(first, "vit.layernorm");
   Value logits = dense(first, "classifier", config.labelCount);

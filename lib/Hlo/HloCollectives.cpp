@@ -1,4 +1,4 @@
-// Exchange between devices, and the shardings that say what each has.
+// Collectives, and the shardings of their operands.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Hlo/HloToStableHlo.h"
 #include "llvm/ADT/STLExtras.h"

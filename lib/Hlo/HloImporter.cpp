@@ -12,7 +12,7 @@ using namespace mlir::st;
 namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
-/// A few small computations that call each other twice can stand for any number of ops.
+/// A few small computations that call each other twice can expand to any number of ops.
 static constexpr int64_t kMostOps = 2'000'000, kDeepest = 256;
 
 Location HloToStableHlo::locationOf(const hlo::Instruction &at) {
@@ -85,7 +85,7 @@ static SmallVector<const hlo::Instruction *> parametersOf(const hlo::Computation
   return parameters;
 }
 
-/// Gives each parameter of a computation the arguments that it stands for.
+/// Binds each parameter of a computation to its arguments.
 LogicalResult HloToStableHlo::bindParameters(const hlo::Computation &computation,
                                              ValueRange arguments, Environment &values) {
   size_t taken = 0;
@@ -174,7 +174,7 @@ FailureOr<HloValues> HloToStableHlo::emitInstruction(const hlo::Instruction &at,
 // @main
 //===----------------------------------------------------------------------===//
 
-/// What is said of shardings there, or null.
+/// The shardings in frontend attributes, or null.
 DictionaryAttr HloToStableHlo::frontendAttributes(const hlo::FrontendAttributes &attributes) {
   SmallVector<NamedAttribute> list;
   for (const auto &[key, value] : attributes.map())
@@ -199,7 +199,7 @@ static SmallVector<std::string> shardingsIn(StringRef text) {
   return parts;
 }
 
-/// How many tensors a shape stands for.
+/// The number of tensors in a shape.
 static unsigned tensorsIn(const hlo::Shape &shape) {
   if (!isTuple(shape))
     return 1;
@@ -235,7 +235,7 @@ void HloToStableHlo::addShardings(func::FuncOp main, ArrayRef<const Instruction 
 }
 
 LogicalResult HloToStableHlo::addAliases(func::FuncOp main, size_t parameters) {
-  // Of tuples as parameters or of tuples in results there is no such alias.
+  // Parameters that are tuples, and tuples in results, have no such alias.
   for (const hlo::InputOutputAlias::Entry &alias : module.input_output_alias().entries()) {
     bool isFlat = alias.parameter_shape_index().empty() && alias.output_shape_index_size() <= 1 &&
                   parameters == main.getNumArguments();
@@ -279,7 +279,7 @@ LogicalResult HloToStableHlo::buildMain(ModuleOp result, const hlo::Computation 
     return failure();
   func::ReturnOp::create(builder, result.getLoc(), *results);
   main.setType(builder.getFunctionType(types, ValueRange(*results).getTypes()));
-  // A module does not say how many devices run it, but what a collective names is there.
+  // A module does not state its number of devices, but the devices of a collective exist.
   if (devices > 1)
     result->setAttr("mhlo.num_partitions", builder.getI32IntegerAttr(devices));
   addShardings(main, parameters, entry);

@@ -54,10 +54,10 @@ static bool hasOwnName(StringRef opcode) {
   return names.contains(opcode);
 }
 
-/// The op of an opcode; empty where there is none.
+/// The op of an opcode; empty if there is none.
 static std::string opNameOf(const hlo::Instruction &at) {
   StringRef opcode = at.opcode();
-  // What XLA makes of topk on CPUs.
+  // XLA's form of topk on CPUs.
   if (opcode == "custom-call" && at.custom_call_target() == "TopK")
     return "chlo.top_k";
   if (StringRef name = otherNameOf(opcode); !name.empty())
@@ -97,13 +97,13 @@ static bool isIdentity(ArrayRef<int64_t> order) {
   return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
 }
 
-/// Whether elements of one type can be seen as elements of another, one by one.
+/// Returns true if elements of one type can be bitcast to another, one by one.
 static bool canBeSeenAs(Type from, Type to) {
   return from == to || (from.isIntOrFloat() && to.isIntOrFloat() &&
                         from.getIntOrFloatBitWidth() == to.getIntOrFloatBitWidth());
 }
 
-/// The elements as they lie in memory, seen in another shape.
+/// Reinterprets the elements in memory in another shape.
 FailureOr<HloValues> HloToStableHlo::emitBitcast(const hlo::Instruction &at,
                                                  const HloResult &operand) {
   RankedTensorType type = typeOfShape(at.shape(), context);
@@ -111,11 +111,11 @@ FailureOr<HloValues> HloToStableHlo::emitBitcast(const hlo::Instruction &at,
                                          : RankedTensorType();
   if (!type || !from || !canBeSeenAs(from.getElementType(), type.getElementType()) ||
       type.getNumElements() != from.getNumElements())
-    return error(at) << "is no other shape of the same elements";
+    return error(at) << "does not reshape its operand";
   SmallVector<int64_t> source = majorToMinor(*operand.shape), target = majorToMinor(at.shape());
   if (static_cast<int64_t>(source.size()) != from.getRank() ||
       static_cast<int64_t>(target.size()) != type.getRank())
-    return error(at) << "has a layout that is none";
+    return error(at) << "has an invalid layout";
   Location loc = locationOf(at);
   Value value = operand.values[0];
   if (from.getElementType() != type.getElementType()) {
@@ -190,7 +190,7 @@ LogicalResult HloToStableHlo::addPrecision(const hlo::Instruction &at, Operation
   for (int32_t value : at.precision_config().operand_precision()) {
     auto precision = sh::symbolizePrecision(value);
     if (!precision)
-      return error(at) << "has precision " << value << ", which there is not";
+      return error(at) << "has precision " << value << ", which does not exist";
     isDefault &= *precision == sh::Precision::DEFAULT;
     precisions.push_back(sh::PrecisionAttr::get(context, *precision));
   }
@@ -236,7 +236,7 @@ LogicalResult HloToStableHlo::addLinearAlgebra(const hlo::Instruction &at, Opera
   if (at.opcode() == "fft") {
     auto type = sh::symbolizeFftType(at.fft_type());
     if (!type)
-      return error(at) << "has type " << at.fft_type() << ", which there is not";
+      return error(at) << "has type " << at.fft_type() << ", which does not exist";
     state.addAttribute("fft_type", sh::FftTypeAttr::get(context, *type));
     addDims(state, "fft_length", toArray(at.fft_length()));
     return success();
@@ -248,7 +248,7 @@ LogicalResult HloToStableHlo::addLinearAlgebra(const hlo::Instruction &at, Opera
   const hlo::TriangularSolveOptions &options = at.triangular_solve_options();
   auto transpose = sh::symbolizeTranspose(options.transpose_a());
   if (!transpose)
-    return error(at) << "has transpose_a " << options.transpose_a() << ", which there is not";
+    return error(at) << "has transpose_a " << options.transpose_a() << ", which does not exist";
   addBool(state, "left_side", options.left_side());
   addBool(state, "lower", options.lower());
   addBool(state, "unit_diagonal", options.unit_diagonal());
@@ -355,7 +355,7 @@ LogicalResult HloToStableHlo::addAttributes(const hlo::Instruction &at, ValueRan
   } else if (opcode == "rng-bit-generator") {
     auto algorithm = sh::symbolizeRngAlgorithm(at.rng_algorithm());
     if (!algorithm)
-      return error(at) << "has algorithm " << at.rng_algorithm() << ", which there is not";
+      return error(at) << "has algorithm " << at.rng_algorithm() << ", which does not exist";
     state.addAttribute("rng_algorithm", sh::RngAlgorithmAttr::get(context, *algorithm));
   }
   return addDimensions(at, state);

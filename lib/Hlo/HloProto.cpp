@@ -32,7 +32,7 @@ std::unique_ptr<hlo::Module> mlir::st::parseHloProto(StringRef bytes, StringRef 
   };
   if (parse(*parsed) && parsed->computations_size() > 0)
     return parsed;
-  // What XLA dumps is a module in an envelope.
+  // XLA dumps a module in an envelope.
   hlo::Envelope envelope;
   if (parse(envelope) && envelope.hlo_module().computations_size() > 0) {
     parsed->Swap(envelope.mutable_hlo_module());
@@ -42,7 +42,7 @@ std::unique_ptr<hlo::Module> mlir::st::parseHloProto(StringRef bytes, StringRef 
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.AllowUnknownField(true);
-  constexpr int deepest = 100; // what the binary form allows
+  constexpr int deepest = 100; // limit of the binary form
   parser.SetRecursionLimit(deepest);
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(bytes.str(), parsed.get()) && parsed->computations_size() > 0)

@@ -7,8 +7,8 @@ using namespace mlir::st;
 namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
-/// Fills a region with a called computation, whose arguments are the block's, of
-/// `types`, or what the region captures.
+/// Fills a region with a called computation, whose arguments are those of the block, of `types`, or
+/// values that the region captures.
 LogicalResult HloToStableHlo::fillRegion(const hlo::Instruction &at, Region &region, int index,
                                          ArrayRef<Type> types, ValueRange captured) {
   FailureOr<const hlo::Computation *> computation = called(at, index);
@@ -56,7 +56,7 @@ LogicalResult HloToStableHlo::addRegions(const hlo::Instruction &at, ArrayRef<Hl
     return fillRegion(at, *state.addRegion(), 0, scalars);
   }
   if (opcode == "while") {
-    // The body stands first in HLO, the condition in StableHLO.
+    // HLO lists the body first, StableHLO the condition.
     Region *condition = state.addRegion(), *body = state.addRegion();
     return success(succeeded(fillRegion(at, *condition, 1, state.types)) &&
                    succeeded(fillRegion(at, *body, 0, state.types)));
@@ -64,7 +64,7 @@ LogicalResult HloToStableHlo::addRegions(const hlo::Instruction &at, ArrayRef<Hl
   return opcode == "conditional" ? addConditional(at, operands, state) : success();
 }
 
-/// A branch has its operand, a tensor or a tuple, behind the predicate or index.
+/// A branch has one operand, a tensor or a tuple, after the predicate or index.
 LogicalResult HloToStableHlo::addConditional(const hlo::Instruction &at,
                                              ArrayRef<HloResult> operands, OperationState &state) {
   int branches = at.called_computation_ids_size();

@@ -1,4 +1,4 @@
-// What stands behind the operands of an instruction in HLO text.
+// Parses the attributes after the operands of an instruction in HLO text.
 #include "lib/Hlo/HloTextParser.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = ::st::hlo;
 
-/// What an importer need not know: places, hints, and what other attributes say too.
+/// Attributes that the importer ignores: locations, hints, and redundant ones.
 static bool isIgnored(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"api_version", "async_execution_thread", "backend_config", "called_computations",
@@ -171,7 +171,7 @@ std::optional<LogicalResult> HloAttributeReader::readChoice(StringRef name) {
     return result;
   }
   if (name == "algorithm") {
-    // That of a product says how to compute it, not what.
+    // The algorithm of a product is an implementation choice.
     if (at.opcode() != "rng-bit-generator")
       return cursor.skipValue();
     LogicalResult result = readOneOf<int32_t>(
@@ -312,7 +312,7 @@ LogicalResult HloAttributeReader::readWindow() {
   return success();
 }
 
-/// `b01f_01io->b01f`: what each dimension of input, kernel and output is.
+/// `b01f_01io->b01f`: the role of each dimension of input, kernel and output.
 LogicalResult HloAttributeReader::readDimLabels() {
   size_t start = cursor.here();
   StringRef text = cursor.readUntil(", ");
@@ -320,7 +320,7 @@ LogicalResult HloAttributeReader::readDimLabels() {
   auto [kernel, output] = rest.split("->");
   hlo::ConvolutionDimensionNumbers &dims = *at.mutable_convolution_dimension_numbers();
   using Spatial = google::protobuf::RepeatedField<int64_t>;
-  // Whether every place has its letter, and every spatial dimension one place.
+  // Checks that every position has its letter, and every spatial dimension one position.
   auto read = [](StringRef labels, char first, char second,
                  Spatial *spatial) -> std::optional<std::pair<int64_t, int64_t>> {
     size_t one = labels.find(first), two = labels.find(second);
@@ -407,7 +407,7 @@ LogicalResult HloAttributeReader::readSharding() {
   return success();
 }
 
-/// Of what is known of an instruction's source, its name counts.
+/// Of an instruction's metadata only its name is used.
 LogicalResult HloAttributeReader::readMetadata() {
   if (failed(cursor.expect("{")))
     return failure();

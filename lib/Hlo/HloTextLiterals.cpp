@@ -39,7 +39,7 @@ template <typename T> static void append(std::string &bytes, T value) {
     bytes.push_back(static_cast<char>(bits >> (8 * i)));
 }
 
-/// Braces hold the elements of a dimension; what has none is one element.
+/// Braces enclose the elements of a dimension; text without braces is one element.
 LogicalResult LiteralReader::readArray(int dim) {
   if (dim == literal.shape().dimensions_size())
     return readElement();

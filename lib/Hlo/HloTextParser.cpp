@@ -15,7 +15,7 @@ static constexpr int kDeepestShape = 64;
 
 /// `{1,0:T(8,128)S(1)}`: the order of dimensions, and what says how they are stored.
 static LogicalResult readLayout(HloTextCursor &cursor, hlo::Shape &shape) {
-  // A brace behind a space begins a computation.
+  // A brace after a space begins a computation.
   if (!cursor.takeAdjacent("{"))
     return success();
   while (cursor.peek() != ':' && cursor.peek() != '}') {
@@ -180,7 +180,7 @@ LogicalResult HloTextParser::readComputation() {
   computation.set_id(nextId++);
   if (isEntry)
     module->set_entry_id(computation.id());
-  // What parameters and result are, the instructions say too.
+  // The instructions repeat the shapes of parameters and result.
   hlo::Shape result;
   if (cursor.peek() == '(' && failed(cursor.readList("(", ")", [&]() -> LogicalResult {
         StringRef parameter;
@@ -203,7 +203,7 @@ LogicalResult HloTextParser::readComputation() {
   if (computation.root_id() == 0)
     return cursor.failAt(start, "computation \"" + name + "\" has no ROOT");
   if (!computations.try_emplace(name, computation.id()).second)
-    return cursor.failAt(start, "computation \"" + name + "\" stands there twice");
+    return cursor.failAt(start, "computation \"" + name + "\" appears twice");
   return success();
 }
 
@@ -244,7 +244,7 @@ LogicalResult HloTextParser::readOperands(hlo::Instruction &at, const Names &nam
   }
   if (at.opcode() == "constant") {
     *at.mutable_literal()->mutable_shape() = at.shape();
-    // Elements are written in the order of the dimensions, whatever the layout.
+    // Elements are in the order of the dimensions, independent of the layout.
     at.mutable_literal()->mutable_shape()->clear_layout();
     return success(succeeded(cursor.expect("(")) &&
                    succeeded(readHloLiteral(cursor, *at.mutable_literal())) &&
@@ -277,7 +277,7 @@ LogicalResult HloTextParser::readInstruction(hlo::Computation &computation, Name
   if (isRoot)
     computation.set_root_id(at.id());
   if (!names.try_emplace(name, at.id()).second)
-    return cursor.failAt(start, "instruction \"" + name + "\" stands there twice");
+    return cursor.failAt(start, "instruction \"" + name + "\" appears twice");
   return success();
 }
 

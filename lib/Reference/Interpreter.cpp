@@ -10,7 +10,7 @@
 namespace mlir::st::ref {
 namespace {
 
-/// One function with what stands on its arguments and results.
+/// One function with the attributes of its arguments and results.
 class FunctionRun {
 public:
   FunctionRun(func::FuncOp function, const NamedTensors &inputs)
@@ -27,7 +27,7 @@ private:
     auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
     return name ? name.str() : "result" + std::to_string(i);
   }
-  /// What an input is put into: its type after padding or partitioning, where that may be larger.
+  /// The type that holds an input: that after padding or partitioning, which may be larger.
   Type getRoom(unsigned i) {
     bool isPadded =
         function.getArgAttr(i, kGlobalTypeAttr) || function.getArgAttr(i, kUnpaddedTypeAttr);
@@ -81,7 +81,7 @@ bool isReplicaOp(Operation *op) {
              sdy::ManualComputationOp>(op);
 }
 
-// Whether the function, or one that it calls, has such an op.
+// Returns true if the function, or one that it calls, has such an op.
 bool hasRankOps(func::FuncOp function, function_ref<bool(Operation *)> isRankOp,
                 DenseSet<Operation *> &visited) {
   if (!visited.insert(function).second)
@@ -113,7 +113,7 @@ bool FunctionRun::isPartitioned() {
   return hasRankOps(function, isMeshOp, visited);
 }
 
-// A count of the module's; 1 where it has none.
+// A count on the module; 1 if absent.
 int64_t getCount(Operation *op, StringRef name) {
   auto count = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(name);
   return count ? count.getInt() : 1;

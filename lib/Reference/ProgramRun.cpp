@@ -179,7 +179,7 @@ LogicalResult GroupRun::evalTaskOp(Operation &op, bool &blocked) {
       .Default([&](Operation *op) { return evaluator.evalOp(*op); });
 }
 
-// The body runs as the ops of a task do; what it captures stays what it was.
+// The body runs like the ops of a task; captured values do not change.
 LogicalResult GroupRun::evalLoop(LoopOp op) {
   auto put = [&](StringRef buffer, Value value) {
     storages[buffer].slots[0] = evaluator.get(value);
@@ -330,7 +330,7 @@ LogicalResult GroupRun::collect(NamedTensors &results) {
   return success();
 }
 
-// Nobody can go on: says what each waits for.
+// No rank can continue: reports what each waits for.
 static LogicalResult reportDeadlock(ArrayRef<GroupRun *> waiting) {
   InFlightDiagnostic error = waiting.front()->getBlockedAt().emitError("deadlock: ");
   waiting.front()->describeWait(*error.getUnderlyingDiagnostic());

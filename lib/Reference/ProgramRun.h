@@ -26,7 +26,7 @@ struct Mailboxes {
 struct Storage {
   Operation *op = nullptr;
   Type type;
-  /// Whether it has a value per micro-batch, or one per step.
+  /// True if it has a value per micro-batch, false if one per step.
   bool isPerMicroBatch = false;
   /// One slot, or one per micro-batch in flight.
   SmallVector<RankValues, 1> slots;

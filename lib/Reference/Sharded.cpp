@@ -50,7 +50,7 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors) {
   return convert(result, type);
 }
 
-/// A tensor of elements that show where they are used.
+/// A tensor with elements that reveal their use.
 static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
   Tensor tensor(type, shape);
   dispatchAll(type, [&](auto like) {
@@ -67,8 +67,7 @@ static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
   return tensor;
 }
 
-/// The elements of `whole` from `starts` on, as many as it has, with zeros (of state) or poison up
-/// to `shape`.
+/// The elements of `whole` from `starts` on, extended to `shape` with zeros (for state) or poison.
 static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const Shape &shape,
                                bool isState) {
   Shape sizes;
@@ -100,8 +99,8 @@ static std::optional<FineSharding> refine(ShardingAttr sharding, ArrayRef<int64_
   });
 }
 
-/// Shards a tensor of a sharding with unsplit parts, of which each rank gets `local`, padding
-/// included: as the tensor of more dimensions that it is.
+/// Shards a tensor whose sharding has unsplit parts, as a tensor of more dimensions. Each rank gets
+/// `local`, padding included.
 static LogicalResult shardFine(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
                                Operation *op, RankValues &pieces, const Shape &local,
                                bool isState) {
@@ -163,7 +162,7 @@ LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid 
   return success();
 }
 
-/// Whether two tensors of one shape agree in the first elements of each dimension.
+/// Returns true if two tensors of one shape agree in the first elements of each dimension.
 static bool agreeWithin(const Tensor &lhs, const Tensor &rhs, const Shape &sizes) {
   if (lhs.isSameAs(rhs) || lhs.bitwiseEquals(rhs))
     return true;
@@ -248,7 +247,7 @@ LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const Ran
   return success();
 }
 
-/// Whether elements are equal, or of the same bits (NaN).
+/// Returns true if elements are equal, or have the same bits (NaN).
 static bool haveSameNumbers(const Tensor &lhs, const Tensor &rhs) {
   return lhs.bitwiseEquals(rhs) || dispatchAll(lhs.getType(), [&](auto tag) {
            using T = decltype(tag);

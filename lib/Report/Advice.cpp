@@ -24,7 +24,7 @@ double pathShare(const StepFigures &figures, TimeClass timeClass) {
   return static_cast<double>(sum) / static_cast<double>(figures.total);
 }
 
-/// What a part of the machine that is better brings, and what a program does about it.
+/// The gain from a better part of the machine, and how a program achieves a similar effect.
 std::string changeFor(const StepFigures &figures, const StepFigures::WhatIf &whatIf) {
   const std::string &figure = whatIf.scales.front().first;
   auto busiest = [&](const char *kind) {

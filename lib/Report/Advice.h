@@ -1,4 +1,4 @@
-// What to change first, with the figures behind it.
+// Advice on the first change to make, with figures.
 #ifndef ST_REPORT_ADVICE_H
 #define ST_REPORT_ADVICE_H
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNone = kTimeClasses;
 
-/// What most of each of `columns` equal parts of the step is.
+/// The main activity in each of `columns` equal parts of the step.
 std::vector<size_t> columnsOf(const StepFigures::Track &track, int64_t total, size_t columns) {
   std::vector<std::array<double, kTimeClasses>> times(columns);
   auto add = [&](const StepFigures::Bar &bar, TimeClass timeClass, double sign) {
@@ -33,7 +33,7 @@ std::vector<size_t> columnsOf(const StepFigures::Track &track, int64_t total, si
     while (run != track.runs.end() && run->end <= pause.start)
       ++run;
     add(pause, pause.timeClass, 1);
-    // A pause lies in one run, of which it is no work.
+    // A pause is part of one run, but not work.
     if (run != track.runs.end())
       add(pause, run->timeClass, -1);
   }

@@ -12,7 +12,7 @@
 namespace st {
 namespace {
 
-/// More devices than these are shown by their groups alone.
+/// Above this number of devices only their groups are shown.
 constexpr int64_t kMostDevices = 64;
 
 TimeClass classOf(StepTimeline::Kind kind, TimeClass compute) {
@@ -70,7 +70,7 @@ private:
   void addLinks();
   void addPath();
 
-  /// What the ranks of a device do together, and those of a chip.
+  /// The combined work of the ranks of a device, and of those of a chip.
   struct DeviceWork {
     StepTime::Rank engines;
     int64_t l2Bytes = 0, arena = 0, ranks = 0;

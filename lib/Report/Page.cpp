@@ -113,7 +113,7 @@ std::string advice(const StepFigures &figures) {
   return section("advice", "What to change first", out);
 }
 
-/// A row for each group, and to be unfolded one for each device where there are such.
+/// A row for each group, expandable to one for each device if these are known.
 template <typename Fill>
 std::string groupTables(const StepFigures &figures, const std::vector<HtmlCell> &header,
                         const Fill &fill) {
@@ -327,7 +327,7 @@ std::string criticalPath(const StepFigures &figures) {
                                    "it.")));
 }
 
-/// What the step would take if it did nothing but its matrix products, at a rate of FLOP/s.
+/// The share of a step with only its matrix products, at a rate in FLOP/s.
 std::string productShare(const StepFigures &figures, double flops, double rate) {
   const double picoseconds = flops / rate * 1e12;
   return absl::StrCat(printShare(picoseconds / static_cast<double>(figures.total)),

@@ -1,4 +1,4 @@
-// A step's figures as one page that a browser opens without a network.
+// A step's figures as one page that a browser opens without network access.
 #ifndef ST_REPORT_PAGE_H
 #define ST_REPORT_PAGE_H
 
@@ -12,7 +12,7 @@ namespace st {
 /// in picoseconds.
 std::string printPage(const StepFigures &figures);
 
-/// That JSON.
+/// The JSON of that element.
 std::string printFigures(const StepFigures &figures);
 
 } // namespace st

@@ -11,7 +11,7 @@
 namespace st {
 namespace {
 
-/// What a picture shows of layouts: up to so many times the best step's time and a device's memory.
+/// Range of the picture: multiples of the best step's time and of a device's memory.
 constexpr double kMostTimes = 4, kMostMemories = 1.3;
 constexpr double kHeight = 320, kDot = 2.2;
 

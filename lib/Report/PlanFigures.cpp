@@ -14,7 +14,7 @@ int64_t picoseconds(double ms) {
   return static_cast<int64_t>(std::llround(ms * kPicosecondsPerMs));
 }
 
-/// What the group runs, and where it runs nothing, a wait.
+/// The group's runs, with waits in between.
 StepFigures::Track trackOf(const proto::PlanGroup &group, const std::string &name, int64_t total) {
   StepFigures::Track track;
   track.name = name;
@@ -30,7 +30,7 @@ StepFigures::Track trackOf(const proto::PlanGroup &group, const std::string &nam
     add(picoseconds(run.start_ms()), picoseconds(run.end_ms()),
         run.task() == "F" ? TimeClass::Forward : TimeClass::Backward,
         absl::StrCat(run.task(), ", chunk ", run.chunk(), ", micro-batch ", run.micro_batch()));
-  // What follows the last unit ends with the step.
+  // The work after the last unit ends with the step.
   double tail = 0;
   for (const proto::PlanPart &part : group.parts())
     if (part.after_units())

@@ -68,7 +68,7 @@ struct StepFigures {
     TimeClass timeClass = TimeClass::Other;
     std::string label; ///< empty: the wait of the bar before it
   };
-  /// What the first rank of a device group does.
+  /// The activities of a device group's first rank.
   struct Track {
     std::string name;
     std::vector<Bar> runs, pauses;
@@ -76,7 +76,7 @@ struct StepFigures {
   };
   std::vector<Track> tracks;
 
-  /// Of a rank on the device with the most.
+  /// For a rank on the device with the highest use.
   struct MemoryChart {
     std::string name;
     std::vector<std::string> classes;
@@ -85,7 +85,7 @@ struct StepFigures {
       std::string label;
       std::vector<int64_t> bytes; ///< by class
     };
-    std::vector<Step> steps; ///< empty where that is not known
+    std::vector<Step> steps; ///< empty if unknown
     int64_t reserved = 0;    ///< the arena
     int64_t ranks = 1;       ///< on the device
   };
@@ -115,7 +115,7 @@ struct StepFigures {
     double flops = 0, bytes = 0; ///< of matrix products; read and written
   };
   std::vector<Kernel> kernels; ///< the longest first
-  /// FLOP/s of matrix products: by the data sheet, and what the costs say a large one reaches.
+  /// FLOP/s of matrix products: by the data sheet, and as reached by a large one under the costs.
   double peakFlops = 0, reachedFlops = 0;
 
   struct WhatIf {

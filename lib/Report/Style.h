@@ -1,4 +1,4 @@
-// How a page about a step looks, in light and in dark.
+// The style of a page about a step, in light and in dark.
 #ifndef ST_REPORT_STYLE_H
 #define ST_REPORT_STYLE_H
 

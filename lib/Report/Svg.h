@@ -1,4 +1,4 @@
-// What pictures within a page are made of.
+// Elements of pictures in a page.
 #ifndef ST_REPORT_SVG_H
 #define ST_REPORT_SVG_H
 
@@ -17,7 +17,7 @@ std::string number(double value);
 /// The start of a picture; `title` is what screen readers say.
 std::string beginPicture(double height, const std::string &title);
 
-/// Where a value is, from 0 to kWidth.
+/// The position of a value, from 0 to kWidth.
 double scaled(int64_t value, int64_t most);
 
 /// The largest of 1, 2 and 5 times a power of ten that gives at least four intervals.

@@ -24,7 +24,7 @@ std::string printMebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f", static_cast<double>(bytes) / (1 << 20));
 }
 
-// NaN and infinity have no form in JSON.
+// JSON has no NaN and no infinity.
 std::string printMetric(double value, int digits) {
   return std::isfinite(value) ? absl::StrFormat("%.*g", digits, value) : "null";
 }
@@ -94,7 +94,7 @@ std::string printMemory(const proto::Executable &program) {
       usesHost |= group.host_arena_bytes() > 0;
       for (const proto::MemoryClass &memory : group.memory()) {
         if (memory.name() == "host")
-          continue; // no part of the device's peak
+          continue; // not counted in the device's peak
         if (std::find(classes.begin(), classes.end(), memory.name()) == classes.end())
           classes.push_back(memory.name());
         device.classes[memory.name()] += memory.bytes();
@@ -174,7 +174,7 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &pa
       new LineFile(path, fd, !exists, !inPlace.holds && !appends, std::move(note)));
 }
 
-// Whether a run that was killed left half a line.
+// Returns true if the file ends within a line, as after a killed run.
 bool LineFile::endsWithinLine() const {
   const off_t end = ::lseek(fd, 0, SEEK_END);
   char last = '\n';

@@ -1,4 +1,4 @@
-// What a training run prints and writes about itself.
+// Formats the output of a training run.
 #ifndef ST_RUNTIME_REPORT_H
 #define ST_RUNTIME_REPORT_H
 
@@ -26,22 +26,22 @@ struct StepReport {
   double learningRate = 0;
   std::optional<int64_t> simulatedPicoseconds; ///< none on a real device
   double hostSeconds = 0;
-  double dataSeconds = 0; ///< of these, making the batch and handing it to the devices
+  double dataSeconds = 0; ///< the part for creating and copying the batch
   std::map<std::string, float> metrics;
 };
 
-/// "step 1  loss 10.4321  sim 12.345 ms  host 8.21 s". The loss has the nine
-/// digits that tell any two floats apart, the simulated time every picosecond.
+/// "step 1  loss 10.4321  sim 12.345 ms  host 8.21 s". The loss has nine digits, which distinguish
+/// all floats; the simulated time is exact to the picosecond.
 std::string printStep(const StepReport &report);
 
 /// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s and the
 /// program's own metrics.
 std::string printStepJson(const StepReport &report);
 
-/// Milliseconds to the picosecond, without trailing zeros.
+/// Milliseconds with picosecond precision, without trailing zeros.
 std::string printMilliseconds(int64_t picoseconds);
 
-/// Columns, a text each row, the first left-aligned, the others right.
+/// A table with one vector of texts per row; the first column is left-aligned, the others right.
 std::string printTable(const std::vector<std::vector<std::string>> &rows);
 
 /// A table of the peak memory of each device in MiB, by class.
@@ -52,9 +52,9 @@ std::string printMemory(const proto::Executable &program);
 /// parameter_bytes, arena_bytes, host_arena_bytes, to_host_bytes and from_host_bytes.
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);
 
-/// A file that grows by whole lines during the run. The first line replaces the
-/// previous content, so a run that fails before its first step changes nothing.
-/// With `appends` it keeps the previous content and starts a new line.
+/// A file to which a run appends full lines. The first line replaces the previous content, so a run
+/// that fails before its first step changes nothing. With `appends` it keeps the previous content
+/// and starts a new line.
 class LineFile {
 public:
   static absl::StatusOr<std::unique_ptr<LineFile>> create(const std::string &path,
@@ -71,7 +71,7 @@ private:
       : path(std::move(path)), fd(fd), isNew(isNew), replaces(replaces), note(std::move(note)) {}
   std::string path;
   int fd;
-  bool isNew, replaces, isEmpty = true; ///< `replaces`: what was there before goes
+  bool isNew, replaces, isEmpty = true; ///< `replaces`: drops the previous content
   RemovedOnEarlyEnd note;               ///< while it is new and empty
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBuffer = 1 << 20;
 
-// Picoseconds as microseconds, exactly.
+// Exact conversion of picoseconds to microseconds.
 std::string microseconds(int64_t picoseconds) {
   return absl::StrFormat("%d.%06d", picoseconds / 1000000, picoseconds % 1000000);
 }
@@ -36,7 +36,7 @@ absl::Status writeTrace(const StepTrace &trace, AtomicFile &file) {
     lastRank = row.rank;
     absl::StrAppend(&out, separator, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":", row.rank,
                     ",\"tid\":", i, ",\"args\":{\"name\":", quoteJson(row.engine), "}}");
-    // Rows stay in this order, not in that of their names.
+    // Keeps the rows in this order instead of sorting them by name.
     absl::StrAppend(&out, separator,
                     "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":", row.rank,
                     ",\"tid\":", i, ",\"args\":{\"sort_index\":", i, "}}");

@@ -1,4 +1,4 @@
-// Traces in the JSON form that Perfetto and Chrome open.
+// Writes traces in the JSON format of Perfetto and Chrome.
 #ifndef ST_RUNTIME_TRACEWRITER_H
 #define ST_RUNTIME_TRACEWRITER_H
 
@@ -8,9 +8,9 @@
 
 namespace st {
 
-/// Writes the trace: a process for each rank, a thread for each of its engines,
-/// a complete event for each span, in microseconds. "otherData" has by how many microseconds
-/// times of different ranks may be wrong beside each other. The caller commits.
+/// Writes the trace: a process per rank, a thread per engine of the rank, and a complete event per
+/// span, in microseconds. "otherData" has the maximum error in microseconds between times of
+/// different ranks. The caller commits the file.
 ///
 /// The format: "Trace Event Format", Google, 2016.
 absl::Status writeTrace(const StepTrace &trace, AtomicFile &file);

@@ -15,7 +15,7 @@
 namespace st {
 namespace {
 
-// A link is followed, so that renaming replaces what it points to and not the link.
+// Follows a link, so that renaming replaces its target and not the link.
 std::string followLinks(const std::string &path) {
   char resolved[PATH_MAX];
   return ::realpath(path.c_str(), resolved) ? std::string(resolved) : path;
@@ -41,7 +41,7 @@ InPlace writesInPlace(const std::string &path) {
 int openInPlace(const std::string &path, InPlace how) {
   if (how.stream >= 0)
     return ::fcntl(how.stream, F_DUPFD_CLOEXEC, 0);
-  // Not blocking, so that a pipe that nobody reads is an error and not a hang.
+  // Non-blocking, so that a pipe without a reader is an error and not a hang.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0)
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);

@@ -53,7 +53,7 @@ private:
   int fd;
 };
 
-/// Whether a path is written in place: it is not a regular file, or it is the file of standard
+/// True if a path is written in place: it is not a regular file, or it is the file of standard
 /// output or error (/dev/stdout), whose content would be lost.
 struct InPlace {
   bool holds;

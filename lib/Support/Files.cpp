@@ -52,7 +52,7 @@ absl::Status inFile(const std::string &path, absl::string_view what) {
 
 absl::Status systemError(const std::string &path, absl::string_view what, int error) {
   return absl::UnavailableError(absl::StrCat(
-      path, ": ", what, ": ", error == ENXIO ? "nobody reads this pipe" : std::strerror(error)));
+      path, ": ", what, ": ", error == ENXIO ? "this pipe has no reader" : std::strerror(error)));
 }
 
 absl::StatusOr<std::string> readFile(const std::string &path, uint64_t limit) {

@@ -1,4 +1,4 @@
-// Files that a run reads, and errors that name a file.
+// Files that a run reads, and errors with a file's name.
 #ifndef ST_SUPPORT_FILES_H
 #define ST_SUPPORT_FILES_H
 
@@ -13,7 +13,7 @@
 
 namespace st {
 
-/// Whether a file or folder of that name exists; follows links.
+/// Returns true if a file or folder of that name exists; follows links.
 bool exists(const std::string &path);
 
 /// "<path>: <what>"

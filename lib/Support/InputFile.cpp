@@ -28,7 +28,7 @@ struct Descriptor {
   }
 };
 
-// /dev/null ends and a terminal is somebody's; other devices need not end at all.
+// /dev/null ends and a terminal has a user; other devices may be endless.
 bool isEndless(int fd, const struct stat &info) {
   if (S_ISBLK(info.st_mode))
     return true;

@@ -9,8 +9,8 @@ namespace st {
 /// More than any user's file nests; a recursive parser's stack allows far more.
 constexpr int kMaxJsonDepth = 100;
 
-/// Whether arrays and objects of `text` nest deeper than kMaxJsonDepth. Brackets within strings do
-/// not count. The text need not be well-formed.
+/// Returns true if arrays and objects of `text` nest deeper than kMaxJsonDepth. Ignores braces
+/// within strings. The text need not be well-formed.
 inline bool nestsTooDeeply(std::string_view text) {
   int depth = 0;
   bool inString = false;

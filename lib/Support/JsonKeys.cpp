@@ -18,7 +18,7 @@ public:
       if (c == '"') {
         std::string content;
         size_t end = i;
-        // What is malformed has been refused by a parser.
+        // A parser already rejected malformed text.
         if (!parseJsonString(text, end, content).empty())
           return std::nullopt;
         if (isKeyNext() && !open.back().keys.insert(open.back().key = content).second)

@@ -19,7 +19,7 @@ constexpr int kSlots = 64;
 // Whoever takes a pointer out owns the text, so that a signal may come at any time.
 std::atomic<char *> paths[kSlots];
 
-// The same, of what the process is at. What finds no slot is not said.
+// Slots for notes on the current activity. Notes without a free slot are dropped.
 std::atomic<char *> notes[kSlots];
 
 const char *toolName = "";

@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  /// An alias (`#map = ...`, `!type = ...`): what a use of it brings along.
+  /// An alias (`#map = ...`, `!type = ...`): the depth and the uses of aliases that it expands to.
   struct Alias {
     int depth = 0;
     size_t uses = 1;
@@ -69,7 +69,7 @@ private:
   std::vector<int> operators = {0};
   /// The last character that is no space or comment; '-' for an arrow.
   char previous = '\0';
-  /// The alias that was read last, if nothing stands behind it yet.
+  /// The last alias, if nothing follows it yet.
   std::string_view lastAlias;
   std::unordered_map<std::string_view, Alias> aliases;
   /// The alias whose definition is being read; its name is empty outside of one.

@@ -10,7 +10,7 @@
 namespace st {
 namespace {
 
-// How many bytes the sequence has that begins the text; 0 where it is malformed.
+// The length of the sequence at the start of the text; 0 if it is malformed.
 size_t sequenceLength(absl::string_view text) {
   size_t length = 0;
   const char32_t code = decodeUtf8(text, length);
@@ -29,7 +29,7 @@ bool parseHex4(absl::string_view text, size_t &position, char32_t &code) {
   return true;
 }
 
-// What follows the backslash of an escape; as parseJsonString.
+// Parses the part of an escape after the backslash; see parseJsonString.
 absl::string_view parseEscape(absl::string_view text, size_t &position, std::string &out) {
   constexpr absl::string_view kFrom = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
   const char c = position < text.size() ? text[position++] : '\0';

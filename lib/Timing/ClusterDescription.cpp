@@ -117,7 +117,7 @@ absl::Status fillFromDevice(proto::ClusterDescription &cluster) {
   return absl::OkStatus();
 }
 
-/// Which figures the shape of the cluster calls for.
+/// Returns true if the shape of the cluster requires a figure.
 bool isNeeded(const google::protobuf::Message &message, const std::string &field) {
   const auto &cluster = static_cast<const proto::ClusterDescription &>(message);
   if (field == "node_far_gbytes_per_second")
@@ -155,7 +155,7 @@ absl::Status checkShare(const proto::Figure &figure, absl::string_view field) {
   return absl::OkStatus();
 }
 
-/// What figures say together.
+/// Checks figures against each other.
 absl::Status checkTogether(const proto::ClusterDescription &cluster) {
   ST_RETURN_IF_ERROR(
       checkWhole(cluster.has_multiprocessors(), cluster.multiprocessors(), "multiprocessors"));

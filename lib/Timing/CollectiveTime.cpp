@@ -153,7 +153,7 @@ double CollectiveTime::insideNode(absl::string_view kind, double bytes, int rank
   return own.steps * nodeLatency + own.share * bytes * (far ? farUsPerByte : nodeUsPerByte);
 }
 
-/// Of one link of a ring of large messages within a node.
+/// For one link of a ring of large messages within a node.
 double CollectiveTime::usPerByteInside(int ranks, int stride) const {
   if (ranks <= 1)
     return 0;
@@ -163,7 +163,7 @@ double CollectiveTime::usPerByteInside(int ranks, int stride) const {
   return far ? farUsPerByte : nodeUsPerByte;
 }
 
-/// Of what a group sends from one node to the next, over its share of the cards of the node.
+/// For a group's traffic between nodes, over its share of each node's network cards.
 double CollectiveTime::usPerByteBetween(int perNode, int sharers) const {
   const double own = std::min(cards / sharers, mostCards);
   const double usable = sameCards && perNode > 1 ? std::min(own, mostCards / sharers) : own;
@@ -180,8 +180,8 @@ double CollectiveTime::ring(absl::string_view kind, double bytes,
          traffic(kind, group.ranks).share * bytes * perByte;
 }
 
-/// Reduce-scatter in each node, all-reduce between nodes, all-gather in each node. Between nodes, a
-/// ring or two trees, each of which carries half: up and down, all that a node has.
+/// Reduce-scatter in each node, all-reduce between nodes, all-gather in each node. Between nodes it
+/// uses a ring, or two trees that each carry half up and down.
 double CollectiveTime::allReduceByNode(double bytes, const GroupPlacement &group) const {
   const int nodes = nodesOf(group);
   const Traffic between = traffic("all_reduce", nodes);
@@ -224,8 +224,8 @@ double CollectiveTime::allToAll(double bytes, const GroupPlacement &group) const
   const int nodes = nodesOf(group);
   if (nodes == 1)
     return insideNode("all_to_all", bytes, group.ranks, group.stride);
-  // What stays in the node and what leaves it go at the same time. All that the ranks of a node
-  // send to other nodes shares its cards.
+  // Traffic within a node and between nodes overlaps. All traffic of a node's ranks to other nodes
+  // shares its network cards.
   const double inside = insideNode("all_to_all", bytes / nodes, group.perNode, group.stride);
   const double leaves = group.perNode * bytes * (nodes - 1) / nodes;
   return std::max(inside, (nodes - 1) * networkLatency +

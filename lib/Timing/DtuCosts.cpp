@@ -61,7 +61,7 @@ Picoseconds DtuCosts::matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) cons
   return static_cast<Picoseconds>(std::ceil((matrixStart + cycles) * cycle));
 }
 
-/// Of vectors along lines of `length` elements.
+/// For vectors along lines of `length` elements.
 double DtuCosts::vectorCycles(int64_t lines, int64_t length, int64_t elementBytes, double perVector,
                               int64_t step) const {
   const int64_t vectors = lines * ceilDiv(length * elementBytes, vectorBytes);

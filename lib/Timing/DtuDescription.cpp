@@ -30,7 +30,7 @@ bool isNeeded(const google::protobuf::Message &message, const std::string &field
     return description.chips_per_group() > 1;
   if (field == "group_gbytes_per_second" || field == "group_latency_ns")
     return description.max_chips() > description.chips_per_group();
-  // A link to the host is there as a whole or not at all.
+  // Either all figures of the link to the host are present, or none.
   if (field == "host_gbytes_per_second" || field == "host_latency_ns")
     return description.has_host_gbytes_per_second() || description.has_host_latency_ns() ||
            description.has_host_bytes_per_chip();

@@ -5,7 +5,7 @@
 
 namespace st {
 
-/// What more pieces could still gain is this part of one step.
+/// More pieces could gain at most this part of a step: one in 64.
 static constexpr int64_t kMostPieces = 64;
 /// Pieces cost work to simulate and to prove in order: none for less than one part in a hundred.
 static constexpr int64_t kWorthwhile = 100;
@@ -41,8 +41,8 @@ Picoseconds DtuRings::timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_
   // A receive ends with the time of a signal, and then says that the piece may go on.
   const Picoseconds received = std::max(moved, memory(ring.written)) + 2 * costs.sync;
   const Picoseconds arrived = sent + hop.latency + received;
-  // A step ends when the busiest of these has done all pieces, but not before its first piece has
-  // come around: sent, received and, where there is one accumulator, loaded over what was sent.
+  // A step ends when the busiest resource has done all pieces, and when its first piece has made
+  // the round: sent, received and, with a single accumulator, loaded over the sent data.
   Picoseconds busiest = std::max({sent, received, memory(ring.read + ring.written + ring.loaded)});
   Picoseconds around = arrived;
   if (ring.loaded > 0) {
@@ -65,8 +65,8 @@ int64_t DtuRings::piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const {
 }
 
 DtuRingPlan DtuRings::planOf(int64_t members, int64_t bytes, const HopOfStage &hopOf) const {
-  // The best way on from each stride, the largest first: what is left of a stage depends on the
-  // stride that it ends with alone.
+  // The best continuation from each stride, largest first: the rest of a ring depends only on the
+  // stride at the end of a stage.
   struct Way {
     Picoseconds time = 0;
     DtuRingStage first;

@@ -13,7 +13,7 @@
 
 namespace st {
 
-/// Whether the name of a target or of a description file is that of a GPU: "cuda-sm_90",
+/// Returns true if the name of a target or of a description file is that of a GPU: "cuda-sm_90",
 /// "x/cuda-mine.textproto".
 bool isGpuName(absl::string_view name);
 

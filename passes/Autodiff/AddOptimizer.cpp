@@ -78,7 +78,7 @@ private:
   Signature signature;
   OpBuilder builder;
   Emitter emit;
-  /// How the loss was scaled; null if it was not.
+  /// The scaling of the loss; null if there is none.
   DictionaryAttr scaling;
   SmallVector<Update> updates;
   SmallVector<State> states;
@@ -97,7 +97,7 @@ private:
 // The signature
 //===----------------------------------------------------------------------===//
 
-/// The roles of arguments and results, empty where there is none.
+/// The roles of arguments and results; empty if there is none.
 static StringRef roleOf(Attribute role) {
   auto name = dyn_cast_or_null<StringAttr>(role);
   return name ? name.getValue() : "";

@@ -1,7 +1,7 @@
 //===- Computations.h - Computations of scalars on tensors ------*- C++ -*-===//
 //
-// map, reduce and reduce_window carry a computation of scalars. What has no rule of its own
-// is differentiated as ops on tensors that do the same.
+// map, reduce and reduce_window have a computation of scalars. Without a specific rule they are
+// differentiated as equivalent ops on tensors.
 //
 //===----------------------------------------------------------------------===//
 

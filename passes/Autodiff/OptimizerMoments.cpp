@@ -107,7 +107,7 @@ static Value encode(Emitter &emit, Value x, bool isSigned) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How the rows of a tensor are divided.
+/// The division of a tensor's rows into blocks.
 struct Blocks {
   explicit Blocks(ArrayRef<int64_t> shape)
       : shape(shape), row(shape.back()), unit(row <= kSize ? row : std::gcd(row, kUnit)),
@@ -197,9 +197,8 @@ void OptimizerMoments::set(const Moment &moment, Value updated) {
     return source.setState(moment.state, updated);
   const Blocks blocks(Emitter::shapeOf(updated));
   Value maxima = maximaOf(emit, moment.isSigned ? emit.abs(updated) : updated, blocks);
-  // A block of zeros, or of less than a normal number, has codes of zero. One inverse a block: how
-  // a kernel divides may depend on what it is fused with, and copies of a parameter have to stay
-  // equal.
+  // A block of zeros, or of subnormal numbers, has codes of zero. One inverse per block: the
+  // division in a kernel may depend on fusion, and copies of a parameter must stay equal.
   Value isZero = emit.compare(Direction::LT, maxima,
                               emit.splatLike(maxima, std::numeric_limits<float>::min()));
   Value inverse =

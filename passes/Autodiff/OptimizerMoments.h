@@ -1,14 +1,13 @@
 // Moments of a parameter, which an optimizer keeps in 32 bits or in 8.
 //
 // In 8 bits a moment is two states: the code of each element (ui8, in the parameter's shape) and
-// the largest magnitude of each block (f32, `<name>.absmax`), by which the elements of the block
-// were divided before they were coded. Codes are those of bitsandbytes: the dynamic map of Dettmers
-// et al., "8-bit Optimizers via Block-wise Quantization" (arXiv 2110.02861), of 7 exponent bits,
-// signed or not, ascending; an element gets the code nearest to it. A block is 256 consecutive
-// elements of the last dimension, the last block of a row being what is left, or the row where it
-// is shorter. That is bitsandbytes' block where 256 divides the last dimension. Blocks are those of
-// the whole parameter under any layout; where a shard ends within a block, maxima of 32 elements
-// are what devices exchange.
+// the largest magnitude of each block (f32, `<name>.absmax`), which divides the elements of the
+// block before they are coded. Codes are those of bitsandbytes: the dynamic map of Dettmers et al.,
+// "8-bit Optimizers via Block-wise Quantization" (arXiv 2110.02861), of 7 exponent bits, signed or
+// not, ascending; an element gets the nearest code. A block is 256 consecutive elements of the last
+// dimension; the last block of a row is the remainder, or the row if it is shorter. It equals
+// bitsandbytes' block if 256 divides the last dimension. Blocks are those of the full parameter
+// under any layout; where a shard ends within a block, devices exchange maxima of 32 elements.
 #pragma once
 
 #include "passes/Autodiff/Optimizers.h"

@@ -123,7 +123,7 @@ public:
     direction = emit.mul(direction, full(inverseCorrection, direction));
     if (update.weightDecay != 0.0)
       direction = emit.add(direction, emit.scale(parameter, update.weightDecay));
-    // A zero parameter, or a zero direction, is scaled by the rate alone.
+    // For a zero parameter or direction the scale is the rate.
     Value length = emit.sqrt(sumOfSquares(parameter)), move = emit.sqrt(sumOfSquares(direction));
     Value zero = emit.zerosLike(length), one = emit.splatLike(length, 1.0);
     Value hasRatio = emit.bitAnd(emit.compare(Direction::GT, length, zero),

@@ -1,9 +1,8 @@
 //===- Residuals.h - What a backward region needs of a forward one -*- C++ -*-===//
 //
-// Rules emit the backward ops of a region into a region of another op, as if they could
-// see the forward values. Residuals finds what they took and replaces it: by the same
-// values computed again where that costs next to nothing, else by values that the forward
-// op has saved.
+// Rules emit the backward ops of a region into a region of another op as if they could read the
+// forward values. Residuals finds the values that they use and replaces them: by recomputation if
+// that is almost free, else by values that the forward op has saved.
 //
 //===----------------------------------------------------------------------===//
 

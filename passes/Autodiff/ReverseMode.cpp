@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 //===----------------------------------------------------------------------===//
-// What depends on a parameter
+// Dependence on parameters
 //===----------------------------------------------------------------------===//
 
 /// Tuples count, so that a gradient through them is refused instead of lost.

@@ -5,7 +5,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 //===----------------------------------------------------------------------===//
-// What orders the ops of a task
+// Order of the ops of a task
 //===----------------------------------------------------------------------===//
 
 static StringAttr storageOf(Operation *op) {

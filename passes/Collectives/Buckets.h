@@ -7,10 +7,10 @@
 
 namespace mlir::st {
 
-/// How the ops of a task access the storage of its program.
+/// The accesses of a task's ops to the storage of its program.
 class StorageOrder {
 public:
-  /// Earlier ops that this one must stay behind: writes before a read, all accesses before a write.
+  /// Earlier ops that must precede this one: writes before a read, all accesses before a write.
   ArrayRef<Operation *> predecessors(Operation *op) const;
   void add(Operation *op);
 

@@ -137,7 +137,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
   if (!text.trim().empty())
     return fail("what follows the devices cannot be imported");
   if (!isPermutation(sharding.transpose, sharding.reshape.size()))
-    return fail("T(...) is no order of the dimensions");
+    return fail("T(...) is not a permutation of the dimensions");
   int64_t devices = product(sharding.reshape);
   if (devices < 1 || devices > kMostDevices || devices != product(sharding.tiles))
     return fail("the tiles are not as many as the devices");

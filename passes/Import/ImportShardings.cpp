@@ -30,7 +30,7 @@ static ShardingAttr makeSharding(MLIRContext *context, ArrayRef<ArrayAttr> dims)
   return ShardingAttr::get(context, FlatSymbolRefAttr::get(context, "mesh"), dims);
 }
 
-/// That says nothing of any dimension.
+/// A sharding without constraints on any dimension.
 static ShardingAttr makeOpen(MLIRContext *context, int64_t rank) {
   SmallVector<ArrayAttr> dims(rank, ArrayAttr::get(context, {}));
   return ShardingAttr::get(context, FlatSymbolRefAttr::get(context, "mesh"), dims, ReduceKind::Sum,
@@ -44,7 +44,7 @@ static void createMesh(ModuleOp module, ArrayRef<StringRef> names, ArrayRef<int6
                  builder.getI64IntegerAttr(1));
 }
 
-/// Gives each annotated argument and result of functions its sharding, or none where it is null.
+/// Sets the sharding of each annotated argument and result of functions, or none if it is null.
 template <typename AttrT>
 static LogicalResult convertSignature(func::FuncOp function, StringRef name,
                                       function_ref<FailureOr<ShardingAttr>(AttrT, Type)> convert) {
@@ -122,7 +122,7 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   }
   if (llvm::all_of(priorities, [](int64_t priority) { return priority == 0; }))
     priorities.clear();
-  // What sdy's own verifier lets pass is refused here.
+  // Rejects what sdy's own verifier accepts.
   auto sharding = ShardingAttr::getChecked(
       [&] { return at->emitError(); }, at->getContext(),
       FlatSymbolRefAttr::get(at->getContext(), "mesh"), given.getDims(), ReduceKind::Sum,
@@ -155,7 +155,7 @@ static void importOpenConstraint(Operation *op) {
     op->replaceAllUsesWith(ValueRange{constrain});
   } else {
     constrain.setGroup(cast<sdy::ShardingGroupOp>(op).getGroupId());
-    // All that reads the value reads it as its group has it.
+    // All users of the value see the sharding of its group.
     value.replaceUsesWithIf(constrain, [&](OpOperand &use) {
       Operation *user = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
       return user && user != constrain && op->isBeforeInBlock(user);
@@ -164,7 +164,7 @@ static void importOpenConstraint(Operation *op) {
   op->erase();
 }
 
-/// Annotations in the place of values.
+/// Imports annotations that are ops.
 static LogicalResult importSdyOp(Operation *op) {
   if (isa<sdy::ShardingGroupOp, sdy::PropagationBarrierOp>(op)) {
     importOpenConstraint(op);
@@ -232,7 +232,7 @@ private:
 
   ModuleOp module;
   SmallVector<stablehlo::CustomCallOp> calls;
-  /// What the groups of devices in collectives say of the mesh.
+  /// Properties of the mesh that follow from device groups of collectives.
   SmallVector<GspmdSharding> groups;
   llvm::MapVector<StringAttr, GspmdSharding> parsed;
   /// Functions, and whether isOfShards holds for an op of theirs.
@@ -265,7 +265,7 @@ static bool isShardShape(Operation *op) {
   return isCallOf(op, "SPMDFullToShardShape") || isCallOf(op, "SPMDShardToFullShape");
 }
 
-/// Groups whose members are `stride` apart lie along an axis.
+/// Groups with members at distance `stride` are along an axis.
 void GspmdImport::addGroups(Operation *op) {
   auto lists = op->getAttrOfType<DenseIntElementsAttr>("replica_groups");
   if (!lists || lists.getType().getRank() != 2 || lists.getType().getDimSize(1) < 2)
@@ -377,12 +377,12 @@ LogicalResult GspmdImport::convertCall(stablehlo::CustomCallOp op) {
 // Computations between @SPMDFullToShardShape and @SPMDShardToFullShape
 //===----------------------------------------------------------------------===//
 
-/// The axes that split each dimension of a whole tensor, of what an annotation says.
+/// The axes that split each dimension of a global tensor, according to an annotation.
 FailureOr<SmallVector<SmallVector<unsigned>>>
 GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
   auto text = annotation ? annotation->getAttrOfType<StringAttr>(kGspmdSharding) : StringAttr();
   if (!text || parsed[text].kind == GspmdSharding::Manual)
-    return at->emitOpError("expects the sharding of the whole tensor");
+    return at->emitOpError("expects the sharding of the global tensor");
   auto dims = axesOf(parsed[text], sizes, rankOf(type));
   if (failed(dims))
     return at->emitError("mhlo.sharding ")
@@ -393,7 +393,7 @@ GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
   return split;
 }
 
-/// Whether a tensor's parts have the type that the program gives them.
+/// Checks that a tensor's parts have the type that the program gives them.
 static LogicalResult checkShard(Operation *op, Type whole, Type part,
                                 ArrayRef<SmallVector<unsigned>> split, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> shape(cast<RankedTensorType>(part).getShape());
@@ -407,14 +407,14 @@ static LogicalResult checkShard(Operation *op, Type whole, Type part,
   return op->emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
 }
 
-/// Whether a @Sharding says that its value is one shard's.
+/// Returns true if a @Sharding marks its value as a shard.
 bool GspmdImport::isManual(Operation *op) {
   auto text = isSharding(op) ? op->getAttrOfType<StringAttr>(kGspmdSharding) : StringAttr();
   return text && parsed[text].kind == GspmdSharding::Manual;
 }
 
-/// Whether an op stands in a computation on shards even if no operand is local: it says so, asks
-/// which device runs it, or exchanges with others, itself or in its regions and callees.
+/// Returns true if an op is part of a computation on shards even without local operands: it is
+/// marked, asks for its device, or communicates, itself or in its regions and callees.
 bool GspmdImport::isOfShards(Operation *op) {
   WalkResult walk = op->walk([&](Operation *inner) {
     if (isShardShape(inner) || isManual(inner) ||

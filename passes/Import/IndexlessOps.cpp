@@ -44,8 +44,8 @@ Value mlir::st::expandIndexless(Emitter &emit, stablehlo::GatherOp op) {
   return made;
 }
 
-/// Whether there is one update, whose dimensions are the input's, perhaps smaller: each dimension
-/// of the indices is batched with the dimension of the input that has its place in the update.
+/// Returns true if there is one update, whose dimensions are the input's, possibly smaller: each
+/// dimension of the indices is batched with the input dimension at its position in the update.
 static bool hasOneUpdate(stablehlo::ScatterOp op) {
   auto numbers = op.getScatterDimensionNumbers();
   auto update = Emitter::typeOf(op.getUpdates().front());

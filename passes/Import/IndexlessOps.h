@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// The op, whose vectors of indices have no component, in terms of others: its windows lie at the
+/// Expresses an op whose index vectors have no component by others: its windows are at the
 /// beginning of each dimension. Null for all other ops.
 Value expandIndexless(Emitter &emit, stablehlo::GatherOp op);
 Value expandIndexless(Emitter &emit, stablehlo::ScatterOp op);

@@ -42,9 +42,9 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
   return forward;
 }
 
-/// Reads by ops that combine a parameter with another value. A value computed from the parameter
-/// alone, such as a converted copy, represents it. A scalar computed from it, such as a weight's
-/// square, says nothing about the layer where it is added to the loss.
+/// Reads by ops that combine a parameter with another value. A value computed only from the
+/// parameter, such as a converted copy, represents it. A scalar computed from it, such as a
+/// weight's square, does not identify a layer where it is added to the loss.
 static std::vector<ParameterRead> findReads(func::FuncOp function) {
   DenseSet<Operation *> forward = findForward(function);
   DenseMap<Value, unsigned> parameters;

@@ -60,7 +60,7 @@ LogicalResult AxisSplitter::collect(Operation *op, StringAttr name) {
   if (part.before < 1 || part.size < 2 || part.before > size->second || part.size > size->second ||
       size->second % (part.before * part.size) != 0)
     return op->emitError("a sharding names ")
-           << name << ", which is no part of axis \"" << part.axis << "\" of size " << size->second;
+           << name << ", which is not a part of axis \"" << part.axis << "\" of size " << size->second;
   for (int64_t place : {int64_t(1), part.before, part.before * part.size, size->second})
     cuts[part.axis].emplace(place, op);
   return success();

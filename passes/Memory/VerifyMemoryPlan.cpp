@@ -146,7 +146,7 @@ LogicalResult ProgramChecker::checkApart(MutableArrayRef<StoragePlace> places, i
   for (size_t i = 0; i < places.size(); ++i) {
     const StoragePlace &place = places[i];
     if (place.extent.end > bytes)
-      return place.op->emitOpError("lies at ")
+      return place.op->emitOpError("is at ")
              << print(place.extent) << ", outside the arena of " << bytes << " bytes"
              << (place.isOnHost() ? " on the host" : "");
     if (i > 0 && places[i - 1].extent.overlaps(place.extent)) {
@@ -201,7 +201,7 @@ LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content
     return success();
   InFlightDiagnostic diagnostic = result.getOwner()->emitOpError("result ")
                                   << result.getResultNumber() << " at " << print(content.extent)
-                                  << " lies in storage to which it is not written";
+                                  << " is in storage to which it is not written";
   diagnostic.attachNote(place->op->getLoc()) << "at " << print(place->extent);
   return diagnostic;
 }
@@ -217,7 +217,7 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
     Content content{result, address, Extent(address, result.getType()), lastUse.lookup(result)};
     if (content.extent.end > arenaBytes)
       return op.emitOpError("result ")
-             << result.getResultNumber() << " lies at " << print(content.extent)
+             << result.getResultNumber() << " is at " << print(content.extent)
              << ", outside the arena of " << arenaBytes << " bytes";
     if (getRoot(result) != result)
       continue;

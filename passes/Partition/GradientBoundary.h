@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// How donated state is updated.
+/// The updates of donated state.
 struct Updates {
   /// The operands of the updates that they do not compute, each with a state whose update reads it.
   llvm::MapVector<Value, BlockArgument> gradients;

@@ -80,7 +80,7 @@ void Padder::setAfter(Value value) {
       listener.value = block;
 }
 
-/// The first elements of each dimension, as many as `shape` says.
+/// Slices a value to the first elements of each dimension.
 Value Padder::withShape(Value value, ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getShape() == shape)

@@ -283,7 +283,7 @@ Value Unstacking::rowOf(Value value, int64_t row) {
 }
 
 //===----------------------------------------------------------------------===//
-// What reads whole stacks
+// Users of full stacks
 //===----------------------------------------------------------------------===//
 
 /// Combines the results of a reduction's parts by its body.

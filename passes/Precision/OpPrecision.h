@@ -1,4 +1,4 @@
-// How each op takes part in mixed precision: the one table.
+// The role of each op in mixed precision, in one table.
 #pragma once
 
 #include "mlir/IR/Operation.h"

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether every factor of the op is parallel.
+/// Returns true if every factor of the op is parallel.
 static bool passesThrough(const ShardingRule &rule) {
   return llvm::all_of(rule.factors,
                       [](const Factor &factor) { return factor.kind == FactorKind::Parallel; });
@@ -28,7 +28,7 @@ static bool saysMore(ShardingAttr seed) {
   return seed && (!seed.getOpen().empty() || !seed.getPriorities().empty());
 }
 
-/// Values that vary along the micro-batches are split alike among themselves.
+/// Collects the values of each group that vary alike along the micro-batches: they share a split.
 LogicalResult Constraints::findGroups() {
   std::map<int64_t, SmallVector<std::shared_ptr<SmallVector<Value>>>> known;
   for (const OpNode &node : graph.nodes) {
@@ -59,7 +59,7 @@ LogicalResult Constraints::findGroups() {
 void Constraints::seed() {
   for (BlockArgument argument : graph.function.getArguments()) {
     constraints[argument] = graph.axes.read(Value(argument));
-    // What is donated lies as it was said to.
+    // A donated value keeps its declared sharding.
     auto given = getSharding(argument);
     if (saysMore(given) && !graph.isAnchored(argument) &&
         !graph.function.getArgAttr(argument.getArgNumber(), "tf.aliasing_output"))
@@ -83,7 +83,7 @@ void Constraints::seed() {
   }
 }
 
-/// What results of the function should be.
+/// Returns the shardings wanted for the function's results.
 void Constraints::seedResults() {
   for (auto [i, value] : llvm::enumerate(graph.terminator->getOperands())) {
     auto given = graph.resultSharding(i);
@@ -124,9 +124,9 @@ TensorSharding Constraints::visible(const TensorSharding &constraint, ShardingAt
   return shown;
 }
 
-/// Where a dimension is split in another way than along the blocks that an op moves, the blocks
-/// being split over the same axes is a good guess: a third of what is cut into contiguous parts may
-/// itself be cut so.
+/// If a dimension is not split along the blocks that an op moves, this guesses that the blocks are
+/// split over the same axes. A third of a dimension in contiguous parts may itself be split that
+/// way.
 static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
                         const TensorSharding &sharding, MutableArrayRef<Splits> factors) {
   for (auto [dim, parts] : llvm::enumerate(tensor)) {
@@ -139,8 +139,8 @@ static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
   }
 }
 
-/// The axes that the op's tensors have, each on one factor of every part: of two that
-/// cannot both be had, the first.
+/// Returns the axes of the op's tensors, each on one factor of every part. If two axes conflict,
+/// the first wins.
 SmallVector<Splits, 4> Constraints::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
   const ShardingRule &rule = node.rule;
   SmallVector<Splits, 4> merged = micro.placement(node).factors;
@@ -170,14 +170,14 @@ SmallVector<Splits, 4> Constraints::merge(const OpNode &node, ArrayRef<Tensor> t
   return merged;
 }
 
-/// Whether a device holds one piece of the tensor, as it does of an argument.
+/// Returns true if each device holds one piece of the tensor, as of an argument.
 static bool isContiguous(const TensorSharding &sharding) {
   TensorSharding contiguous = sharding;
   contiguous.makeContiguous();
   return contiguous == sharding;
 }
 
-/// Adds the axes of `offered` that the value does not have and has room for.
+/// Adds the axes of `offered` that the value lacks and has room for.
 bool Constraints::extend(Value value, const TensorSharding &offered) {
   TensorSharding &constraint = constraints[value];
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
@@ -268,7 +268,7 @@ LogicalResult Constraints::run() {
   return success();
 }
 
-/// To the fixpoint of what is visible.
+/// Iterates to the fixpoint of the visible shardings.
 void Constraints::spread() {
   for (const OpNode &node : graph.nodes)
     push(node.op);

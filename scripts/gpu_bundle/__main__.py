@@ -1,11 +1,11 @@
-"""Makes a folder with all that scripts/gpu-check.sh needs on a machine that has a GPU and nothing of St.
+"""Makes a folder with everything that scripts/gpu-check.sh needs on a machine that has a GPU but not St.
 
   scripts/gpu-bundle.sh [DIR] [--chips=sm_80,sm_90] [--stages=NAME,...] [--build=build] [--large-steps=20] [--standins] [--small]
 
 Needs a build of st-compile, st-translate and st-runner, and ptxas. Expected losses come from this machine: those of small models
 from the same kernels on the host, those of BERT-large from the DTU simulator in --large-steps steps of 1 x 128, which takes
-some 8 GiB of memory and minutes. --standins makes a bundle for the libraries of test/standins in the place of NVIDIA's, with a
-small model for BERT-large; --small leaves out of it what takes long to compile.
+about 8 GiB of memory and several minutes. --standins makes a bundle for the libraries of test/standins in the place of NVIDIA's,
+with a small model for BERT-large; --small leaves out the programs that compile slowly.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LIBRARIES_OF_STANDINS = ("libcuda.so.1", "libcublasLt.so", "libcudnn.so.9", "lib
 
 
 class Bundle:
-    """The folder that is made. Files go into it by add_*, which keep their checksums."""
+    """The folder of the bundle. The add_* methods add files and record their checksums."""
 
     def __init__(self, options, work):
         self.folder, self.work, self.stages = options.folder, work, options.stages
@@ -46,7 +46,7 @@ class Bundle:
         self.host_target = self.describe_host()
 
     def describe_host(self):
-        """This machine with the figures of an H100, by which no scores of attention are kept."""
+        """Describes this machine with the figures of an H100, with which attention does not keep scores."""
         text = (ROOT / "devices/cuda-sm_90.textproto").read_text().replace('chip: "sm_90"', 'chip: "host"')
         target = self.work / "cuda-bundle-host.textproto"
         target.write_text(text.replace('name: "cuda-sm_90"', 'name: "cuda-bundle-host"'))
@@ -76,8 +76,8 @@ class Bundle:
         return binary
 
     def add_program(self, name, source, flags, expects=""):
-        """Compiles it for each chip; `expects` is a regular expression that its commands match. Returns the binary for
-        the host, where one was made."""
+        """Compiles a program for each chip; `expects` is a regular expression that its commands match. Returns the
+        binary for the host, if there is one."""
         if self.is_standins:
             binary = self.compile(source, self.host_target, flags, f"{name}-host")
             self.expect_commands(name, binary, expects)
@@ -114,7 +114,7 @@ class Bundle:
         return [f"--parallel={path}"]
 
     def add_model(self, name, config, parallel, flags, steps, expected_on=None):
-        """A training program; the losses of some steps, on the host or on another target."""
+        """Adds a training program, and the losses of some steps on the host or on another target."""
         model = self.work / f"{name}-model"
         model.mkdir()
         (model / "config.json").write_text(json.dumps(config))
@@ -132,7 +132,7 @@ class Bundle:
         return losses
 
     def add_once(self, name, text, inputs, parallel=None, expects=""):
-        """A program that is run once: its inputs and what the reference interpreter makes of them, which is returned."""
+        """Adds a program that runs once, with its inputs and the reference interpreter's results, and returns these."""
         from safetensors.numpy import load_file, save_file
         source, given, wanted = (self.work / f"{name}.{kind}" for kind in ("mlir", "in", "wanted"))
         source.write_text(text)
@@ -146,7 +146,7 @@ class Bundle:
     # ---- the rest -------------------------------------------------------------------------------
 
     def add_standins(self):
-        """The libraries, and what they need beside glibc."""
+        """Adds the libraries and their dependencies other than glibc."""
         folder = self.folder / "standins"
         folder.mkdir()
         paths = {self.build / "standins" / name for name in LIBRARIES_OF_STANDINS}
@@ -182,7 +182,7 @@ def add_small_programs(bundle):
             bundle.add_once(name, small.text, small.inputs, parallel, small.expects)
             bundle.add_row({"stage": stage, "name": small.name, "program": name, "inputs": f"{name}.in", "wanted": f"{name}.wanted",
                             "bounds": small.bounds, "call": small.call, "limit": 10,
-                            # An epilogue is to be tried, also where a kernel would be faster.
+                            # Tests an epilogue even if a kernel would be faster.
                             "flags_if_known": ["--products=first"], "needs": ["runner", "driver"] + ["cublasLt"] * (stage != "loop")})
 
 

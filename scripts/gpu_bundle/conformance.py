@@ -1,4 +1,5 @@
-"""Rows that hold ops and types against the reference interpreter: programs of the conformance suite, test/e2e/ops."""
+"""Rows that compare ops and types with the reference interpreter, with programs of the conformance suite in
+test/e2e/ops."""
 
 import sys
 
@@ -6,10 +7,11 @@ from tools import ROOT
 
 sys.path[:0] = map(str, (ROOT / "test/e2e").iterdir())
 
-# Of the groups of test_cuda_conformance.py. The functions of f64 need CUDA's libdevice where a bundle is made.
+# From the groups of test_cuda_conformance.py. Functions of f64 need CUDA's libdevice on the machine that makes a
+# bundle.
 TYPES = {"elementwise": ["f32", "bf16", "f16", "i32", "i1"], "reductions": ["f32", "bf16", "i32"], "moves": ["f32", "bf16", "i8"],
          "products": ["f32", "bf16", "f16", "f64"], "others": ["f32", "bf16", "i32"], "collectives": ["f32", "bf16", "i32"]}
-# What a bundle of stand-ins has: their kernels are compiled for the host, which takes longer.
+# Groups of a bundle of stand-ins: its kernels are compiled for the host, which takes longer.
 FEW = {"reductions": ["f32"], "collectives": ["f32"]}
 
 

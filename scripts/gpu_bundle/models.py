@@ -14,13 +14,13 @@ GPT2 = {
     "vocab_size": 512, "activation_function": "gelu_new", "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1,
     "initializer_range": 0.02, "layer_norm_epsilon": 1e-5,
 }
-# Losses beside those of the same kernels on the host, whose sums have another order.
+# Bound against losses of the same kernels on the host, which add in another order.
 BOUNDS = {"f32": 1e-5, "bf16": 1e-3}
 STEPS = 5
 WITH_PRODUCTS = ["runner", "driver", "cublasLt"]
 PIPELINE = {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2}
 BERT_LARGE = ROOT / "examples/models/bert-large-uncased/config.json"
-# In bf16 on both sides, with other kernels and roundings.
+# Bound for bf16 on both sides, with other kernels and roundings.
 LARGE_BOUND = 2e-3
 LARGE_SEQUENCE = 512
 
@@ -38,14 +38,14 @@ def row(stage, name, program, steps, limit, needs=WITH_PRODUCTS, **more):
 
 
 def add_gpt2(bundle, program, config, parallel, precision):
-    """Compiles it, and the losses that are expected of five steps."""
+    """Compiles GPT-2, and adds the expected losses of five steps."""
     flags = ["--task=clm", "--batch=4", "--seq=32", "--optimizer=adamw", "--lr=1e-3"]
     losses = bundle.add_model(program, config, parallel, flags, STEPS)
     return {"losses": losses, "bound": BOUNDS[precision]}
 
 
 def add_small(bundle):
-    """GPT-2 by one rank; compute-sanitizer takes the same programs."""
+    """GPT-2 on one rank; compute-sanitizer runs the same programs."""
     if bundle.wants("gpt2-f32", "sanitizer"):
         expected = add_gpt2(bundle, "gpt2-f32", GPT2, layout("f32"), "f32")
         for steps, what in ((1, "eager"), (2, "recorded"), (5, "replayed")):
@@ -84,7 +84,7 @@ def large_config(bundle, dropout):
 
 
 def add_large(bundle):
-    """BERT-large: losses beside the simulator's, and timed steps, whose first loss is near that of guessing."""
+    """BERT-large: losses compared with the simulator's, and timed steps whose first loss is near that of guessing."""
     if not bundle.wants("bert-large"):
         return
     sequence = 32 if bundle.is_standins else LARGE_SEQUENCE

@@ -7,8 +7,8 @@ import numpy as np
 
 M, N, K = 64, 128, 96
 DTYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16}
-# Of the largest expected element: sums in another order in f32; a result that is rounded to 16 bits, and what is rounded
-# on the way to it.
+# Bounds relative to the largest expected element: for f32 sums in another order, and for results and intermediates
+# rounded to 16 bits.
 BOUNDS = {"f32": 1e-5, "bf16": 1.6e-2, "tf32": 2e-3}
 
 
@@ -28,7 +28,7 @@ def tensor(shape, element):
 
 
 class Writer:
-    """A function's text. Values are pairs of a name and a type."""
+    """Writes the text of a function. Values are pairs of a name and a type."""
 
     def __init__(self, element):
         self.element, self.inputs, self.lines, self.types = element, {}, [], {}
@@ -147,7 +147,7 @@ def backward_gelu(element):
 
 
 def bias_gradient(element, of_a):
-    """A gradient of weights in f32, with the sums of what it contracts."""
+    """A gradient of weights in f32, with the sums of the contracted operand."""
     w = Writer(element)
     x, g = w.argument(K, N), w.argument(K, M)
     a, b = (g, x) if of_a else (x, g)
@@ -161,7 +161,7 @@ def bias_gradient(element, of_a):
 def epilogues():
     for element in ("f32", "bf16"):
         for has_gelu, has_bias, has_aux in ((0, 1, 0), (1, 0, 0), (1, 1, 0), (1, 0, 1), (1, 1, 1)):
-            # In 16 bits what goes into GELU is written too wherever a product takes GELU along.
+            # In 16 bits the input of GELU is also written when a product fuses GELU.
             if element == "f32" or has_aux or not has_gelu:
                 yield forward(element, has_gelu, has_bias, has_aux)
         yield backward_gelu(element)

@@ -24,7 +24,7 @@ def run(command, **options):
 
 
 def find_assembler():
-    """The folder of ptxas: a Python package's, beside this Python, or where st-compile looks by itself."""
+    """The folder of ptxas: from a Python package, next to this Python, or where st-compile looks by itself."""
     for package in pathlib.Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas"):
         return package.parent
     beside = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/ptxas")
@@ -35,7 +35,7 @@ def find_assembler():
 
 
 def program_of(binary):
-    """What lies between the runner and the footer of a training binary."""
+    """The bytes between the runner and the footer of a training binary."""
     data = pathlib.Path(binary).read_bytes()
     runner, program = struct.unpack_from("<QQ", data, len(data) - FOOTER_BYTES)
     if runner + program + FOOTER_BYTES != len(data):
@@ -44,7 +44,7 @@ def program_of(binary):
 
 
 def bare_runner(path, folder):
-    """The runner without symbols, and the version of glibc that it needs; an error where it needs other libraries."""
+    """The runner without symbols, and the version of glibc that it needs. Other needed libraries are an error."""
     needed = re.findall(r"NEEDED +(\S+)", run(["objdump", "-p", path]))
     others = [name for name in needed if not re.fullmatch(r"lib(c|m|dl|rt|pthread)\.so\.\d+|ld-linux-x86-64\.so\.2", name)]
     if others:

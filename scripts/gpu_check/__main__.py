@@ -2,9 +2,10 @@
 
   ./gpu-check.sh [--bundle=DIR] [--results=DIR] [--stages=NAME,...] [--seconds=480] [--list]
 
-Needs bash, Python 3.8 or newer, and NVIDIA's driver; nothing of St, and nothing is installed. Each stage has a time limit,
-480 s in all, and a log in the folder of the results, beside table.txt and table.jsonl. The first failure is run again with
---sync, and each failed row names the call that failed and the next thing to try. Exit code 1 where a row failed.
+Needs bash, Python 3.8 or newer, and NVIDIA's driver. It does not need St, and installs nothing. Each stage has a time
+limit, 480 s in all, and a log in the folder of the results, beside table.txt and table.jsonl. The first failure is run
+again with --sync, and each failed row names the call that failed and the next thing to try. The exit code is 1 if a row
+failed.
 """
 
 import argparse
@@ -30,7 +31,7 @@ class Stage:
         self.name, self.limit, self.run, self.what = name, limit, run, what
 
 
-# Limits in seconds, which leave some for the diagnosis of the first failure.
+# Limits in seconds, which leave time to diagnose the first failure.
 STAGES = [
     Stage("libraries", 30, libraries.run_stage, "NVIDIA's libraries and their versions, and the GPUs"),
     Stage("loop", 10, programs.run_stage, "one generated kernel"),
@@ -49,7 +50,7 @@ WHOLE_SECONDS = 480
 
 
 class Check:
-    """What stages share: the bundle, the table, what was found so far, and where files go."""
+    """The state that stages share: the bundle, the table, the results so far, and the folders."""
 
     def __init__(self, bundle, results, work, seconds):
         self.bundle, self.results, self.work = bundle, results, work
@@ -66,7 +67,7 @@ class Check:
 
 
 def run_stages(check, names):
-    """What a stage leaves of its time the later ones may take, and the last one has all that is left."""
+    """Later stages may use the time that a stage leaves, and the last stage has all the rest."""
     stages = [stage for stage in STAGES if not names or stage.name in names or stage.name == "libraries"]
     end = time.monotonic()
     for stage in stages:

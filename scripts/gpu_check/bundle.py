@@ -1,7 +1,7 @@
-"""What scripts/gpu-bundle.sh made: a list of rows (bundle.json), programs, inputs and what is expected.
+"""Reads the output of scripts/gpu-bundle.sh: a list of rows (bundle.json), programs, inputs and expected results.
 
-A program is stored without the runner that all share: a training binary is the runner, the program and a footer of 40
-bytes, which lib/Runtime/Program/Payload.h describes.
+A program is stored without the runner, which all programs share: a training binary is the runner, the program and a
+footer of 40 bytes, which lib/Runtime/Program/Payload.h describes.
 """
 
 import gzip
@@ -15,7 +15,7 @@ LAYOUT_VERSION, MAGIC = 1, b"ST-TRAIN"
 
 
 class Damaged(Exception):
-    """A file of the bundle is not as it was made; the message names it."""
+    """A file of the bundle differs from its checksum; the message names it."""
 
 
 def training_binary(runner, program):
@@ -42,7 +42,7 @@ class Bundle:
         self.rows = self.manifest["rows"]
 
     def read(self, name):
-        """The content of a file, which is unpacked where its name ends with .gz."""
+        """The content of a file, decompressed if its name ends with .gz."""
         path = self.folder / name
         try:
             data = path.read_bytes()
@@ -57,7 +57,7 @@ class Bundle:
         return write_executable(folder / "runner", self.read("runner.gz"))
 
     def program(self, name, chip, folder):
-        """The training binary of a program for a chip, made in a folder where it is not there yet."""
+        """The training binary of a program for a chip. It is made in a folder if it is not there yet."""
         path = folder / ("%s-%s" % (name, chip))
         if path.exists():
             return path
@@ -71,6 +71,6 @@ class Bundle:
         return path
 
     def choose_chip(self, capability):
-        """The newest chip of the bundle that a GPU of a compute capability, such as 90, runs; None: there is none."""
+        """The newest chip in the bundle that a GPU of a compute capability, such as 90, can run, or None."""
         chips = [chip for chip in self.manifest["chips"] if int(chip[3:]) <= capability]
         return max(chips, key=lambda chip: int(chip[3:]), default=None)

@@ -1,10 +1,10 @@
-"""From what a run printed: the call that failed, and the next thing to try."""
+"""Finds the call that failed, and the next thing to try, from the output of a run."""
 
 import re
 
 
 class Diagnosis:
-    """`more` are lines that a second run gave."""
+    """`more` has the lines of a second run."""
 
     def __init__(self, call, next_, more=()):
         self.call, self.next, self.more = call, next_, list(more)
@@ -19,7 +19,7 @@ ASYNCHRONOUS = "a kernel before the call that reports it (cuLaunchKernel)"
 GRAPHS = "run the same command with --graphs=off; if it passes, launches work and only recording them does not"
 GENERATED = "run the same command with --attention=generated: if it passes, cuDNN's plan is at fault"
 
-# Errors of the driver, by the number in brackets behind a message: what to try next.
+# The next thing to try, by the driver's error number in brackets after a message.
 DRIVER_NEXT = {
     2: "free memory of the GPU (`nvidia-smi` lists who has it), or take a smaller micro-batch",
     3: "the driver was not started: see the libraries stage",
@@ -37,7 +37,8 @@ DRIVER_NEXT = {
     999: "`dmesg | grep -i -e nvrm -e xid` says what the kernel module has against it",
 }
 
-# What a message says -> the call behind it, and what to try next; \1 is a group of the pattern. First match counts.
+# Pattern of a message -> the call that failed, and the next thing to try; \1 is a group of the pattern. The first match
+# counts.
 RULES = [
     (r"(libcuda\.so\.1)(?:: | is missing| cannot be opened)", r"dlopen(\1)", DRIVER),
     (r"(lib(cublasLt|cudnn|nccl)[\w.]*)(?: is missing| cannot be opened)", r"dlopen(\1)", "pip"),
@@ -76,7 +77,7 @@ RULES = [
     (r"is not done (?:for|after)|waited in vain", "an exchange between ranks", "NCCL_DEBUG=INFO; --watchdog=SECONDS to wait longer"),
 ]
 
-# Lines of runs that ended well by another way than the first: pattern, call, what to try next.
+# Lines of successful runs that did not use the first choice: pattern, call, next thing to try.
 FALLBACKS = [
     (r"^graphs: \d+ of \d+ cannot be made[^\n]*", None, "the stages before ran these commands one by one; see how the driver "
      "refuses them: run the command of the log with --trace=FILE, which names them"),
@@ -90,7 +91,8 @@ FALLBACKS = [
 
 
 def find_fallback(text, allowed=()):
-    """(the line, Diagnosis) of the first way that was not taken, but for those that were asked for; None: all were."""
+    """(the line, Diagnosis) of the first choice that a run did not use, except for those that were requested, or
+    None."""
     for pattern, call, next_ in FALLBACKS:
         for match in re.finditer(pattern, text, re.M):
             line = match.group(0)
@@ -106,7 +108,7 @@ def last_error(text):
 
 
 def of_text(text):
-    """By the rules; None where none of them knows the text."""
+    """Applies the rules; None if no rule matches the text."""
     line = last_error(text)
     for where in (line, text):
         for pattern, call, next_ in RULES:
@@ -127,7 +129,7 @@ def of_text(text):
 
 
 def of_outcome(outcome):
-    """Of a run that failed."""
+    """Diagnoses a run that failed."""
     if outcome.code is None:
         lines = [line for line in outcome.text.splitlines() if line.strip()]
         return Diagnosis("%s; last line: %s" % (outcome.describe(), lines[-1] if lines else "none"),

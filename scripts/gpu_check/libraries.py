@@ -1,4 +1,4 @@
-"""Where NVIDIA's libraries are on this machine, and what they say about themselves."""
+"""Finds NVIDIA's libraries on this machine, and reads their versions."""
 
 import glob
 import json
@@ -14,7 +14,8 @@ from bundle import Damaged
 from running import run
 from table import FAILED, MISSING, OK
 
-# kind -> names in the order in which training binaries try them, how versions are printed, and what is lost without it.
+# kind -> names in the order in which training binaries try them, the format of versions, and the effect if it is
+# missing.
 KINDS = {
     "driver": (("libcuda.so.1",), lambda v: "%d.%d" % (v // 1000, v % 1000 // 10), None),
     "cublasLt": (("libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"),
@@ -27,14 +28,14 @@ KINDS = {
 
 
 def pythons():
-    """Those that may have PyTorch: $ST_TORCH, python3 of PATH, conda's, and this one."""
+    """Interpreters that may have PyTorch: $ST_TORCH, python3 on PATH, conda's, and this one."""
     names = [os.environ.get("ST_TORCH"), shutil.which("python3"), sys.executable]
     names += [os.path.join(root, "bin/python3") for root in (os.environ.get("CONDA_PREFIX"), "/opt/conda", "/opt/venv") if root]
     return list(dict.fromkeys(name for name in names if name and os.access(name, os.X_OK)))
 
 
 def package_folders(log):
-    """The folders nvidia/*/lib in the packages of all of these."""
+    """The folders nvidia/*/lib in the packages of all these interpreters."""
     found = []
     for python in pythons():
         code = "import site, sys; print('\\n'.join([*sys.path, site.getusersitepackages()]))"
@@ -55,14 +56,15 @@ def has_library(folder):
 
 
 def search_path(log, given):
-    """LD_LIBRARY_PATH for what is run here: what is given, the user's, then folders of Python packages and CUDA toolkits."""
+    """LD_LIBRARY_PATH for programs that run here: the given one, the user's, then folders of Python packages and CUDA
+    toolkits."""
     given = [folder for folder in (given + ":" + os.environ.get("LD_LIBRARY_PATH", "")).split(":") if folder]
     found = [folder for folder in package_folders(log) + toolkit_folders() if has_library(folder)]
     return ":".join(dict.fromkeys(given + found))
 
 
 def find_tool(name):
-    """A tool of CUDA's: on PATH, in a toolkit, or in a Python package; None where there is none."""
+    """A tool of CUDA: on PATH, in a toolkit, or in a Python package, or None."""
     beside = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *glob.glob("/usr/local/cuda-*")]
     places = [shutil.which(name)] + [os.path.join(root, folder, name) for root in beside for folder in ("bin", name)]
     for folder in sys.path:
@@ -71,7 +73,7 @@ def find_tool(name):
 
 
 def probe(log, kind, environment, limit):
-    """What probe.py says of a library, as a dictionary with "error" and "call" where it fails."""
+    """The output of probe.py for a library, as a dictionary with "error" and "call" if it fails."""
     script = pathlib.Path(__file__).with_name("probe.py")
     outcome = run(log, [sys.executable, script, kind, *KINDS[kind][0]], limit, environment)
     for line in reversed(outcome.text.splitlines()):
@@ -109,7 +111,7 @@ def describe(kind, found):
 
 
 def check_gpus(check, found):
-    """Takes over the GPUs of the driver; what is wrong with them."""
+    """Stores the GPUs that the driver lists, and returns any problem with them."""
     if not found["gpus"]:
         return {"call": "cuDeviceGetCount", "error": "the driver has no GPU (100)"}
     check.gpus = found["gpus"]
@@ -131,7 +133,7 @@ def check_glibc(check, stage, log):
 
 
 def check_runner(check, stage, log):
-    """Whether training binaries start at all, and which flags they have."""
+    """Checks that training binaries start, and finds their flags."""
     try:
         path = check.bundle.runner(check.work)
     except Damaged as error:
@@ -147,7 +149,7 @@ def check_runner(check, stage, log):
 
 
 def run_stage(check, stage, log, end):
-    """Opens each library in the way that training binaries do."""
+    """Opens each library in the same way as training binaries."""
     check_glibc(check, stage, log)
     check_runner(check, stage, log)
     path = search_path(log, check.environment.get("LD_LIBRARY_PATH", ""))

@@ -1,4 +1,4 @@
-"""Stages that run somebody else's software on this machine: compute-sanitizer, and PyTorch."""
+"""Stages that run other software on this machine: compute-sanitizer, and PyTorch."""
 
 import json
 import statistics
@@ -11,11 +11,11 @@ from bundle import Damaged
 from running import run
 from table import FAILED, LEFT_OUT, OK
 
-ERROR_CODE = 99  # of compute-sanitizer where it found something
+ERROR_CODE = 99  # of compute-sanitizer when it finds errors
 
 
 def sanitize(check, stage, log, end):
-    """compute-sanitizer on the rows of the bundle that ask for it; their numbers are judged elsewhere."""
+    """Runs compute-sanitizer on the rows of the bundle that ask for it; other stages check their results."""
     tool = libraries.find_tool("compute-sanitizer")
     if not tool:
         check.table.add(stage.name, "compute-sanitizer", LEFT_OUT, 0,
@@ -50,7 +50,7 @@ def sanitize(check, stage, log, end):
 
 
 def torch_python(log, end):
-    """A python3 with PyTorch for GPUs, and why there is none."""
+    """A python3 with PyTorch for GPUs, or why there is none."""
     reason = "no python3 was found"
     for python in libraries.pythons():
         outcome = run(log, [python, "-c", "import torch; print(torch.__version__, torch.cuda.is_available())"],
@@ -63,7 +63,7 @@ def torch_python(log, end):
 
 
 def time_torch(check, stage, log, end):
-    """PyTorch's own step; optional, and so never the first failure."""
+    """Times PyTorch's step. This is optional, so it is never the first failure."""
     peer = check.bundle.manifest.get("peer")
     if not peer:
         check.table.add(stage.name, "PyTorch", LEFT_OUT, 0, "the bundle has no peer")

@@ -1,7 +1,7 @@
-"""Opens one of NVIDIA's libraries and prints what it says about itself, as a line of JSON. A process of its own, so that a
-library that crashes names itself:  python3 probe.py KIND NAME...
+"""Opens one of NVIDIA's libraries and prints its version and properties as a line of JSON. This runs in a separate
+process, so that a library that crashes is known: python3 probe.py KIND NAME...
 
-KIND is driver, cublasLt, cudnn or nccl; the first name that the loader finds counts. Errors have the call that failed.
+KIND is driver, cublasLt, cudnn or nccl; the first name that the loader finds counts. Errors name the call that failed.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def load(names):
             return ctypes.CDLL(name)
         except OSError as error:
             errors.append((name, str(error)))
-    # A library that is there and lacks another one says more than one that is not there.
+    # A library that exists but lacks another library explains more than a missing one.
     name, why = next((pair for pair in errors if not pair[1].startswith(pair[0] + ": cannot open shared object")), errors[0])
     raise Failed("dlopen(%s)" % name, why)
 

@@ -17,7 +17,7 @@ RERUN_SECONDS = 15  # of each run that diagnoses the first failure
 
 
 class Command:
-    """What a row runs: a program and its flags, in one or several processes."""
+    """The command of a row: a program and its flags, in one or several processes."""
 
     def __init__(self, check, row):
         self.check, self.row = check, row
@@ -34,7 +34,7 @@ class Command:
         return flags + (["--trace=%s" % self.trace] if row.get("trace") else [])
 
     def environments(self):
-        """One for each process."""
+        """Yields one environment per process."""
         settings = dict(self.check.environment)
         for key, value in self.row.get("environment", {}).items():
             settings[key] = value.replace("{bundle}", str(self.check.bundle.folder))
@@ -56,7 +56,7 @@ class Command:
 
 
 class Wrong(Exception):
-    """A run that ended well gave other numbers than expected; has the call and what to try next."""
+    """A run succeeded with wrong numbers; has the call and the next thing to try."""
 
     def __init__(self, what, call, next_):
         super().__init__(what)
@@ -139,7 +139,8 @@ def judge_training(command, outcome):
     text = judge_losses(row, [line["loss"] for line in metrics])
     numbers = {"losses": [line["loss"] for line in metrics]}
     if "samples" in row:
-        # The first three also set up, record and replay for the first time; the last one is traced without graphs.
+        # The first three steps also set up, record and replay graphs for the first time; the last one is traced without
+        # graphs.
         seconds = statistics.median(line["host_s"] for line in metrics[3:-1])
         peaks = re.findall(r"^\d+ +\d+ .* ([\d.]+)$", outcome.text, re.M)
         text = "%.2f ms a step, %.1f samples/s, %.1f TFLOP/s, %s MiB; %s" % (
@@ -153,7 +154,7 @@ def judge_training(command, outcome):
 
 
 def diagnose_again(check, command, log, found):
-    """Of the first failure: the same with --sync, and if that works with --graphs=off."""
+    """Runs the first failure again with --sync, and if that works, with --graphs=off."""
     check.is_diagnosed = True
     ways = (["--sync"],) if "inputs" in command.row or outcome_is_hang(found) else (["--sync"], ["--graphs=off"])
     for more in ways:
@@ -180,7 +181,7 @@ def outcome_is_hang(found):
 
 
 def run_row(check, stage, row, log, end):
-    """Runs a row and writes it into the table."""
+    """Runs a row and writes its result to the table."""
     lacking = [NEEDS[need] for need in row["needs"] if not check.has.get(need)]
     if lacking:
         check.table.add(stage.name, row["name"], LEFT_OUT, 0, "not run: no %s" % ", no ".join(lacking))

@@ -1,4 +1,4 @@
-"""Commands with a time limit, whose output goes into the log of a stage."""
+"""Runs commands with a time limit; their output goes to the log of a stage."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ import time
 
 
 class Outcome:
-    """How a command ended. `code` is None where it ran out of time, and negative after a signal, as subprocess has it."""
+    """How a command ended. `code` is None if it timed out, and negative after a signal, as in subprocess."""
 
     def __init__(self, code, seconds, text):
         self.code, self.seconds, self.text = code, seconds, text
@@ -41,8 +41,8 @@ class Log:
 
 
 def end_group(process):
-    """First by SIGTERM, at which training binaries say what they wait for. A process that hangs in the driver may outlive
-    SIGKILL too: it is not waited for any longer."""
+    """Ends a process group, first with SIGTERM, upon which training binaries print what they wait for. A process that
+    hangs in the driver may survive even SIGKILL: then this stops waiting for it."""
     for number, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 1)):
         try:
             os.killpg(process.pid, number)
@@ -56,8 +56,8 @@ def run(log, command, limit, environment, folder=None):
 
 
 def run_together(log, commands, limit, folder=None):
-    """Runs (command, environment) pairs at the same time. All of them have `limit` seconds in all; the first that fails
-    ends the others. Variables of an environment are added to those of this process."""
+    """Runs (command, environment) pairs at the same time, with `limit` seconds for all of them. The first failure ends
+    the others. Variables of an environment extend those of this process."""
     begin = time.monotonic()
     for command, environment in commands:
         settings = " ".join("%s=%s" % (key, shlex.quote(value)) for key, value in sorted(environment.items()))
@@ -76,7 +76,7 @@ def run_together(log, commands, limit, folder=None):
         code = 127
     finally:
         for process in processes:
-            end_group(process)  # Also of one that has ended: what it has started.
+            end_group(process)  # Also for a process that ended: it may have started others.
     seconds = time.monotonic() - begin
     with open(log.path, "rb") as output:
         output.seek(offset)
@@ -87,7 +87,7 @@ def run_together(log, commands, limit, folder=None):
 
 
 def wait_for_all(processes, end):
-    """The first code that is not 0, None where the time is over."""
+    """Returns the first exit code other than 0, or None if the time is over."""
     while True:
         codes = [process.poll() for process in processes]
         for code in codes:

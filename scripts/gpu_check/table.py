@@ -1,10 +1,10 @@
-"""The table: each row is written as it comes, to standard output, to table.txt, and as a line of JSON to table.jsonl."""
+"""Writes each row of the table as it is done: to standard output, to table.txt, and as a line of JSON to table.jsonl."""
 
 import json
 import textwrap
 
 OK, FAILED, MISSING, LEFT_OUT = "ok", "FAILED", "missing", "left out"
-FALLBACK = "fallback"  # The numbers are right, by another way than the one that was to be tried.
+FALLBACK = "fallback"  # The numbers are correct, but the run did not use the first choice.
 
 
 class Table:
@@ -18,7 +18,7 @@ class Table:
         self.files[0].flush()
 
     def add(self, stage, name, state, seconds, result, diagnosis=None, log=None, **numbers):
-        """`result` is what a person reads; `numbers` are for programs alone, as are all other arguments once more."""
+        """`result` is for people; `numbers` go only to table.jsonl, together with all other arguments."""
         row = dict(stage=stage, row=name, state=state, seconds=round(seconds, 3), result=result, **numbers)
         self.say("%-8s %-12s %-34s %6.1f s  %s" % (state, stage, name, seconds, result))
         if diagnosis:
@@ -36,7 +36,7 @@ class Table:
         return sum(row["state"] == state for row in self.rows)
 
     def finish(self, seconds):
-        """The last lines, and whether nothing failed."""
+        """Prints the last lines, and returns whether all rows passed."""
         failed = [row for row in self.rows if row["state"] == FAILED]
         self.say("%d ok, %d failed, %d fallback, %d missing, %d left out in %.0f s" % (
             self.count(OK), len(failed), self.count(FALLBACK), self.count(MISSING), self.count(LEFT_OUT), seconds))

@@ -1,6 +1,6 @@
-"""Tensors of .safetensors files, and how far two of them are apart, without NumPy.
+"""Reads tensors of .safetensors files and compares them, without NumPy.
 
-Floats of 16 bits are read as the 32-bit floats that they are. A bound is a list:
+16-bit floats are widened to 32 bits. A bound is a list:
   ["largest", x]           no element differs by more than x times the largest magnitude that is expected in the tensor
   ["scaled", n, scale]     by more than n units in the last place of a number of size `scale`
   ["ulps", n]              by more than n floats of its type
@@ -37,13 +37,13 @@ class Tensor:
         return self.numbers({"F32": "f", "F64": "d"}[self.kind])
 
     def places(self):
-        """Where floats are in the order of their type; both zeros are one."""
+        """The positions of floats in the order of their type; both zeros have the same position."""
         lowest = -(1 << (8 * struct.calcsize(BIT_CODES[self.kind]) - 1))
         return [lowest - bits if bits < 0 else bits for bits in self.numbers(BIT_CODES[self.kind])]
 
 
 def read(path):
-    """{name: Tensor} of a file; ValueError where it is none."""
+    """{name: Tensor} of a file; raises ValueError if it is not valid."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > len(data) - 8:
@@ -62,7 +62,7 @@ def is_same_special(found, wanted):
 
 
 def distances(found, wanted, bound):
-    """Of each finite element, in the bound's units; infinity where infinities and NaN are not as expected."""
+    """The distance of each finite element, in the bound's units; infinity if infinities or NaN are not as expected."""
     exact, other = wanted.values(), found.values()
     if bound[0] == "ulps":
         steps = [abs(a - b) for a, b in zip(found.places(), wanted.places())]
@@ -74,7 +74,7 @@ def distances(found, wanted, bound):
         if not math.isfinite(b):
             steps[i] = 0 if is_same_special(a, b) else math.inf
         elif not math.isfinite(a) or (bound == ["ulps", 0] and b == 0 and math.copysign(1, a) != math.copysign(1, b)):
-            steps[i] = math.inf  # Zeros have their sign where functions have no error.
+            steps[i] = math.inf  # Zeros need the correct sign where the bound is zero.
     return steps
 
 

@@ -1,4 +1,4 @@
-"""A document of each public header: what its comments say, and the declarations below them."""
+"""Makes a document of each public header, from its comments and the declarations below them."""
 
 import pathlib
 import re
@@ -30,7 +30,7 @@ def document(path):
 
 
 def introduction(lines):
-    """The comment that begins the file, without LLVM's frame."""
+    """The comment at the start of the file, without LLVM's banner."""
     text = []
     for line in lines:
         if not line.startswith("//"):
@@ -41,7 +41,7 @@ def introduction(lines):
 
 
 def declaration(lines, at):
-    """Up to the end of a statement; of a class or struct its head."""
+    """A declaration up to the end of the statement; for a class or struct only its head."""
     code = []
     while at < len(lines) and lines[at].strip():
         code.append(lines[at])

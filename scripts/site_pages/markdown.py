@@ -1,4 +1,5 @@
-"""Markdown, as the documents and mlir-tblgen write it, to HTML: headings, paragraphs, lists, tables, code, links, emphasis."""
+"""Converts Markdown, as the documents and mlir-tblgen write it, to HTML: headings, paragraphs, lists, tables, code, links,
+emphasis."""
 
 import html
 import re
@@ -15,7 +16,8 @@ def slug(text):
 
 
 def inline(text, link=lambda target: target):
-    """Code, links, images and emphasis of one piece of text. `link` maps targets; None makes a link plain text."""
+    """Converts code, links, images and emphasis of one piece of text. `link` maps targets; None makes a link plain
+    text."""
     kept = []
 
     def keep(piece):
@@ -43,7 +45,7 @@ def inline(text, link=lambda target: target):
 
 
 class Converter:
-    """Converts one document, line by line. `headings` has (level, text, anchor) of each heading afterwards."""
+    """Converts one document, line by line. Afterwards `headings` has (level, text, anchor) of each heading."""
 
     def __init__(self, link=lambda target: target):
         self.link, self.headings, self.anchors = link, [], set()
@@ -101,7 +103,7 @@ class Converter:
 
     def table(self, lines, at):
         def cells(line):
-            # A bar in code, or behind a backslash, divides nothing.
+            # A bar in code, or after a backslash, does not separate cells.
             line = re.sub(r"`[^`]*`", lambda m: m[0].replace("|", "\1"), line.strip().strip("|")).replace("\\|", "\1")
             return [self.inline(cell.strip().replace("\1", "|")) for cell in line.split("|")]
 
@@ -122,7 +124,7 @@ class Converter:
             while at < len(lines) and self.continues_item(lines, at, len(indent), width):
                 body.append(lines[at][min(width, len(lines[at]) - len(lines[at].lstrip())):])
                 at += 1
-            # A tight item is no paragraph.
+            # An item of a tight list is not a paragraph.
             inner = re.sub(r"^<p>(.*?)</p>", r"\1", self.blocks(body), count=1, flags=re.S)
             items.append(f"<li>{inner}</li>")
             while at < len(lines) and not lines[at].strip() and at + 1 < len(lines) and ITEM.match(lines[at + 1]):

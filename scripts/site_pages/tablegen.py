@@ -1,4 +1,4 @@
-"""Documents that mlir-tblgen makes of the passes, dialects and interfaces."""
+"""Collects the documents that mlir-tblgen makes of the passes, dialects and interfaces."""
 
 import pathlib
 import re
@@ -18,7 +18,7 @@ def tablegen(flags, td):
 
 
 def pass_files():
-    """The folders in the order in which phases run, then the backends'."""
+    """The folders in the order in which phases run, then those of the backends."""
     order = re.findall(r"add_subdirectory\((\w+)\)", (ROOT / "passes/CMakeLists.txt").read_text())
     return [ROOT / "passes" / name / "Passes.td" for name in order] + sorted((ROOT / "backends").glob("*/codegen/Passes.td"))
 
@@ -33,10 +33,10 @@ def passes():
 
 
 def dialects():
-    """Pairs of a dialect's name and its document. What several files define is one document."""
+    """Pairs of a dialect's name and its document. Files of one dialect are joined to one document."""
     files = {}
     for td in sorted([*(ROOT / "dialects").rglob("*.td"), *(ROOT / "backends").glob("*/IR/*.td")]):
-        # The build names the file and the dialect that it generates ops of.
+        # The build names the file, and the dialect whose ops it generates.
         for name in built_dialects(td):
             files.setdefault(name, []).append(td)
     return [(name, "\n\n".join(tablegen(["-gen-dialect-doc", f"-dialect={name}"], td) for td in tds))
@@ -44,7 +44,7 @@ def dialects():
 
 
 def built_dialects(td):
-    """The dialects that st_tablegen generates operations of from this file."""
+    """The dialects whose operations st_tablegen generates from this file."""
     cmake = td.parent / "CMakeLists.txt"
     if not cmake.exists():
         return []
@@ -56,7 +56,7 @@ def built_dialects(td):
 
 
 def dialect_of(td):
-    """Where the file of operations does not say it: the dialect of the folder's *Dialect.td."""
+    """The dialect of a file of operations that does not name it: that of the folder's *Dialect.td."""
     found = re.findall(r'let name = "(\w+)";', "".join(p.read_text() for p in sorted(td.parent.glob("*Dialect.td"))))
     if len(found) != 1:
         raise SystemExit(f"build-site: error: {td}: expected one dialect beside it, found {len(found)}")

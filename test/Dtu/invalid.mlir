@@ -38,7 +38,7 @@ dtu.program "range" semaphores 0 barriers 0 l1 64 l2 0 l3 0 table 0 {
 
 dtu.program "stray" semaphores 0 barriers 0 l1 0 l2 0 l3 0 table 0 {
   dtu.stream "core" first 0 count 1 {
-    // expected-error @+1 {{is no instruction of a dtu.stream}}
+    // expected-error @+1 {{is not an instruction of a dtu.stream}}
     builtin.module {}
   }
 }

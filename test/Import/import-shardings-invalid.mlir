@@ -66,7 +66,7 @@ module {
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expects the sharding of the whole tensor}}
+  // expected-error@+1 {{expects the sharding of the global tensor}}
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -144,7 +144,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 sdy.mesh @m = <["a"=4]>
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{a sharding names "a:(2)4", which is no part of axis "a" of size 4}}
+  // expected-error@+1 {{a sharding names "a:(2)4", which is not a part of axis "a" of size 4}}
   %0 = sdy.sharding_constraint %x <@m, [{"a":(2)4}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }

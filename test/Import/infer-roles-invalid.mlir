@@ -55,14 +55,14 @@ module {
 
 // -----
 
-// expected-error@+1 {{argument 1 is donated to result 7, which is none of its type}}
+// expected-error@+1 {{argument 1 is donated to result 7, which has another type}}
 func.func @main(%w: tensor<f32>, %a: tensor<f32> {tf.aliasing_output = 7 : i32}) -> tensor<f32> {
   return %w : tensor<f32>
 }
 
 // -----
 
-// expected-error@+1 {{argument 0 is donated to result 0, which is none of its type}}
+// expected-error@+1 {{argument 0 is donated to result 0, which has another type}}
 func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %a: tensor<f32>) -> tensor<f32> {
   return %a : tensor<f32>
 }

@@ -1,7 +1,8 @@
-"""Functions that kernels for a GPU approximate: within the bounds that are promised, and seen by nothing of 16 bits.
+"""Functions that kernels for a GPU approximate: within their documented bounds, and invisible after rounding to 16
+bits.
 
-The host computes them in the place of a GPU, as they are or as far off as NVIDIA's PTX manual allows
-(--approximation-error of st-cuda-host-run). All floats that a kernel gives have 16 bits, so that it may approximate;
+The host computes them in place of a GPU, exactly or with the largest error that NVIDIA's PTX manual allows
+(--approximation-error of st-cuda-host-run). A kernel may approximate only if all its float results have 16 bits;
 results of f32 come out as their bits.
 """
 
@@ -13,8 +14,8 @@ import ml_dtypes  # noqa: F401, which names bf16 to numpy
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-# Relative, of ex2.approx: 2 ulp from the correctly rounded result (NVIDIA, "PTX ISA", 9.7.3.21, Floating Point Instructions: ex2), which
-# is half an ulp off itself. The reciprocal, 1 ulp (9.7.3.13, rcp), is made as bad.
+# The relative error of ex2.approx: 2 ulp from the correctly rounded result (NVIDIA, "PTX ISA", 9.7.3.21, Floating Point
+# Instructions: ex2), which is half an ulp off itself. The reciprocal, 1 ulp (9.7.3.13, rcp), gets the same error.
 ERROR = 2.5 * 2.0 ** -23
 ROWS, COLUMNS = 192, 512
 ALL, ROW = f"tensor<{ROWS}x{COLUMNS}xf32>", f"tensor<{ROWS}xf32>"
@@ -91,14 +92,14 @@ def check(name, element, flags):
     normal = finite & (np.abs(expected) >= 2.0 ** -125)
     assert np.abs(y[finite & ~normal]).max(initial=0) <= 2.0 ** -125
     off = np.abs(y[normal] / expected[normal] - 1)
-    # Of softmax the argument is at most twice the largest number, and its own rounding counts.
+    # The argument of softmax is at most twice the largest number, and its own rounding counts.
     size = np.abs(x[normal]) if name != "softmax" else 200
     parts = {"exponential": 1, "softmax": 3}.get(name, 2)
     bound = parts * (ERROR if flags else 2.0 ** -23) + (size + 2) * 2.0 ** -23
     if name == "tanh":
         bound = 2.0 ** -20
     assert np.all(off <= bound), f"{name}: off by {off.max()}"
-    # Rounded to 16 bits it is the interpreter's, but for a few that lie next to where rounding changes.
+    # Rounded to 16 bits it equals the interpreter's result, except for a few results next to a rounding boundary.
     exact, found = exact.astype(np.float32), found.astype(np.float32)
     step = 2.0 ** -7 if element == "bf16" else 2.0 ** -10
     least = 2.0 ** -125 if element == "bf16" else 2.0 ** -24
@@ -109,7 +110,7 @@ def check(name, element, flags):
 
 
 def check_rows():
-    """Rows divided by one number each, of all exponents, zero and infinity: at most 1.5 units off, or what is denormal."""
+    """Rows, each divided by one number, with all exponents, zero and infinity: at most 1.5 units off, or denormal."""
     text = f"""func.func @main(%0: {ALL}, %1: {ROW}) -> {ALL} {{
   %k = st.kernel "loop" (%x = %0 : {ALL}, %s = %1 : {ROW}) -> {ALL} {{
     %b = stablehlo.broadcast_in_dim %s, dims = [0] : ({ROW}) -> {ALL}

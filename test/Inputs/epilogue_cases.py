@@ -1,4 +1,4 @@
-"""Kernels around products that cuBLASLt's epilogues take along: cases for kernel_cases.py, of backend cuda alone."""
+"""Kernels around products that cuBLASLt's epilogues can fuse: cases for kernel_cases.py, of backend cuda only."""
 
 SLOPE, CUBIC = 0.7978845608, 0.044715
 
@@ -32,7 +32,7 @@ def function(inputs, body, results):
 
 
 def gelu(rows, depth, columns, element, kept, bias="f32"):
-    """GELU of a product with a bias of another type; what goes into it is a result as well, and its tanh."""
+    """GELU of a product with a bias of another type; its input and its tanh are results too."""
     a, b, d, wide = f"{rows}x{depth}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}x{element}", f"tensor<{rows}x{columns}xf32>"
     results = {"out#0": d, "out#1": d, "out#2": f"{rows}x{columns}xf32"} if kept else {"out": d}
     types = ", ".join(f"tensor<{t}>" for t in results.values())
@@ -54,7 +54,7 @@ def gelu(rows, depth, columns, element, kept, bias="f32"):
 
 
 def gelu_gradient(rows, depth, columns, element):
-    """A product with GELU's derivative, in the order in which differentiation leaves it, of a tanh that was kept."""
+    """A product with GELU's derivative, in the order in which differentiation produces it, from a saved tanh."""
     a, b, d, wide = f"{rows}x{depth}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}x{element}", f"tensor<{rows}x{columns}xf32>"
     body = f"""  %tanh = st.kernel "loop" (%x = %2 : tensor<{d}>) -> {wide} {{
     %f = stablehlo.convert %x : (tensor<{d}>) -> {wide}
@@ -89,7 +89,7 @@ def gelu_gradient(rows, depth, columns, element):
 
 
 def sums(rows, depth, columns, element, of_a):
-    """The gradient of weights and that of a bias, of the same numbers."""
+    """The gradients of weights and of a bias, from the same numbers."""
     a, b, d = f"{depth}x{rows}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}xf32"
     summed, kept = (a, rows) if of_a else (b, columns)
     body = f"""  %sum = st.kernel "reduce" (%v = %{0 if of_a else 1} : tensor<{summed}>) -> tensor<{kept}xf32> {{

@@ -2,9 +2,9 @@
 
     kernel_cases.py BACKEND GROUP [case ...]      prints a line a case of the group, and fails on a difference
 
-A case is the text of st.kernels, mostly of one, whose operands are %0, %1, ...: the arguments of a function that the
-interpreter runs as it is, st-dtu-run on a simulated cluster (backend dtu), st-cuda-host-run as the kernels for a GPU
-that were lowered to the host (backends cuda and cuda-off).
+A case is the text of st.kernels, usually of one, whose operands are %0, %1, ...: the arguments of a function. The
+interpreter runs the function itself, st-dtu-run runs it on a simulated cluster (backend dtu), and st-cuda-host-run runs
+its GPU kernels lowered to the host (backends cuda and cuda-off).
 """
 
 import re
@@ -51,11 +51,11 @@ def values(types, rng, limits):
     return arrays
 
 
-# cuBLASLt rounds a product in 16 bits and what it adds to it once, the interpreter after each op.
+# cuBLASLt rounds the sum of a product in 16 bits and its addend once, the interpreter rounds after each op.
 ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16"),
-                # Probabilities are rounded before their sum divides them, as flash attention does.
+                # Probabilities are rounded before the division by their sum, as in flash attention.
                 ("cuda", "dropout_bf16"), ("cuda", "dropout_f16_ragged"), ("cuda", "dropout_bf16_wide")}
-# "cuda-off": what a GPU approximates is as far off as its maker allows.
+# "cuda-off": approximations of the GPU have the largest error that its vendor allows.
 BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],
             "cuda-off": ["st-cuda-host-run", f"--approximation-error={2.5 * 2.0 ** -23}"]}
 
@@ -73,11 +73,12 @@ def run_case(backend, name, text, inputs, tolerance, limits):
                 sys.exit(f"{name}: {tool[0]} failed:\n{text}\n{done.stderr}")
         expected, actual = load_file(folder / "st-translate"), load_file(folder / BACKENDS[backend][0])
         for key, value in expected.items():
-            # Sums differ by their order: what is small among large terms is compared with those.
+            # Sums differ by their order: small sums of large terms are compared relative to the terms.
             scale = np.max(np.abs(value)) if value.dtype == np.float32 else 1
             bound = tolerance
             if (backend.removesuffix("-off"), name) in ROUNDED_ONCE:
-                # 2^-8 of a number is what rounding it to bf16 may change: the sum's on both sides, the product's on one.
+                # Rounding to bf16 may change a number by 2^-8: the sum's rounding applies on both sides, the product's
+                # on one.
                 bound, scale = 2.0 ** -7, np.max(np.abs(value.astype(np.float32))) / 2
             np.testing.assert_allclose(actual[key], value, rtol=bound, atol=bound * scale,
                                        err_msg=f"{name}: {key}\n{text}")
@@ -117,8 +118,8 @@ def layer_norm(rows, cols):
 
 
 def cross_entropy(rows, columns, real, element="f32"):
-    """Of rows of logits, the last columns of which are padding: the maximum, the sum of exponentials below it, and what the
-    target's logit is below it. The first columns are far below the others, or minus infinity."""
+    """For rows of logits whose last columns are padding: the maximum, the sum of exponentials relative to it, and the
+    target's logit minus it. The first columns are far below the others, or minus infinity."""
     wide, of_row = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
     return kernel("loop", [f"{rows}x{columns}x{element}", f"{rows}xi32"], [f"{rows}xf32"] * 3, f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -245,7 +246,7 @@ def constant_result(shape):
 
 
 def norm(rows, columns):
-    """Two tensors that share a scalar and nothing else: the norm over both scales each."""
+    """Two tensors that share only a scalar: the norm of both, each divided by a scale."""
     shape = f"{rows}x{columns}xf32"
     return kernel("loop", [shape, shape], [shape, shape], f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -262,7 +263,7 @@ def norm(rows, columns):
 
 
 def rows_apart(shape):
-    """Row sums of one tensor and values of as many rows of others, which no op brings together."""
+    """Row sums of one tensor, and row values of other tensors that no op combines with it."""
     x, r = "x".join(map(str, shape)) + "xf32", "x".join(map(str, shape[:-1])) + "xf32"
     last = len(shape) - 1
     return kernel("loop", [r, r, x], [r, r], f"""
@@ -275,7 +276,7 @@ def rows_apart(shape):
 
 
 def one_element(ops):
-    """A scalar for each op, more than a core has cells for."""
+    """One scalar per op, more than a core has cells for."""
     lines = ["%c = stablehlo.constant dense<0.5> : tensor<1xf32>", "%v0 = stablehlo.add %a0, %c : tensor<1xf32>"]
     for i in range(1, ops):
         op = f"add %v{i - 1}, %v{max(0, i - 5)}" if i % 2 else f"tanh %v{i - 1}"
@@ -327,7 +328,7 @@ def reduction(shape, dims, op="add", init="0.0", square=False):
 
 
 def broadcast_reduction(b, s, h):
-    """Sum over the rows of x * bias: the operand of the reduction is no plain tensor."""
+    """Sum over the rows of x * bias: the operand of the reduction is not a whole tensor."""
     x = f"tensor<{b}x{s}x{h}xf32>"
     return kernel("reduce", [x[7:-1], f"{s}xf32"], [f"{h}xf32"], f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -352,15 +353,15 @@ REDUCTIONS = {
 }
 
 
-# ---- reductions that blocks share ---------------------------------------------------------------
+# ---- reductions split over blocks ---------------------------------------------------------------
 
 def long_reduction(text, inputs, results, body):
-    """A reduction long enough for blocks to share it, of what elementwise ops make of the arguments."""
+    """A reduction over elementwise ops of the arguments, long enough to be split over blocks."""
     return kernel("reduce", inputs, results, body.replace("X", f"tensor<{text}")), inputs
 
 
 def column_means(b, s, h):
-    """Two sums of columns, one of 16 bits, with work before, a vector along either side, and work behind them."""
+    """Two sums of columns, one of them in 16 bits, with ops before, a vector along either side, and ops after."""
     return long_reduction(f"{b}x{s}x{h}x", [f"{b}x{s}x{h}xbf16", f"{s}xf32", f"{h}xf32"], [f"{h}xf32", f"{h}xbf16"], f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %small = stablehlo.constant dense<0.0> : tensor<bf16>
@@ -378,7 +379,7 @@ def column_means(b, s, h):
 
 
 def numbered(rows, cols, element, op, init):
-    """A reduction of numbers that are made of where they lie."""
+    """A reduction of numbers computed from their positions."""
     return long_reduction(f"{rows}x{cols}x", [f"{rows}x{cols}x{element}", f"1x{cols}x{element}"], [element], f"""
     %init = stablehlo.constant dense<{init}> : tensor<{element}>
     %i = stablehlo.iota dim = 0 : X{element}>
@@ -392,7 +393,7 @@ def numbered(rows, cols, element, op, init):
 
 
 def deviation(rows):
-    """A sum of what depends on another sum, and nothing of all rows."""
+    """A sum that depends on another sum, with no tensor of all rows as a result."""
     return long_reduction(f"{rows}x", [f"{rows}xf32"], ["f32"], f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %n = stablehlo.constant dense<{rows}.0> : tensor<f32>
@@ -441,7 +442,7 @@ def product(lhs, rhs, contract, batch=([], []), epilogue=False):
 
 
 def gelu(rows, depth, columns, element="f32"):
-    """What goes into GELU, in the type of the operands, and the GELU of it in f32, of one product with a bias."""
+    """GELU of one product with a bias: its input in the type of the operands, and its result in f32."""
     x, w, y, out = f"{rows}x{depth}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}x{element}", f"{rows}x{columns}xf32"
     inputs, ops = [x, w, f"{columns}x{element}"], []
     for name, value in (("half", 0.5), ("one", 1.0), ("root", 0.70710678)):
@@ -460,7 +461,7 @@ def gelu(rows, depth, columns, element="f32"):
 
 
 def gelu_gradient(rows, depth, columns):
-    """What comes back from a product, times a derivative of what went into GELU; the product itself is a result."""
+    """The gradient of a product times a derivative of GELU's input; the product itself is also a result."""
     x, w, out, ops = f"{rows}x{depth}xf32", f"{depth}x{columns}xf32", f"{rows}x{columns}xf32", []
     for name, value in (("half", 0.5), ("one", 1.0), ("root", 0.70710678), ("minus", -0.5), ("scale", 0.39894228)):
         full(name, value, f"{rows}x{columns}", ops)
@@ -482,7 +483,8 @@ def gelu_gradient(rows, depth, columns):
 
 
 def shared(rows, depth, columns, count, contract=([1], [0]), element="f32"):
-    """Products of one left operand, each with a vector or, every other one, a tensor of its own; the last as it is."""
+    """Products of one left operand; every other one has a tensor of its own, the others have a vector, and the last has
+    neither."""
     x, w = (f"{a}x{b}x{element}" for a, b in ((rows, depth) if contract[0] == [1] else (depth, rows), (depth, columns)))
     out = f"{rows}x{columns}x{element}"
     inputs, ops, results = [x] + [w] * count, [], []
@@ -504,7 +506,7 @@ def shared(rows, depth, columns, count, contract=([1], [0]), element="f32"):
 
 
 def gated(rows, depth, columns):
-    """What an MLP with a gate leaves: one product times the SiLU of another one, and what goes into that."""
+    """The output of a gated MLP: one product times the SiLU of another one, and the input of the SiLU."""
     x, w, out = f"{rows}x{depth}xf32", f"{depth}x{columns}xf32", f"{rows}x{columns}xf32"
     inputs = [x, w, w]
     dot = lambda i: (f"    %p{i} = stablehlo.dot_general %a0, %a{i}, contracting_dims = [1] x [0]"
@@ -617,8 +619,8 @@ INDEXED = {
 # ---- sequences ----------------------------------------------------------------------------------
 
 def products_then_copy():
-    """Two products that share panels in L2, and a reader of the second: the meeting of queues that the second claim of
-    L2 asks for comes before the second product, so its reader needs another one."""
+    """Two products that share panels in L2, and a reader of the second. The queues meet before the second product
+    because of its claim of L2, so the reader needs another meeting."""
     m, k = "384x512xf32", "512x512xf32"
     products = "".join(f"""
   %p{i} = st.kernel "matmul" (%a0 = %0 : tensor<{m}>, %a1 = %{i + 1} : tensor<{k}>) -> tensor<{m}> {{
@@ -639,8 +641,8 @@ def products_then_copy():
 # ---- fused attention ------------------------------------------------------------------------------
 
 def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_reductions=True):
-    """Scores with a mask, what softmax or a maximum with zero makes of them, their product with the values. `kept`:
-    the probabilities and the rows' sums are results as well. `turned`: keys and values have their rows innermost."""
+    """Scores with a mask, their softmax or maximum with zero, and the product of that with the values. `kept`: the
+    probabilities and the rows' sums are results too. `turned`: keys and values have their rows innermost."""
     b, h, r, c, w = batch, heads, rows, columns, width
     query, matrix = f"{b}x{r}x{h}x{w}xf32", f"{b}x{h}x{w}x{c}xf32" if turned else f"{b}x{c}x{h}x{w}xf32"
     space, row, out = f"{b}x{h}x{r}x{c}xf32", f"{b}x{h}x{r}xf32", f"{b}x{h}x{r}x{w}xf32"
@@ -668,9 +670,9 @@ def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_
 
 
 def attention_dropout(batch, heads, rows, columns, width, element="f32", low="0xFF800000", squared=False):
-    """Attention as models have it: scores are rounded to their type, the softmax is of f32, some probabilities are dropped
-    and the others grow; maxima and sums of rows are results. `low`: what maxima start from. `squared`: products read
-    what a later maximum does not scale."""
+    """Attention as in models: scores are rounded to their type, the softmax is in f32, dropout drops some probabilities
+    and scales the others, and maxima and sums of rows are results. `low`: the initial value of the maxima. `squared`:
+    products read values that a later maximum does not scale."""
     b, h, r, c, w, t = batch, heads, rows, columns, width, element
     query, matrix, space = f"{b}x{r}x{h}x{w}x{t}", f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}"
     row, out = f"{b}x{h}x{r}xf32", f"{b}x{h}x{r}x{w}x{t}"
@@ -703,7 +705,7 @@ def attention_dropout(batch, heads, rows, columns, width, element="f32", low="0x
 
 
 def attention_gradient(batch, rows, columns, width):
-    """Two products make rows, two read them, and one result is of rows."""
+    """Two products make rows, two products read them, and one result has one value per row."""
     b, r, c, w = batch, rows, columns, width
     query, matrix, space, row = f"{b}x{r}x{w}xf32", f"{b}x{c}x{w}xf32", f"{b}x{r}x{c}xf32", f"{b}x{r}xf32"
     dot = f"batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
@@ -725,8 +727,9 @@ def attention_gradient(batch, rows, columns, width):
 
 
 def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=False, kept=False):
-    """The gradients of attention without a softmax: of the queries, and of keys and values, whose products contract the
-    rows. `turned`: queries and what comes back have their rows innermost. `kept`: rows that these read are a result. Of elements that are no f32 the values are whole numbers, which no order rounds."""
+    """The gradients of attention without a softmax: of the queries, and of keys and values, whose products contract the rows.
+    `turned`: queries and the incoming gradient have their rows innermost. `kept`: the rows that the products read are a result
+    too. Values of types other than f32 are integers, so the order of additions does not matter."""
     b, h, r, c, w, t = batch, heads, rows, columns, width, element
     query = f"{b}x{h}x{w}x{r}x{t}" if turned else f"{b}x{r}x{h}x{w}x{t}"
     matrix, space, wide = f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}x{t}", f"{b}x{h}x{r}x{c}xf32"
@@ -757,8 +760,8 @@ def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=Fal
 
 
 def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=False, turned=False):
-    """A gradient whose sums of rows are given: one kernel, whose blocks add up the first result in turn. Values are whole
-    numbers, which no order rounds."""
+    """A gradient with given sums of rows: one kernel, whose blocks add to the first result in turn. Values are integers,
+    so the order of additions does not matter."""
     b, h, r, c, w, t = batch, heads, rows, columns, width, element
     query = f"{b}x{h}x{w}x{r}x{t}" if turned else f"{b}x{r}x{h}x{w}x{t}"
     matrix, space, wide, row = f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}x{t}", f"{b}x{h}x{r}x{c}xf32", f"{b}x{h}x{r}"
@@ -792,8 +795,8 @@ def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=F
 
 
 def row_means(batch, rows, columns, width):
-    """What a product reads varies along the rows alone, or along the columns alone, though an op makes it of the
-    rows' whole shape; one of them a product that contracts the rows reads too."""
+    """A product reads values that vary only along the rows or only along the columns, although an op broadcasts them to
+    the full shape. A product that contracts the rows reads one of them too."""
     b, r, c, w = batch, rows, columns, width
     query, matrix, space, row = f"{b}x{r}x{w}xf32", f"{b}x{c}x{w}xf32", f"{b}x{r}x{c}xf32", f"{b}x{r}xf32"
     back = f"batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{query}>"

@@ -27,7 +27,7 @@ func.func @main() -> (tensor<2x3x3xf32>, tensor<2x3x3xf32>, tensor<3x2xf32>, ten
   // CHECK: stablehlo.while
   %right = "stablehlo.triangular_solve"(%t, %d) <{left_side = false, lower = true, transpose_a = #stablehlo<transpose ADJOINT>, unit_diagonal = true}> : (tensor<3x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
 
-  // Row 3 is there twice, which the order shows; a row is out of bounds.
+  // Row 3 appears twice, which the order shows; a row is out of bounds.
   %x = stablehlo.constant dense<[[1, 2], [3, 4], [5, 6], [7, 8]]> : tensor<4x2xi32>
   %rows = stablehlo.constant dense<[3, 0, 9, 3]> : tensor<4xui64>
   %updates = stablehlo.constant dense<[[10, 20], [30, 40], [50, 60], [70, 80]]> : tensor<4x2xi32>

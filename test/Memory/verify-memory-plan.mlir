@@ -62,7 +62,7 @@ module {
     // expected-note @+1 {{at [0, 32)}}
     st.state @b "b" role "parameter" of "" global tensor<8xf32> slice <@mesh, [{}]> local tensor<8xf32> at <offset = 0>
     st.task @update update stage 0 (%mb) {
-      // expected-error @+1 {{result 0 at [0, 32) lies in storage to which it is not written}}
+      // expected-error @+1 {{result 0 at [0, 32) is in storage to which it is not written}}
       %0 = st.recv from @group1 channel 0 {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
       st.write %0 to @w : tensor<8xf32>
     }
@@ -104,7 +104,7 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 64 : i64} {
-    // expected-error @+1 {{lies at [48, 80), outside the arena of 64 bytes}}
+    // expected-error @+1 {{is at [48, 80), outside the arena of 64 bytes}}
     st.buffer @y "step" slots 1 : tensor<8xf32> at <offset = 48>
   }
 }
@@ -138,7 +138,7 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 256 : i64} {
-    // expected-error @+1 {{lies at [0, 32), outside the arena of 0 bytes on the host}}
+    // expected-error @+1 {{is at [0, 32), outside the arena of 0 bytes on the host}}
     st.buffer @x "stash" slots 1 space "host" : tensor<8xf32> at <offset = 0>
   }
 }

@@ -59,7 +59,7 @@
 // MIXED: mixed.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_1 is "/device:XLA_DTU:1", but the devices before it are of the other kind
 // DUPLICATE: duplicate.json:1:{{[0-9]+}}: error: device_mapping.stage_1.shard_0 is "GPU:0", which device_mapping.stage_0.shard_0 already names
 // DUPLICATE-CLUSTER: duplicate-cluster.json:1:{{[0-9]+}}: error: device_mapping.stage_1.shard_0 is "/device:XLA_DTU:0", which device_mapping.stage_0.shard_0 already names; expected a device in one stage
-// REPEATED: repeated.json:2:{{[0-9]+}}: error: key "device_mapping.stage_0.shard_0" stands there twice
+// REPEATED: repeated.json:2:{{[0-9]+}}: error: key "device_mapping.stage_0.shard_0" appears twice
 // HUGE-DEGREE: huge-degree.json:1:{{[0-9]+}}: error: accum_degree is 99999999999999; expected an integer from 1 to 1048576
 // HUGE-ID: huge-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "/device:XLA_DTU:2147483648"; expected a number from 0 to 16777216 after the last colon
 // NO-ID: no-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:"; expected a number from 0 to 16777216 after the last colon

@@ -103,7 +103,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
-  // expected-error @+1 {{of kind "accumulator" lies in space "host", expected a stash}}
+  // expected-error @+1 {{of kind "accumulator" is in space "host", expected a stash}}
   st.buffer @b "accumulator" slots 1 space "host" : tensor<4xf32>
 }
 
@@ -114,7 +114,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @update update stage 0 (%mb) {
-    // expected-error @+1 {{names @w, which is no storage of the program}}
+    // expected-error @+1 {{names @w, which is not storage of the program}}
     %0 = st.read @w : tensor<4xf32>
   }
 }

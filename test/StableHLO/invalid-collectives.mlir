@@ -25,7 +25,7 @@ func.func @groups_distinct(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @gather_dim(%x: tensor<2x3xf32>) {
-  // expected-error @+1 {{'stablehlo.all_gather' op expects all_gather_dim to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.all_gather' op expects all_gather_dim to be in [0, 2), got 2}}
   %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 2 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2x3xf32>) -> tensor<4x3xf32>
   return
 }
@@ -49,7 +49,7 @@ func.func @gather_count(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @scatter_dim(%x: tensor<2x3xf32>) {
-  // expected-error @+1 {{'stablehlo.reduce_scatter' op expects scatter_dimension to lie in [0, 2), got 5}}
+  // expected-error @+1 {{'stablehlo.reduce_scatter' op expects scatter_dimension to be in [0, 2), got 5}}
   %0 = "stablehlo.reduce_scatter"(%x) <{scatter_dimension = 5 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %1 = stablehlo.add %a, %b : tensor<f32>
@@ -81,7 +81,7 @@ func.func @split_count(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @split_dims(%x: tensor<2x3xf32>) {
-  // expected-error @+1 {{'stablehlo.all_to_all' op expects split_dimension and concat_dimension to lie in [0, 2), got 0 and 2}}
+  // expected-error @+1 {{'stablehlo.all_to_all' op expects split_dimension and concat_dimension to be in [0, 2), got 0 and 2}}
   %0 = "stablehlo.all_to_all"(%x) <{concat_dimension = 2 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<2x3xf32>) -> tensor<1x6xf32>
   return
 }

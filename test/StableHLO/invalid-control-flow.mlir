@@ -135,7 +135,7 @@ func.func @call_layout() {
 // -----
 
 func.func @call_alias(%x: tensor<f32>) {
-  // expected-error @+1 {{'stablehlo.custom_call' op expects operand_index of an alias to lie in [0, 1), got 1}}
+  // expected-error @+1 {{'stablehlo.custom_call' op expects operand_index of an alias to be in [0, 1), got 1}}
   %0 = stablehlo.custom_call @f(%x) {output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 1, operand_tuple_indices = []>]} : (tensor<f32>) -> tensor<f32>
   return
 }

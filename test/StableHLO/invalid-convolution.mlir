@@ -129,7 +129,7 @@ func.func @result(%x: tensor<2x8x8x4xf32>, %k: tensor<3x3x4x4xf32>) {
 // -----
 
 func.func @feature_index(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
-  // expected-error @+1 {{'stablehlo.batch_norm_inference' op expects feature_index to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.batch_norm_inference' op expects feature_index to be in [0, 2), got 2}}
   %0 = "stablehlo.batch_norm_inference"(%x, %s, %s, %s, %s) <{epsilon = 1.0e-3 : f32, feature_index = 2 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   return
 }

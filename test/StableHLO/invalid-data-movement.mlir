@@ -9,7 +9,7 @@ func.func @constant() {
 // -----
 
 func.func @iota() {
-  // expected-error @+1 {{'stablehlo.iota' op expects iota_dimension to lie in [0, 1), got 1}}
+  // expected-error @+1 {{'stablehlo.iota' op expects iota_dimension to be in [0, 1), got 1}}
   %0 = stablehlo.iota dim = 1 : tensor<4xi32>
   return
 }
@@ -89,7 +89,7 @@ func.func @broadcast_size(%x: tensor<2xf32>) {
 // -----
 
 func.func @broadcast_range(%x: tensor<2xf32>) {
-  // expected-error @+1 {{'stablehlo.broadcast_in_dim' op expects broadcast_dimensions to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.broadcast_in_dim' op expects broadcast_dimensions to be in [0, 2), got 2}}
   %0 = stablehlo.broadcast_in_dim %x, dims = [2] : (tensor<2xf32>) -> tensor<2x2xf32>
   return
 }
@@ -129,7 +129,7 @@ func.func @reshape_size(%x: tensor<2xf32>) {
 // -----
 
 func.func @reverse(%x: tensor<2xf32>) {
-  // expected-error @+1 {{'stablehlo.reverse' op expects dimensions to lie in [0, 1), got 1}}
+  // expected-error @+1 {{'stablehlo.reverse' op expects dimensions to be in [0, 1), got 1}}
   %0 = stablehlo.reverse %x, dims = [1] : tensor<2xf32>
   return
 }
@@ -169,7 +169,7 @@ func.func @concatenate_empty() {
 // -----
 
 func.func @concatenate_dim(%x: tensor<2xf32>) {
-  // expected-error @+1 {{'stablehlo.concatenate' op expects dimension to lie in [0, 1), got 1}}
+  // expected-error @+1 {{'stablehlo.concatenate' op expects dimension to be in [0, 1), got 1}}
   %0 = stablehlo.concatenate %x, %x, dim = 1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
   return
 }

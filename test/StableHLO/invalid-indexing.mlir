@@ -1,7 +1,7 @@
 // RUN: st-opt %s -split-input-file -verify-diagnostics
 
 func.func @offset_range(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>) {
-  // expected-error @+1 {{'stablehlo.gather' op expects offset_dims to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.gather' op expects offset_dims to be in [0, 2), got 2}}
   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}> : (tensor<8x16xf32>, tensor<2x1xi32>) -> tensor<2x16xf32>
   return
 }
@@ -17,7 +17,7 @@ func.func @offset_sorted(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>) {
 // -----
 
 func.func @collapsed_range(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>) {
-  // expected-error @+1 {{'stablehlo.gather' op expects collapsed_slice_dims to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.gather' op expects collapsed_slice_dims to be in [0, 2), got 2}}
   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [2], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}> : (tensor<8x16xf32>, tensor<2x1xi32>) -> tensor<2x16xf32>
   return
 }
@@ -41,7 +41,7 @@ func.func @index_batching_distinct(%x: tensor<2x4x5xf32>, %i: tensor<4x2x1xi32>)
 // -----
 
 func.func @index_map_range(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>) {
-  // expected-error @+1 {{'stablehlo.gather' op expects start_index_map to lie in [0, 2), got 3}}
+  // expected-error @+1 {{'stablehlo.gather' op expects start_index_map to be in [0, 2), got 3}}
   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [3], index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}> : (tensor<8x16xf32>, tensor<2x1xi32>) -> tensor<2x16xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @listed(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>) {
 // -----
 
 func.func @index_vector_dim(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>) {
-  // expected-error @+1 {{'stablehlo.gather' op expects index_vector_dim to lie in [0, 2], got 3}}
+  // expected-error @+1 {{'stablehlo.gather' op expects index_vector_dim to be in [0, 2], got 3}}
   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 3>, slice_sizes = array<i64: 1, 16>}> : (tensor<8x16xf32>, tensor<2x1xi32>) -> tensor<2x16xf32>
   return
 }
@@ -166,7 +166,7 @@ func.func @scatter_inputs(%x: tensor<8x16xf32>, %y: tensor<8x8xf32>, %i: tensor<
 // -----
 
 func.func @window_range(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>, %u: tensor<2x16xf32>) {
-  // expected-error @+1 {{'stablehlo.scatter' op expects update_window_dims to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.scatter' op expects update_window_dims to be in [0, 2), got 2}}
   %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %1 = stablehlo.add %a, %b : tensor<f32>

@@ -1,7 +1,7 @@
 // RUN: st-opt %s -split-input-file -verify-diagnostics
 
 func.func @dot_range(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
-  // expected-error @+1 {{'stablehlo.dot_general' op expects batching and contracting dimensions of lhs to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.dot_general' op expects batching and contracting dimensions of lhs to be in [0, 2), got 2}}
   %0 = stablehlo.dot_general %l, %r, contracting_dims = [2] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return
 }
@@ -104,7 +104,7 @@ func.func @reduce_shapes(%x: tensor<2xf32>, %y: tensor<3xf32>, %i: tensor<f32>) 
 // -----
 
 func.func @reduce_dims(%x: tensor<2x3xf32>, %i: tensor<f32>) {
-  // expected-error @+1 {{'stablehlo.reduce' op expects dimensions to lie in [0, 2), got 2}}
+  // expected-error @+1 {{'stablehlo.reduce' op expects dimensions to be in [0, 2), got 2}}
   %0 = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [2] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
   return
 }
@@ -302,7 +302,7 @@ func.func @sort_empty() {
 // -----
 
 func.func @sort_dimension(%x: tensor<4xf32>) {
-  // expected-error @+1 {{'stablehlo.sort' op expects dimension to lie in [-1, 1), got 1}}
+  // expected-error @+1 {{'stablehlo.sort' op expects dimension to be in [-1, 1), got 1}}
   %0 = "stablehlo.sort"(%x) <{dimension = 1 : i64}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>

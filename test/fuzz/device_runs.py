@@ -1,4 +1,4 @@
-"""Random programs compiled for a device and run there: the simulated DTU, or this machine in the place of GPUs.
+"""Compiles random programs for a device and runs them there: on the simulated DTU, or as GPU programs on the host.
 
   device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
 """
@@ -14,14 +14,14 @@ import tempfile
 import numpy as np
 from safetensors.numpy import load_file
 
-# What devices have no kernel for.
+# Ops that devices have no kernel for.
 REFUSALS = ("has no kernel", "complex elements", "has no DTU code generation", "has no CUDA code generation",
             "has no code generation", "stash takes at least")
 TOLERANCE = 1e-3
 
 
 def parallel_file(text):
-    """A step's own; else a device for each place of the program's mesh."""
+    """The step's own file, or a device for each position of the program's mesh."""
     if own := re.search(r'st\.parallel = "((?:[^"\\]|\\.)*)"', text):
         return json.loads(own.group(1).replace('\\"', '"'))
     mesh = re.search(r"st\.mesh @mesh <\[(.*?)\]", text).group(1)
@@ -30,7 +30,7 @@ def parallel_file(text):
 
 
 def optimizer_flags(text):
-    """Flags of st-compile that add the optimizer which the case's own pipeline adds."""
+    """Flags of st-compile for the optimizer that the case's own pipeline adds."""
     options = re.search(r"add-optimizer\{(.*?)\}", text)
     if not options:
         return []
@@ -41,7 +41,7 @@ def optimizer_flags(text):
 
 
 def describe_difference(given, expected, actual):
-    """As st-differential does: of what replaces an input the change is compared."""
+    """As in st-differential: for a result that replaces an input, the change is compared."""
     for name, value in expected.items():
         if name not in actual or actual[name].shape != value.shape:
             return f"{name} is missing or has another shape"
@@ -57,7 +57,7 @@ def describe_difference(given, expected, actual):
 
 
 def run_on_device(tools, path, folder, target):
-    """Kind and message, as st-differential has them. NAME.in and NAME.out of it are in the folder."""
+    """Kind and message, as in st-differential. NAME.in and NAME.out of the program are in the folder."""
     name = path.stem
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
     text = path.read_text()
@@ -75,7 +75,7 @@ def run_on_device(tools, path, folder, target):
                               text=True, timeout=120)
         if done.returncode:
             return "differs", f"on the device {target}: {done.stderr.strip()[-300:]}"
-        # Where time depends on data nothing is predicted.
+        # If time depends on data, there is no prediction.
         if "predicted" in done.stderr and "as predicted: the time" not in done.stderr:
             return "differs", f"on the device {target}: {done.stderr.strip()[-600:]}"
         given, expected = (load_file(folder / f"{name}.{kind}") for kind in ("in", "out"))

@@ -1,7 +1,7 @@
-"""The inputs of the fuzz targets: what fuzzing kept (corpus/), and files of the examples and tests; of the target
-`simulation` the programs of simulation/, compiled.
+"""The inputs of the fuzz targets: the corpus that fuzzing kept (corpus/), and files of the examples and tests. For the
+target `simulation` they are the compiled programs of simulation/.
 
-    inputs.py TARGET FOLDER      writes the files of the tree that are TARGET's input into FOLDER
+    inputs.py TARGET FOLDER      writes TARGET's inputs from the tree into FOLDER
 """
 
 import json
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CORPUS = ROOT / "test/fuzz/corpus"
 BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
 
-# Files of the tree that are input of a target as they are.
+# Files of the tree that are directly inputs of a target.
 FILES = {
     "deep-speed-config": ["test/Inputs/DeepSpeed/*.json", "examples/**/*.json"],
     "hlo": ["test/Hlo/*.hlo"],
@@ -32,13 +32,13 @@ FILES = {
 
 
 def kept(target):
-    """What fuzzing kept: names and bytes."""
+    """The corpus that fuzzing kept: names and bytes."""
     for path in sorted((CORPUS / target).glob("*")):
         yield path.name, path.read_bytes()
 
 
 def from_tree(target):
-    """Names and bytes; a file of several programs, split as lit tests split them, is several inputs."""
+    """Names and bytes; a file with several programs, in lit's split format, is several inputs."""
     if target == "simulation":
         yield from executables()
     for pattern in FILES.get(target, []):
@@ -49,7 +49,7 @@ def from_tree(target):
 
 
 def executables():
-    """Names and payloads of the programs in simulation/: what lies between the runner and the footer of 40 bytes."""
+    """Names and payloads of the programs in simulation/: the bytes between the runner and the footer of 40 bytes."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for path in sorted((ROOT / "test/fuzz/simulation").glob("*.mlir")):

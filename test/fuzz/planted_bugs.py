@@ -2,10 +2,10 @@
 
   planted_bugs.py [--count=N] [--seed=N] [--only=NAME ...]
 
-A bug is a change of one source file. A changed copy of the file is compiled, with the command that the build has for
-it, and linked in front of the libraries into an st-differential of its own: the tree and the build stay as they are.
-A bug whose text is no longer in its file exactly once is an error: the list follows the sources. Tests ask for that alone
-(test_planted_bugs.py); the hunt takes half an hour.
+A bug is a change of one source file. A changed copy of the file is compiled, with the command that the build has for it,
+and linked in front of the libraries into an st-differential of its own: the tree and the build stay as they are. A bug
+whose text does not appear exactly once in its file is an error, so the list must follow the sources. Tests check only
+that (test_planted_bugs.py); the hunt takes half an hour.
 """
 
 import argparse
@@ -174,7 +174,7 @@ def commands(target):
 
 
 def compile_command(file):
-    """The build's own for a source file."""
+    """The build's own command for a source file."""
     return next(line for line in commands("st-differential") if line.endswith(f"-c {ROOT / file}"))
 
 
@@ -196,12 +196,12 @@ def build(bug, folder):
 
 
 def hunt(bug, seed, count):
-    """The first seed that fails, and why; None where all agree."""
+    """The first seed that fails, and why, or None if all agree."""
     with tempfile.TemporaryDirectory(prefix="st-planted-") as temporary:
         folder = pathlib.Path(temporary)
         build(bug, folder)
         for first in range(seed, seed + count, 250):
-            # Devices see what the interpreter sees, later.
+            # Devices would find what the interpreter finds, but later.
             done = subprocess.run([sys.executable, ROOT / "test/fuzz/test_partition.py", f"--seed={first}", "--count=250",
                                    "--no-reduce", "--no-device"], env={**os.environ, "ST_BUILD": str(folder)},
                                   capture_output=True, text=True)

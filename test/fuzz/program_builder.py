@@ -1,4 +1,4 @@
-"""A function of stablehlo that grows op by op, on a random mesh with random shardings.
+"""Builds a function of stablehlo op by op, on a random mesh with random shardings.
 
 Values stay of order one, and nothing depends on the sign of a rounding error, so that two correct
 ways to run a program agree.
@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 
-# Sizes that many axes divide are the likelier ones.
+# Sizes that many axes divide are more likely.
 SIZES = (1, 1, 2, 3, 4, 4, 4, 5, 6, 8, 8, 8, 12, 16, 16)
 LARGEST = 4096
 MESHES = (
@@ -19,13 +19,13 @@ MESHES = (
 # The bits of minus and plus infinity.
 INFINITY = {"f64": ("0xFFF0000000000000", "0x7FF0000000000000"), "f32": ("0xFF800000", "0x7F800000"),
             "f16": ("0xFC00", "0x7C00"), "bf16": ("0xFF80", "0x7F80")}
-# Types in which complex numbers, factorizations and their like are computed.
+# Types for complex numbers, factorizations and similar ops.
 WIDE = ("f32", "f64")
 PARTITION = "expand-branches,pad-dimensions,propagate-shardings,insert-reshards,global-to-local"
 
 
 def seed_text(rng, axes, dims):
-    """A sharding of these dimensions; of some they are open, have priorities and leave axes to others."""
+    """A sharding of these dimensions; some are open, have priorities and leave axes to others."""
     if rng.random() < 0.75:
         return f"<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
     text = ", ".join("{" + ", ".join(d + ["?"] * (rng.random() < 0.6)) + "}" +
@@ -36,14 +36,14 @@ def seed_text(rng, axes, dims):
 
 
 def constraint_text(rng, seed, group):
-    """What follows the operand of an st.constrain."""
+    """The text after the operand of an st.constrain."""
     chance = rng.random()
     extra = f" direction {rng.choice(['none', 'forward', 'backward'])}" if chance < 0.2 else ""
     return f"to {seed}{extra}{f' group {group}' if 0.2 <= chance < 0.4 else ''}"
 
 
 class Builder:
-    """The text of a function and what its ops may read. A value is (name, shape, element type)."""
+    """The text of a function and the values that its ops may read. A value is (name, shape, element type)."""
 
     def __init__(self, rng, uneven):
         self.rng = rng
@@ -70,7 +70,7 @@ class Builder:
         return value
 
     def emit_many(self, text, shapes, *operands, elements=None):
-        """An op of several results; its types follow the text."""
+        """An op with several results; its types follow the text."""
         name = next(self.names)
         values = [(f"{name}#{i}", tuple(shape), elements[i] if elements else self.element)
                   for i, shape in enumerate(shapes)]
@@ -81,7 +81,7 @@ class Builder:
         return values
 
     def apply(self, op, *operands, element=None, shape=None):
-        """An elementwise op whose operands are all of the result's type."""
+        """An elementwise op; all operands have the result's type."""
         x = operands[0]
         names = [v[0] for v in operands]
         result = (x[1] if shape is None else shape, element or x[2])
@@ -96,7 +96,7 @@ class Builder:
         return result
 
     def scaled(self, value, factor):
-        """What was too large by that factor is not read by others: a sine of it in 16 bits is all rounding."""
+        """Other ops do not read the unscaled value: a sine of it in 16 bits would be only rounding errors."""
         if value in self.values:
             self.values.remove(value)
         return self.apply("multiply", value, self.constant(factor, value[1]))
@@ -108,8 +108,8 @@ class Builder:
     # ---- shardings and arguments
 
     def sharding(self, shape, is_batch=False):
-        """Each axis splits a dimension that it divides (or any, where sizes may be uneven), or none; `micro`
-        the first one of a batch."""
+        """Each axis splits a dimension that it divides (or any, if sizes may be uneven), or none; `micro` splits the
+        first dimension of a batch."""
         dims, left = [[] for _ in shape], list(shape)
         if is_batch:
             dims[0].append('"micro"')
@@ -144,14 +144,14 @@ class Builder:
                 return shape
 
     def pick(self, condition=lambda value: True, element=None):
-        """A value that fits, rather a new one; None where there is none."""
+        """A value that fits, preferably a new one, or None."""
         fitting = [v for v in self.values if v[2] == (element or self.element) and condition(v)]
         if not fitting:
             return None
         return fitting[-1 - min(int(self.rng.expovariate(0.5)), len(fitting) - 1)]
 
     def given(self, condition=lambda value: True, element=None):
-        """An argument: no two ways to compute a program differ in a bit of it."""
+        """An argument: all ways to compute a program agree about its bits."""
         return self.pick(lambda v: v[0].startswith("%arg") and condition(v), element)
 
     # ---- the whole
@@ -162,7 +162,7 @@ class Builder:
         mesh = ", ".join(f'"{name}"={size}' for name, size in self.axes.items())
         arguments = ", ".join(f"{v[0]}: {self.type(v)}{a}" for v, a in self.arguments)
         types = ", ".join(self.type(v) for v in results)
-        # What varies along the micro-batches must leave the function so.
+        # Values that vary along the micro-batches must leave the function that way.
         annotates = self.micro == 1
         annotated = ", ".join(
             self.type(v) + (f" {{st.sharding = {self.sharding(v[1])}}}" if annotates and self.rng.random() < 0.3 else "")

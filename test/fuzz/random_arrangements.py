@@ -1,4 +1,4 @@
-"""Random ops that take, place, order or make elements."""
+"""Random ops that take, place, order or create elements."""
 
 import math
 
@@ -40,7 +40,7 @@ class ArrangementOps:
     
 
     def start(self, size):
-        """A scalar index, known or not; one beyond the last place is moved into bounds."""
+        """A scalar index, constant or not; one beyond the last position is moved into bounds."""
         if self.rng.random() < 0.4:
             return self.constant(self.rng.randint(-1, size), element="i32")
         x = self.given(lambda v: v[1], "i32")
@@ -65,7 +65,7 @@ class ArrangementOps:
                   "RESULT", x[1], x[2], x[0], y[0], *(v[0] for v in starts))
 
     def op_sort(self):
-        """Values; or an argument with something that follows it."""
+        """Sorts values, or an argument together with a value computed from it."""
         if self.rng.random() < 0.6:
             operands = [self.pick(lambda v: v[1])]
         else:

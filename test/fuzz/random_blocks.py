@@ -1,16 +1,16 @@
-"""Shardings that split parts of a dimension in themselves: `[{2, "x"}]`, two blocks, each of them over "x"."""
+"""Shardings that split parts of a dimension: `[{2, "x"}]` is two blocks, each of them split over "x"."""
 
 import math
 import re
 
-# Of an argument or result behind its type, and of a constraint before it.
+# The sharding of an argument or result follows its type, that of a constraint precedes it.
 SHARDING = r"<@mesh, \[(?P<dims>[^\]]*)\]>"
 ARGUMENT = re.compile(r"tensor<(?P<type>[0-9x]+)x[a-z]+[0-9]+> \{[^{}]*(?:\{[^{}]*\}[^{}]*)*?st\.sharding = #st\.sharding" + SHARDING)
 CONSTRAINT = re.compile(r"st\.constrain %\S+ to " + SHARDING + r"[^:]*(?:\{[^{}]*\} )?: tensor<(?P<type>[0-9x]+)x[a-z]+[0-9]+>")
 
 
 def with_blocks(text, rng, share):
-    """The program with an unsplit part before an axis in a share of its shardings, where sizes divide."""
+    """The program with an unsplit part before an axis in a fraction of its shardings, if sizes divide."""
     axes = {"micro": int(re.search(r"micro=(\d+)", text)[1])} if "st.mesh" in text else {}
     axes |= {name: int(size) for name, size in re.findall(r'"(\w+)"=(\d+)', text)}
 

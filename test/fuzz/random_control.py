@@ -1,4 +1,4 @@
-"""Random ops with computations in them, and normalizations."""
+"""Random ops with regions, and normalizations."""
 
 import math
 
@@ -7,7 +7,7 @@ from program_builder import LARGEST
 
 class ControlOps:
     def branch(self, x, y, kind):
-        """A region that returns something of x's shape."""
+        """A region that returns a value of x's shape."""
         lines = {"sine": [f"%r = stablehlo.sine {x[0]} : {self.type(x)}"],
                  "add": [f"%r = stablehlo.add {x[0]}, {y[0]} : {self.type(x)}"],
                  "reverse": [f"%r = stablehlo.reverse {x[0]}, dims = [0] : {self.type(x)}"]}[kind]
@@ -41,7 +41,7 @@ class ControlOps:
                       y[0])
 
     def op_argmax(self):
-        """Where the largest element of an argument is."""
+        """The position of an argument's largest element."""
         x = self.given(lambda v: v[1])
         if not x:
             return
@@ -59,7 +59,7 @@ class ControlOps:
             " -> (RESULTS)", [shape, shape], x[0], places[0], elements=[self.element, "i32"])
 
     def op_reduce_exact(self):
-        """Predicates and integers, whose reductions have no rounding."""
+        """Predicates and integers, whose reductions do not round."""
         element = self.rng.choice(["i1", "i32"])
         x = self.pick(lambda v: v[1], element)
         if not x:
@@ -73,7 +73,7 @@ class ControlOps:
                   f"({self.type(x)}, {self.type(init)}) -> RESULT", shape, element, x[0])
 
     def op_dot_exact(self):
-        """Products of integers or truth values."""
+        """Products of integers or booleans."""
         element = self.rng.choice(["i1", "i32"])
         x = self.pick(lambda v: v[1], element)
         y = x and self.pick(lambda v: v[1] and v[1][0] == x[1][-1], element)
@@ -106,7 +106,7 @@ class ControlOps:
         results = self.emit_many(f'"stablehlo.batch_norm_{kind}"({names}) {attributes} : ({types}) -> (RESULTS)', shapes,
                                  *(v[0] for v in operands))
         if kind == "grad":
-            # Sums over everything but the feature.
+            # Sums over all dimensions but the feature.
             for value in results[1:]:
                 self.scaled(value, value[1][0] / math.prod(x[1]))
 

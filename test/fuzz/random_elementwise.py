@@ -1,4 +1,4 @@
-"""Random elementwise ops, each on numbers that it is defined and well conditioned for."""
+"""Random elementwise ops, on values where they are defined and well conditioned."""
 
 from program_builder import WIDE
 
@@ -20,14 +20,14 @@ BINARY = {
 INTEGER_BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "and", "or", "xor", "shift_left",
                   "shift_right_arithmetic", "shift_right_logical", "divide", "remainder", "chlo.mulhi"]
 INTEGER_UNARY = ["not", "popcnt", "count_leading_zeros", "abs", "negate", "sign"]
-# chlo ops that the interpreter has in wide types only are cast there by no one.
+# The interpreter supports these chlo ops only in wide types, and nothing widens their operands.
 NARROW_MISSING = ("chlo.polygamma", "chlo.zeta", "chlo.next_after", "chlo.digamma", "chlo.lgamma", "chlo.bessel_i1e")
 INTEGERS = ("i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64")
 
 
 class ElementwiseOps:
     def prepared(self, value, domain):
-        """The value, brought into the domain."""
+        """The value, mapped into the domain."""
         if domain == "any" or domain == "argument":
             return value
         t = self.apply("tanh", value)
@@ -44,7 +44,7 @@ class ElementwiseOps:
         if x and not (op in NARROW_MISSING and self.element in ("f16", "bf16")):
             x = self.prepared(x, domain)
             if op == "chlo.acosh" and self.element in ("f16", "bf16"):
-                # At 1 its slope has no bound: the last bit of a sum in 16 bits would decide all of it.
+                # At 1 its slope is unbounded: the last bit of a sum in 16 bits would determine the whole result.
                 x = self.apply("add", x, self.constant("1.0", x[1]))
             self.apply(op, x)
 
@@ -65,7 +65,7 @@ class ElementwiseOps:
             self.apply("tanh", z)
 
     def op_choose(self):
-        """A choice by a predicate, or between bounds."""
+        """A select by a predicate, or between bounds."""
         x = self.pick()
         y = x and self.pick(lambda v: v[1] == x[1])
         if not y:
@@ -84,7 +84,7 @@ class ElementwiseOps:
                       predicate[0], x[0], y[0])
 
     def op_predicates(self):
-        """What is computed in i1."""
+        """Ops with i1 results."""
         x = self.pick(element="i1")
         y = x and self.pick(lambda v: v[1] == x[1], "i1")
         if y:
@@ -94,7 +94,7 @@ class ElementwiseOps:
             self.apply("not", finite)
 
     def op_integers(self):
-        """Some ops in one type of integer, made of an argument."""
+        """Some ops in one integer type, on values made from an argument."""
         x = self.given(element="i32")
         element = self.rng.choice(INTEGERS)
         if element != "i32":
@@ -108,12 +108,12 @@ class ElementwiseOps:
             y = self.constant(self.rng.randint(1, 6), x[1], element)
             x = self.apply(self.rng.choice(INTEGER_BINARY), x, y)
         if self.rng.random() < 0.5:
-            # One bit shifts to another place, so that it counts.
+            # A one bit moves to another position, so that it counts.
             low = self.apply("and", x, self.constant(3, x[1], element))
             self.emit(f"stablehlo.convert {low[0]} : ({self.type(low)}) -> RESULT", x[1], self.element, low[0])
 
     def op_convert(self):
-        """To another type of float and back."""
+        """Converts to another float type and back."""
         x = self.pick()
         other = self.rng.choice([e for e in ("f64", "f32", "f16", "bf16") if e != self.element])
         if x:
@@ -122,7 +122,7 @@ class ElementwiseOps:
             self.emit(f"stablehlo.convert {y[0]} : ({self.type(y)}) -> RESULT", x[1], self.element, y[0])
 
     def op_bits(self):
-        """The bits of arguments, which no two ways to compute a program may differ in."""
+        """The bits of arguments, which are the same in all ways to compute a program."""
         x = self.given()
         if not x:
             return
@@ -155,7 +155,7 @@ class ElementwiseOps:
         self.emit(f"stablehlo.{part} {z[0]} : ({self.type(z)}) -> RESULT", x[1], self.element, z[0])
 
     def op_mask(self):
-        """A choice by position, as in a causal mask."""
+        """A select by position, as in a causal mask."""
         x = self.pick(lambda v: len(v[1]) >= 2)
         if not x:
             return

@@ -1,4 +1,4 @@
-"""Random differentiable JAX functions: a chain of steps, control flow among them.
+"""Random differentiable JAX functions: a chain of steps, including control flow.
 
 Values stay of order one, and nothing depends on the sign of a rounding error.
 """
@@ -12,8 +12,8 @@ LARGEST = 400
 
 
 class RandomFunction:
-    """A function of a list of parameters; its shapes and steps follow from the seed alone. A step is a function of
-    all values so far, whose newest are the likeliest operands."""
+    """A function of a list of parameters; its shapes and steps follow from the seed alone. A step is a function of all
+    values so far; the newest ones are the most likely operands."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -25,7 +25,7 @@ class RandomFunction:
             self.extend(getattr(self, "step_" + rng.choice(names))())
 
     def extend(self, step):
-        """Adds the step if it fits the values that there are."""
+        """Adds the step if it fits the available values."""
         if step is None:
             return
         example = [jax.ShapeDtypeStruct(shape, np.float32) for shape in self.shapes]
@@ -38,7 +38,7 @@ class RandomFunction:
         values = list(parameters)
         for step in self.steps:
             values.append(step(values))
-        # What no step reads counts too.
+        # Values that no step reads count too.
         return jnp.concatenate([jnp.ravel(value) for value in values[-3:]])
 
     # ---- choices

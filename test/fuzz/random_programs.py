@@ -1,9 +1,8 @@
 """Random stablehlo programs on a random mesh, with random shardings on arguments, results and values between.
 
-Values stay of order one, and nothing depends on the sign of a rounding error, so that two correct ways to run
-a program agree. What is left out: collectives of stablehlo, replica_id and partition_id (programs written for
-one shard are imported as programs on whole tensors first), tuples, composites and custom calls (inlined or
-refused by the import).
+Values stay of order one, and nothing depends on the sign of a rounding error, so that two correct ways to run a program
+agree. They do not use collectives of stablehlo, replica_id and partition_id (programs for one shard are first imported
+as programs on whole tensors), or tuples, composites and custom calls (inlined or refused by the import).
 """
 
 import math
@@ -15,8 +14,8 @@ from random_elementwise import ElementwiseOps
 
 
 class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
-    """A function of random ops. One for a device has no micro-batches, which only steps have there, and no op that
-    the device has no kernel for."""
+    """A function of random ops. A function for a device has no micro-batches, which only steps have there, and only ops
+    with a kernel."""
 
     def __init__(self, rng, uneven=0.0, for_device=False):
         super().__init__(rng, uneven)
@@ -34,7 +33,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
             getattr(self, "op_" + rng.choice(ops))()
 
     def window(self, size, lengths=(1, 2, 3, 4), dilates=False):
-        """A window over a dimension of `size`, side by side or not, and how often it fits."""
+        """A window over a dimension of `size`, adjacent or not, and how often it fits."""
         length = self.rng.choice([n for n in lengths if n <= size])
         window = {"length": length, "stride": length, "pad": (0, 0), "base": 1, "dilation": 1}
         if self.rng.random() < 0.6:
@@ -42,7 +41,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
                       "pad": (self.rng.randrange(length), self.rng.randrange(length)),
                       "base": self.rng.choice([1, 1, 2]) if dilates else 1,
                       "dilation": self.rng.choice([1, 1, 2]) if dilates else 1}
-            # A window a stride, so that parts of the dimension have as many of each.
+            # One window per stride, so that all parts of the dimension have the same number.
             low, places = window["pad"][0], size * window["base"]
             high = (places - window["stride"] - low + (length - 1) * window["dilation"] + 1 - (size - 1) * window["base"] - 1)
             if places % window["stride"] == 0 and high >= 0 and self.rng.random() < 0.6:
@@ -52,7 +51,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
 
     @staticmethod
     def window_attributes(windows):
-        """As pooling ops have them."""
+        """Attributes as in pooling ops."""
         lists = {"window_dimensions": "length", "window_strides": "stride"}
         arrays = ", ".join(f"{name} = array<i64: {', '.join(str(w[key]) for w in windows)}>" for name, key in lists.items())
         return f"<{{{arrays}, padding = dense<{[list(w['pad']) for w in windows]}> : tensor<{len(windows)}x2xi64>}}>"
@@ -77,7 +76,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
                       [x[1][d] for d in order], self.element, x[0])
 
     def op_reshape(self):
-        """Merges two dimensions or splits one, as attention heads are."""
+        """Merges two dimensions or splits one, as in attention heads."""
         x = self.pick(lambda v: v[1])
         if not x:
             return
@@ -111,11 +110,11 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         self.scaled(z, 1 / x[1][i])
 
     def op_partial_sums(self):
-        """A sum over whatever is split, and linear ops of it, which may come before it is complete, and others."""
+        """A sum over a split dimension, followed by linear ops, which may run before it is complete, and others."""
         n, m, k = self.rng.choice([2, 4, 8]), self.rng.choice([1, 4, 8]), self.rng.choice([4, 8, 16])
         x = self.pick(lambda v: len(v[1]) == 2 and v[1][0] in (4, 8, 16)) or self.argument((k, n))
         (k, n), y = x[1], self.argument((x[1][0], m))
-        # A sum of positive numbers may divide.
+        # A sum of positive numbers is a valid divisor.
         divides = self.rng.random() < 0.25
         if divides:
             x, y = self.prepared(x, "positive"), self.prepared(y, "positive")
@@ -194,7 +193,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
             self.emit(f"stablehlo.slice {x[0]} [{ranges}] : ({self.type(x)}) -> RESULT", shape, self.element, x[0])
 
     def indices(self):
-        """Of rows, in one of several types; some lie outside of a table."""
+        """Row indices in one of several types; some are out of bounds."""
         x = self.given(element="i32")
         element = self.rng.choice(["i32", "i32", "i64", "i8", "i16", "ui32", "ui8"])
         if not element.startswith("u") and self.rng.random() < 0.4:
@@ -206,11 +205,11 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         return x
 
     def op_gather(self):
-        """Rows of a table, as in an embedding; or of one in blocks, each of which is split over devices."""
+        """Gathers rows of a table, as in an embedding, or of a table in blocks, each of which is split over devices."""
         table = self.pick(lambda v: len(v[1]) == 2 and v[1][0] > 1)
         indices = None
         if self.rng.random() < 0.25:
-            # Few lookups in a large table, which then stays where it is.
+            # Few lookups in a large table, which then stays in place.
             blocks = self.argument((self.rng.choice([2, 3]), self.rng.choice([4, 8, 16]), self.rng.choice([8, 16])))
             indices = self.argument((self.rng.choice([1, 2, 3]),), "i32")
             table = self.emit(f"stablehlo.reshape {blocks[0]} : ({self.type(blocks)}) -> RESULT",
@@ -227,7 +226,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
                   (*indices[1], table[1][1]), self.element, table[0], indices[0])
 
     def op_scatter(self):
-        """The gradient of a gather, and others that combine commutatively, into zeros or a table."""
+        """The gradient of a gather, and other commutative scatters, into zeros or a table."""
         indices = self.indices()
         updates = self.pick(lambda v: len(v[1]) == len(indices[1]) + 1 and v[1][:-1] == indices[1])
         updates = updates or self.argument((*indices[1], self.rng.choice([2, 4, 8])))
@@ -257,7 +256,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         kernel = self.rng.sample(range(rank), rank)
         y = self.pick(lambda v: len(v[1]) == rank and v[1][kernel[0]] == inputs and v[1][kernel[1]] % groups == 0)
         if not y or self.rng.random() < 0.5:
-            # Windows as large as the input, as of the gradient of a weight, or small ones.
+            # Windows as large as the input, as in the gradient of a weight, or small ones.
             is_whole = self.rng.random() < 0.3
             shape = [self.rng.choice([1, 2, 3, 4]) for _ in range(rank)]
             for d, k in zip(spatial, kernel[2:]):
@@ -306,7 +305,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         self.scaled(z, 1 / math.prod(w["length"] for w, _ in windows))
 
     def op_select_and_scatter(self):
-        """The gradient of a maximum over windows; arguments have no two values that are nearly the same."""
+        """The gradient of a maximum over windows; arguments have no two nearly equal values."""
         x = self.pick(lambda v: v[1] and v[0].startswith("%arg"))
         if not x:
             return
@@ -344,8 +343,8 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
     def op_solve(self):
         """Systems whose matrices are well conditioned: 1 + t t' / size, of a t whose elements are below 1.
 
-        The eigenvalues lie between 1 and 1 + columns; an unbounded t would make the differences of two
-        orders of summation larger than any bound that still finds faults.
+        The eigenvalues lie between 1 and 1 + columns; with an unbounded t, two orders of summation would differ by more
+        than any bound that still detects faults.
         """
         x = self.pick(lambda v: len(v[1]) >= 2)
         if not x or self.element not in WIDE:
@@ -373,7 +372,8 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
                   f"({self.type(triangle)}, {self.type(b)}) -> RESULT", b[1], self.element, triangle[0], b[0])
 
     def op_loop(self):
-        """Layers with one weight: what each leaves is stacked, and a product of it added up, as gradients are."""
+        """Layers with one weight: results of each layer are stacked, and a product of them is summed, as in
+        gradients."""
         x = self.pick(lambda v: len(v[1]) == 2 and v[1][1] > 1 and math.prod(v[1]) <= LARGEST // 4)
         if not x:
             return
@@ -414,6 +414,6 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
 
 OPS = sorted(name.removeprefix("op_") for name in dir(Program) if name.startswith("op_"))
 OPS += ["partial_sums", "dot", "dot", "binary", "unary", "unary", "convolution"]
-# What the device has no kernel for; and dynamic_slice, whose update of a window at the end of the device's memory is
+# Ops that the device has no kernel for; and dynamic_slice: its update of a window at the end of the device's memory is
 # refused when it runs.
 NOT_ON_DEVICE = ("batch_norm", "complex", "dot_exact", "dynamic_slice", "fft", "map", "solve")

@@ -1,7 +1,7 @@
 """Random training steps: a loss of random layers, its gradients and an optimizer, under a random parallel file.
 
-Stages, micro-batches, shards, replicas, the schedule and what is computed again are drawn. Every layer is a block of its own, and there
-are as many blocks as stages half of the time, which makes the cut between stages a random one.
+Stages, micro-batches, shards, replicas, the schedule and recomputation are drawn. Half of the time every layer is a block;
+otherwise there are as many blocks as stages, so the boundaries of stages are random.
 """
 
 import json
@@ -13,7 +13,7 @@ PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonical
 LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,"
          "insert-reshards{least-part=16},global-to-local,simplify-collectives")
 TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulators"
-# How far a step goes before it is run.
+# The compilation phases up to which a step may go before it runs.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan",
@@ -21,19 +21,20 @@ ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-products{always},"
          "split-products,fuse-epilogues,split-attention,derive-row-sums,hoist-row-values,fuse-transposes,sink-conversions,split-reductions{always},join-reductions,invert-divisors,separate-maxima,convert-in-update,lift-constants,group-kernels,"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
-# Numbers whose default is the optimizer's in st-compile are said, as they are in the pass.
+# Numbers whose default in st-compile depends on the optimizer are explicit, as in the pass.
 OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5",
               "kind=lamb epsilon=1e-6 clip-norm=0.5", "kind=adafactor epsilon=1e-30 weight-decay=0.01 min-factored-size=2",
               "kind=adamw state-bits=8 min-8bit-size=2", "kind=sgd state-bits=8 min-8bit-size=8 clip-norm=0.5")
 
 
 def quoted(text):
-    """A string of MLIR, which knows other escapes than JSON."""
+    """A string of MLIR, whose escapes differ from JSON's."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class Step:
-    """The loss of a batch of rows; values are rows x features, whose number changes from layer to layer."""
+    """The loss of a batch of rows; values are rows x features, and the number of features changes from layer to
+    layer."""
 
     def __init__(self, rng, uneven=0.0):
         self.rng = rng
@@ -43,7 +44,7 @@ class Step:
         self.micro = rng.choice([1, 2, 4])
         self.data = rng.choice([1, 1, 2])
         self.shards = rng.choice([1, 2, 2, 4])
-        # A mesh of the program's own, with any shardings, in the place of a layout that the file describes.
+        # A mesh of the program's own, with arbitrary shardings, instead of a layout in the file.
         self.axes = rng.choice([axes for axes in MESHES if math.prod(axes.values()) <= 8]) if rng.random() < 0.4 else None
         if self.axes:
             self.data, self.shards = 1, math.prod(self.axes.values())
@@ -60,7 +61,7 @@ class Step:
         x = self.embedded() if rng.random() < 0.4 else self.argument("x", (self.rows, self.features), "batch")
         layers = max(rng.randint(2, 6), self.stages)
         for layer in range(layers):
-            # As many blocks as stages, each of at least one layer; or a block a layer.
+            # As many blocks as stages, each with at least one layer, or one block per layer.
             if layer and (not self.cuts or (self.block + 1 < self.cuts and (
                     layers - layer <= self.cuts - 1 - self.block or rng.random() < 0.5))):
                 self.block += 1
@@ -82,14 +83,14 @@ class Step:
         """An op with attributes before its types."""
         name = f"%{self.count}"
         self.count += 1
-        # Whatever blocks say, values only flow forward.
+        # Values flow only forward, in any assignment of blocks.
         block = self.rng.randint(0, self.block) if self.rng.random() < 0.05 else self.block
         self.lines.append(f"{name} = {text} {{st.block = {block} : i64}} : {types}")
         return name
 
     def sharding(self, shape, role):
-        """Each axis splits a dimension that it divides (or any, where sizes may be uneven), the rows of a batch
-        outside of the micro-batches, or none."""
+        """Each axis splits a dimension that it divides (or any, if sizes may be uneven), the rows of a batch outside of
+        the micro-batches, or none."""
         dims, left = [[] for _ in shape], list(shape)
         for axis, size in self.rng.sample(sorted(self.axes.items()), len(self.axes)):
             fitting = [d for d, part in enumerate(left)
@@ -112,7 +113,7 @@ class Step:
         return self.argument(name, shape, "parameter", extra=', st.init = {kind = "normal", std = 1.0 : f64}')
 
     def constant(self, value, shape):
-        # Its type is the attribute's.
+        # Its type is that of the attribute.
         name = f"%{self.count}"
         self.count += 1
         self.lines.append(f"{name} = stablehlo.constant dense<{value}> : {self.type(shape)}")
@@ -136,7 +137,7 @@ class Step:
         y = self.emit(f"stablehlo.dot_general {x}, {w}, contracting_dims = {contract}",
                       f"({self.type(left)}, {self.type(right)}) -> {self.type((self.rows, features))}")
         self.features = features
-        # Numbers stay of order one, whatever the number of products in a sum.
+        # Numbers stay of order one for any number of products in a sum.
         return self.apply("multiply", y, self.constant(left[-1] ** -0.5, (self.rows, features)))
 
     # ---- layers
@@ -181,7 +182,7 @@ class Step:
         return self.apply("add", x, y)
 
     def layer_tied(self, x):
-        """Back through a weight of an earlier stage."""
+        """Multiplies by the transpose of an earlier stage's weight."""
         for table, features in self.tables:
             if features == self.features:
                 return self.product(x, table, (self.rows, features), (8, features), 8, "[1] x [1]")
@@ -236,7 +237,7 @@ class Step:
         if self.rng.random() < 0.5:
             total = self.reduced(rows, [0], (self.rows,))
             return self.apply("multiply", total, self.constant(1 / self.rows, ()), shape=())
-        # Rows that count, and how many they are: known only once all micro-batches have been seen.
+        # Rows that count, and their number, which is known only after all micro-batches.
         mask = self.argument("mask", (self.rows,), "batch", "i32", ", st.limit = 2 : i64")
         counts = self.emit(f"stablehlo.convert {mask}", f"({self.type((self.rows,), 'i32')}) -> {self.type((self.rows,))}")
         total = self.reduced(self.apply("multiply", rows, counts, shape=(self.rows,)), [0], (self.rows,))
@@ -264,7 +265,7 @@ class Step:
         if "schedule" in parallel and self.rng.random() < 0.4:
             parallel["schedule"] = self.rng.choice(["zb-h1", "zb-h2"])
         if self.rng.random() < 0.5:
-            # Rows of weights of 4 or 8 elements, as matrix units want them.
+            # Rows of weights with 4 or 8 elements, as matrix units need.
             road = road.replace("pad-dimensions", "pad-dimensions{row-alignment=%d row-bytes=%d most-percent=100}" % (
                 self.rng.choice([(16, 16), (8, 32), (16, 32)])))
         attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "

@@ -1,4 +1,4 @@
-"""Fuzz targets on what fuzzing kept, and on the files of the examples and tests: no crash, no trap.
+"""Runs the fuzz targets on their corpus, and on the files of the examples and tests: no crash, no trap.
 
 scripts/fuzz.sh looks for more with libFuzzer under AddressSanitizer and UBSan.
 """

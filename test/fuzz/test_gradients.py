@@ -2,8 +2,8 @@
 
   test_gradients.py [--seed=N] [--count=N]
 
-Function N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
-In f64, to 1e-9: some of the functions amplify rounding, and f32 would say little of them.
+Function N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Compares in f64, to 1e-9:
+some of the functions amplify rounding, so f32 would be a weak test.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""Differential fuzzing of the compiler: random programs as they are against what its passes make of them.
+"""Differential fuzzing of the compiler: compares random programs with the results of its passes.
 
   test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR] [--no-device] [--no-reduce]
 
-Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as
-many virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and
-replicas (random_steps.py), run as they are and as what each device group does. st-differential runs many in one
-process. Two in 15 are then compiled for the simulated DTU and run there as well, one in 15 for GPUs, with the host in
-their place (device_runs.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the
-first cases, those of regressions/ and new ones of a seed that is printed are run.
+Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as many
+virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and replicas
+(random_steps.py), run as they are and as what each device group does. st-differential runs many in one process. Two in 15 are
+then compiled for the simulated DTU and run there as well, one in 15 for GPUs, with kernels on the host (device_runs.py). Case N
+is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of
+regressions/ and new ones of a seed that is printed are run.
 
 A program that cannot be cut into micro-batches may be refused, with an error that says so. What fails is reduced by
 st-reduce; the smaller program is left beside the whole one.
@@ -33,14 +33,14 @@ FUZZ = ROOT / "test/fuzz"
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 BIN = BUILD / "bin"
 FIXED, NEW, CHUNK, LIMIT = 200, 800, 50, 240
-# What the compiler may say that it does not do.
+# Restrictions that the compiler may report.
 REFUSALS = ("micro-batches", "vary along `micro`", "varies along `micro`", "stash takes at least")
 MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
           "st.transfer")
 
 
 def device_of(seed):
-    """The target that a case is compiled for and run on; None for most."""
+    """The target that a case is compiled for and run on, or None for most cases."""
     return {4: "dtu-t10", 8: "dtu-t10", 13: "cuda-host"}.get(seed % 15)
 
 
@@ -65,7 +65,7 @@ def has_uneven_shards(text):
 
 
 class Statistics:
-    """What the cases were made of; only those that agree count."""
+    """Statistics of the cases; only those that agree count."""
 
     def __init__(self):
         self.kinds, self.ops, self.moves = collections.Counter(), collections.Counter(), collections.Counter()
@@ -90,8 +90,8 @@ class Statistics:
 
 
 def run_chunk(paths, folder):
-    """(path, kind, what st-differential says) of each; what ends the process is a result of the program it was at.
-    Inputs and results stay in the folder."""
+    """(path, kind, output of st-differential) of each; an end of the process is a result of the program that was
+    running. Inputs and results stay in the folder."""
     left = list(paths)
     while left:
         process = subprocess.Popen([BIN / "st-differential", f"--save={folder}", *left], stdout=subprocess.PIPE,
@@ -123,14 +123,14 @@ def judge(kind, message):
 
 
 def reduces(message):
-    """Whether what st-reduce runs shows the failure."""
+    """Whether the failure occurs in the command that st-reduce runs."""
     return "on the device" not in message and "st-compile" not in message
 
 
 def reduce_case(path, kind, message, device):
-    """The path of a smaller program that fails alike; a path of the whole one where there is none."""
+    """The path of a smaller program with the same failure, or a path of the whole one."""
     if kind in ("refused", "broken"):
-        # For the same reason: what it says but for numbers, as a regular expression without blanks.
+        # The same reason: the message without numbers, as a regular expression without blanks.
         said = re.sub(r"\S+\.mlir:\d+:\d+: ", "", message)
         kind += "..*" + re.sub(r"[\W\d]+", ".*", said[:80])
     smaller = path.with_suffix(".reduced.mlir")
@@ -149,7 +149,7 @@ class Run:
         self.passed = self.failed = 0
 
     def check(self, cases):
-        """Cases: (what reproduces it, path, the device that it runs on or None) in the order in which they run."""
+        """Cases in the order in which they run: (how to reproduce it, path, the device that it runs on or None)."""
         cases = list(cases)
         for first in range(0, len(cases), CHUNK):
             chunk = {str(path): (name, path, device) for name, path, device in cases[first:first + CHUNK]}
@@ -211,7 +211,7 @@ def main():
             run.check(run.random_cases(options.seed, options.count or NEW))
     run.statistics.print()
     kinds = run.statistics.kinds
-    # A compiler that refuses everything is never wrong either.
+    # A compiler that refuses everything would never be wrong.
     if sum(kinds.values()) >= 20 and kinds["ok"] < sum(kinds.values()) // 2:
         print("FAILED: more than half of the cases say nothing")
         run.failed += 1

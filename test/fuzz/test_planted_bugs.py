@@ -1,4 +1,4 @@
-"""Each bug of planted_bugs.py can still be planted: the code that it replaces is there, once.
+"""Each bug of planted_bugs.py can still be planted: the code that it replaces appears exactly once.
 
 planted_bugs.py itself hunts them, which takes half an hour.
 """

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
 TOOLS = ["st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
 
-# What is typed, and what must be among the candidates; the last: whether there may be no other.
+# The typed text, and the expected candidates; the last: whether other candidates are errors.
 CASES = [
     ("st-compile --par", ["--parallel="], True),
     ("st-compile --target=dtu-t1", ["dtu-t10", "dtu-t10-large"], True),
@@ -36,7 +36,7 @@ CASES = [
 
 
 def complete_in_bash(script, line, folder):
-    """Sets what readline sets, and prints what the function proposes."""
+    """Sets the variables that readline sets, and prints the function's candidates."""
     program = (f"source {script}; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; "
                f"_st_complete {line.split()[0]}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     done = subprocess.run(["bash", "--norc", "-c", program], cwd=folder, capture_output=True, text=True)
@@ -61,7 +61,7 @@ class Zsh:
         os.write(self.terminal, text.encode())
 
     def wait_for(self, words, seconds=20.0):
-        """Reads until all the words were on the terminal: whether they were, and what was."""
+        """Reads until all the words have appeared on the terminal. Returns whether they have, and the text."""
         shown, end = "", time.monotonic() + seconds
         while not all(word in shown for word in words) and time.monotonic() < end:
             if select.select([self.terminal], [], [], 0.1)[0]:
@@ -69,7 +69,8 @@ class Zsh:
         return all(word in shown for word in words), shown
 
     def complete(self, line, wanted):
-        """Types the line and a tab: whether the candidates show up, in a list or in the completed line, and what is shown."""
+        """Types the line and a tab. Returns whether the candidates appear, in a list or in the completed line, and the
+        text."""
         self.write(f"\x15\n{line}\t\t")
         return self.wait_for(wanted)
 
@@ -87,7 +88,7 @@ def check_bash(script, folder):
 
 
 def check_all_flags(script, folder):
-    """No flag of --help is missing, apart from options of passes, which belong into a pipeline."""
+    """No flag of --help is missing, apart from options of passes, which belong in a pipeline."""
     for tool in TOOLS:
         text = subprocess.run([BIN / tool, "--help"], capture_output=True, text=True).stdout
         listed = set(re.findall(r"^(?: {2}| {4}| {6})(--[\w-]+?)(?=[=\[ ]|- )", text, re.M))

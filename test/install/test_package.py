@@ -1,7 +1,7 @@
-"""Packages St as a user gets it: the tarball runs in a root folder that has only glibc, the Debian package names all that it
-needs, and a program outside of the tree finds St and adds a pass.
+"""Packages St for users: the tarball runs in a root folder that has only glibc, the Debian package names all its
+dependencies, and a program outside of the tree finds St and adds a pass.
 
-Nothing is built here but that program; the build folder must be complete.
+The test builds only that program; the build folder must be complete.
 """
 
 import functools
@@ -24,7 +24,7 @@ TOOLS = ["st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduc
 
 
 def pack(folder):
-    """Both packages, as the preset makes them but for the compression, which would take longer than all the rest."""
+    """Both packages, as in the preset except for the compression, which would take longer than everything else."""
     check_run(["cpack", "-G", "TZST;DEB", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none", "--config", BUILD / "CPackConfig.cmake",
                "-B", folder], cwd=BUILD)
     return next(folder.glob("*.tar.zst")), next(folder.glob("*.deb"))
@@ -39,7 +39,7 @@ def contents_of(folder):
 
 
 def test_tarball(folder, tarball, deb):
-    """Unpacked in another folder of another root, without LLVM and libstdc++ of the machine, it compiles and trains."""
+    """Unpacked in another folder of another root, without the machine's LLVM and libstdc++, it compiles and trains."""
     root = BareRoot(folder / "root")
     place = root.folder / "some" / "where"
     place.mkdir(parents=True)
@@ -52,7 +52,7 @@ def test_tarball(folder, tarball, deb):
         print(f"commands keep this root: {why_not}")
 
     def start(*command):
-        """Runs a command whose paths are those of the root."""
+        """Runs a command with paths inside the root."""
         done = run([str(root.folder) + word if word.startswith("/") else word for word in command]) if why_not else root.run(command)
         expect(done.returncode == 0, f"{command[0]}: exit {done.returncode}: {done.stdout[-500:]} {done.stderr[-2000:]}")
         return done.stdout
@@ -66,15 +66,15 @@ def test_tarball(folder, tarball, deb):
 
 @functools.cache
 def package_of(path):
-    """The Debian package that has a library. A link of a development package leads to the file of the package that is needed;
-    of a merged /usr, packages name either path."""
+    """The Debian package that has a library. A link of a development package leads to the file of the needed package; with a
+    merged /usr, packages name either path."""
     resolved = str(pathlib.Path(path).resolve())
     return next(done.stdout.split(":")[0] for candidate in (resolved, resolved.removeprefix("/usr"))
                 if (done := run(["dpkg", "-S", candidate])).returncode == 0)
 
 
 def needed_packages(executable):
-    """The packages of the shared libraries that the executable itself names."""
+    """The packages of the shared libraries that the executable names directly."""
     names = re.findall(r"\(NEEDED\).*\[(.*)\]", check_run(["readelf", "-d", executable]).stdout)
     paths = dict(re.findall(r"(\S+) => (/\S+) \(", check_run(["ldd", executable]).stdout))
     return {package_of(paths[name]) for name in names if not name.startswith("ld-linux")}

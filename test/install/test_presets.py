@@ -1,4 +1,4 @@
-"""Commands of cmake, ctest, cpack and ninja in the documents are there: presets, their folders and their targets."""
+"""Commands of cmake, ctest, cpack and ninja in the documents are valid: their presets, folders and targets exist."""
 
 import json
 import pathlib
@@ -43,7 +43,7 @@ def check_documents():
 
 
 def check_cmake_reads_them():
-    """CMake itself takes the file, and lists what it has."""
+    """CMake itself accepts the file, and lists its presets."""
     for kind, flag in [("configurePresets", "configure"), ("buildPresets", "build"), ("testPresets", "test"),
                        ("packagePresets", "package"), ("workflowPresets", "workflow")]:
         done = subprocess.run(["cmake", f"--list-presets={flag}"], cwd=ROOT, capture_output=True, text=True)

@@ -1,7 +1,8 @@
-"""Follows docs/contributing: applies the edits of its pages to a copy of the tree, builds what they touch and runs what they add.
+"""Follows docs/contributing: applies the edits of its pages to a copy of the tree, builds the changed parts and runs the added
+tests.
 
-The objects of the files that changed are compiled as the build folder's are, and linked in front of its libraries, so that
-little is built. With ST_ALL=1 the copy is built from its own CMake files as well.
+Objects of changed files are compiled as in the build folder, and linked before its libraries, so that little is built. With
+ST_ALL=1 the copy is built from its own CMake files as well.
 """
 
 import concurrent.futures
@@ -36,7 +37,7 @@ def run(command, **options):
 
 
 def ccache_settings(base):
-    """As scripts/setup.sh: objects are found again below another `base`."""
+    """As in scripts/setup.sh: ccache finds objects again under another `base`."""
     return {**os.environ, "CCACHE_BASEDIR": str(base), "CCACHE_NOHASHDIR": "1", "CCACHE_PCH_EXTSUM": "1",
             "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
@@ -85,7 +86,7 @@ def insert(page, path, where, anchor, body):
 
 
 def copy_tree(to):
-    """Files that git knows, and new ones that it does not ignore."""
+    """Copies files that git tracks, and new ones that it does not ignore."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     names = listed.stdout.split("\n") if listed.returncode == 0 else [
         str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if not {".git", "build", ".venv"} & set(p.relative_to(ROOT).parts)]
@@ -96,7 +97,7 @@ def copy_tree(to):
 
 
 def check_paths(tree):
-    """Files and folders that the pages name in the tree are there, the added ones included."""
+    """Files and folders of the tree that the pages name exist, including the added ones."""
     for page in sorted((tree / "docs/contributing").glob("*.md")):
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
         for name in re.findall(r"`((?:backends|devices|dialects|docs|include|lib|passes|test|tools)/[\w./-]+)`", text):
@@ -112,7 +113,7 @@ class TouchedBuild:
         self.entries = {entry["file"]: entry for entry in json.loads((BUILD / "compile_commands.json").read_text())}
 
     def generate(self):
-        """What st_tablegen of the touched folders generates, into a folder that is searched before the build's."""
+        """Runs st_tablegen for the changed folders, into a folder that is searched before the build's."""
         for td in {p for p in self.recipe.new + self.recipe.changed if p.endswith(".td")}:
             cmake = (self.tree / td).parent / "CMakeLists.txt"
             call = re.search(rf"st_tablegen\(\w+ {re.escape(pathlib.Path(td).name)}\s+(.*?)\)", cmake.read_text(), re.S)
@@ -125,7 +126,8 @@ class TouchedBuild:
                      self.tree / td, "-o", target])
 
     def command_for(self, source):
-        """As the build compiles it; a new file as one of its folder, or of any folder of the compiler side."""
+        """The build's command; a new file is compiled like another file of its folder, or of any folder of the
+        compiler."""
         entry = self.entries.get(str(ROOT / source))
         if entry is None:
             beside = sorted(file for file in self.entries if pathlib.Path(file).parent == (ROOT / source).parent)
@@ -151,7 +153,7 @@ class TouchedBuild:
         return list(touched) + ([] if "lib/Driver/InitAll.cpp" in touched else ["lib/Driver/InitAll.cpp"])
 
     def link(self, tool, archive):
-        """The build's own command, with our archive before its libraries: a linker takes what it needs from the first."""
+        """The build's own command, with our archive before its libraries: a linker uses the first definition."""
         listed = run(["ninja", "-C", BUILD, "-t", "commands", f"bin/{tool}"]).splitlines()
         command = next(line for line in reversed(listed) if f"-o bin/{tool} " in line)
         command = command.replace(f"-o bin/{tool} ", f"-o {self.folder}/bin/{tool} {archive} ")
@@ -168,7 +170,7 @@ class TouchedBuild:
 
 
 def run_lit(tree, tools, recipe, folder):
-    """The lit files that the pages add, and the collectives, whose code one of them changes."""
+    """The lit files that the pages add, and those of the collectives, whose code one of the pages changes."""
     config = (BUILD / "test/lit.site.cfg.py").read_text()
     config = config.replace(str(BUILD / "bin"), f"{tools}").replace(str(ROOT / "test"), str(tree / "test"))
     config = config.replace(f'st_source_dir = "{ROOT}"', f'st_source_dir = "{tree}"').replace(
@@ -192,7 +194,7 @@ def run_commands(tree, tools, recipe):
 
 
 def build_whole(tree):
-    """From the copy's own CMake files, as a reader of the pages builds it."""
+    """Builds from the copy's own CMake files, as a reader of the pages does."""
     settings = ccache_settings(tree)
     run(["cmake", "--preset", "default"], cwd=tree, env=settings)
     run(["ninja", "-C", tree / "build", "-j2", *TOOLS], env=settings)
@@ -200,7 +202,7 @@ def build_whole(tree):
 
 
 def check_refusals():
-    """An edit whose line is not there once is refused."""
+    """An edit whose line does not appear exactly once is refused."""
     with tempfile.NamedTemporaryFile("w+") as file:
         file.write("a\na\nb\n")
         file.flush()
@@ -214,7 +216,7 @@ def check_refusals():
 
 def main():
     passed = failed = 0
-    # The same name each time, so that ccache finds the objects again.
+    # The name is the same each time, so that ccache finds the objects again.
     folder = BUILD / "recipes"
     tree = folder / "tree"
     shutil.rmtree(folder, ignore_errors=True)

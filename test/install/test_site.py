@@ -1,4 +1,4 @@
-"""Builds the site of documents: pages are well-formed, links lead somewhere, and passes.md says what st-opt --help says."""
+"""Builds the site of documents: pages are well-formed, links are valid, and passes.md agrees with st-opt --help."""
 
 import html.parser
 import os
@@ -14,7 +14,7 @@ VOID = {"meta", "link", "img", "br", "hr"}
 
 
 class PageReader(html.parser.HTMLParser):
-    """The anchors and links of a page, and what is not closed as it was opened."""
+    """The anchors and links of a page, and its tags that are not closed correctly."""
 
     def __init__(self, text):
         super().__init__()
@@ -60,7 +60,7 @@ def documented_passes(text):
 
 
 def listed_passes(tool):
-    """The same of --help. LLVM breaks no lines; a description may hold several."""
+    """The same from --help. LLVM does not wrap lines; a description may have several."""
     text = subprocess.run([tool, "--help"], capture_output=True, text=True, check=True).stdout
     text = re.search(r"^    Passes:\n(.*?)(?=^    \w|^  -)", text, re.M | re.S)[1]
     passes, options = {}, None
@@ -74,7 +74,7 @@ def listed_passes(tool):
 
 
 def check_passes(site):
-    """The passes that mlir-opt does not have are ours."""
+    """The passes that mlir-opt lacks are ours."""
     bindir = subprocess.run(["llvm-config-22", "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
     upstream = listed_passes(f"{bindir}/mlir-opt")
     listed = {name: what for name, what in listed_passes(BIN / "st-opt").items() if name not in upstream}
@@ -87,7 +87,7 @@ def check_passes(site):
 
 
 def check_ops(site):
-    """Every dialect that st-opt has and mlir-opt lacks has a page that names each of its ops once."""
+    """Every dialect that st-opt has and mlir-opt lacks has a page with each of its ops exactly once."""
     for name in ("chlo", "cuda", "dtu", "sdy", "st", "stablehlo"):
         path = site / f"dialects/{name}.md"
         ops = re.findall(rf"^### `({name}\.[\w.]+)`", path.read_text(), re.M) if path.exists() else []
@@ -96,7 +96,7 @@ def check_ops(site):
 
 
 def check_glossary():
-    """Every term of the glossary is used elsewhere."""
+    """Every term of the glossary appears elsewhere in the documents."""
     texts = [p.read_text() for folder in ("docs", "lib", "dialects", "passes", "backends", "include", "test/standins", "tools")
              for p in (ROOT / folder).rglob("*") if p.suffix in (".md", ".h", ".td") and p.name != "glossary.md"]
     text = re.sub(r"\s+", " ", " ".join(texts)).lower()
@@ -109,7 +109,7 @@ def check_glossary():
 
 
 def check_dead_link():
-    """A link that leads nowhere is refused, in one line."""
+    """A broken link is refused, in one line."""
     program = (f"import sys; sys.path.insert(0, '{ROOT}/scripts'); import importlib; b = importlib.import_module('build-site'); "
                "import pathlib; b.Site([b.Page('a', 'Guide', '# A\\n[b](b.md)', 'docs/a.md')], pathlib.Path('/nonexistent/x')).write_all()")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Checks the shape of the tree: who includes whom, that each pass has its lit file, and that folders and functions are small.
+"""Checks the structure of the tree: includes between folders, that each pass has its lit file, and sizes of folders and functions.
 
 The table is docs/architecture.md's. A folder may always include itself.
 """
@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
-# folder -> what it may include beyond itself; "mlir" stands for mlir/ and llvm/ headers.
+# folder -> the other folders it may include; "mlir" stands for mlir/ and llvm/ headers.
 ALLOWED = {
     "lib/Support": [],
     "lib/Proto": [],
@@ -96,7 +96,7 @@ def include_errors(path, text):
 
 
 def pass_errors():
-    """Every pass `verb-object` is VerbObject.cpp in a folder of passes/ and has a lit file verb-object.mlir."""
+    """Every pass `verb-object` has VerbObject.cpp in a folder of passes/ and a lit file verb-object.mlir."""
     lit_files = {p.name for p in (ROOT / "test").rglob("*.mlir")}
     for td in sorted((ROOT / "passes").rglob("Passes.td")) + sorted((ROOT / "backends").rglob("Passes.td")):
         for name in re.findall(r'Pass<"([a-z0-9-]+)"', td.read_text()):
@@ -155,7 +155,7 @@ def function_errors(path, text):
 
 
 def self_check():
-    """The scans must be able to fail: these borders are crossed on purpose."""
+    """The scans must be able to fail: these rules are violated on purpose."""
     body = "  int x = '{' + f(\"}\", [] { return 1; }); // {\n" * MOST_LINES
     for text in (f"int A::f(int y) const {{\n{body}}}", f"namespace a {{\nclass B : public C {{\n  B() : x(0) {{\n{body}}}\n}};\n}}",
                  f"TEST(A, B) {{\n{body}}}"):

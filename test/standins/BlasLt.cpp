@@ -1,9 +1,9 @@
-// Stands in for libcublasLt.so: see Streams.h. Matrices lie column by column, as its documentation
-// says; sums are carried in f32 in the order of the depth, as `cuda-host` does, by each of several
-// algorithms, which differ in what they ask of memory. What NVIDIA does not document is refused.
-// ST_STANDIN_BLASLT, of words with commas between them: "no-gelu", "no-gelu-gradient", "no-sums":
-// no algorithm has that epilogue; "slow-epilogues": they take long; "slow-first": the first
-// algorithm does; "first-fails": it is proposed and does not run.
+// Replacement of libcublasLt.so: see Streams.h. Matrices are column-major, as documented. Sums are
+// accumulated in f32 in the order of the depth, as in `cuda-host`, by several algorithms with
+// different memory requirements. Features that NVIDIA does not document are rejected.
+// ST_STANDIN_BLASLT has words separated by commas: "no-gelu", "no-gelu-gradient", "no-sums": no
+// algorithm has that epilogue; "slow-epilogues": they are slow; "slow-first": the first algorithm
+// is; "first-fails": it is proposed but does not run.
 #include "backends/cuda/runtime/libraries/DriverLibraries.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Faults.h"
@@ -29,15 +29,15 @@ namespace {
 constexpr int kSuccess = 0, kInvalidValue = 7, kExecutionFailed = 13, kNotSupported = 15;
 constexpr std::chrono::milliseconds kSlow(30);
 
-/// Whether a word is in ST_STANDIN_BLASLT.
+/// Returns true if a word is in ST_STANDIN_BLASLT.
 bool isSwitchedTo(const char *word) {
   const char *text = std::getenv("ST_STANDIN_BLASLT");
   return text &&
          (std::string(",") + text + ",").find(std::string(",") + word + ",") != std::string::npos;
 }
 
-/// What an algorithm asks for. A 16-byte alignment is also one of leading dimensions and strides of
-/// a batch.
+/// Requirements of an algorithm. A 16-byte alignment also applies to leading dimensions and strides
+/// of a batch.
 struct AlgorithmKind {
   uint64_t alignment;
   uint64_t workspace;
@@ -64,7 +64,7 @@ struct Layout {
   int64_t batchStride = 0;
 
   uint64_t width() const { return type == kTypeF64 ? 8 : type == kTypeF32 ? 4 : 2; }
-  /// From the first element of the first matrix to behind the last of the last.
+  /// From the first element of the first matrix to after the last one of the last.
   uint64_t bytes() const {
     return width() * (static_cast<uint64_t>((batchCount - 1) * batchStride) +
                       (columns - 1) * static_cast<uint64_t>(leading) + rows);
@@ -76,7 +76,7 @@ struct Preference {
   uint32_t alignments[4] = {256, 256, 256, 256};
 };
 
-/// What an algorithm was chosen for; it is refused for anything else.
+/// The problem of an algorithm; it is rejected for any other.
 struct Algorithm {
   uint64_t problem = 0;
   uint32_t kind = 0;
@@ -100,7 +100,7 @@ uint64_t hashOf(const Desc &desc, const Layout *const *layouts) {
   return hash | 1;
 }
 
-/// To 10 bits of mantissa, the nearest, ties to even: what the hardware takes of f32 there.
+/// Rounds to 10 bits of mantissa, nearest, ties to even, as the hardware does for f32.
 float toTf32(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof(bits));
@@ -140,7 +140,7 @@ void addUp(const Desc &desc, const Operand *a, const Layout &aLayout, const Oper
   for (int64_t i = 0; i < count; ++i) {
     Sum sum = 0;
     for (int64_t k = 0; k < depth; ++k) {
-      const bool isAlong = isOfA ? desc.transA : !desc.transB; // its numbers lie behind each other
+      const bool isAlong = isOfA ? desc.transA : !desc.transB; // its numbers are contiguous
       const int64_t leading = (isOfA ? aLayout : bLayout).leading;
       sum += static_cast<Sum>((isOfA ? a : b)[isAlong ? i * leading + k : k * leading + i]);
     }
@@ -193,7 +193,7 @@ void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayo
                                 b - bLayout.batchStride * dLayout.batchCount, bLayout, dLayout);
 }
 
-/// By which power of two an address can be divided, 16 bytes at most.
+/// The power of two that divides an address, at most 16.
 uint8_t alignmentOf(uint64_t address) {
   uint8_t power = 0;
   while (power < 4 && (address >> power & 1) == 0)
@@ -201,8 +201,8 @@ uint8_t alignmentOf(uint64_t address) {
   return power;
 }
 
-/// The rows of cublasLtMatmul's table of types that are of floats of 16, 32 and 64 bits; the vector
-/// of an epilogue is of d's type in all of them.
+/// The rows of cublasLtMatmul's table of types with floats of 16, 32 and 64 bits. In all of them
+/// the vector of an epilogue has d's type.
 bool isTypeListed(const Desc &desc, const Layout *const *layouts) {
   struct Row {
     int compute, scale, operand, result;
@@ -219,7 +219,7 @@ bool isTypeListed(const Desc &desc, const Layout *const *layouts) {
   });
 }
 
-/// Whether the matrices are those of one product: a wrong one is an invalid value.
+/// Returns true if the matrices form a product: otherwise it is an invalid value.
 bool isProduct(const Desc &desc, const Layout *const *layouts) {
   const Layout &a = *layouts[0], &b = *layouts[1], &c = *layouts[2], &d = *layouts[3];
   for (int i = 0; i < 4; ++i)
@@ -242,7 +242,7 @@ bool isSwitchedOff(const Desc &desc) {
   return desc.has(kEpilogueGelu) && isSwitchedTo("no-gelu");
 }
 
-/// Whether the documentation of epilogues allows a product.
+/// Returns true if the documentation of epilogues allows a product.
 bool isDocumented(const Desc &desc, const Layout &d) {
   constexpr uint32_t known[] = {kEpilogueDefault,      kEpilogueBias,
                                 kEpilogueGelu,         kEpilogueGelu | kEpilogueBias,
@@ -264,7 +264,7 @@ bool isDocumented(const Desc &desc, const Layout &d) {
   return isPlain || (d.type != kTypeF64 && (!desc.hasSums() || d.batchCount == 1));
 }
 
-/// Whether an algorithm of a kind can do with matrices whose addresses are aligned so far.
+/// Returns true if an algorithm of a kind supports matrices with these alignments.
 bool hasKind(const AlgorithmKind &kind, const Layout *const *layouts, const uint32_t *alignments) {
   for (int i = 0; i < 4; ++i) {
     const Layout &layout = *layouts[i];
@@ -282,8 +282,8 @@ bool fits(const void *pointer, const Layout &layout, uint32_t alignment) {
   return address % alignment == 0 && standin::isTaken(address, layout.bytes());
 }
 
-/// Whether what an epilogue reads and writes beside the result lies in memory, and as it was when
-/// an algorithm was chosen.
+/// Returns true if the operands of an epilogue are in memory, and the same as when the algorithm
+/// was chosen.
 bool epilogueFits(const Desc &desc, const Layout &d, const Algorithm &algorithm) {
   const bool hasVector = desc.hasSums() || (desc.epilogue & kEpilogueBias);
   const uint64_t count = desc.epilogue == kEpilogueSumsB ? d.columns : d.rows;
@@ -470,11 +470,11 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
     using Sum = decltype(sum);
     using Operand = decltype(operand);
     using Result = decltype(result);
-    Sum scale, old; // Read now: they lie on the caller's stack.
+    Sum scale, old; // Read now: they are on the caller's stack.
     std::memcpy(&scale, alpha, sizeof(Sum));
     std::memcpy(&old, beta, sizeof(Sum));
     return standin::enqueue(stream, [=] {
-      // Algorithms use their workspace: nobody else may at the time.
+      // Algorithms overwrite their workspace, so it must not be in use.
       std::memset(workspace, 0x5a, std::min<size_t>(needed, 64));
       if (isSlow)
         std::this_thread::sleep_for(kSlow);

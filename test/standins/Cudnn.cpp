@@ -1,9 +1,8 @@
-// Stands in for libcudnn.so.9: see Streams.h. A graph is computed operation by operation, in f32,
-// from what its descriptors say; what NVIDIA's engines take for attention is told apart by the
-// kinds of its operations alone, and the rest is refused.
-// ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything; of "fails"
-// plans do not run, of "wrong" they compute something else, of "wrong-gradient" gradients alone, of
-// "unwritten" they compute nothing.
+// Replacement of libcudnn.so.9: see Streams.h. Computes a graph operation by operation in f32, from
+// its descriptors. Recognises the graphs of attention that NVIDIA's engines accept by the kinds of
+// their operations, and rejects all others. ST_STANDIN_CUDNN="old" has too low a version, "none"
+// has no engines; plans of "fails" do not run, those of "wrong" compute other results, those of
+// "wrong-gradient" only other gradients, and those of "unwritten" nothing.
 #include "backends/cuda/runtime/libraries/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Faults.h"
@@ -91,7 +90,7 @@ int checkProduct(const Desc &op) {
   if (left[3] != right[2] || made[2] != left[2] || made[3] != right[3] || made[0] != left[0] ||
       made[1] != left[1] || right[0] != left[0] || right[1] != left[1])
     return fail(kBadParam, "a product of matrices that do not fit");
-  // What is made between operations is rounded to the type of the other matrix.
+  // Intermediate results are rounded to the type of the other matrix.
   const bool isBetween =
       a->number(kCudnnTensorIsVirtual) && a->number(kCudnnTensorType) == kCudnnF32;
   if ((a->number(kCudnnTensorType) != b->number(kCudnnTensorType) && !isBetween) ||
@@ -148,8 +147,8 @@ int checkReshape(const Desc &op) {
              : fail(kNotSupported, "a reshape that is no transpose");
 }
 
-/// NVIDIA documents engines for heads of up to 128 elements, a multiple of 8, whose rows are as far
-/// apart.
+/// NVIDIA documents engines for heads of up to 128 elements. This number and the distance of rows are
+/// multiples of 8.
 bool hasHeads(const Desc &graph) {
   constexpr int64_t most = 128, multiple = 8;
   for (const void *pointer : graph.pointers.at(kCudnnGraphOps)) {
@@ -170,7 +169,7 @@ bool hasHeads(const Desc &graph) {
   return true;
 }
 
-/// Probabilities made again by the logarithms of sums, and by them the gradients: of q into f32.
+/// Recomputes probabilities from the logarithms of sums, and from these the gradients: of q in f32.
 bool isGradient(const Desc &graph) {
   int products = 0, reshapes = 0, sums = 0, exponentials = 0;
   bool sumsInF32 = false;
@@ -190,7 +189,7 @@ bool isGradient(const Desc &graph) {
   return products == 5 && reshapes == 2 && sums == 1 && exponentials == 1 && sumsInF32;
 }
 
-/// Scores, a softmax with the logarithms of its sums in memory, and the product with values.
+/// Scores, a softmax that stores the logarithms of its sums, and the product with values.
 bool isAttention(const Desc &graph) {
   int products = 0, maxima = 0, sums = 0, logarithms = 0;
   bool keepsLogSums = false;
@@ -198,7 +197,7 @@ bool isAttention(const Desc &graph) {
     const Desc &op = *static_cast<const Desc *>(pointer);
     if (op.kind == kCudnnMatmulOp) {
       ++products;
-      // Rows of neighbours; that which is seen transposed has neighbouring columns.
+      // Rows are adjacent; a transposed matrix has adjacent columns.
       const Extents strides = op.other(kCudnnMatmulOpB)->extents(kCudnnTensorStrides);
       if (strides[products == 1 ? 2 : 3] != 1)
         return false;
@@ -228,7 +227,7 @@ float readElement(const uint8_t *memory, int64_t type, int64_t at) {
   return reinterpret_cast<const float *>(memory)[at];
 }
 
-/// As an element of a type is rounded; also where it lies nowhere.
+/// Rounds to an element type, also without storing the value.
 float roundTo(int64_t type, float x) {
   return type == kCudnnF16    ? static_cast<float>(static_cast<Float16>(x))
          : type == kCudnnBF16 ? static_cast<float>(static_cast<BFloat16>(x))
@@ -244,7 +243,7 @@ void writeElement(uint8_t *memory, int64_t type, int64_t at, float x) {
     reinterpret_cast<float *>(memory)[at] = x;
 }
 
-/// What is left of a descriptor when a plan runs: the program may have destroyed it.
+/// The data of a descriptor when a plan runs: the program may have destroyed the descriptor.
 struct Tensor {
   explicit Tensor(const Desc &desc)
       : id(desc.number(kCudnnTensorId)), type(desc.number(kCudnnTensorType)),
@@ -277,7 +276,7 @@ template <class Visit> void forEach(const Extents &dims, Visit visit) {
 struct Operation {
   int kind;
   int64_t mode = 0, axis = 0;
-  std::vector<Tensor> operands; // the last one is what is made
+  std::vector<Tensor> operands; // the last one is the result
 };
 
 class Run {
@@ -300,7 +299,7 @@ public:
       number = roundTo(made.type, number);
     if (made.isVirtual)
       return;
-    // Engines add up what they make in f32 by products, on what lies there.
+    // Engines accumulate the f32 results of products into existing contents.
     const bool adds = op.kind == kCudnnMatmulOp && made.type == kCudnnF32;
     forEach(made.dims, [&](const Extents &at) {
       float &number = numbers[static_cast<size_t>(place(at, made.dims))];
@@ -622,7 +621,7 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
         return fail(kBadParam, "a tensor is not aligned, or lies in no memory of a GPU");
     }
   const int given = standin::enqueue(static_cast<Library *>(handle)->stream, [=]() mutable {
-    // Engines use their workspace: nobody else may at the time.
+    // Engines overwrite their workspace, so it must not be in use.
     std::memset(workspace, 0x5a, kWorkspaceBytes);
     for (auto &[id, number] : *onHost)
       pointers[id] = reinterpret_cast<uint8_t *>(&number);

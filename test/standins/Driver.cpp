@@ -107,7 +107,7 @@ int cuDeviceGetName(char *name, int length, int device) {
   return kSuccess;
 }
 
-// Processes of one machine see the same GPUs, as those do that a launcher starts.
+// All processes of one machine see the same GPUs, as with a launcher.
 int cuDeviceGetUuid_v2(char *uuid, int device) {
   ST_STANDIN_CALL();
   std::memset(uuid, 0, 16);

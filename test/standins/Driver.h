@@ -1,4 +1,4 @@
-// What the parts of the driver's stand-in share: see Streams.h.
+// Common parts of the driver's replacement: see Streams.h.
 #ifndef ST_TEST_STANDINS_DRIVER_H
 #define ST_TEST_STANDINS_DRIVER_H
 
@@ -22,7 +22,7 @@
 
 namespace standin {
 
-// As cuda.h numbers them.
+// Numbers of cuda.h.
 enum Error {
   kSuccess = 0,
   kInvalidValue = st::cuda::kErrorInvalidValue,
@@ -47,13 +47,13 @@ enum Error {
 
 long setting(const char *name, long otherwise);
 
-/// Memory that was taken, by its begin.
+/// Allocated memory, by its begin.
 class Memory {
 public:
   void *take(size_t bytes);
   int giveBack(uint64_t address);
   bool has(uint64_t address, size_t bytes) { return owner(address, bytes) != kNobody; }
-  /// The GPU that had entered the thread which took all of some memory.
+  /// The GPU that was current in the thread that allocated all of the memory.
   int owner(uint64_t address, size_t bytes);
   static constexpr int kNobody = -2;
 
@@ -71,19 +71,19 @@ struct Graph {
   std::vector<Work> works;
 };
 
-/// What happens to a stream between the begin and the end of a capture.
+/// The state of a stream during a capture.
 struct Capture {
   std::thread::id thread;
   int mode;
   bool isInvalid = false;
   Graph graph;
 };
-/// From row to row of a copy, in bytes.
+/// The pitch of a copy, in bytes.
 constexpr int kMostPitch = 0x7fffffff;
 
 constexpr int kCaptureGlobal = 0, kCaptureRelaxed = 2;
 
-/// What was in a stream when an event was recorded; who waits for the event waits for that.
+/// The work in a stream when an event was recorded; waits for the event wait for it.
 struct Moment {
   std::mutex mutex;
   std::condition_variable changed;
@@ -97,7 +97,7 @@ public:
   ~Stream();
 
   int enqueue(Work work);
-  /// Also after a failure, or those that wait for it would do so for ever.
+  /// Also after a failure, because others would wait for it forever.
   int enqueue(std::shared_ptr<Moment> moment);
   int wait();
   int query();
@@ -106,7 +106,7 @@ public:
   std::unique_ptr<Capture> capture;
 
 private:
-  /// A work, a moment that is reached, or, with neither, the end.
+  /// Work, a moment that is reached, or, with neither, the end.
   struct Item {
     Work work;
     std::shared_ptr<Moment> moment;
@@ -125,34 +125,33 @@ private:
 };
 
 struct Gpu {
-  std::atomic<int> failure{0}; ///< of a kernel: what all calls return from then on
+  std::atomic<int> failure{0}; ///< of a kernel: the result of all later calls
   std::mutex mutex;            ///< of what follows
   std::set<int> peers;         ///< whose memory kernels may touch
   std::unique_ptr<Stream> legacy;
 };
 Gpu &gpuOf(int number);
 
-/// Null is the legacy stream of the current GPU; of another GPU's: null.
+/// Null means the legacy stream of the current GPU. Returns null for another GPU's stream.
 Stream *streamOf(void *stream);
 
-/// Fails as a driver does that is not set up, a thread that has entered no GPU, or one that has
-/// failed.
+/// Fails like an uninitialised driver, a thread without a current GPU, or a GPU that has failed.
 int state();
 
-/// Fails where a stream that is being captured does not allow calls that it does not see
-/// (cuThreadExchangeStreamCaptureMode): in the thread that captures, or in any where one captures
-/// in the global mode. The captures are invalid then.
+/// Fails if a stream that is being captured forbids unrelated calls
+/// (cuThreadExchangeStreamCaptureMode): in the thread that captures, or in any thread if a capture
+/// is in the global mode. This invalidates the captures.
 int forbidWhileCapturing();
 
 int checkPlaces(std::initializer_list<std::pair<uint64_t, size_t>> places);
 
-/// The captures that a thread has begun, and those of the global mode; they begin and end there.
+/// Registers and removes a capture, for its thread or for the global mode.
 void addCapture(Capture *capture);
 void removeCapture(Capture *capture);
 
 } // namespace standin
 
-/// A function of the driver begins: it is counted, and fails where a test says so.
+/// A call of a driver function begins: it is counted, and fails if a test requests it.
 #define ST_STANDIN_CALL()                                                                          \
   static standin::Function called(__func__);                                                       \
   if (int planned = called.call())                                                                 \

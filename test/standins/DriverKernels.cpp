@@ -15,13 +15,13 @@
 namespace standin {
 namespace {
 
-// What GPUs from sm_80 on can launch.
+// Launch limits of GPUs from sm_80 on.
 constexpr unsigned kMaxBlocksX = 0x7fffffff, kMaxBlocksYZ = 65535;
 constexpr unsigned kMaxThreads = 1024, kMaxThreadsZ = 64;
-/// Of memory that a launch asks for, but for kernels that were told to take more
+/// Maximum shared memory of a launch, unless the kernel was configured for more
 /// (cuFuncSetAttribute).
 constexpr unsigned kMaxSharedBytes = 48 << 10;
-/// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, and what sm_90 has of it.
+/// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, and its limit on sm_90.
 constexpr int kMostSharedBytesAttribute = 8, kMostSharedBytesOfGpus = 227 << 10;
 
 struct Argument {
@@ -44,7 +44,7 @@ struct Module {
   std::map<std::string, Kernel> kernels;
 };
 
-/// A shared object in memory is as long as its table of sections says, which is what comes last.
+/// The size of a shared object in memory: its table of sections comes last.
 size_t sizeOf(const void *image) {
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof(header));
@@ -64,7 +64,7 @@ Kernel readKernel(const std::string &line) {
   return kernel;
 }
 
-/// What the GPU would find of a kernel's arguments, once it runs.
+/// Checks a kernel's arguments as the GPU would when it runs.
 int checkArguments(const Kernel &kernel, const std::vector<uint64_t> &addresses) {
   for (size_t i = 0; i < addresses.size(); ++i) {
     const int owner = gpuMemory.owner(addresses[i], kernel.arguments[i].bytes);
@@ -178,7 +178,7 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
       uint64_t{threadsX} * threadsY * threadsZ > kMaxThreads ||
       sharedBytes > kernel.mostSharedBytes || (arguments && extra))
     return kInvalidValue;
-  // The functions of the host know how many blocks and threads they are.
+  // Functions of the host have built-in numbers of blocks and threads.
   if (blocksX != kernel.blocks || threadsX != kernel.threads || blocksY * blocksZ != 1 ||
       threadsY * threadsZ != 1 || sharedBytes != kernel.sharedBytes || extra)
     return kLaunchOutOfResources;

@@ -53,7 +53,7 @@ int checkPlaces(std::initializer_list<std::pair<uint64_t, size_t>> places) {
   return kSuccess;
 }
 
-/// Whether a row that is read and one that is written have bytes in common, which no copy allows.
+/// Returns true if source and destination rows overlap, which no copy allows.
 static bool overlaps(const Copy2D &copy) {
   for (size_t from = 0, to = 0; from < copy.height && to < copy.height;) {
     const uint64_t read = copy.source + from * copy.sourcePitch;
@@ -117,7 +117,7 @@ int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_t bytes
   });
 }
 
-// Work of the legacy stream, of which nobody is told when it is done.
+// Work of the legacy stream, whose completion is not reported.
 int cuMemsetD8_v2(unsigned long long memory, unsigned char value, size_t bytes) {
   return cuMemsetD8Async(memory, value, bytes, nullptr);
 }
@@ -150,7 +150,7 @@ int cuMemsetD32Async(unsigned long long memory, unsigned value, size_t words, vo
   });
 }
 
-// From memory of the host that is not pinned the driver would copy at once; nobody may rely on it.
+// The driver may copy unpinned host memory at once; callers must not rely on it.
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream) {
   ST_STANDIN_CALL();
   if (!hostMemory.has(reinterpret_cast<uint64_t>(from), bytes))
@@ -175,7 +175,7 @@ int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *
   });
 }
 
-// What areas that overlap hold afterwards is not defined.
+// Copies between overlapping areas are undefined.
 int cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t bytes, void *stream) {
   ST_STANDIN_CALL();
   if (int error = checkPlaces({{to, bytes}, {from, bytes}}))

@@ -69,7 +69,7 @@ void Stream::run() {
       items.pop_front();
       isBusy = true;
     }
-    // Nothing else waits for the legacy stream: it is late each time.
+    // Nothing else waits for the legacy stream, so it is always late.
     if (pauses && isLegacy && item.work)
       std::this_thread::sleep_for(std::chrono::microseconds(5000 + random() % 5000));
     else if (pauses && random() % 64 == 0)
@@ -143,7 +143,7 @@ int forbidWhileCapturing() {
   return error;
 }
 
-/// Before anybody waits for a stream or asks for it.
+/// Checks before a wait for a stream or a query.
 static int checkAsked(void *stream) {
   if (int error = state())
     return error;
@@ -184,7 +184,7 @@ using namespace standin;
 
 extern "C" {
 
-// All streams of the runtime are such: none waits for the legacy stream, which waits for none.
+// All streams of the runtime are non-blocking: they do not synchronize with the legacy stream.
 int cuStreamCreate(void **stream, unsigned flags) {
   ST_STANDIN_CALL();
   if (int error = state())
@@ -227,7 +227,7 @@ int cuEventDestroy_v2(void *event) {
   return kSuccess;
 }
 
-// An event of a capture is part of the graph and tells nothing.
+// An event of a capture is part of the graph and has no status.
 int cuEventRecord(void *event, void *stream) {
   ST_STANDIN_CALL();
   if (int error = state())
@@ -273,8 +273,8 @@ int cuEventSynchronize(void *event) {
   return queryMoment(waited);
 }
 
-// The event may be of another GPU. Nothing may wait across the begin of a capture; and what waits
-// for an event of a capture would become part of it, which nobody here asks for.
+// The event may be of another GPU. No wait may cross the begin of a capture. Waits for an event of
+// a capture would join it, which callers here never request.
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
   ST_STANDIN_CALL();
   if (flags != 0)

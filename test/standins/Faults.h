@@ -1,17 +1,17 @@
-// Failures that tests ask of the driver's stand-in, and how often its functions were called.
+// Failures that tests request from the driver's stand-in, and the number of calls of its functions.
 //
-//   ST_STANDIN_FAIL    what fails, separated by commas, each as NAME:N:ERROR. NAME is a function of
+//   ST_STANDIN_FAIL    failures separated by commas, each as NAME:N:ERROR. NAME is a function of
 //                      the driver, whose N-th call returns the error and does nothing, or a kernel,
-//                      whose N-th run (of whatever launch or graph) fails: as on a GPU nobody is
-//                      told before a later call, and from then on every call for that GPU fails.
-//                      N counts from 1; "all" is every time. ERROR is a number of cuda.h, and of a
-//                      kernel -1 that it never ends. Functions of the other libraries fail in the
-//                      same way, with their own numbers. Three names are of no function: of
-//                      "capability" the number is what GPUs have in the place of 90; of
-//                      "epilogueE" it is the status where an algorithm is asked for with cuBLASLt's
-//                      epilogue E; of "product" it is what the last element of results becomes.
+//                      whose N-th run (in any launch or graph) fails: as on a GPU, only a later
+//                      call reports it, and then every call for that GPU fails. N counts from 1;
+//                      "all" is every time. ERROR is a number of cuda.h; for a kernel -1 means
+//                      that it never ends. Functions of the other libraries fail in the same way,
+//                      with their own numbers. Three names are no functions: for "capability" the
+//                      number replaces the GPUs' 90; for "epilogueE" it is the status of requests
+//                      for an algorithm with cuBLASLt's epilogue E; for "product" it replaces the
+//                      last element of results.
 //   ST_STANDIN_COUNTS  a file for the number of calls of each function, written when the process
-//                      ends: a line with name and number for each
+//                      ends: one line per function with its name and number
 #ifndef ST_TEST_STANDINS_FAULTS_H
 #define ST_TEST_STANDINS_FAULTS_H
 
@@ -21,16 +21,16 @@
 
 namespace standin {
 
-/// Replaces what fails, in the syntax of ST_STANDIN_FAIL, and counts from 1 again.
+/// Replaces the failures, in the syntax of ST_STANDIN_FAIL, and restarts the counts at 1.
 void planFailures(const std::string &text);
 
-/// Counts a use of a function or kernel; the error that was planned for it, or 0.
+/// Counts a use of a function or kernel; returns the error that was requested for it, or 0.
 int findFailure(const std::string &name);
 
-/// In the place of an error: the kernel never ends.
+/// Instead of an error: the kernel never ends.
 constexpr int kNeverEnds = -1;
 
-/// How often a function was called.
+/// Number of calls of a function.
 int64_t countCalls(const std::string &function);
 
 /// A function of the driver: one static object each.
@@ -38,7 +38,7 @@ class Function {
 public:
   explicit Function(const char *name);
 
-  /// A call begins. Other than 0: it returns this error.
+  /// A call begins. A result other than 0 is the error that it returns.
   int call() {
     ++calls;
     return findFailure(name);

@@ -1,10 +1,10 @@
-// Stands in for libnccl.so.2: see Streams.h. Ranks of a communicator are threads of one process or
-// of several on this machine; each message is a connection to the receiver. As with NCCL, what is
-// sent leaves when the receiver takes it, operations of a group go together, ranks of a
-// communicator need a GPU each, and a rank that is lost is an error that only ncclCommGetAsyncError
-// tells. A group is given to its stream some time after the call; for the first message between two
-// ranks not before both have asked for it. Until then the communicator is in progress and takes
-// nothing else. ST_STANDIN_NCCL_VERSION is the version that it says it has.
+// Replacement of libnccl.so.2: see Streams.h. Ranks of a communicator are threads of one or several
+// processes on this machine; each message is a connection to the receiver. As with NCCL, sent data
+// leaves when the receiver takes it, operations of a group run together, ranks of a communicator
+// need separate GPUs, and only ncclCommGetAsyncError reports a lost rank. A group enters its stream
+// some time after the call; for the first message between two ranks, not before both have requested
+// it. Until then the communicator is in progress and accepts no other calls.
+// ST_STANDIN_NCCL_VERSION is the reported version.
 #include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
@@ -29,7 +29,7 @@
 
 namespace {
 
-// As nccl.h numbers them.
+// Numbers of nccl.h.
 enum Result {
   kSuccess = 0,
   kUnhandledCudaError = 1,
@@ -45,12 +45,12 @@ struct UniqueId {
   char text[128];
 };
 
-/// Of a connection: who sends, and how many messages of its came before on this communicator.
+/// Header of a connection: the sender, and the number of its earlier messages on this communicator.
 struct Header {
   int from, gpu;
   int64_t number;
 };
-// In the place of a number: of the first connection of each, and of what sets up a way.
+// Instead of a number: for the first connection of each peer, and for the setup of a connection.
 constexpr int64_t kHello = -1, kFirst = -2;
 
 bool transfer(int socket, uint8_t *bytes, size_t count, bool writes,
@@ -109,7 +109,7 @@ public:
     int64_t number;
   };
 
-  /// Sets up the ways that the pieces need: the first message of each is sent with no bytes in it.
+  /// Sets up the connections that the pieces need, with an empty first message on each.
   bool connect(const std::vector<Piece> &pieces) {
     std::vector<Piece> first;
     for (const Piece &piece : pieces)
@@ -125,7 +125,7 @@ public:
   int run(const std::vector<Piece> &pieces) {
     if (!transferAll(pieces) && failure == kSuccess)
       failure = kRemoteError;
-    // A GPU goes on with what it has; nobody is told but who asks.
+    // A GPU continues with its data; only a query reports the error.
     return 0;
   }
 
@@ -180,7 +180,7 @@ private:
       }
       std::lock_guard<std::mutex> lock(mutex);
       if (header.number == kHello && header.gpu == gpu)
-        failure = kInvalidUsage; // As NCCL: duplicate GPU.
+        failure = kInvalidUsage; // As in NCCL: duplicate GPU.
       arrived[{header.from, header.number}] = socket;
       changed.notify_all();
     }
@@ -207,7 +207,7 @@ private:
     return -1;
   }
 
-  /// All ranks are there when each has heard of each.
+  /// All ranks have joined once each one knows all others.
   void start() {
     std::vector<int> opened;
     for (int peer = 0; peer < ranks; ++peer)

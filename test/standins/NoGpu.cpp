@@ -1,6 +1,6 @@
-// A libcuda.so.1 of a machine without a GPU, for which cuDNN makes plans that nobody runs: code can
-// be loaded, and all else is an error. NVIDIA's cuDNN looks for these names, and tests put this
-// library first on the library path.
+// A libcuda.so.1 without a GPU, for which cuDNN builds plans that do not run: code can be loaded,
+// and everything else is an error. NVIDIA's cuDNN requires these names, and tests put this library
+// first on the library path.
 #include <cstddef>
 
 namespace {

@@ -1,16 +1,15 @@
-// What the stand-ins of NVIDIA's libraries share: GPUs that are memory and threads of the host.
+// Common parts of the replacements of NVIDIA's libraries: GPUs are memory and threads of the host.
 //
-// libcuda.so.1, libcublasLt.so, libcudnn.so.9 and libnccl.so.2 of this folder take the place of
-// NVIDIA's where tests put them first on the library path: what the runtime asks of these
-// libraries, in which order and from which thread, is tried so on machines without a GPU. They
-// follow NVIDIA's documentation where a wrong call would go unnoticed on the host: work of a stream
-// is done later, by another thread and after random pauses, and that of the legacy stream always
-// late; addresses have to lie in memory that was taken, on the GPU that a kernel runs on or one
-// that it may reach, and as aligned as the kernel takes them to be; areas of a copy do not overlap;
-// a stream or a kernel of another GPU than the thread has entered is refused; what a stream being
-// captured does not allow ends the capture. A kernel that fails is told to whoever calls later, and
-// the GPU is lost. Kernels are those that `cuda-host` binaries have: nothing here says that a GPU's
-// code is right, nor that NVIDIA's libraries are.
+// libcuda.so.1, libcublasLt.so, libcudnn.so.9 and libnccl.so.2 of this folder replace NVIDIA's when
+// tests put them first on the library path. They test the runtime's calls, their order and their
+// threads on machines without a GPU. They follow NVIDIA's documentation where a wrong call would go
+// unnoticed on the host. Work of a stream is done later, by another thread and after random pauses,
+// and that of the legacy stream is always late. Addresses must be in allocated memory, on a GPU
+// that the kernel can access, and as aligned as the kernel requires. Areas of a copy must not
+// overlap. A stream or a kernel of another GPU than the thread's current one is rejected. A call
+// that a capture does not allow ends the capture. Later calls report a failed kernel, and the GPU
+// is lost. Kernels are those of `cuda-host` binaries: this tests neither a GPU's code nor NVIDIA's
+// libraries.
 //
 //   ST_STANDIN_GPUS     how many GPUs there are (1)
 //   ST_STANDIN_KERNELS  a file with a line for each kernel: name, blocks, threads, bytes of shared
@@ -28,20 +27,19 @@
 
 namespace standin {
 
-/// Does some work; other than 0 is the error that its stream has from then on.
+/// Does some work; a result other than 0 is the stream's error from then on.
 using Work = std::function<int()>;
 
-/// Gives work to a stream, or to the graph that is made of it. The number of an error of the
-/// driver.
+/// Adds work to a stream, or to the graph that it captures. Returns an error number of the driver.
 int enqueue(void *stream, Work work);
 
-/// Whether the stream's work becomes a graph instead of being done.
+/// Returns true if the stream captures its work in a graph.
 bool isCapturing(void *stream);
 
-/// Whether all of some memory was taken on some GPU and not given back.
+/// Returns true if all of the memory is allocated on some GPU.
 bool isTaken(uint64_t address, size_t bytes);
 
-/// The GPU that the calling thread has entered, or -1; and to enter one.
+/// The GPU that the calling thread has made current, or -1; and a function to set it.
 int currentGpu();
 void enter(int gpu);
 

@@ -29,7 +29,7 @@ absl::StatusOr<std::string> readImage(StringRef binary, proto::CudaImage::Kind k
     if (image.kind() == kind)
       return image.data();
   if (program->target() != "cuda" || program->cuda().gpu().chip() == "host")
-    return absl::InvalidArgumentError("it is no program for a GPU");
+    return absl::InvalidArgumentError("it is not a program for a GPU");
   return absl::NotFoundError(kind == proto::CudaImage::CUBIN
                                  ? "it has no cubin: st-compile found no ptxas"
                                  : "it has no PTX");
@@ -62,7 +62,8 @@ absl::StatusOr<std::string> disassemble(const std::string &cubin) {
     return absl::UnavailableError((tool + " failed" + (message.empty() ? "" : ": " + message)));
   auto bytes = llvm::MemoryBuffer::getFile(text);
   if (!bytes)
-    return absl::UnavailableError("cannot read what nvdisasm wrote: " + bytes.getError().message());
+    return absl::UnavailableError("cannot read the output of nvdisasm: " +
+                                  bytes.getError().message());
   return (*bytes)->getBuffer().str();
 }
 

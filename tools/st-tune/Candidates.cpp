@@ -22,7 +22,7 @@ absl::StatusOr<::st::proto::PlanReport> mlir::st::parsePlanReport(const std::str
       !status.ok())
     return refuse(std::string(status.message()));
   if (report.candidates().empty())
-    return refuse("no candidates; a run that is described whole is no search: give --devices and "
+    return refuse("no candidates, since the run is fully described: give --devices and "
                   "--batch");
   if (report.precision().empty() || report.sequence() < 1)
     return refuse("no precision or sequence");

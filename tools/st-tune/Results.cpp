@@ -18,7 +18,7 @@ using namespace mlir::st;
 
 constexpr size_t kLargestResults = size_t(256) << 20;
 
-/// What every row begins with, by which a torn one is told from another file's content.
+/// The beginning of every row, which distinguishes a torn row from other content.
 constexpr absl::string_view kRowStart = "{\"key\":\"";
 
 static constexpr std::pair<TrialStatus, const char *> kStatuses[] = {
@@ -64,7 +64,7 @@ static std::string printRow(const TrialRow &row) {
   return text + "\n";
 }
 
-/// What is wrong with a field, or with the whole line.
+/// Describes an error in a field, or in the full line.
 static absl::Status expected(const std::string &what, const llvm::json::Value *found) {
   std::string text = "nothing";
   if (found)
@@ -157,7 +157,7 @@ absl::StatusOr<std::unique_ptr<ResultsFile>> ResultsFile::open(const std::string
   }
   if (errno != ENOENT)
     return file->fail("cannot open");
-  // A wrong path is not to be found after the first trial.
+  // Reports a wrong path before the first trial.
   const llvm::StringRef parent = llvm::sys::path::parent_path(path);
   if (access(parent.empty() ? "." : parent.str().c_str(), W_OK | X_OK) != 0)
     return file->fail("cannot create");
@@ -215,13 +215,13 @@ absl::Status ResultsFile::append(const TrialRow &row) {
   const ssize_t written = ::write(descriptor, text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size())) {
     const absl::Status failure =
-        written < 0 ? fail("cannot write") : ::st::inFile(path, "cannot write a whole line");
-    // Half a line is worse than none.
+        written < 0 ? fail("cannot write") : ::st::inFile(path, "cannot write a full line");
+    // A missing line is better than half a line.
     if (written > 0 && ftruncate(descriptor, before) != 0)
       return fail("cannot drop half a line");
     return failure;
   }
-  // Pipes and the like have nothing to force.
+  // Pipes and similar files cannot be flushed to disk.
   if (fdatasync(descriptor) != 0 && errno != EINVAL && errno != EROFS)
     return fail("cannot write");
   rows.insert_or_assign(row.key, row);

@@ -8,8 +8,8 @@ using namespace mlir::cuda;
 
 static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
 
-/// Whether so many rows of `width` elements, with strides to the next batch, head and row, lie in a
-/// buffer.
+/// Returns true if `counts` rows of `width` elements, with strides to the next batch, head and row,
+/// are inside a buffer.
 static bool liesIn(Value buffer, ArrayRef<int64_t> strides, ArrayRef<int64_t> counts,
                    int64_t width) {
   int64_t last = width - 1;
@@ -67,7 +67,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("is causal and has a bias, expected one of them at most");
   const bool isGradient = getDO() && getDQ() && getDK() && getDV() && !getO();
   if (!isGradient && (!getO() || getDO() || getDQ() || getDK() || getDV()))
-    return emitOpError("makes neither o nor the gradients of q, k and v by that of o");
+    return emitOpError("computes neither o nor the gradients of q, k and v");
   for (const Tensor &tensor : tensors) {
     if (bool(tensor.buffer) != tensor.strides.has_value())
       return emitOpError("has ") << tensor.name << " without strides or strides without it";
@@ -80,7 +80,7 @@ LogicalResult AttentionOp::verify() {
       return emitOpError("has ") << tensor.strides->size() << " strides of " << tensor.name
                                  << ", expected those of batch, head and row";
     if (!liesIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
-      return emitOpError("has ") << tensor.name << " with strides that lead out of its buffer";
+      return emitOpError("has ") << tensor.name << " with strides that exceed its buffer";
   }
   return verifyIsBody(*this, getBody().front());
 }

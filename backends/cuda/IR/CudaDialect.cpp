@@ -50,7 +50,7 @@ bool mlir::cuda::hasOperandSums(Type result, size_t batch) { return !result.isF6
 
 static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
 
-/// GELU stores its argument in `aux`, or not; its gradient reads it there.
+/// GELU may store its argument in `aux`; its gradient reads it there.
 static LogicalResult verifyActivation(ProductOp op) {
   const Activation activation = op.getActivation();
   if (activation == Activation::None)
@@ -66,19 +66,19 @@ static LogicalResult verifyActivation(ProductOp op) {
   return success();
 }
 
-/// What is added up of an operand takes the bias' place with cuBLASLt.
+/// cuBLASLt stores the sums of an operand in place of the bias.
 static LogicalResult verifySums(ProductOp op) {
   if (op.getSums() && !op.getSummed())
-    return op.emitOpError("has a buffer of sums, expected the operand of which they are");
+    return op.emitOpError("has a buffer of sums, expected a summed operand");
   if (op.getSummed() && !op.getSums())
-    return op.emitOpError("adds up an operand, expected a buffer of sums");
+    return op.emitOpError("sums an operand, expected a buffer of sums");
   if (!op.getSums())
     return success();
   if (!hasOperandSums(elementOf(op.getD()), op.getBatch().size()))
-    return op.emitOpError("adds up an operand, expected single matrices, not of f64");
+    return op.emitOpError("sums an operand, expected single matrices, not of f64");
   if (op.getC() || op.getBias() || op.getActivation() != Activation::None ||
       !op.getScale().isExactlyValue(1))
-    return op.emitOpError("adds up an operand, expected no scale, addend, bias or activation");
+    return op.emitOpError("sums an operand, expected no scale, addend, bias or activation");
   return success();
 }
 
@@ -86,8 +86,7 @@ static LogicalResult verifyBody(ProductOp op) {
   if (op.getBody().empty())
     return success();
   if (op.getActivation() == Activation::None && !op.getSums())
-    return op.emitOpError(
-        "has a body, expected an activation or sums, which it does in another way");
+    return op.emitOpError("has a body, expected an activation or sums that it computes");
   return verifyIsBody(op, op.getBody().front());
 }
 
@@ -118,7 +117,7 @@ LogicalResult ProductOp::verify() {
       return emitOpError("has a matrix ")
              << side.name << " of " << side.rows << " x " << side.columns << " with strides "
              << side.matrix.getRow() << " and " << side.matrix.getColumn()
-             << ", expected neighbours along one side and the other beyond them";
+             << ", expected a contiguous side and a larger stride along the other";
     if (side.matrix.getBatch().size() != getBatch().size())
       return emitOpError("has a batch of ")
              << getBatch().size() << " dimensions and " << side.matrix.getBatch().size()

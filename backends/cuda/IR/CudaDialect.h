@@ -1,4 +1,4 @@
-// The cuda dialect: work of a task that a vendor's library does.
+// The cuda dialect: work of a task that a vendor's library computes.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -21,18 +21,18 @@
 
 namespace mlir::cuda {
 
-/// Whether cuBLASLt multiplies two matrices of type `operand` into one of type `result`.
+/// Returns true if cuBLASLt multiplies two matrices of type `operand` into one of type `result`.
 bool hasProduct(Type operand, Type result);
-/// Whether a matrix of so many rows and columns is one that cuBLASLt takes, as it is or transposed.
+/// Returns true if cuBLASLt accepts a matrix of this size, as it is or transposed.
 bool isMatrix(int64_t row, int64_t column, int64_t rows, int64_t columns);
-/// Whether cuBLASLt applies GELU or its gradient to a result of so many dimensions of a batch,
-/// which lies so far apart by row and column: to single matrices, and what it stores or reads of
-/// GELU's argument has rows that are a multiple of 8 elements apart.
+/// Returns true if cuBLASLt applies GELU or its gradient to a result with this number of batch
+/// dimensions and these strides: only to single matrices, and the rows of GELU's stored argument
+/// must be a multiple of 8 elements apart.
 bool hasActivation(Type result, size_t batch, int64_t row, int64_t column);
-/// Whether cuBLASLt adds up an operand beside a product: of single matrices.
+/// Returns true if cuBLASLt sums an operand along with a product: for single matrices.
 bool hasOperandSums(Type result, size_t batch);
-/// Checks that the body of an op, which does the same as the op, has launches, products and copies
-/// alone.
+/// Checks that the body of an op, which computes the same as the op, has only launches, products
+/// and copies.
 LogicalResult verifyIsBody(Operation *user, Block &body);
 
 } // namespace mlir::cuda

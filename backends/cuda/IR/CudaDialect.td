@@ -1,4 +1,4 @@
-// The cuda dialect: what a task does that no generated kernel does.
+// The cuda dialect: ops of a task's function besides launches of generated kernels.
 
 #ifndef CUDA_DIALECT_TD
 #define CUDA_DIALECT_TD
@@ -10,10 +10,10 @@ include "mlir/IR/OpBase.td"
 def Cuda_Dialect : Dialect {
   let name = "cuda";
   let cppNamespace = "::mlir::cuda";
-  let summary = "Work of a task that a vendor's library does.";
+  let summary = "Work of a task that a vendor's library computes.";
   let description = [{
-    Kernels that we generate are `gpu.func`s. What cuBLASLt computes is an op of the task's function, and so
-    is what cuDNN may compute.
+    Generated kernels are `gpu.func`s. Work for cuBLASLt, and work that cuDNN may do, is an op of the task's
+    function.
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerCudaAttributes();";
@@ -21,17 +21,17 @@ def Cuda_Dialect : Dialect {
 
 def Cuda_MatrixAttr : AttrDef<Cuda_Dialect, "Matrix"> {
   let mnemonic = "matrix";
-  let summary = "how matrices lie in a buffer";
+  let summary = "layout of matrices in a buffer";
   let description = [{
-    Elements between neighbours of a column (`row`: from one row to the next), of a row (`column`), and from one matrix to the
-    next along each dimension of the batch. `#cuda.matrix<64, 1 batch[4096]>`: dense matrices of 64
-    columns and as many rows, row by row.
+    Strides in elements: from one row to the next (`row`), from one column to the next (`column`), and from
+    one matrix to the next along each dimension of the batch. `#cuda.matrix<64, 1 batch[4096]>`: dense
+    row-major matrices of 64 rows and 64 columns.
   }];
   let parameters = (ins "int64_t":$row, "int64_t":$column, OptionalArrayRefParameter<"int64_t">:$batch);
   let assemblyFormat = "`<` $row `,` $column (`batch` `[` $batch^ `]`)? `>`";
 }
 
-// What cuBLASLt makes of a product before it writes it, of its names for it GELU and DGELU.
+// Activations that cuBLASLt applies to a product before it writes it; it names them GELU and DGELU.
 def Cuda_Activation : I32EnumAttr<"Activation", "function of a product", [
     I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Gelu", 1, "gelu">,
     I32EnumAttrCase<"GeluGradient", 2, "gelu_gradient">]> {
@@ -42,7 +42,7 @@ def Cuda_ActivationAttr : EnumAttr<Cuda_Dialect, Cuda_Activation, "activation"> 
   let assemblyFormat = "`<` $value `>`";
 }
 
-// Functions that a GPU has an instruction for, which is off by a few bits.
+// Functions with a GPU instruction that is off by a few bits.
 def Cuda_Approximation : I32EnumAttr<"Approximation", "function that a GPU approximates", [
     I32EnumAttrCase<"Exp2", 0, "exp2">, I32EnumAttrCase<"Reciprocal", 1, "reciprocal">]> {
   let cppNamespace = "::mlir::cuda";
@@ -52,7 +52,7 @@ def Cuda_ApproximationAttr : EnumAttr<Cuda_Dialect, Cuda_Approximation, "approxi
   let assemblyFormat = "$value";
 }
 
-// Of which operand of a product cuBLASLt adds up all that is contracted.
+// The operand of a product that cuBLASLt sums along the contracted dimension.
 def Cuda_Operand : I32EnumAttr<"Operand", "operand of a product", [
     I32EnumAttrCase<"A", 0, "a">, I32EnumAttrCase<"B", 1, "b">]> {
   let cppNamespace = "::mlir::cuda";

@@ -14,23 +14,24 @@ def Cuda_Row : MemRefRankOf<[I8], [1]>;
 
 def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments, SingleBlock, NoTerminator,
                                                   NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "d = f(scale * a * b + c + bias), as one call of cuBLASLt computes it";
+  let summary = "d = f(scale * a * b + c + bias) by one call of cuBLASLt";
   let description = [{
-    a: m x k, b: k x n, d and c: m x n, bias: n, added to each row. All is computed in f32 (of f64 in
-    f64) and rounded once. a and b have one type; d has it too or, of 16-bit floats, f32; c and bias have
-    d's. c may be the same buffer as d.
+    a: m x k, b: k x n, d and c: m x n, bias: n, added to each row. The op computes in f32 (f64 for f64) and
+    rounds once. a and b have one type. d has it too, or f32 for 16-bit floats; c and bias have d's. c may be
+    the same buffer as d.
 
-    f is the `activation`: none; `gelu`, as its tanh approximation, of what is also written to `aux` if that
-    is there; or `gelu_gradient`, a multiplication with GELU's derivative at `aux`. aux is laid out as d. `sums`: all
-    rows of b added up, n numbers, or where `summed` is `a` all columns of a, m numbers: a bias' gradient. Both are of
-    d's type.
+    f is the `activation`: none; `gelu` in its tanh approximation, which also writes its argument to `aux` if
+    present; or `gelu_gradient`, which multiplies with GELU's derivative at `aux`. aux has the layout of d.
+    `sums` receives the sum of all rows of b, n numbers, or, if `summed` is `a`, of all columns of a, m
+    numbers: a bias' gradient. Both have d's type.
 
-    `batch`: how many products, along each dimension of it. cuBLASLt takes one dimension, the last; for
-    the others it is called again. A batch stride of 0 is the same matrix for all. In each
-    matrix neighbours are along one side, so that cuBLASLt takes it as it is or transposed.
+    `batch`: the number of products along each batch dimension. cuBLASLt takes the last dimension in one call;
+    the others take several calls. With a batch stride of 0 all products share a matrix. In each matrix one
+    side is contiguous, so that cuBLASLt takes it as it is or transposed.
 
-    A product with an activation or sums may have a body, which does the same by a product without them and kernels:
-    where a program runs decides which of the two is done. In 16 bits the body rounds the product before it is activated.
+    A product with an activation or sums may have a body, which computes the same by a plain product and
+    kernels. The runtime decides which of the two runs. In 16 bits the body rounds the product before the
+    activation.
 
     ```mlir
     cuda.product %x * %w bias %b into %y 4 x 8 x 16 a <16, 1> b <8, 1> d <8, 1>
@@ -64,9 +65,9 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments, Sing
 def Cuda_ApproximateOp : Op<Cuda_Dialect, "approximate", [Pure, SameOperandsAndResultType]> {
   let summary = "2^x or 1 / x of f32 by a GPU's instruction";
   let description = [{
-    `ex2.approx.ftz.f32` and `rcp.approx.ftz.f32`: the relative error is at most 2.5 x 2^-23 and 2^-23, and numbers below the
-    least normal one are zeros, as operands and as results. Infinities and NaN are as they should be. What the host
-    computes in its place has the same bounds and not the same bits.
+    `ex2.approx.ftz.f32` and `rcp.approx.ftz.f32`: the relative error is at most 2.5 x 2^-23 and 2^-23.
+    Denormal operands and results become zero. Infinities and NaN follow IEEE 754. The host computes them
+    within the same bounds but with different bits.
 
     ```mlir
     %p = cuda.approximate exp2 %x : f32
@@ -80,10 +81,11 @@ def Cuda_ApproximateOp : Op<Cuda_Dialect, "approximate", [Pure, SameOperandsAndR
 def Cuda_Turns : MemRefRankOf<[I32], [1]>;
 
 def Cuda_TakeNumberOp : Op<Cuda_Dialect, "take_number", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the number of a block of a kernel in the order in which blocks begin";
+  let summary = "a block's number in the order in which blocks start";
   let description = [{
-    Every block of a launch takes one number, from 0 on: all blocks of smaller numbers have begun. The word at the place is 0 before
-    the launch. All threads of a block meet here; `shared` is memory of the block, by which they learn the number.
+    Each block of a launch takes one number, from 0 on; all blocks with smaller numbers have started. The word
+    at `place` must be 0 before the launch. All threads of a block must reach the op. It broadcasts the number
+    through `shared`, which is memory of the block.
 
     ```mlir
     %number = cuda.take_number %turns[%place] by %shared : memref<1025xi32>, memref<1xi32, #gpu.address_space<workgroup>>
@@ -97,9 +99,10 @@ def Cuda_TakeNumberOp : Op<Cuda_Dialect, "take_number", [MemoryEffects<[MemRead,
 def Cuda_AwaitTurnOp : Op<Cuda_Dialect, "await_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until it is a block's turn";
   let description = [{
-    Until the word at the place is `turn`. Behind the next gpu.barrier all threads of the block see what other blocks wrote
-    before the gpu.barrier ahead of their `cuda.end_turn`. Blocks wait for blocks of smaller numbers (`cuda.take_number`) alone,
-    so that none waits for one that has not begun. On the host blocks run one after the other: there it is checked.
+    Waits until the word at `place` is `turn`. After the next gpu.barrier all threads of the block see the
+    writes of other blocks before the gpu.barrier ahead of their `cuda.end_turn`. A block may only wait for
+    blocks with smaller numbers (`cuda.take_number`), which have already started. The host runs blocks
+    sequentially and only checks the turn.
 
     ```mlir
     cuda.await_turn %turns[%place], %turn : memref<1025xi32>
@@ -110,9 +113,9 @@ def Cuda_AwaitTurnOp : Op<Cuda_Dialect, "await_turn", [MemoryEffects<[MemRead, M
 }
 
 def Cuda_EndTurnOp : Op<Cuda_Dialect, "end_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "says whose turn is next";
+  let summary = "passes the turn to another block";
   let description = [{
-    Behind a gpu.barrier, so that all that the block's threads wrote is seen by the block whose turn `next` is.
+    Must follow a gpu.barrier, so that block `next` sees all writes of this block's threads.
 
     ```mlir
     cuda.end_turn %turns[%place], %next : memref<1025xi32>
@@ -124,16 +127,17 @@ def Cuda_EndTurnOp : Op<Cuda_Dialect, "end_turn", [MemoryEffects<[MemRead, MemWr
 
 def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, SingleBlock, NoTerminator,
                                                       NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "attention or its gradient, by cuDNN or by the kernels in it";
+  let summary = "attention or its gradient, by cuDNN or by the kernels in its body";
   let description = [{
-    o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv by that of o, do, which nothing of o is needed for.
-    For each head of each batch: q and o have `rows` rows, k and v `columns`; those of q and k are of `depth` elements, those of
-    v and o of `width`, neighbours in memory. Strides are elements to the next batch, head and row; of the bias they are 0 where
-    it does not vary. `causal`: row r sees columns 0 to r alone. All but the bias is of one 16-bit type, the bias of f32; a
-    gradient is laid out like what it is of, with strides of its own. max and sum are, of each row, the largest score and the sum
-    of exp(score - max), f32 and dense: attention writes them, and the kernels of a gradient read them.
+    o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv from do, the gradient of o, for
+    which o is not needed. For each head of each batch, q and o have `rows` rows, k and v `columns`. Rows are
+    contiguous: those of q and k have `depth` elements, those of v and o `width`. Strides are in elements, to
+    the next batch, head and row; those of the bias are 0 where it does not vary. `causal`: row r attends to
+    columns 0 to r only. The bias is f32; all else has one 16-bit type. Gradients have the shape of their
+    tensor and separate strides. max and sum have for each row the largest score and the sum of exp(score -
+    max), f32 and dense. Attention writes them, and the kernels of a gradient read them.
 
-    The body does the same: where a program runs decides which of the two is done.
+    The body computes the same. The runtime decides which of the two runs.
 
     ```mlir
     cuda.attention %q * %k * %v into %o 8 x 12 of 512 x 512 depth 64 width 64
@@ -170,28 +174,28 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
 }
 
 def Cuda_WriteIndexOp : Op<Cuda_Dialect, "write_index", [MemoryEffects<[MemWrite]>]> {
-  let summary = "writes a number that the host knows as an i32";
+  let summary = "writes a number known to the host as an i32";
   let description = "The number is the micro-batch or an entry of the rank table.";
   let arguments = (ins Index:$value, MemRefRankOf<[I32], [1]>:$target);
   let assemblyFormat = "$value `into` $target attr-dict `:` type($target)";
 }
 
 def Cuda_TableEntryOp : Op<Cuda_Dialect, "table_entry", [Pure]> {
-  let summary = "a number of the rank's table, by which ranks of a group differ";
+  let summary = "an entry of the rank's table, which holds values that differ between ranks";
   let arguments = (ins I64Attr:$entry);
   let results = (outs Index:$result);
   let assemblyFormat = "$entry attr-dict";
 }
 
 def Cuda_ScratchOp : Op<Cuda_Dialect, "scratch", [Pure]> {
-  let summary = "the memory that a rank has beside its arena";
+  let summary = "the memory of a rank outside of its arena";
   let results = (outs Cuda_Memory:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def Cuda_CopyRowsOp : Op<Cuda_Dialect, "copy_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copies rows of bytes";
-  let description = "The buffers are their first rows; `from_pitch` and `to_pitch`: bytes to the next.";
+  let description = "The buffers are the first rows; `from_pitch` and `to_pitch` are bytes between rows.";
   let arguments = (ins Cuda_Row:$from, Cuda_Row:$to, I64Attr:$rows, I64Attr:$from_pitch,
                        I64Attr:$to_pitch);
   let assemblyFormat = [{
@@ -200,12 +204,13 @@ def Cuda_CopyRowsOp : Op<Cuda_Dialect, "copy_rows", [MemoryEffects<[MemRead, Mem
 }
 
 def Cuda_ExchangeOp : Op<Cuda_Dialect, "exchange", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "hands a piece to each of some ranks, and takes one from each";
+  let summary = "sends a piece to each of some ranks, and receives one from each";
   let description = [{
-    Entries `first` to `first + count - 1` of the rank table name the members, of whom the rank is one; they are the same,
-    in the same order, for each of them. The buffers are the first pieces: piece i of `from` begins i times `every`
-    bytes further and goes to member i, whose piece for this rank comes to piece i of `to`. Every 0 bytes: all get the
-    same one. Nothing of `to` is sent. `name` is the collective that errors speak of.
+    Entries `first` to `first + count - 1` of the rank table name the members, one of which is this rank. All
+    members have the same list in the same order. The buffers are the first pieces. Piece i of `from` begins i
+    times `every` bytes later and goes to member i; member i's piece for this rank goes to piece i of `to`.
+    With a stride of 0 bytes all members get the same piece. `to` must not overlap sent data. `name` is the
+    collective that errors name.
   }];
   let arguments = (ins Cuda_Row:$from, I64Attr:$from_stride, Cuda_Row:$to, I64Attr:$to_stride, I64Attr:$first,
                        I64Attr:$count, StrAttr:$name);
@@ -217,15 +222,15 @@ def Cuda_ExchangeOp : Op<Cuda_Dialect, "exchange", [MemoryEffects<[MemRead, MemW
 }
 
 def Cuda_SendOp : Op<Cuda_Dialect, "send", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "hands bytes to the rank that an entry of the table names";
-  let description = "To rank -1 nothing is sent.";
+  let summary = "sends bytes to the rank in an entry of the table";
+  let description = "Sends nothing to rank -1.";
   let arguments = (ins AnyMemRef:$from, I64Attr:$peer, I64Attr:$channel);
   let assemblyFormat = "$from `to` $peer `channel` $channel attr-dict `:` type($from)";
 }
 
 def Cuda_ReceiveOp : Op<Cuda_Dialect, "receive", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "takes the next bytes from the rank that an entry of the table names";
-  let description = "From rank -1 come zeros.";
+  let summary = "receives the next bytes from the rank in an entry of the table";
+  let description = "Writes zeros for rank -1.";
   let arguments = (ins AnyMemRef:$to, I64Attr:$peer, I64Attr:$channel);
   let assemblyFormat = "$to `from` $peer `channel` $channel attr-dict `:` type($to)";
 }

@@ -6,26 +6,26 @@
 
 namespace mlir::cuda {
 
-/// Of a task: the function that launches its kernels, with the arena and the micro-batch as its
+/// On a task: the function that launches its kernels, with the arena and the micro-batch as
 /// arguments.
 constexpr llvm::StringLiteral kFunctionAttr = "cuda.function";
-/// Of a module: the text of the GPU's description.
+/// On a module: the text of the GPU's description.
 constexpr llvm::StringLiteral kDescriptionAttr = "cuda.description";
-/// Of a program: data that is in the arena before the first step.
+/// On a program: data that is in the arena before the first step.
 constexpr llvm::StringLiteral kConstantsAttr = "cuda.constants";
-/// Of a program: the entries of a rank's table, and those of all ranks, one rank after the other.
+/// On a program: the size of a rank's table, and the entries of all ranks in rank order.
 constexpr llvm::StringLiteral kTableSizeAttr = "cuda.table_size";
 constexpr llvm::StringLiteral kRankTableAttr = "cuda.rank_table";
-/// Of a module: bytes that a rank needs beside its arena.
+/// On a module: bytes that a rank needs besides its arena.
 constexpr llvm::StringLiteral kScratchAttr = "cuda.scratch_bytes";
 
-/// Of a gpu.func: the bytes of memory that a launch reads and writes, the operations of matrix
-/// products in it (both f64), and the type of their operands.
+/// On a gpu.func: the bytes that a launch reads and writes, the floating-point operations of its
+/// matrix products (both f64), and the type of their operands.
 constexpr llvm::StringLiteral kBytesAttr = "cuda.bytes";
 constexpr llvm::StringLiteral kProductFlopsAttr = "cuda.product_flops";
 constexpr llvm::StringLiteral kProductTypeAttr = "cuda.product_type";
 
-/// Of an st.kernel and of its launch: the update of the step before has left what it makes.
+/// On an st.kernel and its launch: the previous step's update already wrote the results.
 constexpr llvm::StringLiteral kLeftByUpdateAttr = "cuda.left_by_update";
 
 #define GEN_PASS_DECL

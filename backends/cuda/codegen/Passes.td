@@ -1,4 +1,4 @@
-// From planned programs to kernels for NVIDIA GPUs, or for the host.
+// Passes that lower planned programs to kernels for NVIDIA GPUs or the host.
 
 #ifndef ST_BACKENDS_CUDA_CODEGEN_PASSES_TD
 #define ST_BACKENDS_CUDA_CODEGEN_PASSES_TD
@@ -6,22 +6,21 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "Turns every kernel into a gpu.func and every task into a function that launches them";
+  let summary = "Converts each kernel to a gpu.func and each task to a function that launches them";
   let description = [{
     Needs planned programs: kernels whose values have `st.addresses`, storage with addresses. Leaves
-    `gpu.module @kernels` with one `gpu.func` for each different kernel, for each task a function of the
-    arena and the micro-batch (`cuda.function` of the task), and in programs their storage, schedule and
-    constants (`cuda.constants`), and what ranks differ by (`cuda.rank_table`); tasks are empty then.
-    Collectives become copies and kernels that read other ranks' arenas (`cuda.peer`) between two
-    meetings of their members.
+    `gpu.module @kernels` with one `gpu.func` for each distinct kernel, and for each task a function of the
+    arena and the micro-batch (`cuda.function` of the task). Programs keep their storage, schedule and
+    constants (`cuda.constants`), and the values that differ between ranks (`cuda.rank_table`); tasks become
+    empty. Collectives become exchanges of pieces between the members, and kernels that reduce them.
 
-    A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte. Blocks and
-    threads have one dimension, known from the start; docs/cuda.md has the rule by which they are chosen. A kernel
-    of kind "matmul" is no gpu.func but a `cuda.product` of the task; one with an activation or sums has a body, a
-    product without these and launches that do the same. Such kernels are as `split-products` and `fuse-epilogues`
-    leave them, attention kernels as `split-attention` does. With `attention` an attention kernel that cuDNN may
-    compute is launched in a `cuda.attention`. An op or a kind of kernel for which there is no code is an error that
-    names it.
+    A kernel's arguments are its inputs and results as dense one-dimensional buffers; an `i1` takes a byte.
+    Blocks and threads have one dimension of static size; docs/cuda.md has the rule that chooses it. A kernel
+    of kind "matmul" becomes a `cuda.product` of the task instead of a gpu.func. If it has an activation or
+    sums, the op has a body that computes the same with a product and launches. Such kernels must be in the
+    form that `split-products` and `fuse-epilogues` leave, and attention kernels in that of `split-attention`. With
+    `attention`, an attention kernel that cuDNN may compute is launched inside a `cuda.attention`. An op or a kind of
+    kernel without code generation is an error that names it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -46,8 +45,8 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"attention", "attention", "bool", "false", "attention that cuDNN may compute is told apart">,
-    Option<"explain", "explain", "bool", "false", "remarks say why cuDNN cannot compute an attention kernel">
+    Option<"attention", "attention", "bool", "false", "marks attention that cuDNN may compute">,
+    Option<"explain", "explain", "bool", "false", "emits a remark that explains why cuDNN cannot compute an attention kernel">
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Different kernels generated">,
@@ -62,17 +61,17 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
 }
 
 def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
-  let summary = "Leaves in each product what one call of cuBLASLt computes";
+  let summary = "Splits kernels so that one call of cuBLASLt computes each product";
   let description = [{
-    Needs kernels without places in memory. A kernel of kind "matmul" becomes one for each of its products,
-    which has as much of what follows as `matchProduct` (Product.h) finds cuBLASLt's epilogue
-    for: a scale, an addend, a bias. What is left of its body, between products and behind them, becomes
-    kernels of kind "loop"; a sum over nothing is a constant there. Operands whose contracted dimensions do not lie
-    behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before. A bias of
-    another type than the product's, if nothing follows it, is converted before.
+    Needs kernels without addresses. A kernel of kind "matmul" becomes one kernel for each of its products,
+    together with the ops after it for which `matchProduct` (Product.h) finds an epilogue of cuBLASLt: a
+    scale, an addend, a bias. The rest of its body, between and after products, becomes kernels of kind
+    "loop"; an empty sum becomes a constant there. Operands are transposed by kernels of kind "copy" if their
+    contracted dimensions are not adjacent or they have no contiguous dimension. A bias is converted first if
+    its type is not the product's and nothing follows it.
 
-    What the loop behind a product adds to it, a bias, a tensor of the same shape (a residual) or both, becomes part of
-    the product where the loop writes the sum anyway: then the loop reads the sum alone. The sum is rounded once.
+    If the loop after a product adds a bias, a tensor of the same shape (a residual) or both, and also writes
+    the sum, the additions move into the product. The loop then reads only the sum, which is rounded once.
 
     ```mlir
     %y = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
@@ -93,31 +92,32 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"numSplit", "split", "Products whose kernels were split">,
-    Statistic<"numPacked", "packed", "Operands of products that are transposed before">,
-    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">,
+    Statistic<"numPacked", "packed", "Operands of products that are transposed first">,
+    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type first">,
     Statistic<"numAdded", "added", "Tensors that a product adds instead of the loop after it">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
-  let summary = "Gives products GELU, its gradient and gradients of biases, as cuBLASLt's epilogues compute them";
+  let summary = "Fuses GELU, its gradient and gradients of biases into products, as epilogues of cuBLASLt";
   let description = [{
-    Needs what `split-products` leaves, and leaves kernels of kind "matmul" that `matchProductKernel` (Product.h) finds.
+    Needs the output of `split-products`. Leaves kernels of kind "matmul" that `matchProductKernel`
+    (Product.h) matches.
 
-    - A "loop" that writes GELU of a product, as the tanh approximation: the product does, and writes GELU's argument as
-      a second result where others read it. A bias that the loop adds before goes along. What else the loop
-      computes, it computes from that argument.
-    - A product that only loops read which multiply it with GELU's gradient: the product does. GELU's argument has
-      to be there in the product's type; what the loops read beside it, such as a tanh that the forward pass left, has
-      to be a function of it. A stash that is not read any more goes, with what was computed for it. The result may not lie
-      where the argument does (`st.apart`).
-    - A "reduce" that adds up what a product contracts of an operand, in the type of its result: the product does. Not of
-      tf32, whose products read other numbers.
+    - A "loop" that writes GELU of a product in its tanh approximation moves into the product, with the bias
+      that the loop adds first. If GELU's argument has other users, the product writes it as a second result.
+      The rest of the loop is computed from that argument.
+    - Loops that multiply a product with GELU's gradient and are its only users move into the product. GELU's
+      argument must exist in the product's type. Other stashed values that the loops read, such as a tanh,
+      must be functions of it. Stashes without users are removed together with their computation. The result
+      and the argument must not share an address (`st.apart`).
+    - A "reduce" that sums an operand along the contracted dimension, in the type of the product's result,
+      moves into the product. Not for tf32, whose products round their operands.
 
-    GELU is recognised by its values (ScalarFunction.h), so the order of ops does not matter. Its other form, by erf, is
-    another function. All that cuBLASLt does not allow stays as it is: batches, f64, and activations of rows
-    that are no multiple of 8 elements apart.
+    GELU is recognised by its values (ScalarFunction.h), so the order of ops does not matter. Its erf form is
+    a different function. cuBLASLt does not support some cases, which stay as they are: batches, f64, and
+    activations whose row stride is not a multiple of 8 elements.
 
     ```mlir
     %x = st.kernel "matmul" (%a = %0, %b = %1) { ... st.yield %2 : tensor<4x8xf32> }
@@ -129,21 +129,21 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numGelus", "gelus", "Products that GELU follows">,
-    Statistic<"numGeluGradients", "gelu-gradients", "Products that are multiplied with GELU's gradient">,
-    Statistic<"numSums", "sums", "Products that add up an operand">
+    Statistic<"numGelus", "gelus", "Products fused with GELU">,
+    Statistic<"numGeluGradients", "gelu-gradients", "Products fused with GELU's gradient">,
+    Statistic<"numSums", "sums", "Products fused with sums of an operand">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
-  let summary = "Splits products that contract the rows of attention kernels into separate kernels";
+  let summary = "Moves products that contract the rows of attention kernels into separate kernels";
   let description = [{
-    Needs kernels without places in memory. A kernel of kind "attention" computes, for some of its rows, products
-    that contract their columns; a product that contracts the rows needs all of them. Such products become an
-    attention kernel of their own, for some of the columns, in which the rows are computed again. What reductions
-    make of rows is a result of the first and an argument of the second. What an attention kernel is given twice
-    becomes one argument of it.
+    Needs kernels without addresses. A block of a kernel of kind "attention" computes some of its rows, and products
+    that contract their columns. A product that contracts the rows needs all of them. Such products become a
+    separate attention kernel, whose blocks take some of the columns and recompute the rows. Reductions of rows are
+    results of the first attention kernel and arguments of the second. Inputs of an attention kernel that are the
+    same value are merged.
 
     ```mlir
     %q, %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2) {
@@ -160,23 +160,23 @@ def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
     %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
     ```
   }];
-  let statistics = [Statistic<"numSplit", "split", "Attention kernels that became two kernels">];
+  let statistics = [Statistic<"numSplit", "split", "Attention kernels that were split into two">];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
-  let summary = "Takes sums of rows that gradients of attention need from what the forward pass made";
+  let summary = "Derives the row sums in gradients of attention from results of the forward pass";
   let description = [{
-    Needs kernels without places in memory, attention kernels as `split-attention` leaves them. With o = p v for
-    rows p, and do the gradient of o, the gradient of softmax needs for each row the sum over its columns j of p_j
-    (do v^T)_j, which is the sum over columns d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). Where an
-    attention kernel adds up the former, and o is what the task reads of the forward pass, a kernel adds up the
-    latter before it: the attention kernel needs no pass over its tiles for it.
+    Needs kernels without addresses, and attention kernels as `split-attention` leaves them. With o = p v for rows
+    p, and do the gradient of o, the gradient of softmax needs for each row the sum over its columns j of p_j (do
+    v^T)_j. It equals the sum over columns d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). If an
+    attention kernel computes the former and the task reads o from the forward pass, a kernel before the attention
+    kernel computes the latter. The attention kernel then needs no pass over its tiles for it.
 
-    That p is the same in both tasks up to what a row is divided by and to constants is proved by comparing what
-    either is multiplied of, op by op down to what the program is given (`ReachingDefinitions.h`). The attention
-    kernel's factors may be rounded to 16 bits elsewhere than the forward pass rounds them. Left alone is what cuDNN
-    computes in any case: 16 bits without masks of dropout.
+    The pass proves that p is the same in both tasks, up to row divisors and constants: it compares the factors of
+    both op by op, back to the inputs of the program (`ReachingDefinitions.h`). The attention kernel may round its
+    factors to 16 bits elsewhere than the forward pass. The pass leaves gradients alone that cuDNN may compute in
+    any case: 16 bits without dropout masks.
 
     ```mlir
     %dq, %sum = st.kernel "attention" (%a = %do, %b = %v, ...) {
@@ -195,19 +195,18 @@ def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
     %dq = st.kernel "attention" (%a = %do, %b = %v, ..., %3 = %sum) { ... }
     ```
   }];
-  let statistics = [Statistic<"numDerived", "derived", "Sums that are taken from the forward pass">];
+  let statistics = [Statistic<"numDerived", "derived", "Sums derived from the forward pass">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def JoinAttentionGradients : Pass<"join-attention-gradients", "::mlir::ModuleOp"> {
-  let summary = "Makes one kernel of the two of attention's gradient";
+  let summary = "Joins the two kernels of attention's gradient";
   let description = [{
-    Needs kernels without places in memory, attention kernels as `derive-row-sums` and `hoist-row-values` leave
-    them. Two attention kernels, that of the gradient of queries and that of the gradients of keys and values,
-    compute the same scores. Where neither has reductions and all products read 16 bits, they become one, with five
-    products in the place of seven: its blocks add the gradient of queries up in turn. Others stay two: those for
-    which no tile has room in registers and shared memory, or whose first attention kernel's result is used between
-    them.
+    Needs kernels without addresses, and attention kernels as `derive-row-sums` and `hoist-row-values` leave them.
+    The attention kernel of the gradient of queries and that of the gradients of keys and values compute the same
+    scores. If neither has reductions and all products read 16 bits, they become one attention kernel with five
+    products instead of seven. Its blocks accumulate the gradient of queries in turn. Two attention kernels stay if
+    no tile fits registers and shared memory, or if a result of the first one is used between them.
 
     ```mlir
     %dq = st.kernel "attention" (%q = %0, %k = %1, ...) {
@@ -222,21 +221,22 @@ def JoinAttentionGradients : Pass<"join-attention-gradients", "::mlir::ModuleOp"
       ...
     ```
   }];
-  let statistics = [Statistic<"numJoined", "joined", "Gradients that are one kernel">];
+  let statistics = [Statistic<"numJoined", "joined", "Gradients joined into one kernel">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
-  let summary = "Computes what gradients of attention need of each row once, ahead of their kernels";
+  let summary = "Computes per-row values in gradients of attention once, before their kernels";
   let description = [{
-    Needs kernels without places in memory, attention kernels as `derive-row-sums` leaves them. In kernels of kind
-    "attention" all of whose products read 16 bits, an element that is multiplied with several values of its row is
-    multiplied with their product, once.
+    Needs kernels without addresses, and attention kernels as `derive-row-sums` leaves them. If all products of a
+    kernel of kind "attention" read 16 bits, an element that is multiplied with several per-row values is multiplied
+    once with their product.
 
-    An attention kernel whose products contract the rows iterates over them, tile by tile: what it computes of a row
-    alone, such as one over a sum, each thread would compute for each tile. Of the two attention kernels of a
-    gradient a kernel of kind "loop" computes such values before both. It takes over multiplications and divisions
-    of other "loop" kernels that only it uses. The pass leaves a gradient that cuDNN may compute as it is.
+    An attention kernel that contracts its rows iterates over them in tiles, so each thread would recompute per-row
+    values, such as the reciprocal of a sum, for each tile. For the two attention kernels of a gradient, a kernel of
+    kind
+    "loop" computes such values before both. It absorbs multiplications and divisions of other "loop" kernels
+    that only it uses. The pass leaves a gradient that cuDNN may compute as it is.
 
     ```mlir
     %k = st.kernel "attention" (%a = %0, %b = %1, ..., %s = %sum) {
@@ -258,18 +258,18 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numRegrouped", "regrouped", "Products of elements that became products of rows">,
-    Statistic<"numHoisted", "hoisted", "Values of rows that are computed once">
+    Statistic<"numRegrouped", "regrouped", "Per-element products that became per-row products">,
+    Statistic<"numHoisted", "hoisted", "Per-row values that are computed once">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
-  let summary = "Has attention kernels write products in the order of dimensions in which they are read";
+  let summary = "Makes attention kernels write products in the order of dimensions in which they are read";
   let description = [{
-    Needs kernels without places in memory, attention kernels as `split-attention` leaves them. Where all that reads
-    a product of a kernel of kind "attention" is a kernel that transposes it, the attention kernel yields the
-    transposed one.
+    Needs kernels without addresses, and attention kernels as `split-attention` leaves them. If the only user of a
+    product in a kernel of kind "attention" is a kernel that transposes it, the attention kernel yields the
+    transposed product.
 
     ```mlir
     %o = st.kernel "attention" (%a = %0, %b = %1) -> tensor<2x4x8x16xbf16> { ... st.yield %3 : ... }
@@ -285,16 +285,17 @@ def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let statistics = [Statistic<"numFused", "fused", "Transposes that attention kernels do">];
+  let statistics = [Statistic<"numFused", "fused", "Transposes that moved into attention kernels">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
-  let summary = "Has kernels read 16 bits where a kernel of its own would widen them before";
+  let summary = "Moves conversions from 16 bits into the kernels that read the result";
   let description = [{
-    Needs kernels without places in memory. Where a product is rounded to 16 bits and then converted to f32, `split-products`
-    leaves a kernel that does nothing else: it would write twice the bytes that it reads, for others to read. Kernels of
-    kind "loop" and "reduce" that read its result convert it themselves; if no other op reads it, the kernel goes.
+    Needs kernels without addresses. If a product is rounded to 16 bits and then converted to f32,
+    `split-products` leaves a kernel that only converts, and writes twice the bytes that it reads. Kernels of
+    kind "loop" and "reduce" that read its result convert it themselves. The kernel is removed if it has no
+    other users.
 
     ```mlir
     %w = st.kernel "loop" (%a = %0 : tensor<4x8xbf16>) -> tensor<4x8xf32> {
@@ -318,12 +319,12 @@ def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
 }
 
 def SeparateMaxima : Pass<"separate-maxima", "::mlir::ModuleOp"> {
-  let summary = "Sums of differences from a row's maximum do not wait for the maximum";
+  let summary = "Computes sums of differences from a row's maximum in the maximum's pass";
   let description = [{
-    In kernels of kind "loop" and "reduce" whose rows are too long for registers: a sum of f32 whose terms are
-    differences from the row's maximum, or numbers that do not depend on it, becomes the sum of the numbers less the
-    maximum as often as it is subtracted. Both are added up in the pass over the row that looks for the maximum. Of one
-    term, such as a cross-entropy's logit of the target, the bits are the same.
+    Applies to kernels of kind "loop" and "reduce" whose rows do not fit registers. Rewrites f32 sums whose
+    terms are differences from the row's maximum or numbers independent of it. Such a sum becomes the sum of
+    the numbers minus the maximum times the number of differences. Both sums are computed in the pass that
+    finds the maximum. A single term, such as the target's logit in a cross-entropy, keeps its bits.
 
     ```mlir
     %y:2 = st.kernel "loop" (%x = %0 : tensor<4x9000xf32>, %is = %1 : tensor<4x9000xi1>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -342,17 +343,17 @@ def SeparateMaxima : Pass<"separate-maxima", "::mlir::ModuleOp"> {
       %s = ... // %c != 0 ? %u - %m * %c : %u
     ```
   }];
-  let statistics = [Statistic<"numSeparated", "separated", "Sums that do not wait for a maximum any more">];
+  let statistics = [Statistic<"numSeparated", "separated", "Sums computed in a maximum's pass">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
-  let summary = "Divides once a row where a whole row is divided by one number";
+  let summary = "Replaces the division of a row by one number with a reciprocal per row";
   let description = [{
-    In kernels of kind "loop" and "reduce": an f32 quotient whose divisor is the same along the innermost dimension
-    becomes a product with the divisor's reciprocal, which a row has once. The quotient is at most 1.5 ulp off. A
-    factor that is a power of two, almost always 1, keeps the reciprocal of very large and very small divisors a
-    normal number. Attention kernels divide as ElementaryFunctions.h says.
+    Applies to kernels of kind "loop" and "reduce". An f32 quotient whose divisor is constant along the
+    innermost dimension becomes a product with the divisor's reciprocal, which is computed once per row. The
+    error is at most 1.5 ulp. A power of two, almost always 1, scales very large and very small divisors so
+    that the reciprocal is a normal number. Attention kernels divide as ElementaryFunctions.h says.
 
     ```mlir
     %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {
@@ -377,14 +378,14 @@ def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
 }
 
 def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
-  let summary = "Lets many blocks share a reduction to few results";
+  let summary = "Splits reductions with few results over many blocks";
   let description = [{
-    Needs kernels without places in memory. Of a kernel of kind "loop" or "reduce" a block makes some results by itself
-    (`Geometry.h`), so that few results keep few multiprocessors at work. Where these are less than a GPU has, and
-    each thread would reduce at least 16 vectors, the outermost of what is reduced becomes parts: a kernel reduces each
-    part by itself, and what is left of the kernel reduces what the parts give. There are about as many parts as
-    give each multiprocessor 2048 threads, but so few that a thread has eight steps, as far as the sizes have such divisors. The order of
-    a sum is that of the parts: it depends on shapes and the number of multiprocessors alone.
+    Needs kernels without addresses. A block computes some results of a kernel of kind "loop" or "reduce"
+    (`Geometry.h`), so few results occupy few multiprocessors. If there are fewer blocks than multiprocessors
+    and each thread would reduce at least 16 vectors, the outermost reduced dimensions are split into parts. A
+    kernel reduces each part, and the rest of the kernel reduces the results of the parts. The number of parts
+    gives each multiprocessor about 2048 threads, and each thread at least eight steps, as far as the sizes
+    have such divisors. The order of a sum depends only on shapes and the number of multiprocessors.
 
     ```mlir
     %s = st.kernel "reduce" (%a = %0 : tensor<4096x1024xf32>) -> tensor<1024xf32> {
@@ -404,20 +405,20 @@ def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "0", "multiprocessors; 0: st.cores of the module, without which nothing is split">,
-    Option<"always", "always", "bool", "false", "splits each reduction that has two parts of two points, for tests">
+    Option<"cores", "cores", "int64_t", "0", "multiprocessors; 0: st.cores of the module, or no splits if it is absent">,
+    Option<"always", "always", "bool", "false", "splits each reduction that has two parts of two elements, for tests">
   ];
   let statistics = [Statistic<"numSplit", "split", "Kernels whose reductions were split">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def JoinReductions : Pass<"join-reductions", "::mlir::ModuleOp"> {
-  let summary = "Two reductions of what both read are one kernel";
+  let summary = "Joins reductions of the same tensor into one kernel";
   let description = [{
-    Needs kernels without places in memory, after `split-reductions`. Joins two kernels of kind "reduce" that reduce the same
-    dimensions of the same shape and share an input of that shape. The joined kernel is at the place of the first, so all
-    inputs of the second must be computed by then. Example: the gradients of a norm's scale and shift both sum the incoming
-    gradient, which is then read once.
+    Needs kernels without addresses, after `split-reductions`. Joins two kernels of kind "reduce" that reduce
+    the same dimensions of the same shape and share an input of that shape. The joined kernel is at the place
+    of the first, so all inputs of the second must be computed by then. Example: the gradients of a norm's
+    scale and shift both sum the incoming gradient, which is then read once.
 
     ```mlir
     %0 = st.kernel "reduce" (%a = %g : tensor<64x8xf32>) -> tensor<8xf32> {
@@ -440,15 +441,16 @@ def JoinReductions : Pass<"join-reductions", "::mlir::ModuleOp"> {
 }
 
 def ConvertInUpdate : Pass<"convert-in-update", "::mlir::ModuleOp"> {
-  let summary = "Updates write what the next step would compute of a state element by element";
+  let summary = "Moves elementwise computations on a state into its update";
   let description = [{
-    Needs scheduled programs of kernels without places in memory. The pass looks for a kernel of kind "loop" in a task that
-    runs once a step, which computes each element of its results from one element of a state, for example a weight in 16 bits.
-    It clones the body into the kernel that computes the state's new value in the last task, which then writes the copy
-    beside the state. A buffer that nothing else writes keeps the copy until the next step. The original kernel stays, with
-    the attribute `cuda.left_by_update`: it runs only if the state was not written by the last update, as in the first step
-    or after a checkpoint was loaded. Copies are buffers, so checkpoints do not contain them. A state gets no copy if several
-    ops write it, or if anything but a loop kernel, such as a collective, computes it.
+    Needs scheduled programs of kernels without addresses. The pass looks for a kernel of kind "loop" in a
+    task that runs once per step and computes each element of its results from one element of a state, for
+    example a 16-bit weight. It clones the body into the kernel that computes the state's new value in the
+    last task, which then also writes the copy. A buffer without other writers keeps the copy
+    until the next step. The original kernel stays, with the attribute `cuda.left_by_update`: it runs only if
+    the last update did not write the state, as in the first step or after a checkpoint was loaded. Copies are
+    buffers, so checkpoints do not contain them. A state gets no copy if several ops write it, or if anything
+    but a loop kernel, such as a collective, computes it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -471,17 +473,17 @@ def ConvertInUpdate : Pass<"convert-in-update", "::mlir::ModuleOp"> {
       st.write %new#1 to @converted : tensor<8x4xbf16>
     ```
   }];
-  let statistics = [Statistic<"numConverted", "converted", "Kernels whose results the update leaves">];
+  let statistics = [Statistic<"numConverted", "converted", "Kernels whose results the update writes">];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
-  let summary = "Gives kernels that differ in numbers only these numbers as inputs";
+  let summary = "Turns constants in which kernels differ into inputs";
   let description = [{
-    Needs kernels without places in memory. Layers that draw random numbers count them on from another number each;
-    with that number an input, `convert-kernels-to-gpu` makes one function for all of them. Kernels of kinds "loop",
-    "reduce" and "attention" that are the same but for scalar constants take those in which they differ from
-    constants of the task.
+    Needs kernels without addresses. Each layer that draws random numbers counts from a different start. With
+    the start as an input, `convert-kernels-to-gpu` generates one function for all layers. If kernels of kinds
+    "loop", "reduce" and "attention" differ only in scalar constants, these become inputs that take constants of
+    the task.
 
     ```mlir
     %0 = st.kernel "loop" (%k = %key) { %c = stablehlo.constant dense<1> : tensor<ui32> ... }
@@ -493,16 +495,17 @@ def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
     %1 = st.kernel "loop" (%k = %key, %c = %c4) { ... }
     ```
   }];
-  let statistics = [Statistic<"numLifted", "lifted", "Constants of kernels that are alike">];
+  let statistics = [Statistic<"numLifted", "lifted", "Constants that became inputs">];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def GroupKernels : Pass<"group-kernels", "::mlir::ModuleOp"> {
-  let summary = "Equal kernels of small results stand behind each other";
+  let summary = "Moves equal kernels with small results next to each other";
   let description = [{
-    Needs tasks of kernels without places in memory. A kernel of kind "loop" or "reduce" whose results are at most
-    16 KiB moves up behind the last equal one, if all that it reads is there by then, with reshapes of it: biases that are converted, the squares of
-    each gradient. Their results then have memory of their own, and `merge-launches` makes one launch of them.
+    Needs tasks of kernels without addresses. A kernel of kind "loop" or "reduce" with results of at most 16
+    KiB moves up to the last equal kernel if its inputs, or those of their reshapes, are available there.
+    Examples are conversions of biases, and the squares of each gradient. Their results then get separate
+    memory, and `merge-launches` turns them into one launch.
 
     ```mlir
     %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
@@ -519,15 +522,16 @@ def GroupKernels : Pass<"group-kernels", "::mlir::ModuleOp"> {
 }
 
 def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
-  let summary = "Launches that do the same to different buffers are one";
+  let summary = "Merges launches of one kernel on different buffers";
   let description = [{
-    Needs functions that launch kernels, as `convert-kernels-to-gpu` leaves them. An optimizer updates hundreds of
-    parameters, most of them of few shapes, and weights are converted one by one: launches of one kernel, each of
-    which takes longer than its work. Those between two collectives, messages or loops become one, whose blocks are
-    those of all: a kernel that finds its buffers by the number of its block. A launch moves up to
-    the first one where nothing in between writes what it reads or writes, or reads what it writes. Threads of a block may
-    meet, as all of them take the same buffers, and share memory. Kernels of tensor cores, and buffers that move with the micro-batch or the
-    rank, stay. A merged kernel has at most 36 buffers, for their addresses take registers.
+    Needs functions that launch kernels, as `convert-kernels-to-gpu` leaves them. An optimizer updates
+    hundreds of parameters with few distinct shapes, and weights are converted one by one. Each such launch
+    takes longer than its work. Launches of one kernel between two collectives, messages or loops become one
+    launch with the blocks of all: a kernel that selects its buffers by the block number. A launch moves up to
+    the first one only if no op in between conflicts with its accesses. Barriers and shared memory are
+    allowed, as all threads of a block use the same buffers. Kernels with tensor cores, and buffers whose
+    address depends on the micro-batch or the rank, are not merged. A merged kernel has at most 36 buffers,
+    because their addresses take registers.
 
     ```mlir
     gpu.launch_func @kernels::@loop_0 blocks in (%c4, %c1, %c1) threads in (...) args(%a)
@@ -539,7 +543,7 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
       %instance = arith.divui %block, %c4
       %is_first = arith.cmpi ult, %instance, %c1
       %buffer = scf.if %is_first { scf.yield %a } else { scf.yield %b }
-      %own = arith.remui %block, %c4          // where loop_0 had its block
+      %own = arith.remui %block, %c4          // replaces the block number in loop_0
     ```
   }];
   let statistics = [Statistic<"numMerged", "merged", "Launches that became part of another">];
@@ -550,20 +554,20 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
 }
 
 def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
-  let summary = "Writes kernels as functions that run block after block and thread after thread";
+  let summary = "Converts kernels to functions that run blocks and threads sequentially";
   let description = [{
-    Needs `gpu.func`s with a known block size and `gpu.launch_func`s of them. Each becomes a function with
-    a loop over blocks. What stands between two barriers becomes a loop over threads, also inside of loops and
-    branches that all threads of a block take alike; one that holds a barrier and on which threads may
-    differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
-    takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
-    lanes. Shared memory is a buffer. Launches become
-    calls. A `cuda.product` becomes loops that do the work of cuBLASLt; its body is dropped. The host computes
-    `cuda.approximate` to one ulp. `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand:
-    a test fails if a program does not tolerate the error of a GPU.
+    Needs `gpu.func`s with a known block size and `gpu.launch_func`s of them. Each becomes a function with a
+    loop over blocks. The code between two barriers becomes a loop over threads, also inside loops and
+    branches that contain a barrier, which all threads of a block must take alike; otherwise it is an error.
+    Values that live across barriers are kept in arrays with one element per thread. A shuffle reads the
+    element of the thread that it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) the
+    elements of its lanes. Shared memory is a buffer. Launches become calls. A `cuda.product` becomes loops
+    that do the work of cuBLASLt; its body is dropped. The host computes `cuda.approximate` to one ulp.
+    `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand: a test fails
+    if a program does not tolerate the error of a GPU.
 
-    The order of threads and blocks means nothing to a right kernel: with `descending` they run the other way
-    around, and tests compare both.
+    A correct kernel does not depend on the order of threads and blocks. `descending` reverses both, and tests
+    compare the results.
 
     ```mlir
     %0 = memref.load %x[%tid] : memref<64xf32>
@@ -576,9 +580,9 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"descending", "descending", "bool", "false", "the last thread and block first">,
+    Option<"descending", "descending", "bool", "false", "runs the last thread and block first">,
     Option<"approximationError", "approximation-error", "double", "0",
-           "how far off, relatively, what a GPU approximates is, for tests">
+           "relative error of a GPU's approximations, for tests">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
@@ -587,11 +591,11 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
 }
 
 def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
-  let summary = "Lowers the functions that a machine has instructions for";
+  let summary = "Lowers the functions that have machine instructions";
   let description = [{
-    `convert-gpu-to-nvvm` takes all of `math` to be calls of libdevice. Square roots, fused products, roundings and
-    signs are instructions; with them lowered here first, kernels of f32 need no library. The host lowering takes
-    the same way.
+    `convert-gpu-to-nvvm` lowers all of `math` to calls of libdevice. Square roots, fused products, roundings
+    and signs are instructions. This pass lowers them first, so that f32 kernels need no library. The host
+    lowering uses it too.
 
     ```mlir
     %0 = math.sqrt %x : f32
@@ -603,10 +607,10 @@ def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
 }
 
 def ExpandTurns : Pass<"expand-turns", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Has the first thread of a block wait for its turn, and say whose is next, by atomic operations";
+  let summary = "Implements turns of blocks by atomic operations of each block's first thread";
   let description = [{
-    Of `cuda.take_number`, `cuda.await_turn` and `cuda.end_turn`. Fences order what threads of the block write ahead of a `gpu.barrier`
-    before, and read behind one after.
+    Lowers `cuda.take_number`, `cuda.await_turn` and `cuda.end_turn`. Fences order the block's writes before a
+    preceding `gpu.barrier` and its reads after a following one.
 
     ```mlir
     cuda.await_turn %turns[%place], %turn : memref<9xi32>
@@ -629,10 +633,10 @@ def ExpandTurns : Pass<"expand-turns", "::mlir::gpu::GPUModuleOp"> {
 }
 
 def UseDynamicSharedMemory : Pass<"use-dynamic-shared-memory", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Has launches ask for shared memory that is more than a kernel's code may have";
+  let summary = "Moves large shared memory of kernels into the dynamic memory of their launches";
   let description = [{
-    Code has at most 48 KiB of shared memory. Of a kernel with more than that all becomes parts of the memory that a launch asks
-    for, one behind the other.
+    A kernel has at most 48 KiB of static shared memory. If it needs more, all its shared memory becomes
+    consecutive parts of the dynamic memory that a launch requests.
 
     ```mlir
     gpu.func @f() workgroup(%a : memref<32768xbf16, #gpu.address_space<workgroup>>) kernel {
@@ -646,12 +650,13 @@ def UseDynamicSharedMemory : Pass<"use-dynamic-shared-memory", "::mlir::gpu::GPU
 }
 
 def ConvertMatrixProducts : Pass<"convert-matrix-products"> {
-  let summary = "Lowers products of a warp's matrices, and what brings these, to instructions of tensor cores";
+  let summary = "Lowers matrix products of a warp, and the loads of their operands, to tensor-core instructions";
   let description = [{
-    Of `nvgpu.mma.sync` those of bf16 and f16 with sums in f32, 16 x 8 x 16: those of attention kernels. Upstream's
-    lowering knows no bf16. Of `nvgpu.ldmatrix` four matrices of 16-bit floats, of `nvgpu.device_async_copy` 16
-    bytes without a token (waits are `nvvm.cp.async.wait.group`); indices have 32 bits, as `lower-kernels-to-nvvm`
-    says them. Everything else is an error. Floats are rounded to 16 bits by the instruction that rounds two.
+    Supports the forms that attention kernels use, with the 32-bit indices of `lower-kernels-to-nvvm`:
+    `nvgpu.mma.sync` of bf16 and f16 with f32 sums, 16 x 8 x 16 (upstream's lowering lacks bf16);
+    `nvgpu.ldmatrix` of four matrices of 16-bit floats; `nvgpu.device_async_copy` of 16 bytes without a token,
+    whose waits are `nvvm.cp.async.wait.group`. Everything else is an error. Pairs of floats are rounded to 16
+    bits by one instruction.
 
     ```mlir
     %0 = nvgpu.ldmatrix %m[%i] {numTiles = 4 : i32, transpose = false} : memref<64xbf16, 3> -> vector<4x2xbf16>

@@ -94,7 +94,7 @@ private:
   };
   using Schedule = std::vector<TaskRun>;
 
-  /// The number of devices: GPUs, or for the host target as many as the program names.
+  /// The number of devices: GPUs, or for the host target the number that the program names.
   absl::Status countDevices(const proto::Executable &program);
   absl::StatusOr<GpuDevice *> getDevice(const proto::CudaCode &code, int64_t id);
   absl::Status loadGroup(const proto::Executable &program, const proto::Group &group);
@@ -202,7 +202,8 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
     DecodedTask &known = *tasks.emplace_back(std::make_unique<DecodedTask>());
     known.name = task.name();
     if (!known.program.ParseFromString(task.program()))
-      return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("task \"", task.name(), "\" is not a program"));
     decoded.push_back(&known);
   }
   auto schedule = std::make_shared<Schedule>();

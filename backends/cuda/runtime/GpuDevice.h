@@ -1,4 +1,4 @@
-// The device interface: what the client needs from a GPU, or from the host in its place.
+// The device interface: what the client needs from a GPU, or from the host that replaces it.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_GPUDEVICE_H
 #define ST_BACKENDS_CUDA_RUNTIME_GPUDEVICE_H
 

@@ -269,7 +269,7 @@ static LogicalResult exportBlock(Block &block, isa::Stream &stream) {
     StringRef mnemonic = op.getName().getStringRef();
     int index = mnemonic.consume_front("dtu.") ? instructionIndex(mnemonic) : -1;
     if (index < 0)
-      return op.emitOpError("is no instruction of a dtu.stream");
+      return op.emitOpError("is not an instruction of a dtu.stream");
     isa::Instruction instruction;
     isa::makeInstruction(index, instruction);
     AttributeReader reader(&op);

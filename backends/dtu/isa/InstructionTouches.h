@@ -1,4 +1,4 @@
-// Which bytes of memories an instruction reads and writes.
+// The bytes of memory that an instruction reads and writes.
 #pragma once
 
 #include "backends/dtu/isa/StridedBytes.h"

@@ -86,7 +86,7 @@ private:
     if (stride > kMaxStride || stride < -kMaxStride)
       fail("stride ", stride, " out of range");
     if (stride % static_cast<int64_t>(alignment))
-      fail("stride ", stride, " is no multiple of the element's ", alignment, " bytes");
+      fail("stride ", stride, " is not a multiple of the element's ", alignment, " bytes");
   }
   int64_t spaceBytes(Space space) const {
     return space == Space::L1   ? program.l1Bytes
@@ -146,8 +146,7 @@ private:
   }
   void checkEngine(Engine engine) {
     if (stream.engine != engine)
-      fail("stands in a ", name(stream.engine), " stream and belongs in a ", name(engine),
-           " stream");
+      fail("is in a ", name(stream.engine), " stream, expected a ", name(engine), " stream");
   }
   void checkSemaphore(const Affine &semaphore, int64_t count) {
     checkAffine(semaphore);
@@ -279,7 +278,7 @@ private:
   }
   void check(const Load &i) {
     require(stream.engine == Engine::Core || stream.engine == Engine::Dte,
-            "stands in a link stream and belongs in a core or dte stream");
+            "is in a link stream, expected a core or dte stream");
     require(!isFloat(i.type), "a register takes integers only");
     checkWritable(i.dst);
     checkAccess("address", i.address, {}, byteWidth(i.type));

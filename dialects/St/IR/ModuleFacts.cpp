@@ -7,7 +7,7 @@ using namespace mlir::st;
 
 namespace {
 struct FactInfo {
-  /// What is there if the fact holds, and the pass that leaves it so.
+  /// A description of the fact, and the pass that establishes it.
   StringLiteral what, maker;
 };
 

@@ -48,7 +48,7 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
   int64_t kinds = hasWeights ? 3 : 2;
   int64_t all = kinds * chunks * microBatches;
   if (static_cast<int64_t>(order.size()) < all) {
-    // One of the first so many and one more is not there.
+    // If all of these are present, one more is missing.
     llvm::SmallVector<bool> seen(order.size() + 1, false);
     for (const ScheduledUnit &unit : order) {
       auto place =
@@ -68,7 +68,7 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
              std::to_string(microBatches) + " micro-batches";
     int64_t &next = done[unit.chunk * microBatches + unit.microBatch];
     if (next > unit.kind)
-      return name + " stands there twice";
+      return name + " appears twice";
     if (next < unit.kind)
       return name + " stands before " +
              formatUnit({static_cast<ScheduledUnit::Kind>(next), unit.chunk, unit.microBatch});

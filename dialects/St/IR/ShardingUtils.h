@@ -48,7 +48,7 @@ void setStage(Operation *op, int64_t stage);
 LogicalResult verifyShardingFits(ShardingAttr sharding, Type type, Operation *op,
                                  bool mayBeUneven = false);
 
-/// Whether devices that each hold `local` hold all of `global` together under this sharding
+/// Returns true if devices that each hold `local` together hold all of `global` under this sharding
 /// (including micro). The remaining space is padding at the end of a dimension.
 bool holdsParts(RankedTensorType local, RankedTensorType global, ShardingAttr sharding,
                 MeshOp mesh);
@@ -64,7 +64,7 @@ struct FineSharding {
 /// dimension does not divide.
 std::optional<FineSharding> cutAtUnsplitParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                               function_ref<int64_t(StringRef)> sizeOf);
-/// Whether it has such parts.
+/// Returns true if it has unsplit parts.
 bool hasUnsplitParts(ShardingAttr sharding);
 
 /// Product of the sizes of the axes.

@@ -123,7 +123,7 @@ static ParseResult parseAxes(AsmParser &parser, AsmParser::Delimiter delimiter,
 }
 
 namespace {
-/// What a sharding says, as far as it has been read.
+/// The parts of a sharding parsed so far.
 struct ShardingParser {
   explicit ShardingParser(AsmParser &parser) : parser(parser) {}
 

@@ -23,7 +23,7 @@ void StDialect::initialize() {
       >();
 }
 
-/// Of each axis of the mesh one link.
+/// Requires one link per axis of the mesh.
 static LogicalResult verifySpeed(Operation *op, Attribute attribute) {
   auto speed = dyn_cast<SpeedAttr>(attribute);
   auto module = dyn_cast<ModuleOp>(op);
@@ -60,8 +60,8 @@ LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   return success();
 }
 
-/// Checks the sharding of an argument or result of type `type`. What is local
-/// already says in `attributes` what it is a part of.
+/// Checks the sharding of an argument or result of type `type`. A local value has the global type
+/// in `attributes`.
 static LogicalResult verifyAtBoundary(Operation *op, Type type, DictionaryAttr attributes,
                                       NamedAttribute attribute) {
   StringRef name = attribute.getName();

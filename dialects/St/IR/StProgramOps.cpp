@@ -33,7 +33,7 @@ LogicalResult ProgramOp::verify() {
 
 // ---- storage --------------------------------------------------------------------
 
-/// Checks that what a device holds of a tensor is what its sharding says.
+/// Checks that a device's part of a tensor matches its sharding.
 static LogicalResult verifySlice(Operation *op, Type global, ShardingAttr sharding, Type local) {
   auto globalType = dyn_cast<RankedTensorType>(global);
   auto localType = dyn_cast<RankedTensorType>(local);
@@ -90,10 +90,10 @@ LogicalResult BufferOp::verify() {
   if (slots < 1 || (slots > 1 && getKind() != "stash"))
     return emitOpError("has ") << slots << " slots, expected " << (slots < 1 ? "at least " : "")
                                << "1";
-  // What is added to, or carried by a loop, is in the device's memory.
+  // Accumulators, and values carried by a loop, must be in the device's memory.
   if (getSpace() && getKind() != "stash")
     return emitOpError("of kind \"")
-           << getKind() << "\" lies in space \"" << *getSpace() << "\", expected a stash";
+           << getKind() << "\" is in space \"" << *getSpace() << "\", expected a stash";
   return getSpace() ? verifyOneOf(*this, "space", *getSpace(), {"host"}) : success();
 }
 
@@ -102,7 +102,7 @@ static LogicalResult verifyAccess(Operation *op, SymbolTableCollection &symbols,
                                   FlatSymbolRefAttr name, Type type, bool hasMicroBatch) {
   Operation *storage = symbols.lookupSymbolIn(op->getParentOfType<ProgramOp>(), name);
   if (!isa_and_nonnull<StateOp, InputOp, OutputOp, BufferOp>(storage))
-    return op->emitOpError("names ") << name << ", which is no storage of the program";
+    return op->emitOpError("names ") << name << ", which is not storage of the program";
   Type stored;
   bool perMicroBatch = false;
   if (auto state = dyn_cast<StateOp>(storage)) {

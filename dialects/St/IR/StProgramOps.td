@@ -72,7 +72,7 @@ def St_OutputOp : St_StorageOp<"output"> {
     (`at` $address^)? attr-dict
   }];
   let extraClassDeclaration = [{
-    /// Whether each micro-batch writes a part of its own.
+    /// Returns true if each micro-batch writes a separate part.
     bool isPerMicroBatch() { return getSharding().usesAxis(MeshOp::kMicro); }
   }];
 }

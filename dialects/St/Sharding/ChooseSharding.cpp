@@ -14,20 +14,20 @@ using Linearity = ShardingRule::Linearity;
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// What the op's own work costs when nothing is split.
+/// The cost of the op's own work without any split.
 static double costOfWork(Operation *op, const ShardingRule &rule, const MeshAxes &axes) {
   return axes.costs().op(workOf(op, rule)).device;
 }
 
-/// Whether a step moves parts between some of the axes as they are: no sum makes fewer of them.
+/// Returns true if a step moves parts between some of the axes without a sum that shrinks them.
 static bool movesParts(const ReshardStep &step, ArrayRef<Axis> between) {
   return (step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll ||
           step.kind == ReshardStep::CollectivePermute) &&
          llvm::any_of(step.axes, [&](Axis axis) { return llvm::is_contained(between, axis); });
 }
 
-/// The cost of bringing a tensor from one sharding into another. What is anchored
-/// should not move between devices, nor anything between replicas; taking parts of it is fine.
+/// The cost of resharding a tensor. Anchored tensors should not move between devices, and nothing
+/// should move between replicas; slicing is fine.
 static double costOfReshard(const TensorSharding &from, const TensorSharding &to, Type type,
                             const ChoiceContext &context, bool isAnchored) {
   constexpr double anchorWeight = 1000;
@@ -49,7 +49,7 @@ static int64_t rankOf(Value value) {
   return type ? type.getRank() : 0;
 }
 
-/// Whether an op is computed once a micro-batch.
+/// Returns true if an op runs once per micro-batch.
 static bool usesMicro(const OpSharding &how) {
   return how.splits(kMicroAxis) || llvm::any_of(how.passing, [](ArrayRef<Axis> axes) {
            return llvm::is_contained(axes, kMicroAxis);
@@ -116,7 +116,7 @@ std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &ru
       }
     return std::nullopt;
   }
-  // A scalar is made a sum by zeroing it on all devices but one.
+  // A scalar becomes a sum by zeroing it on all devices but one.
   bool isScalar = rankOf(op->getResult(0)) == 0 && axis != kMicroAxis;
   bool any = false;
   for (int64_t i : rule.linearOperands) {
@@ -160,7 +160,7 @@ static void addReductions(const ShardingRule &rule, const OpSharding &how, Axis 
   }
 }
 
-/// The ways to use `axis` in one part of the op, those that results want first.
+/// The ways to use `axis` in one part of the op, with those that results want first.
 static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &rule,
                                              const OpSharding &how, Axis axis, int64_t part,
                                              const ChoiceContext &context) {
@@ -186,7 +186,7 @@ static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &
   return options;
 }
 
-/// Uses `axis` in one part of the op as costs least, if at all.
+/// Uses `axis` in one part of the op in the cheapest way, if any.
 static void extendOver(Axis axis, int64_t part, Operation *op, const ShardingRule &rule,
                        OpSharding &best, const ChoiceContext &context) {
   if (best.uses(rule, axis, part))
@@ -198,8 +198,8 @@ static void extendOver(Axis axis, int64_t part, Operation *op, const ShardingRul
   const OpSharding *choice = nullptr;
   for (const OpSharding &option : options) {
     double cost = costOf(op, rule, option, context);
-    // Where nothing is possible yet, a step towards it is: results unreduced over two
-    // axes become so one axis at a time.
+    // If nothing is possible yet, takes a step towards it: results unreduced over two axes become
+    // so one axis at a time.
     if (cost < bestCost || (bestCost == kImpossible && !choice)) {
       bestCost = cost;
       choice = &option;
@@ -230,7 +230,7 @@ static bool leavesWanted(Operation *op, const ShardingRule &rule, const OpShardi
   return true;
 }
 
-/// Splits the factors of one tensor as its sharding says.
+/// Splits the factors of one tensor according to its sharding.
 static bool placeAll(const ShardingRule &rule, OpSharding &how, const TensorFactors &tensor,
                      const TensorSharding &sharding) {
   SmallVector<Splits, 4> factors(rule.factors.size());
@@ -262,8 +262,8 @@ std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const Shardin
   return how;
 }
 
-/// The axes over which results are unreduced although no factor is summed over them: operands
-/// bring them.
+/// The axes over which results are unreduced although no factor is summed over them: operands are
+/// unreduced over them.
 static void readPassing(Operation *op, const ShardingRule &rule, const ChoiceContext &context,
                         OpSharding &how) {
   for (auto [i, wanted] : llvm::enumerate(context.wanted)) {
@@ -313,7 +313,7 @@ ChoiceContext mlir::st::recordedContext(Operation *op, const MeshAxes &axes) {
 }
 
 bool mlir::st::isZeroConstant(Value value) {
-  // Shape changes of a constant that folding has left: no long chains.
+  // Reshapes and broadcasts of a constant that folding has left, at most a few.
   for (int depth = 0; depth < 3; ++depth) {
     Operation *op = value.getDefiningOp();
     if (!op)

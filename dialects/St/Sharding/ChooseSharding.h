@@ -23,7 +23,7 @@ struct ChoiceContext {
   /// Axes whose positions hold the same weights and compute different rows of the batch. Like
   /// shards of weights, rows should not move between them; sums over them may.
   SmallVector<Axis, 2> replicas = {};
-  /// Whether costs are those of a complete step, with values that vary along micro-batches counted
+  /// True if costs are those of a complete step, with values that vary along micro-batches counted
   /// once per micro-batch. Only after `micro` is assigned, which does not depend on cost.
   bool isOfStep = false;
   /// Results that are sums over micro-batches, and are summed over devices once these are complete:
@@ -42,7 +42,7 @@ double costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
 OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding base,
                             const ChoiceContext &context, ArrayRef<Axis> over);
 
-/// Whether `how` can be extended by passing `axis` on: the op is linear in operands that are
+/// Tests whether `how` can be extended by passing `axis` on: the op is linear in operands that are
 /// unreduced over it, zero, or cheaply made so. Returns the extension. Concerns one part of the op.
 std::optional<OpSharding> passOn(Operation *op, const ShardingRule &rule, const OpSharding &how,
                                  Axis axis, int64_t part, const ChoiceContext &context);
@@ -60,7 +60,7 @@ std::optional<OpSharding> readOpSharding(Operation *op, const ShardingRule &rule
 /// The context of an op all of whose operands and results have recorded shardings.
 ChoiceContext recordedContext(Operation *op, const MeshAxes &axes);
 
-/// Whether a value is a constant, or a broadcast of one, with only zero elements.
+/// Returns true if a value is a constant, or a broadcast of one, with only zero elements.
 bool isZeroConstant(Value value);
 
 } // namespace mlir::st

@@ -26,7 +26,7 @@ ShardingRule mlir::st::getShardingRule(Operation *op) {
 bool mlir::st::isPointwise(const ShardingRule &rule) {
   if (rule.results.size() != 1)
     return false;
-  // A sort takes and leaves one shape too, but an element is not made of its own place.
+  // A sort keeps the shape too, but its elements change positions.
   auto isParallel = [&](ArrayRef<int64_t> dim) {
     return llvm::all_of(
         dim, [&](int64_t factor) { return rule.factors[factor].kind == FactorKind::Parallel; });

@@ -10,8 +10,8 @@ namespace mlir::st {
 /// without a rule get one without factors.
 ShardingRule getShardingRule(Operation *op);
 
-/// Whether the op computes each element of its one result from the same elements of
-/// its operands, and scalars.
+/// Returns true if the op computes each element of its only result from the same elements of its
+/// operands, and scalars.
 bool isPointwise(const ShardingRule &rule);
 
 /// A way to compute an op in shards. It determines the shardings of all operands and results by the
@@ -32,7 +32,7 @@ struct OpSharding {
   bool uses(const ShardingRule &rule, Axis axis, int64_t part) const {
     return factorOf(rule, axis, part) || llvm::is_contained(passing[part], axis);
   }
-  /// Whether an axis splits a factor of any part.
+  /// Returns true if an axis splits a factor of any part.
   bool splits(Axis axis) const {
     return llvm::any_of(factors, [&](const Splits &s) { return outerOf(s, axis).has_value(); });
   }
@@ -41,9 +41,9 @@ struct OpSharding {
   bool place(const ShardingRule &rule, int64_t factor, ArrayRef<Split> splits);
 };
 
-/// Whether the factors of one tensor of the rule can express a tensor sharding. `factors` gets the
-/// splits of all factors; false if an axis crosses factors, without those of its dimension.
-/// Unreduced axes are ignored.
+/// Tests whether the factors of one tensor of the rule can express a tensor sharding. `factors`
+/// gets the splits of all factors; false if an axis crosses factors, without those of its
+/// dimension. Unreduced axes are ignored.
 bool readFactors(const ShardingRule &rule, const TensorFactors &tensor,
                  const TensorSharding &sharding, MutableArrayRef<Splits> factors);
 

@@ -26,8 +26,8 @@ std::unique_ptr<::st::Costs> mlir::st::makeCosts(MeshOp mesh) {
   return std::make_unique<::st::DeviceCosts>(std::move(peaks));
 }
 
-/// How many products an element of the result adds up; 0 if the op is no product. Each element is a
-/// sum over the factors that it does not number.
+/// Number of products summed per element of the result; 0 if the op is no product. Each element is
+/// a sum over the factors that do not index the result.
 static double getContracted(const ShardingRule &rule) {
   if (rule.linearity != ShardingRule::Linearity::Separately || rule.linearOperands.size() != 2 ||
       rule.results.size() != 1)
@@ -43,7 +43,7 @@ static double getContracted(const ShardingRule &rule) {
   return contracted > 1 ? contracted : 0;
 }
 
-/// The type of elements of this width, as far as costs tell types apart.
+/// The type of elements of this width, as far as costs distinguish types.
 static ::st::proto::ElementType protoType(Type type) {
   Type element = getElementTypeOrSelf(type);
   if (element.isBF16())
@@ -84,7 +84,7 @@ static ::st::proto::ElementType protoType(Type type) {
   return work;
 }
 
-/// The sum of what the ops of a kernel compute.
+/// The sum of the work of a kernel's ops.
 static ::st::proto::OpWork workWithin(KernelOp kernel) {
   ::st::proto::OpWork sum;
   for (Operation &op : kernel.getBody().front().without_terminator()) {

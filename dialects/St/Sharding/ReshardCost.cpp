@@ -61,8 +61,8 @@ static double timeOnFastestLink(double bytes, const MeshAxes &axes) {
   return transfer(bytes) - transfer(0);
 }
 
-/// Starts and latencies hide behind other work more often than bytes do: they decide between plans
-/// that send about as much.
+/// Starts and latencies overlap other work more often than bytes do, so they only decide between
+/// plans that send about as much.
 static double timeOfStart(const MeshAxes &axes) {
   constexpr double kStartBytes = 512;
   return timeOnFastestLink(kStartBytes, axes);

@@ -49,7 +49,7 @@ void ReshardMoves::visitFrom(const TensorSharding &now, Visit visit) const {
   mask(now, visit);
 }
 
-/// Where an axis is: its dimension and place there, or none and whether it is unreduced.
+/// The dimension of an axis and its position there; otherwise none, and whether it is unreduced.
 static std::pair<int64_t, int64_t> whereIn(const TensorSharding &sharding, Axis axis) {
   if (std::optional<int64_t> dim = sharding.dimOf(axis))
     return {*dim, *outerOf(sharding.dims[*dim], axis)};
@@ -82,8 +82,8 @@ int64_t ReshardMoves::leastElements() const {
 // Places
 //===----------------------------------------------------------------------===//
 
-/// The splits with the axes of a sequence, the first at `outer` and each right behind the one
-/// before it but for axes that lie there already: together in a device's part.
+/// Adds the axes of a sequence to the splits, the first at `outer` and each directly after the
+/// previous one, except for axes that are already adjacent in a device's part.
 std::optional<Splits> ReshardMoves::placeFrom(Splits splits, int64_t dim, int64_t outer,
                                               ArrayRef<Axis> sequence) const {
   for (auto [i, axis] : llvm::enumerate(sequence)) {
@@ -112,7 +112,7 @@ SmallVector<ReshardMoves::Site> ReshardMoves::sites(const Splits &splits, int64_
     cuts.push_back(outer);
     for (const Split &split : *known) {
       cuts.push_back(outer *= split.size);
-      // To end there.
+      // For a sequence that ends there.
       if (int64_t size = axes.size(sequence); outer % size == 0)
         cuts.push_back(outer / size);
     }
@@ -126,10 +126,10 @@ SmallVector<ReshardMoves::Site> ReshardMoves::sites(const Splits &splits, int64_
   return result;
 }
 
-/// The sequences of spatial axes that lie together in a device's part of a dimension.
+/// The sequences of spatial axes that are adjacent in a device's part of a dimension.
 SmallVector<ReshardMoves::Run> ReshardMoves::runs(const Splits &splits) const {
   SmallVector<Run> result;
-  // Those that end before the current split, to be continued by it.
+  // Sequences that end before the current split, which may continue them.
   SmallVector<Run> open;
   int64_t outer = 1;
   for (const Split &split : splits) {
@@ -187,7 +187,7 @@ void ReshardMoves::accumulate(const TensorSharding &now, Visit visit) const {
   emit(now, std::move(step), std::move(next), visit);
 }
 
-/// Makes the value unreduced over axes that nothing uses.
+/// Makes the value unreduced over unused axes.
 void ReshardMoves::mask(const TensorSharding &now, Visit visit) const {
   if (to.kind != now.kind && !now.unreduced.empty())
     return;
@@ -228,7 +228,7 @@ SmallVector<Axis, 4> ReshardMoves::dueReductions(const TensorSharding &now) cons
   return due;
 }
 
-/// Every sequence of different axes, shorter ones first.
+/// Lists all sequences of distinct axes, shorter ones first.
 static SmallVector<SmallVector<Axis, 2>> sequencesOf(ArrayRef<Axis> axes) {
   SmallVector<SmallVector<Axis, 2>> result(1);
   for (size_t i = 0; i < result.size(); ++i)
@@ -251,7 +251,7 @@ void ReshardMoves::reductions(const TensorSharding &now, Visit visit) const {
       reduced.dropUnreduced(axis);
     ReshardStep step;
     step.axes.assign(sequence.begin(), sequence.end());
-    // In one order only: the order of a group's members is the same.
+    // In one order only: the members of a group have the same order.
     if (llvm::is_sorted(sequence)) {
       step.kind = ReshardStep::AllReduce;
       emit(now, step, reduced, visit);
@@ -277,9 +277,9 @@ void ReshardMoves::exchanges(const TensorSharding &now, Visit visit) const {
         eraseAxis(freed.dims[fromDim], axis);
       for (int64_t dim = 0; dim < rank; ++dim)
         for (const Site &site : sites(freed.dims[dim], dim, run.axes)) {
-          // Within a dimension the place that an axis goes to and the one that it or another has
-          // just left are two digits of a position, one above the other: {"a"} of 2 cannot become
-          // {3, "a"}, as a third of the dimension lies in both halves.
+          // Within a dimension, the new position of an axis and the position that it or another
+          // axis just left are two adjacent digits of an index: {"a"} of 2 cannot become {3, "a"},
+          // as a third of the dimension spans both halves.
           auto isAcross = [&](Axis moved) {
             int64_t begin = *outerOf(site.splits, moved), end = begin * axes.size(moved);
             return llvm::any_of(run.axes, [&](Axis left) {
@@ -323,8 +323,8 @@ void ReshardMoves::gathers(const TensorSharding &now, Visit visit) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Gives what devices hold to other devices: the parts of each dimension stay as they are and get
-/// other axes, and so do the unreduced terms.
+/// Exchanges the data of devices: the parts of each dimension stay as they are and get other axes,
+/// and so do the unreduced terms.
 class Relabeller {
 public:
   Relabeller(const TensorSharding &now, ArrayRef<Axis> spatial, const MeshAxes &axes,
@@ -405,7 +405,7 @@ void ReshardMoves::permutations(const TensorSharding &now, Visit visit) const {
   Relabeller(now, spatial, axes, found).run();
 }
 
-/// Which part of each dimension, and which term, a device holds; over some axes only.
+/// The part of each dimension, and the term, that a device holds; over some axes only.
 static SmallVector<int64_t> holdingOf(const TensorSharding &sharding, ArrayRef<Axis> over,
                                       ArrayRef<int64_t> coordinates, const MeshAxes &axes) {
   SmallVector<int64_t> holding;

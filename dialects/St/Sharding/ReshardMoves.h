@@ -15,11 +15,11 @@ public:
   /// Visits every step from `now`, those that move nothing first; permutations without their pairs.
   void visitFrom(const TensorSharding &now, Visit visit) const;
 
-  /// Whether every axis that the step from `now` to `next` moves is free afterwards or at its
+  /// Returns true if every axis that the step from `now` to `next` moves is then free or at its
   /// position in `to`.
   bool isDirect(const TensorSharding &now, const TensorSharding &next) const;
 
-  /// Whether only steps without data movement remain: no axis is at a position that it must leave.
+  /// Returns true if only local steps remain: no axis is at a position that it must leave.
   bool needsNoCollective(const TensorSharding &now) const;
 
   /// The fewest elements that a device holds in any intermediate sharding.
@@ -51,7 +51,7 @@ private:
   bool isUsed(const TensorSharding &sharding, Axis axis) const {
     return sharding.isSplitOver(axis) || sharding.isUnreducedOver(axis);
   }
-  /// Whether the order that `from` lists lets the axis be reduced now.
+  /// Returns true if the order in `from` lets the axis be reduced now.
   bool isNext(const TensorSharding &now, Axis axis) const;
   /// The unreduced axes of `now` that `to` wants reduced.
   SmallVector<Axis, 4> dueReductions(const TensorSharding &now) const;

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Shardings looked at before the search narrows.
+/// Number of visited shardings before the search narrows.
 static constexpr size_t kMostStates = 5000;
 
 static void append(std::string &key, int64_t number) {
@@ -47,15 +47,15 @@ public:
 private:
   struct Node {
     TensorSharding sharding;
-    ReshardStep step; ///< that leads here
+    ReshardStep step; ///< the last step to this state
     double cost;
     int64_t parent;
   };
   struct Entry {
     double estimate;
     int64_t node;
-    /// The cheapest first; of these the one found first, so that plans do not depend on anything
-    /// but what is asked for.
+    /// The cheapest first; among equals the first one found, so that plans depend only on the
+    /// request.
     bool operator<(const Entry &other) const {
       return estimate != other.estimate ? estimate > other.estimate : node > other.node;
     }
@@ -68,7 +68,7 @@ private:
   const TensorSharding &from;
   int64_t elementBytes;
   bool directOnly;
-  double limit; ///< of costs that are of interest
+  double limit; ///< upper bound of relevant costs
   const MeshAxes &axes;
   ReshardMoves moves;
   std::string goal;
@@ -79,8 +79,8 @@ private:
 };
 } // namespace
 
-/// What at least is left to pay. Only gathers make a device's part larger, and they send as much as
-/// it grows by. Any other collective sends at least half of what a device holds.
+/// A lower bound of the remaining cost. Only gathers enlarge a device's part, and they send as much
+/// as it grows. Any other collective sends at least half of a device's part.
 double Search::atLeast(const TensorSharding &sharding) const {
   int64_t missing = goalElements - moves.elements(sharding);
   auto cost = [&](double elements) {
@@ -122,7 +122,7 @@ std::optional<ReshardPlan> Search::run() {
   while (!queue.empty()) {
     int64_t index = queue.top().node;
     queue.pop();
-    // The nodes move as more are added.
+    // Adding nodes may move the existing ones.
     TensorSharding now = nodes[index].sharding;
     double cost = nodes[index].cost;
     std::string key = keyOf(now);
@@ -144,7 +144,7 @@ std::optional<ReshardPlan> Search::run() {
   return std::nullopt;
 }
 
-/// What varies along `micro` stays where it is.
+/// Returns true if values that vary along `micro` can keep it in place.
 static bool canKeepMicro(const TensorSharding &from, const TensorSharding &to) {
   std::optional<int64_t> dim = from.dimOf(kMicroAxis);
   return !dim || (to.dimOf(kMicroAxis) == dim &&
@@ -171,7 +171,7 @@ static std::optional<ReshardPlan> search(const TensorSharding &from, const Tenso
 const ReshardPlan *mlir::st::planReshard(const TensorSharding &from, const TensorSharding &to,
                                          RankedTensorType type, const MeshAxes &axes) {
   std::string key = keyOf(from) + keyOf(to);
-  for (Axis axis : from.unreduced) // whose order matters
+  for (Axis axis : from.unreduced) // their order matters
     append(key, axis);
   for (int64_t size : type.getShape())
     append(key, size);

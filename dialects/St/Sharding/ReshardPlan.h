@@ -1,4 +1,4 @@
-// From one sharding of a tensor to another: which collectives, in which order.
+// Plans the collectives from one sharding of a tensor to another.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardCost.h"
@@ -16,7 +16,7 @@ struct ReshardStep {
     ReduceScatter, ///< reduces and keeps this device's part at the position
     AllReduce,
     AllToAll,          ///< moves axes from (fromDim, fromOuter) to the position
-    CollectivePermute, ///< sends whole parts to other devices
+    CollectivePermute, ///< sends full parts to other devices
     AllGather,         ///< joins the parts at the position
     Mask,              ///< makes addends of the value: all but the first device of the axes get
                        ///< zeros
@@ -37,7 +37,7 @@ struct ReshardStep {
   /// along `micro`.
   int64_t times = 1;
 
-  /// Whether devices exchange data.
+  /// Returns true if devices exchange data.
   bool movesData() const {
     return kind == ReduceScatter || kind == AllReduce || kind == AllToAll ||
            kind == CollectivePermute || kind == AllGather;
@@ -64,8 +64,8 @@ using ReshardPlan = SmallVector<ReshardStep>;
 const ReshardPlan *planReshard(const TensorSharding &from, const TensorSharding &to,
                                RankedTensorType type, const MeshAxes &axes);
 
-/// Whether a plan's value is converted to f32 before it and back afterwards: a sum over many
-/// micro-batches in 16 bits would stop growing, so it is computed in f32, and reduced between
+/// Returns true if a plan's value is converted to f32 before it and back afterwards: a 16-bit sum
+/// over many micro-batches would stop growing, so it is computed in f32, and reduced between
 /// devices in f32 too.
 bool needsWideSum(Type type, ArrayRef<ReshardStep> steps, ReduceKind kind);
 

@@ -61,16 +61,16 @@ void mlir::st::eraseAxis(Splits &splits, Axis axis) {
 }
 
 namespace {
-/// Reads splits piece by piece. After the last one an unsplit part goes on forever.
+/// Reads splits piece by piece. After the last one follows an endless unsplit part.
 class Reader {
 public:
   explicit Reader(ArrayRef<Split> splits) : rest(splits) {}
   bool atEnd() const { return rest.empty(); }
   Axis axis() const { return rest.front().axis; }
-  /// What is left of the current piece.
+  /// The remainder of the current piece.
   int64_t left() const { return rest.front().size / consumed; }
   bool isAxis() const { return !atEnd() && axis() != kUnsplit; }
-  /// Takes `size` of an unsplit part; false where it does not divide.
+  /// Consumes `size` of an unsplit part; false if it does not divide.
   bool skip(int64_t size) {
     if (atEnd())
       return true;
@@ -106,7 +106,7 @@ std::optional<Splits> mlir::st::unite(ArrayRef<Split> lhs, ArrayRef<Split> rhs) 
       right.take(size);
       continue;
     }
-    // One side is unsplit here: the other one's piece, or the smaller unsplit part.
+    // One side is unsplit here: uses the other one's piece, or the smaller unsplit part.
     Reader *piece = &left, *gap = &right;
     if (right.isAxis() || left.atEnd() ||
         (!left.isAxis() && !right.atEnd() && right.left() < left.left()))

@@ -83,7 +83,7 @@ MeshAxes::~MeshAxes() = default;
     if (axis == kMicroAxis || sizes[axis] == 1)
       continue;
     const int link = static_cast<int>(axis) - 1;
-    // Ranks along an axis without links share a device, and none of them waits for another one's.
+    // Ranks along an axis without links share a device, and do not wait for each other's transfers.
     const int64_t rate = linkRates.empty() || linkRates[link] == 0
                              ? std::numeric_limits<int64_t>::max()
                              : linkRates[link];
@@ -171,7 +171,7 @@ SmallVector<int64_t> mlir::st::localShape(ArrayRef<int64_t> shape, const TensorS
   return local;
 }
 
-/// Into how many parts of equal size the splits see a dimension, unsplit ones among them.
+/// The number of equal parts into which the splits divide a dimension, unsplit ones included.
 static int64_t countParts(ArrayRef<Split> splits) {
   int64_t parts = 1;
   for (const Split &split : splits)

@@ -61,7 +61,7 @@ public:
   int64_t size(ArrayRef<Axis> axes) const;
   ArrayAttr namesOf(ArrayRef<Axis> axes) const;
 
-  /// On a device of the target (OpWork.h).
+  /// Costs on a device of the target (OpWork.h).
   const ::st::Costs &costs() const { return *targetCosts; }
   /// The placement of devices along these axes for `costs`: the slowest links count.
   ::st::GroupPlacement placeGroup(ArrayRef<Axis> axes) const;
@@ -79,7 +79,7 @@ private:
   SmallVector<StringAttr> names;
   SmallVector<int64_t> sizes;
   SmallVector<Axis> usedAxes;
-  SmallVector<int64_t> linkRates; ///< of each spatial axis, bytes a microsecond; empty if unknown
+  SmallVector<int64_t> linkRates; ///< of each spatial axis, bytes per microsecond; empty if unknown
   std::unique_ptr<::st::Costs> targetCosts;
   std::unique_ptr<ReshardPlans> planned;
 };
@@ -87,11 +87,11 @@ private:
 /// The per-device shape of a tensor; every dimension must divide.
 SmallVector<int64_t> localShape(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
-/// Whether every dimension divides.
+/// Returns true if every dimension divides.
 bool divides(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
-/// Whether every dimension has at least one element per part; dimensions that do not divide get
-/// padding.
+/// Returns true if every dimension has at least one element per part; dimensions that do not divide
+/// are padded.
 bool fits(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
 } // namespace mlir::st

@@ -12,8 +12,7 @@ using namespace mlir::stablehlo;
 // Types
 //===----------------------------------------------------------------------===//
 
-/// Parses what may stand after the colon: one type, or a function type that is
-/// the full signature.
+/// Parses the types after the colon: one type, or a function type that is the full signature.
 static ParseResult parseTypeOrSignature(OpAsmParser &parser, ArrayRef<Type *> types,
                                         llvm::function_ref<ParseResult(Type)> expand) {
   SMLoc loc = parser.getCurrentLocation();
@@ -145,7 +144,7 @@ ParseResult stablehlo::parseVariadicOperandWithAttribute(
 
 void stablehlo::printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operation *,
                                                   OperandRange operands) {
-  // The literal that follows brings the space behind the last comma.
+  // The next literal includes the space after the last comma.
   llvm::interleave(operands, printer, ", ");
   if (!operands.empty())
     printer << ',';

@@ -35,7 +35,7 @@ static ParseResult parseBooleans(OpAsmParser &parser, Attribute &attribute) {
     return failure();
   auto count = static_cast<size_t>(type.getNumElements());
   bool isHex = llvm::tryGetFromHex(StringRef(digits).drop_front(2), bytes);
-  // One byte of equal bits stands for all values.
+  // A single byte of equal bits represents all values.
   bool isSplat = bytes.size() == 1 && count > 8;
   if (!isHex || (bytes.size() != count && bytes.size() != llvm::divideCeil(count, 8) && !isSplat))
     return parser.emitError(loc) << "expected a byte or a bit for each of " << count

@@ -14,8 +14,8 @@ using namespace mlir::stablehlo;
 
 namespace {
 
-/// One list of dimension numbers: where the two lettered dimensions stand and
-/// where each spatial one.
+/// One list of dimension numbers: the positions of the two lettered dimensions and of each spatial
+/// one.
 struct ConvDims {
   int64_t first = -1, second = -1;
   SmallVector<int64_t> spatial;
@@ -23,7 +23,7 @@ struct ConvDims {
 
 } // namespace
 
-/// Parses one element of a list, which stands at `place`.
+/// Parses the element of a list at position `place`.
 static ParseResult parseDimension(AsmParser &parser, StringRef letters, int64_t place,
                                   ConvDims &list, SmallVectorImpl<int64_t> &spatialPlaces) {
   SMLoc loc = parser.getCurrentLocation();
@@ -52,8 +52,7 @@ static ParseResult parseDimension(AsmParser &parser, StringRef letters, int64_t 
   return success();
 }
 
-/// Parses a list like `[b, 0, 1, f]`, of which `letters` names the two that are
-/// no spatial dimensions.
+/// Parses a list like `[b, 0, 1, f]`; `letters` names its two non-spatial dimensions.
 static ParseResult parseConvDims(AsmParser &parser, StringRef letters, ConvDims &list) {
   SMLoc loc = parser.getCurrentLocation();
   int64_t place = 0;

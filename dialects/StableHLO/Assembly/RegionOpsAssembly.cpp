@@ -14,8 +14,8 @@ using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 // reduce
 //===----------------------------------------------------------------------===//
 
-/// The op that alone makes up `op`'s body, null where the body has to be
-/// printed: the short form says neither the types nor the operands of the op.
+/// The only op of `op`'s body; null if the body must be printed in full: the short form contains
+/// neither types nor operands.
 static Operation *getShortBody(ReduceOp op) {
   if (op.getInputs().size() != 1 || op.getBody().empty())
     return nullptr;
@@ -98,7 +98,7 @@ static ParseResult parseReducer(OpAsmParser &parser, Region &body) {
   return parser.parseRegion(body, args);
 }
 
-/// Makes the body that `applies name` stands for.
+/// Builds the body for `applies name`.
 static ParseResult buildShortBody(OpAsmParser &parser, SMLoc nameLoc, OperationName name,
                                   Type inputType, Location loc, Region &body) {
   auto tensor = dyn_cast<RankedTensorType>(inputType);

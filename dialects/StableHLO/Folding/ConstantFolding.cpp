@@ -11,7 +11,7 @@ using namespace mlir::stablehlo;
 
 bool stablehlo::isUnsigned(Type type) { return type.isUnsignedInteger() || type.isInteger(1); }
 
-/// Whether a result of `elements` may be folded from `operands`.
+/// Returns true if a result of `elements` may be folded from `operands`.
 static bool isFoldable(ArrayRef<DenseElementsAttr> operands) {
   return llvm::all_of(operands, [](DenseElementsAttr each) {
     return each && (each.isSplat() || each.getNumElements() <= kMaxFoldedElements);
@@ -70,16 +70,15 @@ Attribute stablehlo::foldUnary(Attribute operand, IntUnaryFn onInts, FloatUnaryF
 // Conversion
 //===----------------------------------------------------------------------===//
 
-/// An integer of type `from` as one of type `to`: a pred is whether it is not
-/// zero, and what does not fit wraps.
+/// Converts an integer of type `from` to type `to`. A pred is true if the integer is not zero;
+/// other types wrap.
 static APInt convertInt(const APInt &value, Type from, IntegerType to) {
   if (to.getWidth() == 1)
     return APInt(1, !value.isZero());
   return isUnsigned(from) ? value.zextOrTrunc(to.getWidth()) : value.sextOrTrunc(to.getWidth());
 }
 
-/// Rounds toward zero. What does not fit is the implementation's choice, so no
-/// constant.
+/// Rounds toward zero. Results out of range depend on the implementation, so they are not folded.
 static std::optional<APInt> convertToInt(const APFloat &value, IntegerType to) {
   if (to.getWidth() == 1)
     return APInt(1, !value.isZero());

@@ -16,8 +16,7 @@ using namespace mlir::stablehlo;
 using OptInt = std::optional<APInt>;
 using OptFloat = std::optional<APFloat>;
 
-/// Folds an op of two constants: the formulas say what it makes of elements `a`
-/// and `b`.
+/// Folds an op of two constants: the formulas compute the result for elements `a` and `b`.
 #define FOLD_BINARY(INTS, FLOATS)                                                                  \
   foldBinary(                                                                                      \
       adaptor.getLhs(), adaptor.getRhs(),                                                          \
@@ -178,7 +177,7 @@ OpFoldResult ConvertOp::fold(FoldAdaptor adaptor) {
   return foldConvert(adaptor.getOperand(), getType());
 }
 
-/// What `direction` says of values of which the first is less, equal or greater.
+/// Evaluates `direction` for two values whose order is known.
 static bool holds(ComparisonDirection direction, bool isLess, bool isEqual) {
   switch (direction) {
   case ComparisonDirection::EQ:

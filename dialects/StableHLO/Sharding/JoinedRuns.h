@@ -5,8 +5,8 @@
 
 namespace mlir::stablehlo {
 
-/// The op of a body that only joins its arguments, in order, along the first dimension of more than
-/// one position: each argument is then one run of the result's bytes. Null for any other body.
+/// The op of a body that only joins its arguments, in order, along the first dimension of size
+/// above 1: each argument is then one run of the result's bytes. Null for any other body.
 ConcatenateOp findJoinOfRuns(Block &body);
 
 } // namespace mlir::stablehlo

@@ -11,10 +11,10 @@ using st::ShardingRuleOpInterface;
 
 namespace {
 
-/// Whether sums of the element type are sums: on truth values + is the logical or.
+/// Returns false for i1, where + is the logical or.
 bool isNumber(Value value) { return !getElementTypeOrSelf(value.getType()).isInteger(1); }
 
-/// Whether a sum of converted values is the converted sum: nothing is rounded.
+/// Returns true if a sum of converted values is the converted sum: nothing is rounded.
 bool isExactConversion(ConvertOp op) {
   Type from = getElementTypeOrSelf(op.getOperand().getType());
   Type to = getElementTypeOrSelf(op.getType());
@@ -55,7 +55,7 @@ struct PointwiseRule : ShardingRuleOpInterface::ExternalModel<PointwiseRule<OpTy
   }
 };
 
-/// Each operand and its result are a tensor of their own.
+/// Each operand and its result are separate from the others.
 struct BarrierRule : ShardingRuleOpInterface::ExternalModel<BarrierRule, OptimizationBarrierOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = emptyRule(op);
@@ -73,7 +73,7 @@ struct BarrierRule : ShardingRuleOpInterface::ExternalModel<BarrierRule, Optimiz
   }
 };
 
-/// The last dimension is searched as a whole.
+/// The last dimension must be replicated for the search.
 struct TopKRule : ShardingRuleOpInterface::ExternalModel<TopKRule, chlo::TopKOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = emptyRule(op);

@@ -1,10 +1,9 @@
 //===- ShardingIndexing.cpp - Factor rules of gather and scatter ----------===//
 //
-// A dimension that indices point into can be sharded where they have one component
-// and name single elements of it (rows of an embedding table). Every shard then
-// looks at all indices: a gather yields zero for rows of other shards, so that the
-// sum over the shards is the result; a scatter skips them, as it skips whatever
-// leaves the bounds.
+// A dimension that indices select from can be sharded if they have one component and select single
+// elements of it (rows of an embedding table). Every shard then reads all indices: a gather yields
+// zero for rows of other shards, so that the sum over the shards is the result; a scatter skips
+// them, as it skips indices out of bounds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,20 +17,20 @@ using st::ShardingRuleOpInterface;
 
 namespace {
 
-/// How the dimensions of gather's operand (scatter's input), indices, and windows
-/// (gather's result, scatter's updates) correspond.
+/// Correspondence between dimensions of gather's operand (scatter's input), indices, and windows
+/// (gather's result, scatter's updates).
 struct Indexing {
   Value tensor, indices, windows;
   ArrayRef<int64_t> windowDims, missingDims, tensorBatch, indicesBatch, indexMap;
   int64_t indexVectorDim;
 
-  /// Whether indices name single elements of one dimension.
+  /// Returns true if indices select single elements of one dimension.
   bool namesElements() const {
     return indexMap.size() == 1 && llvm::is_contained(missingDims, indexMap[0]);
   }
 
-  /// Gives batching, index and window dimensions their factors. `indexKind` is the
-  /// kind of the dimensions that number the windows.
+  /// Assigns factors to batching, index and window dimensions. `indexKind` is the kind of the
+  /// dimensions that number the windows.
   void addTo(ShardingRule &rule, TensorFactors &inTensor, TensorFactors &inIndices,
              TensorFactors &inWindows, FactorKind indexKind, ReductionKind reduction) const;
 };
@@ -125,7 +124,7 @@ struct GatherRule : ShardingRuleOpInterface::ExternalModel<GatherRule, GatherOp>
   LogicalResult localize(Operation *op, LocalizeContext &context) const;
 };
 
-/// A constant of the type of `like`, all of whose elements are `value`.
+/// A constant of the type of `like` with all elements equal to `value`.
 Value splatLike(OpBuilder &builder, Value like, int64_t value) {
   auto type = cast<RankedTensorType>(like.getType());
   Type element = type.getElementType();
@@ -139,8 +138,8 @@ Value splatLike(OpBuilder &builder, Value like, int64_t value) {
   return ConstantOp::create(builder, like.getLoc(), DenseElementsAttr::get(type, attribute));
 }
 
-/// Indices in a type that every position in the whole dimension fits: what 8 or 16 bits hold may
-/// end before the first row of a shard.
+/// Converts indices to a type that fits every position in the full dimension: 8 or 16 bits may not
+/// reach the first row of a shard.
 Value widenIndices(OpBuilder &builder, Value indices) {
   auto type = cast<RankedTensorType>(indices.getType());
   if (type.getElementTypeBitWidth() >= 32)
@@ -148,15 +147,15 @@ Value widenIndices(OpBuilder &builder, Value indices) {
   return ConvertOp::create(builder, indices.getLoc(), type.clone(builder.getI32Type()), indices);
 }
 
-/// Makes the gather look up rows of this shard only. Returns where it did, in the
-/// shape of the result.
+/// Restricts the gather to rows of this shard. Returns where it read such a row, in the shape of
+/// the result.
 Value restrictToShard(GatherOp gather, const Indexing &indexing, int64_t factor,
                       LocalizeContext &context) {
   OpBuilder &builder = context.builder;
   Location loc = gather.getLoc();
   Value indices = widenIndices(builder, gather.getStartIndices());
   int64_t shards = context.factorShards[factor], size = context.rule.factors[factor].size;
-  // As the gather does with positions in the whole dimension.
+  // The gather clamps positions in the full dimension the same way.
   indices = ClampOp::create(builder, loc, splatLike(builder, indices, 0), indices,
                             splatLike(builder, indices, size - 1));
   indices = context.toLocal(factor, indices);
@@ -226,8 +225,8 @@ Indexing indexingOf(ScatterOp op) {
           dims.getIndexVectorDim()};
 }
 
-/// One tensor only. Updates that combine commutatively may be spread over shards,
-/// each of which yields a partial result.
+/// One tensor only. Updates with a commutative combination may be spread over shards, each of which
+/// yields a partial result.
 struct ScatterRule : ShardingRuleOpInterface::ExternalModel<ScatterRule, ScatterOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto scatter = cast<ScatterOp>(op);

@@ -1,6 +1,6 @@
 //===- ShardingLinearAlgebra.cpp - Factor rules of transforms and solvers -===//
 //
-// What a transform or a solver works on is whole; a batch of them is parallel.
+// The operand of a transform or a solver is replicated; a batch of them is parallel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ using st::ShardingRuleOpInterface;
 
 namespace {
 
-/// Gives dimension `dim` of all operands and results one factor, where it is not of size 1.
+/// Gives dimension `dim` of all operands and results one factor, unless its size is 1.
 void addCommonFactor(ShardingRule &rule, Operation *op, int64_t dim, FactorKind kind) {
   int64_t factor = -1;
   auto add = [&](Value value, TensorFactors &tensor) {
@@ -55,8 +55,7 @@ struct CholeskyRule : ShardingRuleOpInterface::ExternalModel<CholeskyRule, Chole
   }
 };
 
-/// The right sides, columns of b or rows where a stands on the right, are
-/// independent of each other.
+/// The right-hand sides, columns of b or rows if a is on the right, are independent of each other.
 struct TriangularSolveRule
     : ShardingRuleOpInterface::ExternalModel<TriangularSolveRule, TriangularSolveOp> {
   ShardingRule getShardingRule(Operation *op) const {

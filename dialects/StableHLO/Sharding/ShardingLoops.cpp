@@ -1,9 +1,9 @@
 //===- ShardingLoops.cpp - The factor rule of a loop ----------------------===//
 //
-// The rule of a loop follows from the rules of the ops in it. A dimension of a
-// carried value can be split where every op that it reaches, in every iteration,
-// computes a part from parts alone. Carried values that such parts are added to
-// (the gradient of a weight that all iterations use) are sums over the factor.
+// The rule of a loop follows from the rules of its ops. A dimension of a carried value can be split
+// if every op that it reaches, in every iteration, computes a part from parts only. Carried values
+// to which such parts are added (the gradient of a weight that all iterations use) are sums over
+// the factor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,17 +19,17 @@ using st::ShardingRuleOpInterface;
 
 namespace {
 
-/// What a device has of a value when one factor of the loop is split.
+/// A device's share of a value when one factor of the loop is split.
 struct Place {
   enum Kind { Whole, Part, Sum } kind = Whole;
-  int64_t dim = -1; ///< of a part
+  int64_t dim = -1; ///< the dimension of a part
   bool operator==(const Place &other) const { return kind == other.kind && dim == other.dim; }
 };
 
 struct BodyOp {
   Operation *op;
   ShardingRule rule;
-  SetVector<Value> captured = {}; ///< what the op's own regions use
+  SetVector<Value> captured = {}; ///< values that the op's regions capture
 };
 
 std::vector<BodyOp> bodyOps(WhileOp loop) {
@@ -43,13 +43,13 @@ std::vector<BodyOp> bodyOps(WhileOp loop) {
   return ops;
 }
 
-/// Any part of it is a smaller one.
+/// Any part of a splat is a smaller splat.
 ConstantOp splatOf(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   return constant && isa<SplatElementsAttr>(constant.getValue()) ? constant : ConstantOp();
 }
 
-/// The dimension of a tensor that is one factor; none where the factor is a part of it.
+/// The dimension of a tensor that is one factor; none if the factor is only a part of it.
 FailureOr<std::optional<int64_t>> dimOfFactor(const TensorFactors &tensor, int64_t factor) {
   for (auto [dim, parts] : llvm::enumerate(tensor))
     if (llvm::is_contained(parts, factor)) {
@@ -60,17 +60,17 @@ FailureOr<std::optional<int64_t>> dimOfFactor(const TensorFactors &tensor, int64
   return std::optional<int64_t>();
 }
 
-/// Follows one split dimension of a carried value through the loop, to a fixpoint.
+/// Follows one split dimension of a carried value through the loop to a fixpoint.
 class LoopFlow {
 public:
   LoopFlow(WhileOp loop, ArrayRef<BodyOp> ops) : loop(loop), ops(ops) {}
 
-  /// False where some op on the way needs the dimension whole.
+  /// Returns false if some op needs the dimension replicated.
   bool run(int64_t carried, int64_t dim);
 
   Place of(Value value) const { return places.lookup(value); }
   Place ofCarried(int64_t i) const { return of(loop.getBody().getArgument(i)); }
-  /// The factor of an op in the loop that is split, or -1.
+  /// The split factor of an op in the loop, or -1.
   int64_t factorOf(Operation *op) const {
     auto it = factors.find(op);
     return it == factors.end() ? -1 : it->second;
@@ -93,7 +93,7 @@ private:
   bool changed = false;
 };
 
-/// A place is found once; of a carried value for the arguments of both regions.
+/// Sets the place of a value once; a carried value includes the arguments of both regions.
 bool LoopFlow::set(Value value, Place place) {
   Place &known = places[value];
   if (known == place)
@@ -109,8 +109,8 @@ bool LoopFlow::set(Value value, Place place) {
   return true;
 }
 
-/// Asks for a value at a place. Whole ones from within the loop can be had in parts, and carried
-/// ones as sums; that others are sums is still to be found out.
+/// Requests a value at a place. Replicated values from within the loop can be sliced, and carried
+/// ones masked to sums; whether others are sums is determined later.
 bool LoopFlow::demand(Value value, Place place) {
   if (of(value) == place)
     return true;
@@ -132,7 +132,7 @@ bool LoopFlow::chooseFactor(const BodyOp &node, ValueRange values,
     int64_t factor = tensors[i][place.dim][0];
     const st::Factor &info = node.rule.factors[factor];
     bool isSum = info.kind == FactorKind::Reduction && info.reduction == ReductionKind::Sum;
-    // Nothing is sent within a loop.
+    // Loops contain no communication.
     if ((info.kind != FactorKind::Parallel && !isSum) || info.leastPart > 0)
       return false;
     if (!factors.try_emplace(node.op, factor).second && factors[node.op] != factor)
@@ -141,7 +141,7 @@ bool LoopFlow::chooseFactor(const BodyOp &node, ValueRange values,
   return true;
 }
 
-/// A barrier: each result is its operand.
+/// A barrier: each result equals its operand.
 bool LoopFlow::visitPairs(Operation *op) {
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     Place place = of(operand);
@@ -153,7 +153,7 @@ bool LoopFlow::visitPairs(Operation *op) {
   return true;
 }
 
-/// Sums go through what is linear.
+/// Sums pass through linear ops.
 bool LoopFlow::visitSum(const BodyOp &node) {
   SmallVector<int64_t> sums;
   for (auto [i, operand] : llvm::enumerate(node.op->getOperands()))
@@ -214,14 +214,14 @@ bool LoopFlow::visit(const BodyOp &node) {
   return true;
 }
 
-/// Whether what was asked for as a sum is one.
+/// Returns true if a value that was requested as a sum is one.
 bool LoopFlow::isSumFound(const BodyOp &node) const {
   auto isSum = [&](Value value) { return of(value).kind == Place::Sum; };
   return factorOf(node.op) >= 0 || llvm::none_of(node.op->getResults(), isSum) ||
          llvm::any_of(node.op->getOperands(), isSum);
 }
 
-/// What an iteration leaves is what the next one takes.
+/// The results of an iteration are the arguments of the next.
 bool LoopFlow::visitBack() {
   if (of(loop.getCond().front().getTerminator()->getOperand(0)).kind != Place::Whole)
     return false;
@@ -303,7 +303,7 @@ Type LoopLocalizer::localType(Value value, function_ref<Place(const LoopFlow &)>
   return type.clone(shape);
 }
 
-/// Constants are whole until something takes a part of them.
+/// Constants are replicated until an op uses a part of them.
 void LoopLocalizer::shrinkSplat(OpOperand &operand, Type type) {
   ConstantOp constant = splatOf(operand.get());
   if (!constant || constant.getType() == type)
@@ -406,7 +406,7 @@ private:
     for (int64_t i = 0; canSplit && i < count; ++i) {
       Place place = flow.ofCarried(i);
       isSum |= place.kind == Place::Sum;
-      // Another split reaches it too, but does not need this one.
+      // Another split reaches it too, but does not require this one.
       canSplit = place.kind != Place::Part || rule.operands[i][place.dim].empty();
     }
     if (!canSplit) {

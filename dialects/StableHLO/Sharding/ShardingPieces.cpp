@@ -1,9 +1,9 @@
 //===- ShardingPieces.cpp - Factor rules of slices and joins --------------===//
 //
-// A dimension that an op takes whole is parallel. Along the others elements move, but in blocks:
-// where all that is cut or joined is a multiple of a number, so many elements stay together. A
-// third of a dimension of 3 x 64 is a dimension of 64: the blocks are counted by a permutation, and
-// the elements of a block are parallel.
+// A dimension that an op leaves untouched is parallel. Along the others elements move, but in
+// blocks: if all boundaries are multiples of a number, that many elements stay together. A third of
+// a dimension of 3 x 64 is a dimension of 64: a permutation factor counts the blocks, and the
+// elements of a block are parallel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@ using st::ShardingRuleOpInterface;
 
 namespace {
 
-/// Gives dimension `dim` of operand 0 and the result one factor: parallel where the
-/// op leaves the dimension as it is, a permutation otherwise.
+/// Gives dimension `dim` of operand 0 and the result one factor: parallel if the op leaves the
+/// dimension untouched, a permutation otherwise.
 void addPieceFactor(ShardingRule &rule, Operation *op, int64_t dim, bool isUntouched) {
   int64_t size = shapeOf(op->getOperand(0))[dim];
   int64_t resultSize = shapeOf(op->getResult(0))[dim];
@@ -32,7 +32,7 @@ void addPieceFactor(ShardingRule &rule, Operation *op, int64_t dim, bool isUntou
   attach(rule.results[0], dim, factor);
 }
 
-/// The blocks of a dimension of so many elements, of which `block` is the factor.
+/// Attaches the blocks of a dimension of `size` elements, with `block` as their factor.
 void attachBlocks(ShardingRule &rule, TensorFactors &tensor, int64_t dim, int64_t size,
                   int64_t block) {
   int64_t count = size / rule.factors[block].size;
@@ -41,14 +41,14 @@ void attachBlocks(ShardingRule &rule, TensorFactors &tensor, int64_t dim, int64_
   attach(tensor, dim, block);
 }
 
-/// The same of operand 0 and the result, whose elements along a dimension move in blocks of a size.
+/// The same for operand 0 and the result, whose elements along a dimension move in blocks.
 void addBlockFactors(ShardingRule &rule, Operation *op, int64_t dim, int64_t size) {
   int64_t block = rule.addFactor(size);
   attachBlocks(rule, rule.operands[0], dim, shapeOf(op->getOperand(0))[dim], block);
   attachBlocks(rule, rule.results[0], dim, shapeOf(op->getResult(0))[dim], block);
 }
 
-/// Into how many parts the blocks of a dimension of a rule's tensor are split.
+/// Number of parts into which the blocks of a dimension of a rule's tensor are split.
 int64_t blockShards(const LocalizeContext &context, const TensorFactors &tensor, int64_t dim) {
   return tensor[dim].empty() ? 1 : context.factorShards[tensor[dim].back()];
 }
@@ -80,7 +80,7 @@ struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
         starts[dim] /= shards;
         limits[dim] /= shards;
       } else if (type.getDimSize(dim) != slice.getType().getDimSize(dim)) {
-        limits[dim] = type.getDimSize(dim); // It is taken whole.
+        limits[dim] = type.getDimSize(dim); // the full dimension
       }
     }
     slice.setStartIndices(starts);
@@ -178,7 +178,7 @@ struct DynamicSliceRule : ShardingRuleOpInterface::ExternalModel<DynamicSliceRul
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = emptyRule(op);
     for (int64_t dim = 0; dim < rankOf(op); ++dim)
-      // A slice of full size starts at 0, whatever its index.
+      // A slice of full size starts at 0, regardless of its index.
       addPieceFactor(rule, op, dim,
                      shapeOf(op->getOperand(0))[dim] == shapeOf(op->getResult(0))[dim]);
     rule.setLinear(Linearity::Separately, {0});

@@ -39,7 +39,7 @@ struct DotGeneralRule : ShardingRuleOpInterface::ExternalModel<DotGeneralRule, D
     pair(dims.getLhsBatchingDimensions(), dims.getRhsBatchingDimensions(), FactorKind::Parallel);
     free(0, dims.getLhsBatchingDimensions(), dims.getLhsContractingDimensions());
     free(1, dims.getRhsBatchingDimensions(), dims.getRhsContractingDimensions());
-    // On truth values, or is not a sum.
+    // A product of i1 is not a sum.
     bool isNumber = !getElementTypeOrSelf(dot.getType()).isInteger(1);
     pair(dims.getLhsContractingDimensions(), dims.getRhsContractingDimensions(),
          isNumber ? FactorKind::Reduction : FactorKind::NeedReplication);
@@ -49,8 +49,7 @@ struct DotGeneralRule : ShardingRuleOpInterface::ExternalModel<DotGeneralRule, D
   }
 };
 
-/// One tensor reduced by a known combination; anything else needs the reduced
-/// dimensions whole.
+/// One tensor reduced by a known combination; anything else needs replicated reduced dimensions.
 struct ReduceRule : ShardingRuleOpInterface::ExternalModel<ReduceRule, ReduceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto reduce = cast<ReduceOp>(op);
@@ -103,7 +102,7 @@ struct SortRule : ShardingRuleOpInterface::ExternalModel<SortRule, SortOp> {
   }
 };
 
-/// Features are independent of each other; statistics are of everything else.
+/// Features are independent of each other; statistics cover all other dimensions.
 template <typename OpTy>
 struct BatchNormRule : ShardingRuleOpInterface::ExternalModel<BatchNormRule<OpTy>, OpTy> {
   ShardingRule getShardingRule(Operation *op) const {

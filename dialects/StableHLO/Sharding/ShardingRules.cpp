@@ -58,7 +58,7 @@ std::optional<ReductionKind> sharding::reductionOf(Region &body) {
   Value first = block.getArgument(0), second = block.getArgument(1);
   if (!(lhs == first && rhs == second) && !(lhs == second && rhs == first))
     return std::nullopt;
-  // On truth values + and * are the logical or and and.
+  // For i1, + and * are the logical or and and.
   bool isPredicate = getElementTypeOrSelf(first.getType()).isInteger(1);
   using Kind = std::optional<ReductionKind>;
   return TypeSwitch<Operation *, Kind>(&op)

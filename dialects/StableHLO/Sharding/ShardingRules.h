@@ -1,9 +1,8 @@
 //===- ShardingRules.h - Factor rules of stablehlo and chlo -----*- C++ -*-===//
 //
-// Implementations of ShardingRuleOpInterface, one file for each kind of op. Every
-// device computes all of an op that is in none of them: branches, calls and custom
-// calls, which have no rule, and random bits from a generator, which are then the
-// same everywhere.
+// Implementations of ShardingRuleOpInterface, one file for each kind of op. Ops without a rule are
+// replicated: branches, calls and custom calls, and random bits from a generator, which are then
+// equal on all devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +46,7 @@ ShardingRule emptyRule(Operation *op);
 SmallVector<int64_t> addFactors(ShardingRule &rule, Value value,
                                 FactorKind kind = FactorKind::Parallel);
 
-/// Appends factor `factor` to a dimension; nothing for -1.
+/// Appends factor `factor` to a dimension; does nothing for -1.
 void attach(TensorFactors &tensor, int64_t dim, int64_t factor);
 
 /// All operands and results have the same shape, whose dimensions are parallel. Scalar operands of

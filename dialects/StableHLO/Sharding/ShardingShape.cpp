@@ -15,7 +15,7 @@ namespace {
 // Sources
 //===----------------------------------------------------------------------===//
 
-/// Any part of a splat is a smaller splat; other constants are computed whole.
+/// Any part of a splat is a smaller splat; other constants are replicated.
 struct ConstantRule : ShardingRuleOpInterface::ExternalModel<ConstantRule, ConstantOp> {
   ShardingRule getShardingRule(Operation *op) const {
     bool isSplat = isa<SplatElementsAttr>(cast<ConstantOp>(op).getValue());
@@ -36,7 +36,7 @@ struct ConstantRule : ShardingRuleOpInterface::ExternalModel<ConstantRule, Const
   }
 };
 
-/// A shard counts from where it begins.
+/// A shard counts from its first position.
 struct IotaRule : ShardingRuleOpInterface::ExternalModel<IotaRule, IotaOp> {
   ShardingRule getShardingRule(Operation *op) const { return pointwiseRule(op); }
 
@@ -104,9 +104,9 @@ struct ReverseRule : ShardingRuleOpInterface::ExternalModel<ReverseRule, Reverse
   }
 };
 
-/// Walks two shapes of the same number of elements, major to minor, and cuts their
-/// dimensions into common factors. Where boundaries interleave ([2,3] and [3,2]),
-/// only the common divisor moves alike; the rest has to be whole.
+/// Walks two shapes of the same number of elements, major to minor, and splits their dimensions
+/// into common factors. Where boundaries interleave ([2,3] and [3,2]), only the common divisor can
+/// be split; the rest is replicated.
 class ReshapeFactors {
 public:
   ReshapeFactors(ShardingRule &rule, ArrayRef<int64_t> from, ArrayRef<int64_t> to)
@@ -129,10 +129,10 @@ private:
   struct Side {
     TensorFactors &factors;
     ArrayRef<int64_t> shape;
-    size_t dim;   ///< one past the current dimension
+    size_t dim;   ///< index after the current dimension
     int64_t left; ///< of the current dimension
 
-    /// Moves on to a dimension of which something is left.
+    /// Advances to a dimension with a remainder.
     bool next() {
       while (left == 1 && dim < shape.size())
         left = shape[dim++];
@@ -144,7 +144,7 @@ private:
     }
   };
 
-  /// Dimensions on both sides, as many as it takes to hold the same elements.
+  /// Adds dimensions on both sides until they hold the same elements.
   void addWhole() {
     int64_t products[2] = {1, 1};
     Side *sides[2] = {&from, &to};
@@ -174,8 +174,8 @@ struct ReshapeRule : ShardingRuleOpInterface::ExternalModel<ReshapeRule, Reshape
   }
 };
 
-/// Elements of one width keep their places; otherwise the minor dimension, which
-/// counts the narrow elements of a wide one, stays whole.
+/// Conversions of equal width keep positions; otherwise the minor dimension, which counts the
+/// narrow elements of a wide one, is replicated.
 struct BitcastConvertRule
     : ShardingRuleOpInterface::ExternalModel<BitcastConvertRule, BitcastConvertOp> {
   ShardingRule getShardingRule(Operation *op) const {

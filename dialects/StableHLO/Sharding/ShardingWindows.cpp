@@ -1,13 +1,12 @@
 //===- ShardingWindows.cpp - Factor rules of convolutions and pooling -----===//
 //
-// Windows that lie side by side, as in patch embeddings and most pooling, are
-// independent of each other. Where windows overlap, or reach into padding, a device
-// takes the elements beside its part from its neighbours (a halo), as long as input
-// and output divide alike: a whole number of strides to a part. The gradient of a
-// kernel is a convolution whose window is as large as its input; its places are
-// summed over, and their parts take the same neighbours. What scatters overlapping
-// windows, and a valid convolution, whose output is smaller than its input by less than
-// a stride, keeps the dimension whole.
+// Adjacent windows, as in patch embeddings and most pooling, are independent of each other. If
+// windows overlap or extend into padding, a device receives the elements next to its part from its
+// neighbours (a halo), provided that input and output divide alike: each part has an integral
+// number of strides. The gradient of a kernel is a convolution whose window is as large as its
+// input; its positions are summed over, and their parts need the same halos. Scatters of
+// overlapping windows, and valid convolutions, whose output is smaller than their input by less
+// than a stride, replicate the dimension.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,24 +21,24 @@ using st::ShardingRuleOpInterface;
 
 namespace {
 
-/// The factors of a dimension that windows move along.
+/// The factors of a dimension along which windows move.
 struct WindowedDim {
   SmallVector<int64_t, 2> input, output, within; ///< within: of the window
-  /// The factor that windows which overlap are split along, -1 if none: it numbers the windows, or,
-  /// where they are summed over, the places in a window.
+  /// The factor that splits overlapping windows, -1 if none: it numbers the windows or, if these
+  /// are summed over, the positions in a window.
   int64_t overlapping = -1;
 };
 
-/// What kinds of split an op can make of a windowed dimension.
+/// The kinds of splits of a windowed dimension that an op supports.
 enum class Overlap { None, OfWindows, OfWindowsOrWithin };
 
-/// How many elements of the parts before and behind one its windows take.
+/// Number of elements before and after a part that its windows read.
 struct Reach {
   int64_t before = 0, behind = 0;
 };
 
-/// Of windows that reach from `low` places of the dilated input before a part to place `end` behind
-/// it, counted from 0.
+/// The reach of windows from `low` positions of the dilated input before a part to position `end`
+/// after it, counted from 0.
 Reach reachOf(const Window &window, int64_t end) {
   Reach reach;
   reach.before = std::max<int64_t>(0, llvm::divideCeilSigned(window.low, window.baseDilation));
@@ -47,18 +46,18 @@ Reach reachOf(const Window &window, int64_t end) {
   return reach;
 }
 
-/// Of windows split into parts: the last of a part begins a stride before the part ends.
+/// For windows split into parts: the last one of a part begins a stride before the part's end.
 Reach reachOfWindows(const Window &window) {
   return reachOf(window, (window.size - 1) * window.dilation - window.stride - window.low);
 }
 
-/// Of places in a window split into parts: the last window begins `(count - 1) * stride` later.
+/// For positions in a window split into parts: the last window begins `(count - 1) * stride` later.
 Reach reachWithin(const Window &window, int64_t count) {
   return reachOf(window, (count - 1) * window.stride - window.low - window.dilation);
 }
 
-/// Gives two dimensions of which one is `times` as large as the other the smaller one's size as
-/// their first factor.
+/// Gives two dimensions, one `times` as large as the other, the smaller size as a common first
+/// factor.
 int64_t addCommonFactor(ShardingRule &rule, int64_t size, FactorKind kind, int64_t aTimes,
                         SmallVectorImpl<int64_t> &a, int64_t bTimes, SmallVectorImpl<int64_t> &b) {
   int64_t factor = rule.addFactor(size, kind);
@@ -140,14 +139,14 @@ int64_t sizeOf(const ShardingRule &rule, ArrayRef<int64_t> factors) {
   return size;
 }
 
-/// Whether the windows that move along a dimension overlap from one device to the next.
+/// Returns true if the windows along a dimension overlap between devices.
 bool isSplit(const LocalizeContext &context, ArrayRef<int64_t> input) {
   return !input.empty() && context.rule.factors[input.front()].leastPart > 0 &&
          context.factorShards[input.front()] > 1;
 }
 
-/// Gives a device's part of the input what its windows take of its neighbours; returns the window
-/// that makes `count` windows of `size` places of it.
+/// Extends a device's part of the input by its halos; returns the window that computes `count`
+/// windows of `size` positions from it.
 Window localWindow(LocalizeContext &context, OpOperand &input, int64_t dim, Window window,
                    int64_t size, int64_t count, Value fill) {
   int64_t factor = context.rule.operands[input.getOperandNumber()][dim].front();
@@ -175,9 +174,9 @@ DenseIntElementsAttr paddingOf(OpBuilder &builder, ArrayRef<Window> windows) {
 // convolution
 //===----------------------------------------------------------------------===//
 
-/// The batch and the output features are parallel, the input features are summed.
-/// Groups are a parallel factor, major to what is left of the dimensions that they
-/// split: of both features, or of the batch and the output features.
+/// The batch and the output features are parallel; the input features are summed. Groups are a
+/// parallel factor that is major in the dimensions that they split: both feature dimensions, or the
+/// batch and the output features.
 struct ConvolutionRule : ShardingRuleOpInterface::ExternalModel<ConvolutionRule, ConvolutionOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto convolution = cast<ConvolutionOp>(op);
@@ -185,7 +184,7 @@ struct ConvolutionRule : ShardingRuleOpInterface::ExternalModel<ConvolutionRule,
     ShardingRule rule = emptyRule(op);
     TensorFactors &lhs = rule.operands[0], &rhs = rule.operands[1], &result = rule.results[0];
     ArrayRef<int64_t> rhsShape = shapeOf(convolution.getRhs()), shape = shapeOf(convolution);
-    // On truth values, or is not a sum.
+    // A convolution of i1 is not a sum.
     bool isNumber = !getElementTypeOrSelf(convolution.getType()).isInteger(1);
     auto add = [&](int64_t size, FactorKind kind = FactorKind::Parallel) {
       return size == 1 ? -1 : rule.addFactor(size, kind);
@@ -228,7 +227,7 @@ struct ConvolutionRule : ShardingRuleOpInterface::ExternalModel<ConvolutionRule,
   }
 
 private:
-  /// Gives parts what their windows take of their neighbours, and the padding that is left.
+  /// Exchanges the halos of parts, and adapts the padding.
   static void exchange(ConvolutionOp op, LocalizeContext &context) {
     ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
     const TensorFactors &lhs = context.rule.operands[0], &rhs = context.rule.operands[1];
@@ -250,7 +249,7 @@ private:
       op.setPaddingAttr(paddingOf(context.builder, windows));
   }
 
-  /// One of the counts is 1.
+  /// One of the two counts is 1.
   static int64_t groupsOf(ConvolutionOp op) {
     return op.getFeatureGroupCount() * op.getBatchGroupCount();
   }
@@ -302,7 +301,7 @@ struct ReduceWindowRule : ShardingRuleOpInterface::ExternalModel<ReduceWindowRul
     return rule;
   }
 
-  /// What lies beyond the ends of the input is the initial value.
+  /// Positions beyond the ends of the input have the initial value.
   LogicalResult localize(Operation *op, LocalizeContext &context) const {
     auto reduce = cast<ReduceWindowOp>(op);
     auto count = static_cast<unsigned>(reduce.getInputs().size());
@@ -330,7 +329,7 @@ private:
   }
 };
 
-/// Linear in what it scatters.
+/// Linear in the scattered values.
 struct SelectAndScatterRule
     : ShardingRuleOpInterface::ExternalModel<SelectAndScatterRule, SelectAndScatterOp> {
   ShardingRule getShardingRule(Operation *op) const {

@@ -14,7 +14,7 @@ bool st::isInvariant(WhileOp op, unsigned index) {
   return body.getTerminator()->getOperand(index) == body.getArgument(index);
 }
 
-/// What an argument of a loop's regions is if no trip changes it, else the value itself.
+/// The initial value of a loop's region argument if no trip changes it, else the value itself.
 static Value throughInvariants(Value value) {
   while (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast_or_null<WhileOp>(argument.getOwner()->getParentOp());
@@ -82,8 +82,8 @@ static ComparisonDirection mirrored(ComparisonDirection direction) {
   }
 }
 
-/// The first t at which `start + t * step` no longer stands in `direction` to `limit`, if
-/// there is one.
+/// The first t at which `start + t * step` no longer compares with `limit` by `direction`, if there
+/// is one.
 static std::optional<int64_t> countTrips(const LinearCarry &counter, ComparisonDirection direction,
                                          int64_t limit) {
   int64_t distance, step = counter.step;
@@ -118,7 +118,7 @@ static std::optional<int64_t> countTrips(const LinearCarry &counter, ComparisonD
   return std::nullopt;
 }
 
-/// Whether the counter keeps to its type up to the value that ends the loop.
+/// Returns true if the counter does not overflow its type before the loop ends.
 static bool fits(IntegerType type, const LinearCarry &counter, int64_t trips) {
   int64_t change, end;
   if (llvm::MulOverflow(trips, counter.step, change) ||

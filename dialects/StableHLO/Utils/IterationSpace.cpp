@@ -54,7 +54,7 @@ public:
       unify(a, dim, b, dim);
   }
 
-  /// Unifies all of `nodes` with those of `others`, unless one is another loop of these already.
+  /// Unifies all of `nodes` with those of `others`, unless one is another loop of the same space.
   void unifyUnrelated(ArrayRef<int> nodes, ArrayRef<int> others) {
     auto isAnother = [&](auto pair) {
       const int loop = find(std::get<0>(pair));
@@ -145,9 +145,9 @@ static bool isPrefix(ArrayRef<int64_t> small, ArrayRef<int64_t> large) {
 }
 
 /// Unifies the dimensions of all computed values that span the whole space of a kernel. Tensors
-/// that meet only in a scalar (a norm over several gradients, and what it scales) share loops
-/// without saying so anywhere else. So do values of each row beside row reductions, where the op
-/// that joined the two has moved on into the kernel of a later reduction.
+/// connected only by a scalar (a norm over several gradients, and the values that it scales) share
+/// loops without any other evidence. So do per-row values and row reductions whose connecting op
+/// moved into the kernel of a later reduction.
 static void unifyWholeValues(DimUnifier &dims, Block &body) {
   auto getNodes = [&](Value value) {
     SmallVector<int> nodes = dims.nodesOf.lookup(value);
@@ -213,7 +213,7 @@ static FailureOr<SmallVector<int>> orderClasses(DimUnifier &dims) {
 
 FailureOr<IterationSpace> IterationSpace::analyze(Block &body, const DenseSet<Value> &ignored) {
   DimUnifier dims;
-  // An argument that is only sliced has no loops of its own.
+  // An argument that is only sliced has no separate loops.
   for (BlockArgument argument : body.getArguments())
     if (!ignored.contains(argument) && !llvm::all_of(argument.getUsers(), isArgumentSlice))
       dims.addValue(argument);

@@ -34,7 +34,7 @@ static LogicalResult verifyScaled(Operation *op, StringRef name, Type small, Typ
                                   int64_t dim, DenseIntElementsAttr groups) {
   auto from = cast<RankedTensorType>(small), to = cast<RankedTensorType>(large);
   if (dim >= from.getRank())
-    return op->emitOpError() << "expects " << name << " to lie in [0, " << from.getRank()
+    return op->emitOpError() << "expects " << name << " to be in [0, " << from.getRank()
                              << "), got " << dim;
   SmallVector<int64_t> shape(from.getShape());
   shape[dim] *= groups.getType().getDimSize(1);
@@ -91,7 +91,7 @@ LogicalResult AllToAllOp::verify() {
   for (Type type : getOperandTypes()) {
     auto operand = cast<RankedTensorType>(type);
     if (split >= operand.getRank() || concat >= operand.getRank())
-      return emitOpError("expects split_dimension and concat_dimension to lie in [0, ")
+      return emitOpError("expects split_dimension and concat_dimension to be in [0, ")
              << operand.getRank() << "), got " << split << " and " << concat;
     if (operand.getDimSize(split) % count != 0)
       return emitOpError("expects split_count ")

@@ -19,7 +19,7 @@ LogicalResult WhileOp::verify() {
   return verifyBody(*this, "body", getBody(), carried, carried);
 }
 
-/// Branches take nothing and return what the op does.
+/// Branches have no arguments and return the op's results.
 static LogicalResult verifyBranches(Operation *op, ArrayRef<StringRef> names) {
   for (auto [i, branch] : llvm::enumerate(op->getRegions())) {
     std::string name = names.empty() ? "branch " + std::to_string(i) : names[i].str();
@@ -91,7 +91,7 @@ LogicalResult CustomCallOp::verify() {
   }
   for (auto alias : getOutputOperandAliases().getAsRange<OutputOperandAliasAttr>())
     if (alias.getOperandIndex() < 0 || alias.getOperandIndex() >= getNumOperands())
-      return emitOpError("expects operand_index of an alias to lie in [0, ")
+      return emitOpError("expects operand_index of an alias to be in [0, ")
              << getNumOperands() << "), got " << alias.getOperandIndex();
   return success();
 }

@@ -72,7 +72,7 @@ static LogicalResult verifyWindow(ConvolutionOp op) {
   return success();
 }
 
-/// Groups divide what they split: (C10), (C11), (C14)-(C16), (C23).
+/// Groups divide the dimensions that they split: (C10), (C11), (C14)-(C16), (C23).
 static LogicalResult verifyGroups(ConvolutionOp op) {
   ConvDimensionNumbersAttr numbers = op.getDimensionNumbers();
   RankedTensorType lhs = op.getLhs().getType(), rhs = op.getRhs().getType();

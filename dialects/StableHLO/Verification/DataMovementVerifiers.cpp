@@ -29,7 +29,7 @@ LogicalResult IotaOp::verify() {
   // (C1) The dimension exists.
   int64_t rank = getType().getRank(), dim = getIotaDimension();
   if (dim >= rank)
-    return emitOpError("expects iota_dimension to lie in [0, ") << rank << "), got " << dim;
+    return emitOpError("expects iota_dimension to be in [0, ") << rank << "), got " << dim;
   return success();
 }
 
@@ -143,7 +143,7 @@ LogicalResult ConcatenateOp::verify() {
   int64_t dim = getDimension();
   // (C4) The dimension exists.
   if (dim >= first.getRank())
-    return emitOpError("expects dimension to lie in [0, ") << first.getRank() << "), got " << dim;
+    return emitOpError("expects dimension to be in [0, ") << first.getRank() << "), got " << dim;
   // (C1), (C2) Types agree in all but that dimension.
   for (Value input : getInputs()) {
     auto type = cast<RankedTensorType>(input.getType());

@@ -72,7 +72,7 @@ static LogicalResult verifyCorrespondence(const IndexedAccess &access) {
                              << ", got " << listed;
 
   if (access.indexVectorDim < 0 || access.indexVectorDim > indexRank)
-    return op->emitOpError() << "expects index_vector_dim to lie in [0, " << indexRank << "], got "
+    return op->emitOpError() << "expects index_vector_dim to be in [0, " << indexRank << "], got "
                              << access.indexVectorDim;
   int64_t components =
       access.indexVectorDim == indexRank ? 1 : access.indices.getDimSize(access.indexVectorDim);

@@ -15,7 +15,7 @@ using namespace mlir::stablehlo;
 static LogicalResult verifyBatchNorm(Operation *op, int64_t feature, ValueRange perFeature) {
   auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
   if (feature >= operand.getRank())
-    return op->emitOpError("expects feature_index to lie in [0, ")
+    return op->emitOpError("expects feature_index to be in [0, ")
            << operand.getRank() << "), got " << feature;
   auto expected = RankedTensorType::get({operand.getDimSize(feature)}, operand.getElementType());
   for (Value value : perFeature)

@@ -139,8 +139,7 @@ LogicalResult SortOp::verify() {
   int64_t rank = cast<ShapedType>(getInputs().front().getType()).getRank();
   int64_t dim = getDimension();
   if (dim < -rank || dim >= rank)
-    return emitOpError("expects dimension to lie in [")
-           << -rank << ", " << rank << "), got " << dim;
+    return emitOpError("expects dimension to be in [") << -rank << ", " << rank << "), got " << dim;
   // (C5) The comparator takes a pair of elements of each input.
   SmallVector<Type> args;
   for (Value input : getInputs())

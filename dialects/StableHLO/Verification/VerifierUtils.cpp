@@ -13,7 +13,7 @@ LogicalResult stablehlo::verifyDims(Operation *op, StringRef name, ArrayRef<int6
                                     int64_t rank) {
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (dim < 0 || dim >= rank)
-      return op->emitOpError() << "expects " << name << " to lie in [0, " << rank << "), got "
+      return op->emitOpError() << "expects " << name << " to be in [0, " << rank << "), got "
                                << dim;
     if (llvm::is_contained(dims.take_front(i), dim))
       return op->emitOpError() << "expects " << name << " to be distinct, got [" << dims << "]";
@@ -46,8 +46,8 @@ LogicalResult stablehlo::verifySameShapes(Operation *op, StringRef name, TypeRan
   return success();
 }
 
-/// mlir-reduce asks the verifier whether what is left after it has erased ops is a program; an op
-/// around a region is verified before those in it, whose operands may be gone.
+/// mlir-reduce runs the verifier after it has erased ops. An op with a region is verified before
+/// the ops in it, whose operands may be gone.
 static bool hasOperands(Operation *op) {
   return llvm::all_of(op->getOperands(), [](Value operand) { return operand != nullptr; });
 }

@@ -17,7 +17,7 @@ static InFlightDiagnostic error(MLIRContext *context) {
 
 static StringRef str(absl::string_view text) { return {text.data(), text.size()}; }
 
-// The vocabulary that the request names, or what a model folder brings to read text with.
+// The vocabulary of the request, or the tokenizer files of a model folder.
 static LogicalResult readTokenizerFiles(const CompileRequest &request, MLIRContext *context,
                                         ::st::TokenizerFiles &files, std::string &prefix) {
   const auto read = [&](const char *name, const std::string &path) -> LogicalResult {
@@ -53,7 +53,7 @@ static LogicalResult attachTokenizer(const CompileRequest &request, const ModelC
     return failure();
   if (files.empty())
     return success();
-  // A binary could not read text with it, and would say so only then.
+  // Otherwise only the binary would report an invalid tokenizer.
   const absl::Status status =
       ::st::createFileTokenizer(files, config.json, config.vocabSize, prefix).status();
   if (!status.ok())
@@ -77,7 +77,7 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
                                                 : loadModelConfig(request.input, context);
   if (failed(config))
     return failure();
-  // Nothing is recorded yet: an empty module stands for the one to come.
+  // No options are recorded yet, so an empty module serves for the lookup.
   OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
   std::string taskName = options.get(*none, "task");
   std::optional<Task> task = symbolizeTask(taskName);

@@ -15,12 +15,12 @@
 
 namespace mlir::st {
 
-/// Whether a file name is that of a program and not of a model.
+/// Returns true if a file name is that of a program rather than a model.
 bool isModuleFile(StringRef path);
 
-/// Builds the model of `request.model`, or of the configuration that `request.input` names, for
-/// the task, the batch and the sequence of the options. Attaches the tokenizer of the model's
-/// folder and the run's flags.
+/// Builds the model of `request.model`, or of the configuration that `request.input` names, for the
+/// task, batch and sequence of the options. Attaches the tokenizer of the model's folder and the
+/// run's flags.
 LogicalResult importModel(const CompileRequest &request, MLIRContext *context,
                           OwningOpRef<ModuleOp> &module);
 

@@ -14,11 +14,11 @@ static InFlightDiagnostic error(MLIRContext *context) {
   return emitError(getCommandLineLoc(context));
 }
 
-/// Refuses what the command line says about a model and the input, a program, says itself.
+/// Rejects options that describe a model if the input is a program.
 LogicalResult mlir::st::refuseModelOptions(const CompileRequest &request, ModuleOp program) {
   const CompileOptions &options = request.options;
   MLIRContext *context = program.getContext();
-  // A model that an earlier compilation imported has them recorded, and they were compared.
+  // A model that an earlier compilation imported records its options, which were already compared.
   if (program->hasAttr("st.options"))
     return success();
   for (StringRef name : {"task", "batch", "seq"})
@@ -37,7 +37,7 @@ static bool hasHloName(StringRef path) {
   return path.ends_with(".hlo") || path.ends_with(".hlo.txt") || path.ends_with(".pb");
 }
 
-/// Whether a file is HLO: of its text also by what it begins with.
+/// Returns true if a file is HLO, judged by its name or the beginning of its text.
 static bool isHlo(StringRef path, StringRef content) {
   return hasHloName(path) || content.starts_with("HloModule ");
 }

@@ -67,7 +67,7 @@ static StringAttr getRecorded(ModuleOp module, StringRef name) {
   return recorded ? recorded.getAs<StringAttr>(name) : StringAttr();
 }
 
-/// Whether two values of an option are one, as 1e-4 and 0.0001 are.
+/// Returns true if two spellings of a value are equal, such as 1e-4 and 0.0001.
 static bool isSame(StringRef a, StringRef b) {
   double x, y;
   return a == b || (!a.getAsDouble(x) && !b.getAsDouble(y) && x == y);

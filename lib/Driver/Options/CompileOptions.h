@@ -31,7 +31,7 @@ public:
   /// Fails, with a diagnostic, if a flag contradicts the module's record.
   LogicalResult check(ModuleOp module) const;
 
-  /// Whether the command line has the option.
+  /// Returns true if the command line has the option.
   bool isGiven(llvm::StringRef name) const { return given.count(name.str()) != 0; }
 
   /// The effective value: recorded on the module, else given, else the default.

@@ -33,7 +33,7 @@ LogicalResult mlir::st::refuseLossScaleOptions(ModuleOp module, const CompileOpt
   return success();
 }
 
-/// The scales are numbers of f32, the smallest no larger than the first; the counts are counts.
+/// Checks that scales are f32 numbers, the minimum at most the initial one, and counts are valid.
 static LogicalResult checkDynamic(ModuleOp module, const CompileOptions &options) {
   for (StringRef name : {"initial-loss-scale", "min-loss-scale"})
     if (std::string given = options.get(module, name); !parseScale(given))

@@ -11,7 +11,7 @@ namespace mlir::st {
 FailureOr<std::string> lossScalePipeline(ModuleOp module, const CompileOptions &options,
                                          StringRef fromFile);
 
-/// Refuses options about the scale of a loss that is not scaled, because of `why`.
+/// Rejects options of the loss scale if the loss is not scaled, for the reason `why`.
 LogicalResult refuseLossScaleOptions(ModuleOp module, const CompileOptions &options, StringRef why);
 
 } // namespace mlir::st

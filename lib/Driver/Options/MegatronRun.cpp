@@ -40,7 +40,7 @@ absl::Status mlir::st::readMegatronRun(const MegatronRequest &megatron,
   request.options = CompileOptions(std::move(given));
   for (const DefaultFlag &flag : run->flags)
     request.runFlags.emplace_back(flag.name, flag.value);
-  // A binary alone has an evaluation.
+  // Only a binary has an evaluation.
   request.evaluates |= run->evaluates && !request.stopAfter;
   request.vocabularyFile = run->vocabularyFile;
   if (request.quiet)

@@ -1,4 +1,4 @@
-// A run of Megatron as a compilation.
+// Compiles a Megatron run.
 #ifndef ST_DRIVER_MEGATRONRUN_H
 #define ST_DRIVER_MEGATRONRUN_H
 

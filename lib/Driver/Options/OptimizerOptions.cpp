@@ -15,11 +15,11 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// An option of add-optimizer that is a number.
+/// A numeric option of add-optimizer.
 struct OptimizerNumber {
   StringLiteral name;
-  enum { Fraction, Number, Count } range; ///< below 1; any that a float holds; an integer
-  ArrayRef<StringLiteral> readBy;         ///< the optimizers; none listed: all of them
+  enum { Fraction, Number, Count } range; ///< below 1; any float; an integer
+  ArrayRef<StringLiteral> readBy;         ///< the optimizers; empty: all
 };
 } // namespace
 
@@ -44,7 +44,7 @@ static const OptimizerNumber kOptimizerNumbers[] = {
 static constexpr StringLiteral kOptimizers = "adamw, adam, sgd, lamb, adafactor, adamw-8bit, "
                                              "adam-8bit, sgd-8bit or lamb-8bit";
 
-/// Whether an optimizer reads an option. One of 8 bits reads what that of 32 bits does.
+/// Returns true if an optimizer reads an option; 8-bit ones read those of 32-bit ones.
 static bool isReadBy(const OptimizerNumber &option, StringRef kind) {
   StringRef whole = kind;
   whole.consume_back("-8bit");
@@ -52,7 +52,7 @@ static bool isReadBy(const OptimizerNumber &option, StringRef kind) {
          llvm::is_contained(option.readBy, whole);
 }
 
-/// What is said of an option, or what the optimizer has where nothing is.
+/// The given value of an option, or the optimizer's default.
 static std::string valueOf(const OptimizerNumber &option, StringRef kind, ModuleOp module,
                            const CompileOptions &options) {
   std::string given = options.get(module, option.name);
@@ -63,7 +63,7 @@ static std::string valueOf(const OptimizerNumber &option, StringRef kind, Module
   return kind == "adafactor" ? "0" : "0.01"; // weight-decay
 }
 
-/// A number that is not negative and that a float holds.
+/// Parses a non-negative number that fits a float.
 static std::optional<double> parseNumber(StringRef text) {
   double number;
   constexpr double largest = std::numeric_limits<float>::max();
@@ -109,7 +109,7 @@ static LogicalResult checkNumber(ModuleOp module, const OptimizerNumber &option,
   return success();
 }
 
-/// Options become part of a pipeline's text, so each is known to be what it says.
+/// Options become part of a pipeline's text, so they are validated.
 static LogicalResult checkOptimizerOptions(ModuleOp module, const CompileOptions &options) {
   std::string kind = options.get(module, "optimizer");
   if (!llvm::is_contained({"adamw", "adam", "sgd", "lamb", "adafactor"}, StringRef(kind)) &&
@@ -133,12 +133,12 @@ namespace {
 struct DecayGroup {
   StringRef pattern;
   double decay;
-  std::optional<llvm::GlobPattern> glob; ///< none: all of at most one dimension
+  std::optional<llvm::GlobPattern> glob; ///< none: all parameters of at most one dimension
   bool isUsed = false;
 };
 } // namespace
 
-/// Parts of a list that commas separate, but for those within braces.
+/// Splits a list at commas outside of braces.
 static SmallVector<StringRef> splitList(StringRef text) {
   SmallVector<StringRef> parts;
   size_t begin = 0, depth = 0;
@@ -176,7 +176,7 @@ static FailureOr<SmallVector<DecayGroup, 0>> parseGroups(ModuleOp module, String
   return groups;
 }
 
-/// The first group that a parameter is of says its decay; one of no group has that of the model.
+/// The first matching group sets a parameter's decay; without a match the model's decay applies.
 static LogicalResult setWeightDecayGroups(ModuleOp module, const CompileOptions &options) {
   std::string text = options.get(module, "weight-decay-groups");
   auto function = module.lookupSymbol<func::FuncOp>("main");
@@ -238,8 +238,8 @@ FailureOr<std::string> mlir::st::optimizerPipeline(ModuleOp module, const Compil
     return failure();
   std::string text;
   llvm::raw_string_ostream os(text);
-  // Common subexpressions go before the update is added: after it, CSE would share
-  // the scalars that each parameter broadcasts to its own shape across stages.
+  // CSE runs before the update is added: afterwards it would share across stages the scalars that
+  // each parameter broadcasts to its own shape.
   std::string kind = options.get(module, "optimizer");
   StringRef whole = kind;
   const bool isCoded = whole.consume_back("-8bit");

@@ -12,7 +12,7 @@ LogicalResult setLearningRate(ModuleOp module, const CompileOptions &options);
 /// The passes that add the update; an error if an option is invalid.
 FailureOr<std::string> optimizerPipeline(ModuleOp module, const CompileOptions &options);
 
-/// Refuses options about an update that the program contains itself.
+/// Rejects options of the update if the program has its own update.
 LogicalResult refuseOptimizerOptions(ModuleOp module, const CompileOptions &options);
 
 } // namespace mlir::st

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::st;
 namespace proto = ::st::proto;
 
-/// More than one, so that gradients are accumulated and tasks are apart.
+/// More than one, so that gradients are accumulated and tasks are separate.
 constexpr int64_t kMicroBatches = 2;
 
 BlockCompiler::BlockCompiler(ModelConfig config, Task task, int64_t sequence, std::string precision,
@@ -64,14 +64,14 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   return gatherWork(*module);
 }
 
-/// The work of the default optimizer's program with the optimizer states of another: weights and
-/// kernels of a framework do not depend on its optimizer, while St pads parameters whose states in
-/// 8 bits need it.
+/// The work of the default optimizer's program with the optimizer states of another one. The
+/// weights and kernels of a framework do not depend on its optimizer, while St pads parameters if
+/// their 8-bit states need it.
 absl::StatusOr<proto::ProgramWork> BlockCompiler::withStatesOf(const ::st::BlockKey &key) {
   ::st::BlockKey plain = key, states;
   plain.optimizer = ::st::BlockKey().optimizer;
   states.tensor = key.tensor;
-  states.formsKernels = true; // of key.optimizer as it is
+  states.formsKernels = true; // uses key.optimizer itself
   states.optimizer = key.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, get(plain));
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *other, get(states));

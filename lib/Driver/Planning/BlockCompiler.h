@@ -1,4 +1,4 @@
-// The blocks of a model, compiled by the same passes as any model.
+// Compiles the blocks of a model with the passes for full models.
 #ifndef ST_DRIVER_BLOCKCOMPILER_H
 #define ST_DRIVER_BLOCKCOMPILER_H
 

@@ -18,8 +18,8 @@ using namespace mlir;
 using namespace mlir::st;
 namespace proto = ::st::proto;
 
-/// Values of fewer elements decide nothing about memory traffic, and connect nothing: scalars,
-/// counters of random bits.
+/// Smaller values do not matter for memory traffic and do not connect ops: scalars, counters of
+/// random bits.
 constexpr int64_t kFewElements = 8;
 
 static int64_t elementsOf(Value value) {
@@ -28,10 +28,11 @@ static int64_t elementsOf(Value value) {
 }
 
 static bool isView(Operation *op) {
-  return isa_and_present<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp, stablehlo::ConvertOp>(op);
+  return isa_and_present<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp, stablehlo::ConvertOp>(
+      op);
 }
 
-/// What costs nothing whoever runs it.
+/// Returns true for an op that is free under any software.
 static bool isFree(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() || isView(op) ||
          isa<stablehlo::IotaOp, AxisIndexOp, ReadOp, WriteOp, SendOp, RecvOp>(op);
@@ -41,12 +42,12 @@ static bool isCollective(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(op);
 }
 
-/// What is one kernel whoever runs it.
+/// Returns true for an op that is one kernel under any software.
 static bool standsAlone(Operation *op) {
   return isa<stablehlo::DotGeneralOp, KernelOp>(op) || isCollective(op);
 }
 
-/// The value that a chain of views shows.
+/// Looks through views.
 static Value throughViews(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isView(op))
@@ -73,20 +74,24 @@ static int64_t widthOf(Type type) {
 
 namespace {
 
-/// The layer of the front end that an op comes from.
+/// The origin of an op.
 struct NameScope {
-  std::string path;   ///< the scopes of the front end's layers, as "transformer.h.0/attn/dropout"
+  std::string path; ///< the scopes of the front end's layers, as "transformer.h.0/attn/dropout"
   bool isGradient = false;
 
-  StringRef region() const { return StringRef(path).rsplit('/').second.empty() ? StringRef(path) : StringRef(path).rsplit('/').second; }
+  StringRef region() const {
+    return StringRef(path).rsplit('/').second.empty() ? StringRef(path)
+                                                      : StringRef(path).rsplit('/').second;
+  }
 };
 
-/// The tensors that ops of the forward pass hand to each other.
+/// Tensors passed between ops of the forward pass.
 class TensorIndex {
 public:
-  TensorIndex(proto::ProgramWork &work, const DenseMap<Operation *, int64_t> &blocks) : work(work), blocks(blocks) {}
+  TensorIndex(proto::ProgramWork &work, const DenseMap<Operation *, int64_t> &blocks)
+      : work(work), blocks(blocks) {}
 
-  /// The index of what a value shows; none for weights, batches, and what is no tensor of floats.
+  /// The index of a value's tensor; none for weights, batches and values other than floats.
   std::optional<uint32_t> find(Value value, double bytes);
 
 private:
@@ -95,7 +100,7 @@ private:
   DenseMap<Value, uint32_t> indices;
 };
 
-/// One task, its ops in groups.
+/// One task, with its ops in groups.
 class TaskWork {
 public:
   TaskWork(TaskOp task, const DenseMap<Operation *, int64_t> &blocks, TensorIndex &tensors)
@@ -151,7 +156,7 @@ NameScope TaskWork::scopeOf(Operation *op) {
   return scope;
 }
 
-/// An op belongs with those of the same layer whose values it takes, or that take what it takes.
+/// Groups an op with ops of the same layer whose values it uses, or that share an operand with it.
 void TaskWork::connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers) {
   groups.insert(op);
   if (standsAlone(op))
@@ -188,7 +193,7 @@ void TaskWork::group() {
     connect(op, takers);
 }
 
-/// In 16 bits where the program has the value so: a framework that computes in 16 bits keeps no other.
+/// Bytes in 16 bits if the program has the value in 16 bits too: a framework keeps no other copy.
 double TaskWork::bytesOf(Value value) const {
   int64_t width = widthOf(value.getType());
   for (Operation *user : value.getUsers())
@@ -214,7 +219,7 @@ void TaskWork::describeProduct(stablehlo::DotGeneralOp dot, proto::OpWork &work)
   int64_t m = left.getNumElements() / (batch * k), n = right.getNumElements() / (batch * k);
   work.set_flops(before + 2.0 * static_cast<double>(m) * static_cast<double>(n) *
                               static_cast<double>(k) * static_cast<double>(batch));
-  // Of several products that share a kernel, the sizes of the first.
+  // If several products share a kernel, records the sizes of the first.
   if (before > 0)
     return;
   work.set_m(m);
@@ -238,7 +243,7 @@ void TaskWork::describeCollective(Operation *op, proto::OpWork &work) const {
   work.set_bytes(bytes);
 }
 
-/// The type in which a framework holds these values: 16 bits if the program has one of them so.
+/// The type in which a framework holds these values: 16 bits if the program has one so.
 proto::ElementType TaskWork::narrowestFloat(const llvm::SetVector<Value> &taken,
                                             const llvm::SetVector<Value> &left) const {
   auto type = proto::F32;
@@ -274,9 +279,9 @@ std::optional<uint32_t> TensorIndex::find(Value value, double bytes) {
   return found->second;
 }
 
-/// Who keeps a gathered tensor for the backward pass keeps its shard, and gathers it again.
-void TaskWork::nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetVector<Value> &handedOn,
-                           proto::OpWork &work) const {
+/// The backward pass keeps the shard of a gathered tensor, and gathers it again.
+void TaskWork::nameTensors(const llvm::SetVector<Value> &taken,
+                           const llvm::SetVector<Value> &handedOn, proto::OpWork &work) const {
   if (phase != "forward")
     return;
   for (Value value : taken) {
@@ -285,7 +290,7 @@ void TaskWork::nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetV
     if (auto index = tensors.find(value, bytesOf(value)))
       work.add_reads(*index);
   }
-  // A framework's op has its results in the type in which it computes.
+  // A framework's op returns its results in the type in which it computes.
   const double width = work.type() == proto::F16 || work.type() == proto::BF16 ? 2 : 4;
   for (Value value : handedOn) {
     const double bytes = std::min(bytesOf(value), static_cast<double>(elementsOf(value)) * width);
@@ -302,7 +307,7 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   work.set_is_recomputed(!scope.isGradient && (phase == "backward" || phase == "weight"));
   work.set_ops(static_cast<double>(members.size()));
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
-  // What only the backward pass takes is left, but not handed on to an op.
+  // Values that only the backward pass uses are written, but not passed on to an op.
   llvm::SetVector<Value> taken, left, handedOn;
   for (Operation *op : members) {
     for (Value operand : op->getOperands()) {
@@ -337,7 +342,9 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   }
   double read = 0, written = 0, largest = 0;
   auto floats = [](Value value) {
-    return isa<FloatType>(getElementTypeOrSelf(value.getType())) ? static_cast<double>(elementsOf(value)) : 0.0;
+    return isa<FloatType>(getElementTypeOrSelf(value.getType()))
+               ? static_cast<double>(elementsOf(value))
+               : 0.0;
   };
   for (Value value : taken) {
     read += bytesOf(value);
@@ -363,7 +370,7 @@ void TaskWork::gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock) {
   llvm::MapVector<Operation *, SmallVector<Operation *>> members;
   for (Operation *op : ops)
     members[groups.getLeaderValue(op)].push_back(op);
-  // What is added to an accumulator is read with it, and the sum written.
+  // An accumulation reads the accumulator and the value, and writes the sum.
   for (auto write : task.getOps<WriteOp>()) {
     if (!write.getAccumulate() || elementsOf(write.getValue()) <= kFewElements)
       continue;
@@ -400,8 +407,8 @@ static std::string layerOf(Operation *op) {
   return StringRef(TaskWork::scopeOf(op).path).split('/').first.str();
 }
 
-/// The block of each op: its mark or, of gradients, that of the layer that their location names, else that
-/// of what it takes.
+/// The block of each op: its mark; for gradients the layer in their location; otherwise the block
+/// of an operand.
 static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
   DenseMap<Operation *, int64_t> blocks;
   llvm::StringMap<int64_t> layers;
@@ -430,8 +437,8 @@ static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
   return blocks;
 }
 
-/// The block that takes an operand. A kernel may join the end of one block and the start of the next: what inside
-/// of it takes the operand decides.
+/// The block that uses an operand. A kernel may join the end of one block and the start of the
+/// next; then the user inside of it decides.
 static int64_t blockOfUse(OpOperand &use, const DenseMap<Operation *, int64_t> &blocks) {
   if (auto kernel = dyn_cast<KernelOp>(use.getOwner()))
     for (Operation *inner : kernel.getBody().getArgument(use.getOperandNumber()).getUsers())
@@ -440,7 +447,7 @@ static int64_t blockOfUse(OpOperand &use, const DenseMap<Operation *, int64_t> &
   return blocks.lookup_or(use.getOwner(), -1);
 }
 
-/// The blocks whose forward pass takes a value, through views.
+/// The blocks whose forward pass uses a value, through views.
 static void gatherUsers(Value value, const DenseMap<Operation *, int64_t> &blocks,
                         std::set<int64_t> &users) {
   for (OpOperand &use : value.getUses()) {
@@ -453,8 +460,8 @@ static void gatherUsers(Value value, const DenseMap<Operation *, int64_t> &block
   }
 }
 
-/// What a value is a copy of, in another type perhaps: through views, and through a kernel of one operand that keeps
-/// its elements. Null where that is not read from a buffer.
+/// The read that a value copies, possibly in another type: through views, and through a kernel with
+/// one operand that keeps its elements. Null for other values.
 static ReadOp copiedFrom(Value value) {
   value = throughViews(value);
   Operation *maker = value.getDefiningOp();
@@ -467,7 +474,7 @@ static ReadOp copiedFrom(Value value) {
 static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
                          proto::ProgramWork &work) {
   llvm::StringMap<std::set<int64_t>> users;
-  // A copy in another type may be made once a step, and read from a buffer.
+  // A copy in another type may be computed once per step, and read from a buffer.
   llvm::StringMap<StringRef> shownBy;
   for (auto task : program.getOps<TaskOp>())
     for (auto write : task.getOps<WriteOp>())
@@ -481,7 +488,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
           source = found->second;
         gatherUsers(read.getResult(), blocks, users[source]);
       }
-  // Of some, only a part is taken, once a step: positions where a rank has a part of the sequence.
+  // Some states are used in part, once per step: positions of a rank's part of the sequence.
   for (auto task : program.getOps<TaskOp>())
     if (task.getPhase() == "prologue")
       for (auto read : task.getOps<ReadOp>())
@@ -501,7 +508,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
          local = cast<RankedTensorType>(state.getLocalType());
     added.set_elements(global.getNumElements());
     added.set_local_elements(local.getNumElements());
-    // Moments in 8 bits are integers.
+    // 8-bit moments are integers.
     added.set_type(getBinaryType(local.getElementType()).value_or(proto::ELEMENT_TYPE_UNSPECIFIED));
   }
 }
@@ -510,7 +517,7 @@ static void gatherStashes(ProgramOp program, const DenseMap<Operation *, int64_t
                           proto::ProgramWork &work) {
   std::map<std::tuple<int64_t, StringRef, StringRef>, double> bytes;
   llvm::StringMap<Type> stashes;
-  llvm::StringSet<> ofWeights; ///< that weight tasks take
+  llvm::StringSet<> ofWeights; ///< used by weight tasks
   for (auto buffer : program.getOps<BufferOp>())
     if (buffer.getKind() == "stash")
       stashes[buffer.getSymName()] = buffer.getType();
@@ -537,7 +544,7 @@ static void gatherStashes(ProgramOp program, const DenseMap<Operation *, int64_t
   }
 }
 
-/// What crosses from one layer to the next in the forward task.
+/// Gathers the values that cross from one layer to the next in the forward task.
 static void gatherBoundary(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
                            proto::ProgramWork &work) {
   for (auto task : program.getOps<TaskOp>()) {
@@ -550,7 +557,8 @@ static void gatherBoundary(ProgramOp program, const DenseMap<Operation *, int64_
       for (Value operand : op.getOperands()) {
         Value value = throughViews(operand);
         Operation *maker = value.getDefiningOp();
-        if (maker && !isFree(maker) && blocks.lookup_or(maker, -1) == 1 && elementsOf(value) > kFewElements)
+        if (maker && !isFree(maker) && blocks.lookup_or(maker, -1) == 1 &&
+            elementsOf(value) > kFewElements)
           crossing.insert(value);
       }
     }
@@ -560,7 +568,8 @@ static void gatherBoundary(ProgramOp program, const DenseMap<Operation *, int64_
       for (Operation *user : value.getUsers())
         if (isa<stablehlo::ConvertOp>(user))
           width = std::min(width, widthOf(user->getResult(0).getType()));
-      work.set_boundary_bytes(work.boundary_bytes() + static_cast<double>(elementsOf(value) * width));
+      work.set_boundary_bytes(work.boundary_bytes() +
+                              static_cast<double>(elementsOf(value) * width));
     }
   }
 }

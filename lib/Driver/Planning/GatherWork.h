@@ -8,9 +8,9 @@
 namespace mlir::st {
 
 /// Sums up the programs of a module with split tasks (phase `tasks`) and one device group. Ops
-/// between products and collectives that belong to one layer of the front end (one scope of their
-/// locations) and share values count as one. Views and constants cost nothing. A value that exists
-/// in 16 bits and in f32 counts with 16 bits.
+/// between products and collectives count as one if they are in one layer of the front end (one
+/// scope of their locations) and share values. Views and constants cost nothing. A value that
+/// exists in 16 bits and in f32 counts with 16 bits.
 ::st::proto::ProgramWork gatherWork(ModuleOp module);
 
 } // namespace mlir::st

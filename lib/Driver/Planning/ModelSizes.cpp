@@ -74,7 +74,7 @@ absl::StatusOr<ModelScale> mlir::st::parseModelSizes(StringRef text, const std::
           return error(absl::StrCat(
               "expected columns layers, hidden, heads, ffn_hidden and name, found \"", name, "\""));
         if (llvm::is_contained(names, name))
-          return error(absl::StrCat("column ", name, " is there twice"));
+          return error(absl::StrCat("column ", name, " appears twice"));
         names.push_back(name);
         continue;
       }
@@ -99,7 +99,7 @@ absl::StatusOr<ModelScale> mlir::st::parseModelSizes(StringRef text, const std::
     scale.sizes.push_back(std::move(size));
   }
   if (scale.sizes.empty())
-    return error("expected sizes behind the names of the columns, found none");
+    return error("expected sizes after the names of the columns, found none");
   llvm::stable_sort(scale.sizes, [](const ModelSize &a, const ModelSize &b) {
     return a.layers * a.hidden * a.hidden < b.layers * b.hidden * b.hidden;
   });
@@ -109,7 +109,7 @@ absl::StatusOr<ModelScale> mlir::st::parseModelSizes(StringRef text, const std::
 absl::StatusOr<PlanInput> mlir::st::resizeModel(const PlanInput &input, const ModelSize &size) {
   if (size.hidden % size.heads != 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("hidden ", size.hidden, " is no multiple of ", size.heads, " heads"));
+        absl::StrCat("hidden ", size.hidden, " is not a multiple of ", size.heads, " heads"));
   PlanInput resized = input;
   ModelConfig &config = resized.config;
   const bool sharesHeads = config.keyValueHeadCount != config.headCount;

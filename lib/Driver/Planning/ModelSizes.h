@@ -1,4 +1,4 @@
-// The same kind of model in other sizes, for --largest-model.
+// Other sizes of the same kind of model, for --largest-model.
 #ifndef ST_DRIVER_PLANNING_MODELSIZES_H
 #define ST_DRIVER_PLANNING_MODELSIZES_H
 

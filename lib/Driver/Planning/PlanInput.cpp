@@ -37,7 +37,7 @@ static void describeModel(PlanInput &input, StringRef name, int64_t sequence, st
   input.model.precision = std::move(precision);
 }
 
-/// Parses a configuration that the planner wrote itself from sizes that somebody gave.
+/// Parses a configuration that the planner generated from given sizes.
 static absl::Status parseConfig(StringRef json, StringRef path, ModelConfig &config) {
   MLIRContext context;
   return captureError(&context, [&] {
@@ -147,14 +147,14 @@ static const char *precisionOf(const TrainingRun &run) {
                                                : "f32";
 }
 
-/// Whether the configuration has a key as "auto" or null.
+/// Returns true if the configuration has a key with the value "auto" or null.
 static bool isLeftOpen(const TrainingRun &run, StringRef key) {
   return llvm::any_of(run.fates, [&](const KeyFate &fate) {
     return fate.key == key && fate.reason == kLeftToTheRun;
   });
 }
 
-/// Refuses what the planner does not place elsewhere.
+/// Rejects placements that the planner does not support.
 static absl::Status checkOffload(const TrainingRun &run) {
   if (run.parameterOffload != RunOffload::None)
     return absl::InvalidArgumentError(run.path + ": parameters in the memory of the host or on disk are not planned; "

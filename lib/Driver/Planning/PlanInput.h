@@ -43,8 +43,8 @@ absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional
                                           std::optional<int64_t> sequence,
                                           const std::string &precision);
 
-/// Adds a DeepSpeed configuration to a model folder, on `devices` devices: only the run is
-/// DeepSpeed's. `path` names the configuration in errors.
+/// Adds the run of a DeepSpeed configuration to a model folder, on `devices` devices. `path` names
+/// the configuration in errors.
 absl::Status addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input);
 
 /// Converts a run that was read from Megatron's or DeepSpeed's files.

@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// An op of `region` runs apart from the one it would be fused into: one launch and one pass over
-/// its tensors more.
+/// Counts an op of `region` as separate from the one it would be fused into: one more launch and
+/// one more pass over its tensors.
 static void runApart(::st::proto::ImplementationProfile &profile, StringRef region) {
   for (::st::proto::RegionProfile &each : *profile.mutable_regions()) {
     if (each.name() != region)

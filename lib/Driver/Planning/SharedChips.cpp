@@ -18,7 +18,7 @@ std::vector<int64_t> SimulatedPrograms::chipsOf(const ::st::SimulatedKey &key,
   return chips;
 }
 
-/// A layout with few stages and micro-batches that stands for others.
+/// A layout with few stages and micro-batches that represents others.
 static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
   ::st::Layout small = layout;
   small.stages = stages;
@@ -30,7 +30,7 @@ static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
   return small;
 }
 
-/// Whether ranks of several stages or replicas have parts of one chip.
+/// Returns true if ranks of several stages or replicas share a chip.
 static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
   return layout.stages * layout.replicas > 1 && layout.tensor % perChip != 0;
 }
@@ -49,12 +49,11 @@ static ::st::Contention meanOf(ArrayRef<::st::Contention> all) {
   return mean;
 }
 
-/// In a pipeline, what shares a chip begins when messages come: neither in step, as the replicas of
-/// a group where a task is timed by itself, nor at random, as groups where their slowdown is
-/// measured. Small pipelines, simulated whole, say what it comes to on the mean of their forms.
+/// Tasks that share a chip in a pipeline start when messages arrive: neither simultaneously, like
+/// the replicas of a group whose task is timed alone, nor at random, like the groups whose slowdown
+/// is measured. Full simulations of small pipelines give the mean effect.
 absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layout &layout) {
-  // Of more ranks the simulator puts tasks together that it times by themselves
-  // (ClientOptions::timeTasks).
+  // For more ranks the simulator composes separately timed tasks (ClientOptions::timeTasks).
   constexpr int64_t kMostTimedRanks = 64;
   if (!sharesChips(layout, description.clusters_per_chip()) || layout.devices() > kMostTimedRanks)
     return ::st::Contention();
@@ -92,7 +91,7 @@ SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::
   return meanOf(all);
 }
 
-/// The program of a small pipeline: that of the stages there are, or one of fewer with two layers
+/// The program of a small pipeline: that of all stages, or one of fewer stages with two layers
 /// each.
 absl::StatusOr<const SimulatedPrograms::Program *>
 SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
@@ -115,7 +114,7 @@ SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
   return &*found->second;
 }
 
-/// The tasks of a phase of a group, `times` over.
+/// The tasks of a phase of a group, repeated `times` times.
 static std::vector<int64_t> repeatPhase(const ::st::proto::Group &group, StringRef phase,
                                         int64_t times) {
   std::vector<int64_t> tasks;
@@ -126,7 +125,7 @@ static std::vector<int64_t> repeatPhase(const ::st::proto::Group &group, StringR
   return tasks;
 }
 
-/// The deeper stage's tasks of each kind while a stage on the same chip runs those of each kind.
+/// Measures the deeper stage's tasks of each kind while a stage on the same chip runs each kind.
 absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program &program,
                                                                   int64_t ranks) const {
   const int64_t period = description.clusters_per_chip() * description.chips_per_group();
@@ -152,7 +151,7 @@ absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program 
                    beside = phaseTime(other, otherTasks, otherPhase);
       if (lone <= 0 || beside <= 0)
         continue;
-      // The other stage goes on for longer. What begins together is in step at first.
+      // The other stage runs for longer. Tasks that start together are aligned at first.
       constexpr int64_t kTimes = 4, kSlowest = 3;
       std::vector<std::vector<int64_t>> tasks(kPipelineStages);
       tasks[kDeeper] = repeatPhase(own, phase, kTimes);
@@ -162,7 +161,7 @@ absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program 
       double shared = 0;
       for (int64_t duration : ArrayRef(took[kDeeper]).drop_front())
         shared += static_cast<double>(duration);
-      // Launches touch no memory, and count more in short tasks.
+      // Launches do not access memory, and are a larger part of short tasks.
       const double launch = description.task_launch_ns().value() * 1e3;
       slowdown[kind][otherKind] = std::max(0.0, (shared / (kTimes - 1) - lone) / (lone - launch)) *
                                   beside / (beside - launch);

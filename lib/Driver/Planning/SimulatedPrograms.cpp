@@ -70,7 +70,7 @@ absl::StatusOr<SimulatedPrograms::Program> SimulatedPrograms::compile(const ::st
   CompileRequest request = makeRequest(input, layout, optimizer, target);
   request.model->layerCount = layerCount;
   request.parallelText = withStageStarts(*request.parallelText, starts);
-  // Only whole plans are run.
+  // Only full plans are executed.
   request.provesOrder = false;
   request.observer = [&](CompilePhase phase, ModuleOp module) {
     if (phase != CompilePhase::Planned)
@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::s
   const int64_t count = layout.stages * layout.virtualStages;
   if (count == 1)
     return std::vector<int64_t>{input.model.layers};
-  // The cut is by what ops take in their shardings, however they are scheduled and recomputed.
+  // The split depends on the cost of ops in their shardings, not on schedule and recomputation.
   ::st::Layout split = layout;
   split.recompute = ::st::Recompute::None;
   if (split.virtualStages == 1)
@@ -195,8 +195,8 @@ absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::s
     OwningOpRef<ModuleOp> module = compileToModule(request, context.get());
     if (!module)
       return failure();
-    // Of each block where most of its ops are: all of the forward pass, and nearly all of the
-    // backward pass.
+    // Assigns each block to the stage with most of its ops: all of the forward pass, and nearly all
+    // of the backward pass.
     std::map<int64_t, std::map<int64_t, int64_t>> ops;
     (*module)->walk([&](Operation *op) {
       auto block = op->getAttrOfType<IntegerAttr>("st.block"),

@@ -1,4 +1,4 @@
-// Programs for simulated devices: small ones that stand for the stages of a layout, and whole ones.
+// Programs for simulated devices: small ones that represent the stages of a layout, and full ones.
 #ifndef ST_DRIVER_PLANNING_SIMULATEDPROGRAMS_H
 #define ST_DRIVER_PLANNING_SIMULATEDPROGRAMS_H
 
@@ -21,8 +21,8 @@ namespace mlir::st {
 /// Compiles through the phases of st-compile and times tasks with the simulator.
 class SimulatedPrograms : public ::st::SimulatedBlocks {
 public:
-  /// `target`: a DTU whose description is compiled in; `optimizer` as --optimizer of st-compile
-  /// takes it.
+  /// `target`: a DTU whose description is compiled in; `optimizer`: a value of st-compile's
+  /// --optimizer.
   SimulatedPrograms(const PlanInput &input, std::string optimizer, std::string target,
                     ::st::MakeClient makeClient);
   ~SimulatedPrograms() override;
@@ -34,40 +34,40 @@ public:
   std::vector<int64_t> chipsOf(const ::st::SimulatedKey &key, int64_t group) const override;
   absl::StatusOr<std::vector<int64_t>> layersOfStages(const ::st::Layout &layout) override;
 
-  /// What st-compile makes of the same model and the parallel file of the layout.
+  /// Runs st-compile's phases on the model with the layout's parallel file.
   absl::StatusOr<::st::WholeStep> timeWhole(const ::st::Layout &layout) override;
   const ::st::WholeStep *findWhole(const ::st::Layout &layout) const override;
 
 private:
-  /// A program of one or several stages, and what its buffers say beyond the executable.
+  /// A program of one or several stages, with figures of its buffers that the executable lacks.
   struct Program {
     ::st::proto::Executable executable;
-    std::vector<int64_t> stashBytes; ///< of one micro-batch, by device group
-    std::vector<int64_t> slots;      ///< most micro-batches of a stash, by device group
+    std::vector<int64_t> stashBytes; ///< per micro-batch, by device group
+    std::vector<int64_t> slots;      ///< maximum number of stashed micro-batches, by device group
   };
-  /// Stages of a program that stands for pipelines, and their layers: the second and the third
-  /// differ in them alone.
+  /// Number of stages of a program that represents pipelines. The second and the third stage differ
+  /// only in their layers.
   static constexpr int64_t kPipelineStages = 4;
-  /// Of the third beyond the second: buckets of gradients may hold those of more than a layer, so
-  /// that layers differ from each other.
+  /// Layers of the third stage beyond the second's: buckets of gradients may span more than one
+  /// layer, so layers differ from each other.
   static constexpr int64_t kMoreLayers = 2;
   static std::array<int64_t, kPipelineStages> pipelineLayers(const ::st::SimulatedKey &key) {
     const int64_t layers = key.stageLayers;
     return {layers, layers, layers + kMoreLayers, layers};
   }
-  /// The layers of the two programs of one stage. Buckets of gradients may hold those of more than
-  /// a layer, so that the second layer adds more to the first than others do: on the mean of two
-  /// the model is nearly a line.
+  /// Layers of the two one-stage programs. Buckets of gradients may span more than one layer, so
+  /// the second layer adds more than later ones do; averaged over two layers the model is nearly
+  /// linear.
   std::pair<int64_t, int64_t> layersOfPrograms() const {
     return input.model.layers <= 2
                ? std::pair<int64_t, int64_t>{1, 2}
                : std::pair<int64_t, int64_t>{2, std::min<int64_t>(input.model.layers, 6)};
   }
   enum : size_t { kFirst, kMiddle, kDeeper, kLast };
-  /// Where the device groups of a program are put: the numbers of their first clusters.
+  /// The placement of a program's device groups: the numbers of their first clusters.
   using Placement = std::vector<int64_t>;
 
-  /// The layout of a program that stands for others, in one stage.
+  /// The layout of a one-stage program that represents others.
   static ::st::Layout layoutOf(const ::st::SimulatedKey &key);
   /// Picoseconds of the tasks of a phase.
   static double phaseTime(const ::st::proto::Group &group, ArrayRef<::st::LoneTask> tasks,
@@ -85,8 +85,8 @@ private:
   absl::StatusOr<::st::Contention>
   contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout, int64_t stages);
   absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
-  /// A step of a small program: its tasks by themselves, and microseconds that its ranks work on
-  /// each kind of task where it is simulated whole and where tasks are by themselves.
+  /// A step of a small program: its separately timed tasks, and microseconds of its ranks' work on
+  /// each kind of task in a full simulation and in separate tasks.
   struct SmallStep {
     ::st::SimulatedPipeline pipeline;
     ::st::TaskNumbers simulated = {}, lone = {};
@@ -102,7 +102,7 @@ private:
                                                        const ::st::Contention &measured) const;
   absl::StatusOr<::st::SimulatedPipeline>
   pipelineOfTasks(const ::st::Layout &layout, const Program &program, Placement &placement) const;
-  /// A stage of a program whose stages have so many layers, less its layers but one.
+  /// A stage of a program with `layers` layers per stage, reduced to one layer.
   absl::StatusOr<::st::StageWork> withOneLayer(const ::st::SimulatedKey &key,
                                                absl::StatusOr<::st::StageWork> work,
                                                int64_t layerCount);
@@ -123,12 +123,12 @@ private:
            absl::StatusOr<::st::StageWork>>
       stages;
   std::map<::st::SimulatedKey, absl::StatusOr<::st::StageWork>> layers;
-  /// By the stages of the small pipeline and its schedule.
+  /// Keyed by the stages of the small pipeline and its schedule.
   std::map<std::tuple<::st::SimulatedKey, int64_t, ::st::PipelineSchedule>,
            absl::StatusOr<::st::Contention>>
       contentions;
   std::map<std::pair<::st::SimulatedKey, int64_t>, absl::StatusOr<Program>>
-      pipelines; ///< of fewer stages, by their number
+      pipelines; ///< with fewer stages, by their number
   /// By printed layout.
   std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
   std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes;

@@ -11,8 +11,8 @@ using ::st::LoneTask;
 using ::st::StageKind;
 using ::st::StageWork;
 
-/// Device groups put elsewhere: their first clusters. Their memories are never full: what stands
-/// for a large layout may be put in one place several times.
+/// Moves device groups to other first clusters. Their memories are never full, since the
+/// representative of a large layout may be placed in one place several times.
 static void place(::st::proto::Executable &executable, ArrayRef<int64_t> starts) {
   ::st::proto::DtuDescription &dtu = *executable.mutable_dtu();
   constexpr double kEnough = 64;
@@ -39,9 +39,8 @@ double SimulatedPrograms::phaseTime(const ::st::proto::Group &group, ArrayRef<Lo
   return sum;
 }
 
-/// What a group's tasks of a phase send to another group, and when that is there, less when its
-/// task of that phase gets to it: how long after the one the other may start. None where nothing is
-/// sent.
+/// The lag between the starts of two groups' tasks of a phase: the arrival of a message from `from`
+/// minus the time at which the receiving task needs it. None if nothing is sent.
 static std::optional<double> lagBetween(const ::st::proto::Group &from,
                                         ArrayRef<LoneTask> fromTasks, const ::st::proto::Group &to,
                                         ArrayRef<LoneTask> toTasks, StringRef phase,
@@ -54,8 +53,8 @@ static std::optional<double> lagBetween(const ::st::proto::Group &from,
         if (message.isSend)
           arrivals[{message.rank, message.peer, message.channel}].push_back(message.time +
                                                                             message.underway);
-  // Replicas whose messages share a link are soon out of step, and then each has the link to
-  // itself: what counts is the replica that gets its messages first.
+  // Replicas whose messages share a link drift apart, and then each has the link alone. So the
+  // replica that gets its messages first counts.
   std::map<int64_t, double> lags; // by replica
   for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
     if (task.phase() == phase)
@@ -94,8 +93,7 @@ SimulatedPrograms::timeGroups(const Program &program, const Placement &placement
   return timed;
 }
 
-/// `previous` and `next`: groups of the program that the group receives from and sends to, -1 for
-/// none.
+/// `previous` and `next`: groups of the program that the group receives from and sends to, or -1.
 absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, size_t own,
                                                      int64_t previous, int64_t next,
                                                      const Placement &placement,
@@ -116,8 +114,8 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
                              {::st::UpdateTime, "update"}})
     work[part] = phaseTime(group, timed[own], phase);
   auto lagTo = [&](int64_t other, StringRef phase) {
-    // Replicas that meet in a phase's tasks are in step there: in backward tasks from ZeRO-2 on,
-    // whose gradients are reduced there, in all from ZeRO-3 on, whose weights are gathered.
+    // Replicas that communicate in a phase's tasks are synchronised there: in backward tasks from
+    // ZeRO-2 on, which reduce gradients, and in all from ZeRO-3 on, which gather weights.
     const int64_t level = phase == "forward" ? 3 : 2,
                   shards = key.tensor * (key.zero >= level ? key.replicas : 1);
     return other < 0
@@ -127,7 +125,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
   };
   work[::st::ForwardLag] = lagTo(next, "forward").value_or(0);
   work[::st::BackwardLag] = lagTo(previous, "backward").value_or(0);
-  // Only the first and the last stage share anything.
+  // Only the first and the last stage share a table.
   const int64_t sharer = own == kFirst ? previous : next;
   work[::st::PrologueLag] =
       own == kFirst ? lagTo(sharer, "prologue").value_or(::st::kNoLag) : ::st::kNoLag;
@@ -157,8 +155,8 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
                                                    const ::st::StagePlace &place) {
   ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
   const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
-  // Where a group is on its chip, and whether a neighbour is on the same chip, on one that is
-  // joined to it or beyond, is all that its place says to its tasks.
+  // The placement affects tasks only by the position of a group on its chip, and by whether a
+  // neighbour is on the same chip, a linked chip or beyond.
   const int64_t perChip = dtu.clusters_per_chip(), period = perChip * dtu.chips_per_group(),
                 ranks = key.tensor * key.replicas, start = place.own * ranks % period;
   auto shift = [&](int64_t other) {
@@ -190,11 +188,11 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
   return found->second;
 }
 
-/// A layer of the `layers` that `more` has beyond `less`.
+/// One of the `layers` layers that `more` has beyond `less`.
 static StageWork layerOf(StageWork more, const StageWork &less, int64_t layers) {
   for (auto [a, b] : llvm::zip_equal(more, less))
     a = (a - b) / static_cast<double>(layers);
-  more[::st::PrologueLag] = more[::st::UpdateLag] = 0; // of shared tables alone
+  more[::st::PrologueLag] = more[::st::UpdateLag] = 0; // only for shared tables
   return more;
 }
 
@@ -221,7 +219,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
       const auto [fewLayers, moreLayers] = layersOfPrograms();
       return layerOf(more, few, moreLayers - fewLayers);
     }
-    // All groups equally far apart: what differs is then the layers'.
+    // With all groups at equal distances, differences are due to layers.
     const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
     const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group(),
                   apart = llvm::divideCeil(key.tensor * key.replicas, period) * period;

@@ -1,4 +1,4 @@
-// How tasks that share chips meet in a step: small pipelines, simulated whole and played.
+// Contention of tasks that share chips: compares full simulations of small pipelines with plays.
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Driver/Planning/SimulatedPrograms.h"
 #include "lib/Planner/Simulated/SimulatedPipeline.h"
@@ -15,7 +15,7 @@ using ::st::TaskNumbers;
 
 constexpr double kUsPerPicosecond = 1e-6;
 
-/// A schedule of more micro-batches than the program was made for: its tasks are the same for all
+/// Schedules more micro-batches than the program was compiled for: its tasks are the same for all
 /// of them.
 static void reschedule(::st::proto::Executable &executable, const ::st::Layout &layout,
                        const ::st::PipelineOrder &order) {
@@ -50,7 +50,7 @@ static ::st::TaskKind kindOf(StringRef phase) {
                                : ::st::PrologueTask;
 }
 
-/// The runs of a task by one rank.
+/// The runs of a task on one rank.
 static void addWork(ArrayRef<const StepTimeline::Run *> runs, int64_t moving, double share,
                     double &work) {
   constexpr auto kWait = static_cast<size_t>(StepTimeline::Kind::Wait),
@@ -66,11 +66,10 @@ static void addWork(ArrayRef<const StepTimeline::Run *> runs, int64_t moving, do
   }
 }
 
-/// Microseconds that a group's ranks work on tasks of each kind in a step, on their mean. Waits for
-/// messages do not count, nor do messages that are under way: the run of a task that got its own
-/// soonest says how long it takes to move them. Where a rank waits for a message, others of its
-/// group may wait for it in a collective: the run that met the others soonest says how long that
-/// takes.
+/// Mean microseconds that a group's ranks work on tasks of each kind in a step. Excludes waits for
+/// messages and messages in flight: the run of a task that received its messages soonest shows the
+/// time to move them. While a rank waits for a message, others of its group may wait for it in a
+/// collective: the run with the shortest wait shows that time.
 static TaskNumbers workIn(const ::st::proto::Group &group, const StepTimeline &timeline) {
   constexpr auto kTransfer = static_cast<size_t>(StepTimeline::Kind::Transfer);
   const auto first = static_cast<size_t>(group.first_rank()),
@@ -97,7 +96,7 @@ static void add(TaskNumbers &sum, const TaskNumbers &other) {
     a += b;
 }
 
-/// What tasks take by themselves.
+/// Time of the tasks alone.
 static TaskNumbers loneWork(const ::st::SimulatedGroup &group, int64_t microBatches) {
   TaskNumbers work = {};
   work[::st::PrologueTask] = group.prologue;
@@ -126,13 +125,13 @@ static absl::StatusOr<TaskNumbers> playedWork(const ::st::Layout &layout,
   return work;
 }
 
-/// Brings what a play says of tasks of one kind closer to what the simulator says: where other
-/// groups slow them down, by how much; else the pace.
+/// Corrects the play of tasks of one kind towards the simulation: the slowdown by other groups if
+/// there is one, else the pace.
 static void correct(Contention &contention, size_t kind, double simulated, double played,
                     double lone) {
   auto &row = contention.slowdown[kind];
   const bool isSlowedDown = llvm::any_of(row, [](double share) { return share > 0; });
-  // Tasks that hardly run beside others in a small pipeline do not say how these slow them down.
+  // Tasks with little overlap in a small pipeline do not show their slowdown.
   constexpr double kMostScaled = 4;
   if (isSlowedDown && simulated > lone && kMostScaled * (played - lone) > simulated - lone) {
     for (double &share : row)
@@ -144,7 +143,7 @@ static void correct(Contention &contention, size_t kind, double simulated, doubl
   contention.pace[kind] = simulated / lone;
 }
 
-/// Simulates a small program whole beside its tasks by themselves.
+/// Simulates a small program fully, and its tasks separately.
 absl::StatusOr<SimulatedPrograms::SmallStep>
 SimulatedPrograms::simulateSmall(const ::st::Layout &layout, const Program &program) const {
   Program rescheduled = program;
@@ -164,7 +163,7 @@ SimulatedPrograms::simulateSmall(const ::st::Layout &layout, const Program &prog
   return step;
 }
 
-/// What kinds of tasks do not say, as that they do not all begin together, is the pace of all.
+/// Scales the pace of all kinds by the remaining effects, such as different start times.
 absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
                                            const ::st::PipelineOrder &order, SmallStep &step) {
   const TaskNumbers pace = step.pipeline.contention.pace;
@@ -184,15 +183,15 @@ absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
   return absl::OkStatus();
 }
 
-/// With which contention each kind of task takes as long where a small pipeline is played as where
-/// it is simulated.
+/// Finds the contention with which each kind of task takes as long in a play of a small pipeline as
+/// in its simulation.
 absl::StatusOr<Contention>
 SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program &program,
                                        const Contention &measured) const {
   const ::st::PipelineOrder order = makePipelineOrder();
   ST_ASSIGN_OR_RETURN(SmallStep step, simulateSmall(layout, program));
   step.pipeline.contention = measured;
-  // What one kind is corrected by moves the others.
+  // Correcting one kind changes the others.
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {
     ST_ASSIGN_OR_RETURN(const TaskNumbers played, playedWork(layout, step.pipeline, order));
@@ -205,8 +204,8 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
   return step.pipeline.contention;
 }
 
-/// Without a pipeline the replicas are all that shares chips. What they take in steps of few and of
-/// more layers says what they take in those of all layers.
+/// Without a pipeline only replicas share chips. Their times in steps of few and of more layers are
+/// extrapolated to all layers.
 absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout &layout,
                                                               ArrayRef<Program> fewAndMore) const {
   ST_ASSIGN_OR_RETURN(const SmallStep few, simulateSmall(layout, fewAndMore[0]));
@@ -225,7 +224,7 @@ absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout
   return contention;
 }
 
-/// A program's tasks by themselves, its groups one behind the other.
+/// A program's separate tasks, with its groups placed one after the other.
 absl::StatusOr<::st::SimulatedPipeline>
 SimulatedPrograms::pipelineOfTasks(const ::st::Layout &layout, const Program &program,
                                    Placement &placement) const {

@@ -16,11 +16,11 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// What is known of the budgets of one program.
+/// The state of the search for one program's budget.
 struct Search {
-  int64_t budget = 0;            ///< to be tried
-  int64_t fits = 0, doesNot = 0; ///< the largest that does, the smallest that does not
-  int64_t allowed = 0;           ///< bytes of an arena
+  int64_t budget = 0;            ///< to try next
+  int64_t fits = 0, doesNot = 0; ///< the largest budget that fits, the smallest that does not
+  int64_t allowed = 0;           ///< bytes available to an arena
   bool isDone = false;
 };
 } // namespace
@@ -38,7 +38,7 @@ static void setBudgets(ModuleOp module, ArrayRef<Search> searches) {
     program->setAttr(kStashBudgetAttr, builder.getI64IntegerAttr(search.budget));
 }
 
-/// The bytes that an arena of a program may take: ranks share a device evenly.
+/// The bytes available to a program's arena: ranks share a device evenly.
 static int64_t getAllowed(ProgramOp program, int64_t memoryBytes) {
   DenseMap<int64_t, int64_t> ranks;
   int64_t most = 1;
@@ -47,8 +47,8 @@ static int64_t getAllowed(ProgramOp program, int64_t memoryBytes) {
   return memoryBytes / most;
 }
 
-/// The arenas of the programs under their budgets. Nothing is too large for a device in the copy
-/// that is planned.
+/// Plans the arenas of the programs under their budgets, in a copy whose devices have unlimited
+/// memory.
 static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Search> searches) {
   OwningOpRef<ModuleOp> copy = module.clone();
   setBudgets(*copy, searches);
@@ -64,7 +64,7 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
     pipeline += "," + getPhasePipeline(module, phase);
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
-  // The plan that is kept says again what is no error.
+  // Warnings are printed again for the final plan.
   ScopedDiagnosticHandler handler(module.getContext(), [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
@@ -76,8 +76,8 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
   return arenas;
 }
 
-/// Notes how a try went, and says what to try next: all of the stash, then nothing, then half of
-/// what lies between.
+/// Records the result of a trial, and chooses the next budget: all of the stash, then nothing, then
+/// bisection.
 static void narrow(Search &search, int64_t stashBytes, int64_t arena) {
   const bool isFirst = search.budget == stashBytes;
   (arena <= search.allowed ? search.fits : search.doesNot) = search.budget;

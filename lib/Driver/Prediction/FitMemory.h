@@ -1,4 +1,4 @@
-// The least recomputation with which a plan fits its devices.
+// Finds the least recomputation with which a plan fits its devices.
 #ifndef ST_DRIVER_FITMEMORY_H
 #define ST_DRIVER_FITMEMORY_H
 
@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// Whether the module's policy of recomputation is "fit".
+/// Returns true if the module's recomputation policy is "fit".
 bool wantsToFit(ModuleOp module);
 
 /// Gives each program of a module with split tasks an `st.stash_budget`: the largest, to a

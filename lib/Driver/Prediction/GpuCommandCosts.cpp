@@ -17,7 +17,7 @@ public:
                std::vector<TimedCommand> &out)
       : code(code), costs(costs), out(out) {}
 
-  /// False where how often a loop runs depends on data.
+  /// Returns false if the trip count of a loop depends on data.
   bool add(const Commands &commands);
 
 private:
@@ -38,8 +38,8 @@ static double widthOf(proto::ElementType type) {
   return type == proto::F16 || type == proto::BF16 ? 2 : type == proto::F64 ? 8 : 4;
 }
 
-/// Tensor cores take f32 as TF32 at half of the rate of 16 bits (NVIDIA's data sheets of the A100
-/// and the H100): the same time as twice the operations in 16 bits.
+/// Tensor cores process f32 as TF32 at half the rate of 16 bits (NVIDIA's data sheets of the A100
+/// and the H100), so this counts twice the operations in 16 bits.
 static void useTensorCores(proto::OpWork &work) {
   work.set_type(proto::BF16);
   work.set_flops(2 * work.flops());
@@ -58,7 +58,7 @@ static const char *nameOf(proto::ElementType type) {
                               : "f32";
 }
 
-/// What the costs say of `work`.
+/// Sets the time from the costs of `work`.
 static void setWork(const ::st::Costs &costs, const proto::OpWork &work, TimedCommand &timed) {
   timed.us = costs.op(work).device;
   timed.flops = work.flops();
@@ -72,8 +72,8 @@ void CommandTimer::time(const proto::CudaLaunch &launch, TimedCommand &timed) co
   timed.us = timeOfBytes(kernel.bytes());
   if (kernel.product_flops() == 0)
     return;
-  // Of products that share a kernel with what is between them only the number of operations is
-  // known: they run at the rate of large ones.
+  // For products fused with other ops only the number of operations is known; they run at the rate
+  // of large products.
   timed.work = TimedCommand::Attention;
   timed.flops = kernel.product_flops();
   timed.us = std::max(timed.us,
@@ -116,7 +116,7 @@ void CommandTimer::time(const proto::CudaProduct &product, TimedCommand &timed) 
   timed.flops = 2 * m * n * k * count;
 }
 
-/// Two products, backward five; half of each where a row sees the columns up to itself alone.
+/// Two products, five in a gradient; half of each under a causal mask.
 void CommandTimer::time(const proto::CudaAttention &attention, TimedCommand &timed) const {
   const auto heads = static_cast<double>(attention.batch() * attention.heads()),
              rows = static_cast<double>(attention.rows()),
@@ -170,7 +170,7 @@ bool CommandTimer::addLoop(const proto::CudaLoop &loop) {
 
 bool CommandTimer::add(const Commands &commands) {
   for (const proto::CudaCommand &command : commands) {
-    // Steady steps skip these.
+    // Later steps skip these.
     if (command.left_by_update())
       continue;
     if (command.has_loop()) {
@@ -220,7 +220,7 @@ mlir::st::timeCommands(const proto::Task &task, const proto::CudaCode &code,
                        const ::st::Costs &costs) {
   proto::CudaProgram program;
   if (!program.ParseFromString(task.program()))
-    return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
+    return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is not a program"));
   std::vector<TimedCommand> commands;
   if (!CommandTimer(code, costs, commands).add(program.commands()))
     return std::nullopt;

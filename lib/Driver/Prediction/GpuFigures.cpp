@@ -37,7 +37,7 @@ private:
 };
 } // namespace
 
-/// They add up to the step: whoever is done waits for the others.
+/// The times add up to the step: a finished rank waits for the others.
 ::st::ClassTimes GpuGatherer::timesOf(const proto::Group &group, int64_t rank) const {
   ::st::ClassTimes times = {};
   int64_t sum = 0;
@@ -82,7 +82,7 @@ void GpuGatherer::addGroup(const proto::Group &group) {
   addTrack(group);
 }
 
-/// A pause is drawn at the end of what it is a pause of: where within it is not told.
+/// Draws a pause at the end of its run; its exact position is unknown.
 void GpuGatherer::addTrack(const proto::Group &group) {
   StepFigures::Track track;
   track.name = group.name();
@@ -103,8 +103,8 @@ void GpuGatherer::addTrack(const proto::Group &group) {
   figures.tracks.push_back(std::move(track));
 }
 
-/// Of the group that needs most; each rank is taken to have a GPU to itself or to share it with its
-/// like.
+/// Memory of the group that needs most. Each rank has a GPU, or shares it with ranks of the same
+/// group.
 void GpuGatherer::addMemory() {
   int fullest = 0;
   auto bytesOf = [&](int group) {

@@ -1,4 +1,4 @@
-// The page's figures of a step that was simulated by the costs of its commands.
+// The page's figures of a step simulated by the costs of its commands.
 #ifndef ST_DRIVER_GPUFIGURES_H
 #define ST_DRIVER_GPUFIGURES_H
 
@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// The program holds the prediction of this same simulation.
+/// The program must hold the prediction of this simulation.
 ::st::StepFigures gatherGpuFigures(const ::st::proto::Executable &program, const GpuStep &step,
                                    const ::st::Costs &costs, const ::st::MemoryUse &memory);
 

@@ -18,19 +18,19 @@ namespace proto = ::st::proto;
 
 namespace {
 
-/// What a rank is at.
+/// The progress of a rank.
 struct RankState {
   const proto::Group *group = nullptr;
   absl::Span<const int64_t> table;
   int64_t device = 0;
-  int entry = 0;                                     ///< of its schedule
-  size_t command = 0;                                ///< of the entry's task
-  double kernels = 0, transfers = 0;                 ///< when its streams are done
-  bool hasArrived = false;                           ///< at the exchange that it is at
-  std::map<std::vector<int64_t>, int64_t> exchanges; ///< that it has been at, by their members
+  int entry = 0;                                     ///< index in its schedule
+  size_t command = 0;                                ///< index in the entry's task
+  double kernels = 0, transfers = 0;                 ///< end times of its streams
+  bool hasArrived = false;                           ///< at the current exchange
+  std::map<std::vector<int64_t>, int64_t> exchanges; ///< number of past exchanges, by their members
 };
 
-/// Members that are at the same exchange.
+/// Members that wait at the same exchange.
 struct Meeting {
   size_t arrived = 0;
   double start = 0;
@@ -57,7 +57,7 @@ private:
   std::vector<GpuStep::Work> worksOf(const proto::Group &group);
   int64_t nodeOf(int64_t rank) const { return states[rank].device / gpusPerNode; }
 
-  /// When a command begins on its stream, and what it leaves there.
+  /// The start of a command on its stream, and the wait before it.
   static double startOf(const RankState &state, const TimedCommand &command) {
     if (command.waits)
       return std::max(state.kernels, state.transfers);
@@ -73,9 +73,9 @@ private:
   const int64_t gpusPerNode;
   std::map<const proto::Task *, std::vector<TimedCommand>> tasks;
   std::vector<RankState> states;
-  /// By sender, receiver and channel: when messages arrive.
+  /// Arrival times of messages, by sender, receiver and channel.
   std::map<std::tuple<int64_t, int64_t, int64_t>, std::deque<double>> messages;
-  /// By members, and how many exchanges they have been at before.
+  /// By members and their number of earlier exchanges.
   std::map<std::pair<Members, int64_t>, Meeting> meetings;
   bool dependsOnData = false;
   GpuStep step;
@@ -133,7 +133,7 @@ double Player::timeOfExchange(const Members &members, const TimedCommand &comman
   group.perNode = 1;
   for (auto [node, count] : inNode)
     group.perNode = std::max(group.perNode, count);
-  // Groups of other ranks of the nodes are at the same exchange.
+  // Groups of other ranks on the nodes are at the same exchange.
   group.sharers = static_cast<int>(std::max<int64_t>(
       1, std::min<int64_t>(gpusPerNode, static_cast<int64_t>(states.size())) / group.perNode));
   group.stride = group.perNode > 1
@@ -143,7 +143,7 @@ double Player::timeOfExchange(const Members &members, const TimedCommand &comman
   return costs.collective(command.isSame ? "all_gather" : "all_to_all", whole, group).device;
 }
 
-/// Whether all members have been there: the last one to come lets the others go on.
+/// Returns true if all members have arrived; the last one releases the others.
 bool Player::exchange(int64_t rank, const TimedCommand &command) {
   RankState &state = states[rank];
   auto table =
@@ -201,7 +201,7 @@ bool Player::receive(int64_t rank, const TimedCommand &command) {
   return true;
 }
 
-/// Whether the rank is past the command.
+/// Returns true if the rank has passed the command.
 bool Player::runCommand(int64_t rank, const TimedCommand &command) {
   RankState &state = states[rank];
   switch (command.kind) {
@@ -219,7 +219,7 @@ bool Player::runCommand(int64_t rank, const TimedCommand &command) {
   return true;
 }
 
-/// Runs a rank until it waits for another one. Returns whether it came any further.
+/// Runs a rank until it waits for another one. Returns true if it progressed.
 bool Player::advance(int64_t rank) {
   RankState &state = states[rank];
   bool hasMoved = false;
@@ -236,10 +236,10 @@ bool Player::advance(int64_t rank) {
       hasMoved = true;
       ++state.command;
     }
-    // A task ends when both of its streams have.
+    // A task ends when both of its streams do.
     state.kernels = state.transfers = std::max(state.kernels, state.transfers);
     run.end = state.kernels;
-    // What waits beside kernels may cost nothing.
+    // Waits that overlap kernels may cost nothing.
     const double still = std::max(0.0, run.end - run.start - run.kernels);
     run.waits = std::min(run.waits, still);
     run.collectives = still - run.waits;
@@ -250,7 +250,7 @@ bool Player::advance(int64_t rank) {
   return hasMoved;
 }
 
-/// What the kernels of a rank of the group add up to.
+/// Sums the kernels of a rank of the group by name.
 std::vector<GpuStep::Work> Player::worksOf(const proto::Group &group) {
   std::map<std::string, GpuStep::Work> byName;
   for (const proto::ScheduleEntry &entry : group.schedule())
@@ -310,7 +310,7 @@ absl::StatusOr<std::optional<GpuStep>> mlir::st::playGpuStep(const proto::Execut
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// Nodes of the GPU, with a card of the network for each.
+/// Nodes of this GPU with one network card per GPU.
 static proto::ClusterDescription clusterOf(const proto::GpuDescription &gpu) {
   proto::ClusterDescription cluster;
   cluster.set_name(gpu.name());

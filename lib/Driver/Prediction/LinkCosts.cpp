@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// The rank that follows another on the ring along an axis; `stride` is the number of ranks between
+/// The rank after another one on the ring along an axis; `stride` is the distance between
 /// neighbours.
 static int64_t nextOnRing(int64_t rank, int64_t size, int64_t stride) {
   bool isLast = rank / stride % size == size - 1;
@@ -19,14 +19,14 @@ struct Link {
   ::st::Picoseconds latency = 0;
 };
 
-/// What a device does in a nanosecond.
+/// Work of a device per nanosecond.
 struct DeviceSpeed {
   int64_t flops = 0, flops16 = 0, vectorBytes = 0, bytes = 0;
   int64_t kernelNs = 0;
 };
 } // namespace
 
-/// Records the speeds with those of links, given what a byte takes along each axis.
+/// Records the device speeds, and those of links, given the time per byte along each axis.
 static void recordSpeed(ModuleOp module, const DeviceSpeed &speed, ArrayRef<double> perByte,
                         ::st::Picoseconds latency) {
   constexpr double picosecondsPerUs = 1e6;
@@ -40,7 +40,7 @@ static void recordSpeed(ModuleOp module, const DeviceSpeed &speed, ArrayRef<doub
                                  DenseI64ArrayAttr::get(context, rates), latency / 1000));
 }
 
-/// `findLink`: the link between two devices, by their ids.
+/// `findLink` returns the link between two devices, given their ids.
 static void recordCosts(ModuleOp module, const DeviceSpeed &speed,
                         llvm::function_ref<Link(int64_t, int64_t)> findLink) {
   MeshOp mesh = getMesh(module);
@@ -89,7 +89,7 @@ void mlir::st::recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescriptio
 
 void mlir::st::recordLinkCosts(ModuleOp module, const ::st::proto::GpuDescription &description) {
   constexpr double perNs = 1e3, picoseconds = 1e3;
-  // What multiplies and adds, in 4 bytes, does one operation of another kind.
+  // A multiply-add on 4 bytes takes the time of one other operation.
   constexpr double bytesPerFlop = 4.0 / 2;
   DeviceSpeed speed{static_cast<int64_t>(perNs * description.f32_tflops().value()),
                     static_cast<int64_t>(perNs * description.f16_tflops().value()),

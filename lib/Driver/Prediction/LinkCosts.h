@@ -7,9 +7,9 @@
 
 namespace mlir::st {
 
-/// Records the rates of a device of the description and of its links on the module (`st.speed`):
-/// along each axis of the mesh the slowest link between neighbours of a ring, in any stage. The
-/// module has its devices, all of the description's kind.
+/// Records the rates of a device of the description and of its links on the module (`st.speed`).
+/// Along each axis of the mesh it is the slowest link between neighbours of a ring, in any stage.
+/// The module must have its devices, all of the description's kind.
 void recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescription &description);
 void recordLinkCosts(ModuleOp module, const ::st::proto::GpuDescription &description);
 

@@ -15,7 +15,7 @@ using namespace mlir::st;
 
 namespace {
 
-/// In the order of ::st::MemoryUse::classes.
+/// Ordered like ::st::MemoryUse::classes.
 enum Class { Parameters, Optimizer, Gradients, Activations, Workspace, Inputs };
 
 struct Buffer {
@@ -24,7 +24,7 @@ struct Buffer {
   int64_t slotBytes;
 };
 
-/// What a task takes beside what lies in the arena anyway.
+/// Memory of a task besides the permanent parts of the arena.
 struct TaskUse {
   std::set<std::string> buffers;
   int64_t areaBytes = 0;
@@ -50,7 +50,7 @@ private:
 
 } // namespace
 
-/// Calls with each address of an op's results, and their types.
+/// Calls `visit` with each address of an op's results and its type.
 template <typename Visit> static void visitAddresses(Operation *op, Visit &&visit) {
   if (auto addresses = op->getAttrOfType<ArrayAttr>(kAddressesAttr))
     for (auto [result, attribute] : llvm::zip(op->getResults(), addresses))
@@ -80,7 +80,7 @@ void ProgramUse::placeStorage() {
   }
 }
 
-/// Constants lie between storage and what tasks share.
+/// Constants are between storage and the area that tasks share.
 void ProgramUse::findArea() {
   std::map<int64_t, int64_t> constants;
   program.walk([&](stablehlo::ConstantOp constant) {
@@ -123,7 +123,7 @@ std::vector<std::vector<int64_t>> ProgramUse::gather() {
   llvm::StringMap<TaskUse> tasks;
   for (auto task : program.getOps<TaskOp>())
     tasks[task.getSymName()] = useOf(task);
-  // From the first entry that touches a buffer, or a stash's micro-batch, to the last.
+  // From the first to the last entry that accesses a buffer, or a stash's micro-batch.
   std::map<std::pair<std::string, int64_t>, std::pair<size_t, size_t>> lives;
   std::vector<std::vector<int64_t>> entries;
   auto schedule = *program.getBody().getOps<ScheduleOp>().begin();

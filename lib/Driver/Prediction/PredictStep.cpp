@@ -17,7 +17,7 @@ static absl::Status refuse(const CompileRequest &request, absl::string_view what
   return absl::InvalidArgumentError(absl::StrCat("--report=", request.report, what));
 }
 
-/// Of files that need not be there.
+/// Compares files that may not exist.
 static bool isSameFile(const std::string &a, const std::string &b) {
   return a == b || llvm::sys::fs::equivalent(a, b);
 }
@@ -58,7 +58,7 @@ absl::Status mlir::st::predictStep(const CompileRequest &request, const ::st::Me
   return page->write(::st::printPage(figures));
 }
 
-/// What the play of a step says, as binaries have it.
+/// Converts the simulated events of a step to a binary's prediction.
 static ::st::proto::Prediction writePrediction(const ::st::proto::Executable &executable,
                                                const GpuStep &step, const std::string &constants) {
   auto picoseconds = [](double us) { return static_cast<int64_t>(us * 1e6); };

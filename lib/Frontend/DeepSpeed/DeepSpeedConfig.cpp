@@ -35,7 +35,7 @@ static std::string printed(const llvm::json::Value &value) {
 }
 
 namespace {
-/// One configuration while it is read: its values by their full names.
+/// Reads one configuration; values are keyed by their full names.
 class ConfigReader {
 public:
   ConfigReader(StringRef text, StringRef path, TrainingRun &run)
@@ -85,13 +85,13 @@ private:
 
   StringRef text, path;
   TrainingRun &run;
-  /// Those that are given: neither null nor "auto".
+  /// The given ones: neither null nor "auto".
   llvm::StringMap<const llvm::json::Value *> values;
 };
 } // namespace
 
-/// The line of the last part of a key. The parser keeps no positions: the first quoted occurrence
-/// behind those of its sections is taken.
+/// The line of the last part of a key. The parser keeps no positions: this takes the first quoted
+/// occurrence after its sections.
 unsigned ConfigReader::lineOf(StringRef name) const {
   size_t at = 0;
   for (StringRef part : llvm::split(name, ".")) {
@@ -150,13 +150,13 @@ absl::Status ConfigReader::checkKind(const DeepSpeedKey &key, StringRef name,
   return error(name, "expected " + expected + ", found " + printed(value));
 }
 
-/// Refuses what is on and cannot be planned.
+/// Rejects enabled features that cannot be planned.
 absl::Status ConfigReader::checkOff(const DeepSpeedKey &key, StringRef name,
                                     const llvm::json::Value &value) {
   if (key.fate != Fate::Off)
     return absl::OkStatus();
   const llvm::json::Object *section = value.getAsObject();
-  // A section without the key is on, except those that DeepSpeed switches off by themselves.
+  // A section without the key is on, except those that DeepSpeed disables by default.
   bool isOn = section ? section->getBoolean("enabled").value_or(key.name == "sparse_attention")
                       : value.getAsBoolean().value_or(value.getAsNumber().value_or(0.0) > 1);
   if (!isOn)
@@ -200,8 +200,8 @@ absl::Status ConfigReader::readObject(const llvm::json::Object &object, StringRe
     std::string name;
     const llvm::json::Value *value;
   };
-  // The parser's map has no order; the text has. Of more keys than there are one is unknown, in
-  // whatever order they come.
+  // The parser's map is unordered, unlike the text. With more keys than known ones, one is unknown
+  // in any order.
   bool sorts = object.size() <= deepSpeedKeys().size();
   std::vector<Entry> entries;
   for (const auto &[key, value] : object) {
@@ -330,7 +330,7 @@ absl::Status ConfigReader::takeZero() {
   return absl::OkStatus();
 }
 
-/// The product, or the largest number where it is larger.
+/// The product, saturated at the largest number.
 static int64_t product(int64_t a, int64_t b) {
   int64_t result = 0;
   return llvm::MulOverflow(a, b, result) ? INT64_MAX : result;
@@ -360,7 +360,7 @@ absl::Status ConfigReader::takeBatch() {
                       stepsKey = "gradient_accumulation_steps";
   int64_t batch = integer(batchKey).value_or(0), micro = integer(microKey).value_or(0),
           steps = integer(stepsKey).value_or(0), replicas = run.dataParallel;
-  // What the configuration leaves open the arguments of the run may say.
+  // Arguments of the run may set what the configuration leaves open.
   if (micro == 0 && (batch == 0 || steps == 0))
     micro = run.microBatch;
   if (batch == 0 && steps == 0)

@@ -199,7 +199,7 @@ constexpr DeepSpeedKey table[] = {
              kImplementation),
     noEffect("activation_checkpointing.profile", Kind::Flag, kImplementation),
 
-    // What is printed and measured.
+    // Printing and measurements.
     noEffect("steps_per_print", Kind::Any, kLogging),
     noEffect("wall_clock_breakdown", Kind::Flag, kLogging),
     noEffect("dump_state", Kind::Flag, kLogging),
@@ -244,7 +244,7 @@ constexpr DeepSpeedKey table[] = {
     noEffect("communication_op_timeout", Kind::Any, kLauncher),
     noEffect("train_steps", Kind::Any, kLauncher),
 
-    // What changes the model or the step into one that cannot be planned.
+    // Features that make the model or the step impossible to plan.
     off("elasticity", Kind::Section, "a batch that follows the number of devices has no one plan"),
     off("curriculum_learning", Kind::Section, "sequences that grow have no one plan"),
     noEffect("curriculum_learning.*", Kind::Any, kOff),

@@ -13,7 +13,7 @@ constexpr size_t maxAssignment = size_t(1) << 16;
 
 static bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-/// The length of `NAME=` or `NAME+=` at the start of a word; 0 where there is none.
+/// The length of `NAME=` or `NAME+=` at the start of a word; 0 if there is none.
 static size_t assignmentLength(StringRef word) {
   size_t end = 0;
   while (end < word.size() && isNameChar(word[end]))
@@ -215,7 +215,7 @@ static size_t findClosing(StringRef text, size_t at) {
   return StringRef::npos;
 }
 
-/// The `$` at the place and what it stands for.
+/// Expands the `$` at this place.
 void WordSplitter::expand(bool isQuoted) {
   size_t start = at++;
   char next = at < text.size() ? text[at] : ' ';
@@ -375,7 +375,7 @@ std::optional<size_t> ShellReader::assign(ArrayRef<CommandWord> words, size_t at
 
 static StringRef fileName(StringRef path) { return path.substr(path.rfind('/') + 1); }
 
-/// Whether a word names a script that trains, and not one that prepares data.
+/// Returns true if a word names a script that trains, and not one that prepares data.
 static bool isTrainingScript(StringRef word) {
   StringRef name = fileName(word);
   return name.ends_with(".py") && name.contains("train") && !word.starts_with("-");
@@ -414,8 +414,8 @@ std::optional<CommandLine> ShellReader::run(StringRef statement, unsigned line) 
   return command;
 }
 
-/// The whole number that the first of `names` has in the words, as `--name N` or `--name=N`;
-/// 0 where it is no number.
+/// The integer that the first of `names` has in the words, as `--name N` or `--name=N`; 0 if it is
+/// no number.
 static std::optional<int64_t> launcherNumber(const CommandLine &command,
                                              ArrayRef<StringRef> names) {
   for (size_t i = 0; i < command.launcher.size(); ++i) {

@@ -11,18 +11,17 @@ namespace mlir::st {
 struct LintFinding {
   /// Stable: one of `lintIds`.
   std::string id;
-  /// In ascending order, each once.
+  /// Ascending and unique.
   SmallVector<unsigned> lines;
   /// Arguments, or their names in a line of the log, and their values.
   std::vector<std::pair<std::string, std::string>> values;
   /// One plain sentence, without a full stop.
   std::string sentence;
-  /// Whether such a run cannot be planned.
+  /// True if such a run cannot be planned.
   bool preventsPlan = false;
 };
 
-/// All contradictions in the log, in the order of the checks; at most the first ten of one that
-/// many lines repeat.
+/// All contradictions in the log, in the order of the checks; at most the first ten of a kind.
 std::vector<LintFinding> lintMegatronLog(const MegatronLog &log);
 
 /// The names of all possible findings.

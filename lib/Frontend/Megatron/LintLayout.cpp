@@ -55,7 +55,7 @@ static void checkGlobalBatch(Linter &linter) {
       .preventsPlan = true;
 }
 
-/// Interleaving runs micro-batches in groups of as many as there are stages.
+/// Interleaving needs a multiple of the number of stages as micro-batches.
 static void checkInterleavedBatches(Linter &linter) {
   const LintLayout &layout = linter.layout;
   int64_t samples =
@@ -150,7 +150,7 @@ static void checkLayoutLine(Linter &linter) {
              {"data_parallel_size", "a data-parallel size", logged->dataParallel},
              {"tensor_model_parallel_size", "a tensor-parallel size", logged->tensorParallel},
              {"pipeline_model_parallel_size", "a pipeline size", logged->pipelineParallel}};
-  // A command line alone may ask for more stages than the processes that were started allow.
+  // Only a command line may request more stages than the number of started processes allows.
   for (const Size &size : all) {
     const GivenArgument *given = linter.log.find(size.name);
     if (given && size.value && given->integer != *size.value)
@@ -204,7 +204,7 @@ static void checkVocabularyLine(Linter &linter) {
                       ", not to " + Twine(logged->padded));
 }
 
-/// Layers of one part of a stage that one forward call runs; 0 where they are not known.
+/// Layers of one part of a stage that one forward call runs; 0 if unknown.
 static int64_t layersPerPart(const LintLayout &layout) {
   int64_t parts = saturatingProduct({layout.pipelineParallel, layout.virtualStages});
   return layout.isUneven || layout.layers % parts != 0 ? 0 : layout.layers / parts;

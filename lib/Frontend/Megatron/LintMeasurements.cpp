@@ -36,7 +36,7 @@ static void checkConsumed(Linter &linter) {
                     "printed global batch size", Twine(*logged.globalBatch),
                     "an iteration prints a global batch of " + Twine(*logged.globalBatch) +
                         ", the arguments say " + Twine(batch));
-    // Without a checkpoint the count begins at zero; after one it goes on from where it was.
+    // Without a checkpoint the count begins at zero; otherwise it continues.
     bool isFresh = linter.log.dumpLine != 0 && !linter.log.find("load");
     int64_t iterations = before ? logged.iteration - before->iteration : logged.iteration;
     int64_t start = before ? before->consumedSamples.value_or(0) : 0;
@@ -177,7 +177,7 @@ static double sumTimers(const LoggedTimers &logged) {
   return std::max(sum, part);
 }
 
-/// The timers of which the optimizer's is the sum.
+/// Checks the timers that add up to the optimizer's.
 static void checkOptimizerParts(Linter &linter) {
   constexpr double tolerance = 1.05;
   for (const LoggedTimers &logged : linter.log.measured.timers) {

@@ -30,7 +30,7 @@ static void checkAttentionMask(Linter &linter) {
                     name + " is about the ends of documents in a GPT sample, and this run is BERT");
 }
 
-/// "cased" or "uncased" as the name of a vocabulary or of its folder says; empty where it does not.
+/// "cased" or "uncased" according to the name of a vocabulary or its folder; empty if neither.
 static StringRef caseOf(StringRef path) {
   for (int part = 0; part < 2; ++part) {
     auto [folder, name] = path.rsplit('/');
@@ -76,7 +76,7 @@ static void checkTokenizer(Linter &linter) {
                   /*withNone=*/true);
 }
 
-/// Pairs a length of the training with that of the decay of the learning rate.
+/// Compares a length of the training with that of the decay of the learning rate.
 static void checkDecay(Linter &linter, StringRef train, StringRef decay) {
   std::optional<int64_t> trained = linter.log.integer(train);
   std::optional<int64_t> decayed = linter.log.integer(decay);
@@ -197,7 +197,7 @@ static void checkGradients(Linter &linter) {
                   "gradients are reduced in fp32 with DDP_impl local alone, and it is torch");
 }
 
-/// Shares of the data are 1, 100, 1000 or another power of ten in all.
+/// The shares of the data must add up to a power of ten.
 static void checkSplit(Linter &linter) {
   StringRef split = linter.log.text("split");
   if (split.empty())
@@ -220,7 +220,7 @@ static void checkFinetuning(Linter &linter) {
   const MegatronLog &log = linter.log;
   if (!log.flag("finetune"))
     return;
-  // A command line says nothing of what it leaves out; a dump does.
+  // A dump lists all arguments, a command line only the given ones.
   if (!log.find("load") && !log.find("pretrained_checkpoint"))
     linter.report("finetune-load", {"finetune", "load"},
                   "finetune is set, and there is no checkpoint to load", /*withNone=*/true);
@@ -229,7 +229,7 @@ static void checkFinetuning(Linter &linter) {
                   "finetune starts again from the checkpoint in load, and save overwrites it");
 }
 
-/// Whether Megatron changes the argument between the command line and the dump.
+/// Returns true if Megatron changes the argument between the command line and the dump.
 static bool isRewritten(StringRef name) {
   return llvm::is_contained({"local_rank", "rank", "sequence_parallel", "num_workers",
                              "async_tensor_model_parallel_allreduce", "no_persist_layer_norm",

@@ -34,8 +34,8 @@ StringRef MegatronLog::text(StringRef name) const {
 
 static bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-/// The line without what a launcher puts before it: `0: `, `[default0]:`, `[1,0]<stdout>:`,
-/// `node-1: `, and without the time that newer versions put there.
+/// Removes what a launcher prints before a line: `0: `, `[default0]:`, `[1,0]<stdout>:`, `node-1:
+/// `, and the time of newer versions.
 static StringRef stripRank(StringRef text) {
   constexpr int mostPrefixes = 3;
   for (int i = 0; i < mostPrefixes; ++i) {
@@ -98,7 +98,7 @@ void LogParser::beginDump() {
 
 absl::Status LogParser::addDumped(StringRef name, StringRef value) {
   const Argument *argument = findArgument(name);
-  // Some versions print a flag under the name of the option that clears it.
+  // Some versions print a flag under the name of its inverse option.
   const ArgumentAlias *alias = argument ? nullptr : findAlias(name);
   if (alias) {
     argument = findArgument(alias->name);
@@ -113,12 +113,12 @@ absl::Status LogParser::addDumped(StringRef name, StringRef value) {
   given.line = line;
   auto [place, isNew] = log.fromDump.try_emplace(argument->name, given);
   if (!isNew && place->second.text != given.text)
-    return error(line, "argument '" + name + "' is there twice: expected " +
+    return error(line, "argument '" + name + "' appears twice: expected " +
                            quoted(place->second.text) + " as before, found " + quoted(given.text));
   return absl::OkStatus();
 }
 
-/// `  name ....... value`. Other processes print between such lines; theirs are passed over.
+/// `  name ....... value`. Skips lines of other processes in between.
 absl::Status LogParser::readDumpLine(StringRef content) {
   StringRef rest = content.ltrim();
   StringRef name = rest.take_while(isNameChar);
@@ -133,7 +133,7 @@ absl::Status LogParser::readDumpLine(StringRef content) {
   return addDumped(name, rest.drop_front(dots.size()).trim());
 }
 
-/// The end of a Python value that a comma or a closing bracket ends.
+/// The end of a Python value, at a comma or closing bracket.
 static size_t findValueEnd(StringRef text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -175,7 +175,7 @@ absl::Status LogParser::readNamespace(StringRef values) {
 absl::Status LogParser::addGiven(GivenArgument given, unsigned atLine) {
   given.line = atLine;
   StringRef name = given.argument->name;
-  // The last of several counts, as it does for Python's parser.
+  // The last of repeated options counts, as in Python's parser.
   log.fromCommand.erase(name);
   log.fromCommand.try_emplace(name, std::move(given));
   return absl::OkStatus();
@@ -227,7 +227,7 @@ absl::Status LogParser::readCommand(const CommandLine &command) {
   log.fromCommand.clear();
   for (size_t i = 0; i < command.words.size();) {
     const CommandWord &word = command.words[i];
-    // What only the shell knows may hold options or nothing.
+    // An expansion of the shell may hold options or nothing.
     if (StringRef(word.text).starts_with("$")) {
       ++i;
       continue;
@@ -240,7 +240,7 @@ absl::Status LogParser::readCommand(const CommandLine &command) {
   return absl::OkStatus();
 }
 
-/// Whether a line may call a script or assign what one is called with.
+/// Returns true if a line may call a script or assign its arguments.
 bool LogParser::mayBeStatement(StringRef raw) const {
   if (raw.contains(".py") || raw.contains('$') || raw.rtrim().ends_with("\\"))
     return true;
@@ -272,7 +272,7 @@ absl::Status LogParser::readLine(StringRef raw) {
 }
 
 absl::StatusOr<MegatronLog> LogParser::run() {
-  // Arguments alone, without the script they are for.
+  // Arguments without a script.
   bool isBare = text.ltrim().starts_with("--") && !text.ltrim().starts_with("---");
   if (isBare) {
     line = 1;

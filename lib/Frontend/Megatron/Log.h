@@ -1,7 +1,7 @@
 //===- Log.h - A Megatron log or command line -------------------*- C++ -*-===//
 //
-// A file as it is written, before anything is concluded from it: the arguments of
-// its command line and of its argument dump, and what it measured, each with its line.
+// The content of a file without conclusions: the arguments of its command line and of its argument
+// dump, and its measurements, each with its line.
 //
 //===----------------------------------------------------------------------===//
 

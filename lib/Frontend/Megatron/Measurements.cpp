@@ -8,10 +8,10 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// More is no measurement but damage; sums and products of such numbers stay exact enough.
+/// Larger numbers indicate damage; sums and products below it stay exact enough.
 constexpr double largest = 1e15;
 
-/// The number at the start of `text`, which moves past it; nothing where there is none.
+/// Removes the number at the start of `text`; nothing if there is none.
 static std::optional<double> takeNumber(StringRef &text) {
   StringRef rest = text.ltrim();
   StringRef digits =
@@ -146,7 +146,7 @@ void LogMeasurements::readMemory(StringRef text, unsigned line) {
   }
 }
 
-/// What is printed before the first step.
+/// Reads lines printed before the first step.
 void LogMeasurements::readSetup(StringRef text, unsigned line) {
   if (text.contains("using world size:")) {
     LoggedLayout result;

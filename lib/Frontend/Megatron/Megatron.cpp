@@ -20,7 +20,7 @@ std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
                {"bert", "uncased", 30522},
                {"bert", "cased", 28996},
                {"gpt2", "", gpt2Tokens}};
-  // The folder names the model where the file is called vocab.txt.
+  // If the file is called vocab.txt, the folder names the model.
   std::string lower = path.lower();
   StringRef folder, name = lower;
   if (path.contains('/'))
@@ -90,7 +90,7 @@ absl::Status RunBuilder::refuseRestricted(const GivenArgument &given) const {
 }
 
 absl::Status RunBuilder::takeFields() {
-  // The dump goes last, since it goes before the command line.
+  // The dump is processed last, since it overrides the command line.
   for (const ArgumentMap *map : {&log.fromCommand, &log.fromDump})
     for (const auto &[name, given] : *map) {
       if (map == &log.fromCommand && log.fromDump.contains(name))
@@ -128,14 +128,14 @@ absl::Status RunBuilder::refuseContradictions() {
 }
 
 absl::Status RunBuilder::decideFamily() {
-  // Other models bring other scripts; what only calls one of these does not count.
+  // Other models use other scripts; a script that only calls one of these does not count.
   constexpr StringRef others[] = {"t5", "ict", "vision", "retro", "mamba", "biencoder", "vlm"};
   for (StringRef other : others)
     if (StringRef(log.script).starts_with("pretrain_") && StringRef(log.script).contains(other))
       return absl::InvalidArgumentError(log.path + ":" + std::to_string(log.commandLine) +
                                         ": expected pretrain_bert.py or pretrain_gpt.py, found " +
                                         quoted(log.script));
-  // Tokenizers that no family owns are those of language models.
+  // Tokenizers without a family are those of language models.
   run.family = runFamily(log).value_or(RunFamily::MegatronGpt);
   return absl::OkStatus();
 }
@@ -162,12 +162,12 @@ absl::Status RunBuilder::decideModel() {
     return error(log.find("num_key_value_heads") ? "num_key_value_heads" : "num_query_groups",
                  "expected a divisor of the " + Twine(run.heads) + " attention heads, found " +
                      Twine(run.keyValueHeads));
-  // Where all linear layers have a bias, those of queries, keys and values say so once more.
+  // If all linear layers have a bias, those of queries, keys and values repeat the setting.
   if (log.flag("add_qkv_bias") && !run.linearBias)
     return error("add_qkv_bias", "expected False without biases of the other linear layers, since "
                                  "no such model can be planned, found 'True'");
   run.rmsNorm = log.text("normalization").equals_insensitive("rmsnorm");
-  // Megatron keeps the products of a gated layer as many as those of one that is not.
+  // Megatron gives a gated layer as many products as one without gates.
   if (run.ffnHidden == 0)
     run.ffnHidden = run.swiglu ? (4 * run.hidden * 2 / 3) / 64 * 64 : 4 * run.hidden;
 
@@ -208,7 +208,7 @@ void RunBuilder::decidePrecision() {
     run.precision = RunPrecision::F16;
   if (log.flag("bf16") || type == "torch.bfloat16")
     run.precision = RunPrecision::BF16;
-  // A command line leaves out what Megatron sets for bf16.
+  // A command line omits what Megatron sets for bf16.
   bool isSet = log.flag("accumulate_allreduce_grads_in_fp32") ||
                (log.fromDump.empty() && run.precision == RunPrecision::BF16);
   run.reduceType = isSet ? RunPrecision::F32 : run.precision;
@@ -227,7 +227,7 @@ absl::Status RunBuilder::decideLayout() {
   if (run.worldSize == 0 && run.dataParallel != 0)
     run.worldSize = saturatingProduct({run.dataParallel, perReplica});
   if (run.worldSize == 0 && !log.script.empty())
-    run.worldSize = perReplica; // A script that no launcher starts is one replica.
+    run.worldSize = perReplica; // A script without a launcher is one replica.
   if (run.dataParallel == 0)
     run.dataParallel = run.worldSize / perReplica;
   return decideZero();
@@ -237,7 +237,7 @@ absl::Status RunBuilder::decideZero() {
   run.zeroStage = log.integer("zero_stage").value_or(0);
   if (run.zeroStage > 3)
     return error("zero_stage", "expected a stage from 0 to 3, found " + Twine(run.zeroStage));
-  // The argument has a default without effect where DeepSpeed is not used.
+  // The argument has a default without effect if DeepSpeed is not used.
   if (log.find("deepspeed") && !log.flag("deepspeed"))
     run.zeroStage = 0;
   if (log.flag("use_distributed_optimizer"))
@@ -287,7 +287,7 @@ void RunBuilder::decideStep() {
     run.globalBatch = samples;
   if (samples != 0)
     run.accumulation = run.globalBatch / samples;
-  // Megatron decays over the whole training unless it is told otherwise.
+  // Megatron decays over the full training by default.
   if (run.decayIterations == 0)
     run.decayIterations = run.trainIterations;
   if (run.decaySamples == 0)

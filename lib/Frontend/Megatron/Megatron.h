@@ -8,12 +8,12 @@
 
 namespace mlir::st {
 
-/// The run that a log or a command line describes. The argument dump goes before the command line.
-/// What neither says has Megatron's default. The error is one line: the file and line, the
-/// argument, what was expected and what was found.
+/// The run that a log or a command line describes. The argument dump overrides the command line.
+/// Missing arguments have Megatron's defaults. The error is one line: the file and line, the
+/// argument, the expected and the found value.
 absl::StatusOr<TrainingRun> buildTrainingRun(const MegatronLog &log);
 
-/// Tokens of a vocabulary that everybody uses, by its file name; nothing for another.
+/// Number of tokens of a well-known vocabulary, by its file name; nothing for others.
 std::optional<int64_t> knownVocabulary(StringRef path);
 
 } // namespace mlir::st

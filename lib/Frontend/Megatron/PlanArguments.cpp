@@ -13,7 +13,7 @@ static constexpr Argument honoured(StringRef name, Kind kind, RunField field = {
   return {name, kind, ArgumentFate::Honoured, field, "", choices};
 }
 
-/// An argument of which only these values, with bars between them, can be planned.
+/// An argument for which only these values, separated by bars, can be planned.
 static constexpr Argument only(StringRef name, Kind kind, StringRef accepted) {
   return {name, kind, ArgumentFate::Restricted, {}, accepted, ""};
 }
@@ -137,7 +137,7 @@ constexpr Argument table[] = {
     honoured("lr_warmup_iters", Kind::Count, &TrainingRun::warmupIterations),
     honoured("lr_warmup_samples", Kind::Count, &TrainingRun::warmupSamples),
 
-    // What changes the model or the step into one that cannot be planned.
+    // Features that make the model or the step impossible to plan.
     only("batch_size", Kind::Size, "None"),
     only("model_parallel_size", Kind::Size, "None"),
     only("warmup", Kind::Any, "None"),

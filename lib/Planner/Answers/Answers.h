@@ -8,21 +8,21 @@
 
 namespace st {
 
-/// How long `tokens` take at the rate of a step, beside the closed form 8 T P / (n X) of arXiv
-/// 2104.04473 (its equation 4): with full recomputation a parameter costs 8 FLOPs a token, and a
-/// device does X FLOP/s. `assumedTflops` is somebody's X; 0: none.
+/// Time that `tokens` take at the rate of a step, next to the closed form 8 T P / (n X) of arXiv
+/// 2104.04473 (equation 4): with full recomputation a parameter costs 8 FLOPs per token, at X
+/// FLOP/s per device. `assumedTflops` is an X to compare with; 0: none.
 proto::PlanTraining describeTraining(const proto::PlanStep &step, double tokens,
                                      double assumedTflops);
 
-/// Efficiencies and the front of nodes against time, of rows in the order of their nodes, by
-/// scaling.
+/// Computes efficiencies and the Pareto front of nodes against time, per scaling. Rows must be in
+/// the order of their nodes.
 void completeScale(proto::PlanScale &scale);
 
 std::string printTraining(const proto::PlanTraining &training, int devices, double parameters);
 std::string printLargestModels(const proto::PlanLargestModels &answer);
 std::string printFewestDevices(const proto::PlanFewestDevices &answer);
 std::string printScale(const proto::PlanScale &scale);
-/// The phases of a log beside the predicted ones, and which of them are off.
+/// The phases of a log next to the predicted ones, with those that deviate.
 std::string printPhases(const proto::PlanLint &lint);
 std::string printWhatIf(const proto::PlanWhatIf &answer);
 

@@ -166,8 +166,8 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout,
   return plan;
 }
 
-/// What was composed, by time, and then what was left out, by the bound of its time; a large space
-/// has too many to list.
+/// Composed layouts by time, then the others by the bound of their time. A large space has too many
+/// to list.
 static std::vector<size_t> nearestCandidates(const SearchResult &result) {
   constexpr size_t kMost = 1000;
   std::vector<size_t> order(result.candidates.size());
@@ -188,7 +188,7 @@ static std::vector<size_t> nearestCandidates(const SearchResult &result) {
 
 namespace {
 
-/// What a report says of its inputs.
+/// Fills in what a report says about its inputs.
 proto::PlanReport beginReport(const StepInputs &inputs) {
   proto::PlanReport report;
   report.set_model(inputs.model.name);
@@ -288,7 +288,7 @@ std::string printFront(const proto::PlanReport &report) {
   absl::StrAppendFormat(
       &text, "%d layouts, %d composed; no layout is faster than %.4g ms (gap %.1f %%)\n\n",
       report.layouts(), report.composed(), report.bound_ms(), report.gap() * 100);
-  // Of ranges, layouts differ in what a step is.
+  // In a range of devices or batches, steps of different layouts do different work.
   const auto &front = report.front();
   const bool isRange = std::any_of(front.begin(), front.end(), [&](const proto::PlanStep &step) {
     return step.layout().devices() != front[0].layout().devices() ||
@@ -329,7 +329,7 @@ std::string emitParallelFile(const Layout &layout, const std::string &precision)
     absl::StrAppendFormat(&text, ",\n  \"virtual_stages\": %d", layout.virtualStages);
   if (layout.zero > 0)
     absl::StrAppendFormat(&text, ",\n  \"zero\": %d", layout.zero);
-  // Without a mapping st-compile numbers devices in the order of Megatron-LM.
+  // Without a mapping st-compile numbers devices in Megatron-LM's order.
   if (layout.placement != RankOrder::OfCluster && layout.placement != RankOrder::TensorDataPipeline)
     absl::StrAppendFormat(&text, ",\n  \"device_mapping\": %s", printDeviceMapping({}, layout));
   if (layout.sequenceParallel && layout.tensor > 1)

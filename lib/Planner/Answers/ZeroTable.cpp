@@ -11,13 +11,13 @@
 namespace st {
 namespace {
 
-/// No micro-batch is larger: a model that small needs no ZeRO.
+/// Largest micro-batch to consider: a model that fits more needs no ZeRO.
 constexpr int64_t kLargestMicroBatch = 4096;
-/// Micro-batches that are tried below the largest one, and how far below: as the tuner does, since
-/// a kernel's last wave may be fuller with fewer sequences.
+/// Number of micro-batches to try below the largest one, and the fraction below it. DeepSpeed's
+/// tuner does the same, since a kernel's last wave may be fuller with fewer sequences.
 constexpr int64_t kTriedBelow = 6, kShareBelow = 8;
-/// Of micro-batches whose rates differ by less the largest is taken: how full the last waves of
-/// kernels are is not known better.
+/// If rates differ by less than this, the largest micro-batch wins: the model of kernels' last
+/// waves is not more exact.
 constexpr double kPlateau = 0.02;
 
 /// The micro-batches of one level that were composed.
@@ -26,10 +26,10 @@ public:
   Level(const StepInputs &inputs, const Layout &layout) : inputs(inputs), layout(layout) {}
 
   absl::Status search(ZeroSpace &space);
-  /// Whether the micro-batch fits with room for fragmentation: near the limit an allocator slows
-  /// each step.
+  /// Returns true if the micro-batch fits with room for fragmentation: near the limit an allocator
+  /// slows down each step.
   absl::StatusOr<bool> fits(int64_t microBatch);
-  /// Takes the best of those that were composed and fit; with powers of two alone if asked.
+  /// Takes the best composed micro-batch that fits, or the best power of two.
   void takeBest(ZeroSpace &space, bool powersAlone) const;
 
 private:

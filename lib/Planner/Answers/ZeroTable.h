@@ -1,4 +1,4 @@
-// ZeRO levels against micro-batches, as DeepSpeed's autotuner asks.
+// Tunes the micro-batch for each ZeRO level, as DeepSpeed's autotuner does.
 #ifndef ST_PLANNER_ZEROTABLE_H
 #define ST_PLANNER_ZEROTABLE_H
 
@@ -13,35 +13,35 @@ namespace st {
 /// The best micro-batch of a ZeRO level.
 struct ZeroSpace {
   int64_t level = 0;
-  size_t experiments = 0; ///< micro-batches that were composed
-  int64_t largest = 0;    ///< micro-batch that fits
+  size_t experiments = 0; ///< number of composed micro-batches
+  int64_t largest = 0;    ///< largest micro-batch that fits
   Layout best;
   StepEstimate step;
-  /// Samples a second of all devices: over whole steps, and without what the host does between
-  /// steps. DeepSpeed's tuner ranks by the second.
+  /// Samples per second of all devices: over full steps, and without the host's work between steps.
+  /// DeepSpeed's tuner ranks by the second.
   double endToEnd = 0, inStep = 0;
 
-  /// "z0_gas1_tmbspg220", as the tuner names its experiments.
+  /// "z0_gas1_tmbspg220", the tuner's name for the experiment.
   std::string name() const;
 };
 
 struct ZeroTable {
-  std::vector<ZeroSpace> spaces; ///< by level; those in which nothing fits are left out
-  size_t best = 0;               ///< of the spaces, by its samples a second within steps
-  ZeroSpace doubling;            ///< of level 0, with powers of two alone: what one tries by hand
+  std::vector<ZeroSpace> spaces; ///< by level; levels at which nothing fits are left out
+  size_t best = 0;               ///< index of the best space by samples per second within steps
+  ZeroSpace doubling;            ///< level 0 with powers of two only, as in manual tuning
 };
 
-/// Finds the micro-batch of most samples a second for each level, on `devices` replicas with
-/// `accumulation` micro-batches a step: doubles it until it does not fit, halves the interval up to
-/// the largest that does, and tries those below. Of rates within 2 % the largest micro-batch is
-/// taken. InvalidArgument where nothing fits at any level.
+/// Finds for each level the micro-batch with most samples per second, on `devices` replicas with
+/// `accumulation` micro-batches per step. Doubles it until it does not fit, bisects to the largest
+/// that fits, and tries some below. If rates are within 2 %, the largest micro-batch wins.
+/// InvalidArgument if nothing fits at any level.
 absl::StatusOr<ZeroTable> tuneZero(const StepInputs &inputs, int64_t devices, int64_t accumulation,
                                    const std::vector<int64_t> &levels = {0, 1, 2, 3});
 
 proto::PlanZeroTable describeZeroTable(const StepInputs &inputs, const ZeroTable &table);
 
-/// "tuning_space | num_experiments | best_metric_val | best_exp_name" with samples a second end to
-/// end beside.
+/// "tuning_space | num_experiments | best_metric_val | best_exp_name", with end-to-end samples per
+/// second.
 std::string printZeroTable(const ZeroTable &table);
 
 } // namespace st

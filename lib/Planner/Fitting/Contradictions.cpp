@@ -17,7 +17,7 @@ bool haveOneModel(const MeasuredRow &a, const MeasuredRow &b) {
          x.sequence == y.sequence && x.vocabulary == y.vocabulary && x.precision == y.precision;
 }
 
-/// What `row` took longer than it can have, as a step of the layout of `peer`.
+/// Returns the time by which `row` is too slow for a step of the layout of `peer`.
 std::optional<std::string> compareSteps(const MeasuredRow &row, const MeasuredRow &peer) {
   Layout same = peer.layout;
   same.microBatches = row.layout.microBatches;
@@ -32,7 +32,7 @@ std::optional<std::string> compareSteps(const MeasuredRow &row, const MeasuredRo
                          *peer.measuredMs, theirs);
 }
 
-/// The same for the timers of a rank, of which replicas change nothing.
+/// The same for the timers of a rank, which do not depend on the number of replicas.
 std::optional<std::string> compareTimers(const MeasuredRow &row, const MeasuredRow &peer) {
   Layout same = peer.layout;
   same.replicas = row.layout.replicas;

@@ -1,4 +1,4 @@
-// Measured rows that cannot both be right.
+// Measured rows that contradict each other.
 #ifndef ST_PLANNER_CONTRADICTIONS_H
 #define ST_PLANNER_CONTRADICTIONS_H
 
@@ -9,20 +9,20 @@
 
 namespace st {
 
-/// Two rows, by their index. Whatever disturbs a run makes it slower, so `row` is the one that took
-/// longer for its work.
+/// Two rows by their index. Disturbances only slow a run down, so `row` is the one that took longer
+/// for its work.
 struct Contradiction {
   size_t row = 0, peer = 0;
   std::string what; ///< "forward 89.5 ms, 53.9 ms for the same work"
 };
 
-/// Rows of one model whose measured times differ by more than 15 % where they cannot: steps of one
-/// layout, and timers of ranks that have the same passes and the same update in jobs with other
-/// numbers of replicas. Of one layout, fewer micro-batches do not take longer either. Of each pair
-/// of rows the first such time is given.
+/// Finds rows of one model whose measured times differ by more than 15 % although they should not:
+/// steps of one layout, and timers of ranks with the same passes and update in jobs with different
+/// numbers of replicas. For one layout, fewer micro-batches must not take longer either. Returns
+/// the first such time of each pair.
 std::vector<Contradiction> findContradictions(const std::vector<MeasuredRow> &rows);
 
-/// Whether each row is the `row` of a contradiction.
+/// Marks each row that is the `row` of a contradiction.
 std::vector<bool> flaggedRows(const std::vector<Contradiction> &contradictions, size_t count);
 
 } // namespace st

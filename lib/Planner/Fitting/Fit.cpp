@@ -29,7 +29,7 @@ FitErrors compareWithRows(const std::vector<double> &predicted,
 
 namespace {
 
-/// A point of the simplex: logarithms of the constants, and what they cost.
+/// A vertex of the simplex: logarithms of the constants, and their error.
 struct Vertex {
   std::vector<double> at;
   double cost = 0;
@@ -105,7 +105,7 @@ absl::StatusOr<GpuConstants> fitConstants(const PredictContext &context,
       sum += std::fabs(std::log(step->ms / *row.measuredMs));
       count += 1;
     }
-    // No efficiency is above 1.
+    // No efficiency may exceed 1.
     double penalty = 0;
     for (const std::string &name : names)
       if (absl::string_view(name).find("efficiency") != absl::string_view::npos) {

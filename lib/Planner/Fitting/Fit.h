@@ -15,13 +15,13 @@ struct FitErrors {
   size_t worstRow = 0;
 };
 
-/// Errors of predictions of rows; both lists have one entry a row.
+/// Errors of predictions; both lists have one entry per row.
 FitErrors compareWithRows(const std::vector<double> &predicted,
                           const std::vector<double> &measured);
 
-/// Changes the named constants so that the mean absolute logarithm of predicted / measured is least
+/// Changes the named constants to minimise the mean absolute logarithm of predicted / measured
 /// (Nelder and Mead, "A simplex method for function minimization", 1965, on logarithms of the
-/// constants). Rows without a measured time are left out.
+/// constants). Skips rows without a measured time.
 absl::StatusOr<GpuConstants> fitConstants(const PredictContext &context,
                                           const std::vector<MeasuredRow> &rows,
                                           const std::vector<std::string> &names,

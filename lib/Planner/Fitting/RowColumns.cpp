@@ -18,7 +18,7 @@ using Text = absl::string_view;
 constexpr double kMostCount = 1e9;
 constexpr double kMibOfGib = 1024;
 
-/// Reads an integer from 1 (or `least`).
+/// Reads an integer of at least `least`.
 std::string readCount(Text text, int64_t &value, int64_t least = 1) {
   double number = 0;
   if (!absl::SimpleAtod(text, &number) || number != std::floor(number) ||
@@ -36,17 +36,17 @@ std::string readPositive(Text text, double factor, std::optional<double> &value)
   return "";
 }
 
-/// A number, or the least and the most of several devices: "5624-6176".
+/// Reads a number, or the minimum and maximum of several devices: "5624-6176".
 std::string readMemory(Text text, double factor, std::optional<double> &value) {
   const std::vector<Text> parts = absl::StrSplit(text, '-');
   std::string wrong = parts.size() > 2 ? "a number" : "";
   for (Text part : parts)
     if (wrong.empty())
       wrong = readPositive(absl::StripAsciiWhitespace(part), factor, value);
-  return wrong.empty() ? "" : "a number above 0, or two as 5624-6176";
+  return wrong.empty() ? "" : "a number above 0, or a range such as 5624-6176";
 }
 
-/// In lower case, with hyphens between words.
+/// Returns the text in lower case with hyphens between words.
 std::string plainWord(Text text) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", "-"}, {" ", "-"}});
 }

@@ -8,7 +8,7 @@
 
 namespace st {
 
-/// A row as its columns say it, before they are compared with each other. 0: not said.
+/// A row's column values, before they are checked against each other. 0: absent.
 struct RawRow {
   MeasuredRow row;
   int64_t globalBatch = 0, accumulation = 0, devices = 0, nodes = 0, replicas = 0;
@@ -16,11 +16,11 @@ struct RawRow {
 };
 
 struct RowColumn {
-  /// The first one is its name in messages.
+  /// The first one is the name in messages.
   std::vector<absl::string_view> names;
-  /// Stores a value; returns what was expected if it is none.
+  /// Stores a value; returns the expectation if the value is invalid.
   std::function<std::string(RawRow &, absl::string_view)> read;
-  bool isMeasured = false; ///< may be empty: what nobody measured
+  bool isMeasured = false; ///< may be empty, for a missing measurement
 };
 
 /// Null for a column without effect. Names are compared in lower case.

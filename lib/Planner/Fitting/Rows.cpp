@@ -34,7 +34,7 @@ private:
 
   const std::string &path;
   const RowDefaults &defaults;
-  std::vector<const RowColumn *> order; ///< null: no effect
+  std::vector<const RowColumn *> order; ///< null for a column without effect
   std::vector<std::string> names;
 };
 
@@ -48,7 +48,7 @@ absl::Status RowParser::readHeader(absl::string_view line, RowsFile &file) {
     const RowColumn *found = findRowColumn(name);
     if (std::find(names.begin(), names.end(), name) != names.end() ||
         (found && !found->isMeasured && hasColumn(found->names.front())))
-      return error(1, absl::StrCat("column ", name, " is there twice"));
+      return error(1, absl::StrCat("column ", name, " appears twice"));
     names.push_back(name);
     order.push_back(found);
     if (!found)
@@ -82,7 +82,7 @@ RawRow RowParser::startRow(int number) const {
   return raw;
 }
 
-/// Without a column for them, replicas are what the devices leave.
+/// Derives replicas from the number of devices if they have no column.
 absl::Status RowParser::placeReplicas(RawRow &raw) const {
   Layout &layout = raw.row.layout;
   if (raw.nodes > 0 && raw.devices == 0 && defaults.devicesPerNode > 0)
@@ -108,9 +108,9 @@ absl::Status RowParser::finish(RawRow &raw) const {
   const int64_t batch =
       raw.globalBatch > 0 ? raw.globalBatch : once * std::max<int64_t>(raw.accumulation, 1);
   if (batch % once != 0)
-    return error(row.line, absl::StrCat("global_batch ", batch,
-                                        " is no multiple of dp x micro_batch = ", layout.replicas,
-                                        " x ", layout.microBatch));
+    return error(row.line,
+                 absl::StrCat("global_batch ", batch, " is not a multiple of dp x micro_batch = ",
+                              layout.replicas, " x ", layout.microBatch));
   layout.microBatches = batch / once;
   if (raw.accumulation > 0 && raw.accumulation != layout.microBatches)
     return error(row.line,
@@ -119,7 +119,7 @@ absl::Status RowParser::finish(RawRow &raw) const {
   if (layout.virtualStages > 1)
     layout.schedule = PipelineSchedule::Interleaved;
   if (row.model.hidden % row.model.heads != 0)
-    return error(row.line, absl::StrCat("hidden ", row.model.hidden, " is no multiple of ",
+    return error(row.line, absl::StrCat("hidden ", row.model.hidden, " is not a multiple of ",
                                         row.model.heads, " heads"));
   if (row.measuredMs)
     return absl::OkStatus();
@@ -180,7 +180,7 @@ absl::StatusOr<RowsFile> RowParser::parse(absl::string_view text) {
       return status;
   }
   if (file.rows.empty())
-    return error(1, "expected rows behind the names of the columns, found none");
+    return error(1, "expected rows after the names of the columns, found none");
   return file;
 }
 

@@ -22,7 +22,7 @@ bool isAttentionProduct(const proto::OpWork &op) {
   return op.kind() == proto::OpWork::PRODUCT && op.batch() > 1;
 }
 
-/// Marks by tensor.
+/// Flags, indexed by tensor.
 using TensorSet = std::vector<bool>;
 
 bool takesAny(const proto::OpWork &op, const TensorSet &tensors) {
@@ -40,14 +40,14 @@ bool addAll(const google::protobuf::RepeatedField<uint32_t> &from, TensorSet &to
   return isNew;
 }
 
-/// The tensors from the scores of an attention up to its probabilities: what its first product
-/// makes, and what follows from that without another product.
+/// Adds the tensors of an attention from its scores to its probabilities: results of its first
+/// product, and everything computed from them without another product.
 void addAttentionCore(const Ops &ops, TensorSet &core) {
   auto first =
       std::find_if(ops.begin(), ops.end(), [](const auto *op) { return isAttentionProduct(*op); });
   if (first == ops.end())
     return;
-  // An op may be listed before those that it takes from: each round goes one further.
+  // Ops may be listed before those that they depend on, so this iterates to a fixed point.
   for (bool grows = addAll((*first)->writes(), core); grows;) {
     grows = false;
     for (const proto::OpWork *op : ops)
@@ -87,7 +87,7 @@ KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
       addAll(op->reads(), kept);
     if (region.keeps_output())
       addAll(op->writes(), kept);
-    // Without the fused kernel the scores are converted to f32, and what is kept is in f32.
+    // Without the fused kernel the scores are converted to f32, and f32 values are kept.
     const bool isUnfused = rules.unfusedSoftmax && op->region() == "softmax";
     const double keptBytes = region.kept_bytes() + (isUnfused ? 2 : 0);
     const double workingBytes = region.working_bytes() + (isUnfused ? 8 : 0);
@@ -97,7 +97,7 @@ KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
   for (size_t tensor = 0; tensor < tensors; ++tensor)
     if (kept[tensor])
       (again[tensor] ? madeAgain : bytes.kept) += work.tensors(static_cast<int>(tensor)).bytes();
-  // The backward pass has the gradients of an op's result and of what it took.
+  // The backward pass has the gradients of an op's result and of its operands.
   bytes.working = std::max(bytes.working, 2 * largest) + madeAgain;
   return bytes;
 }

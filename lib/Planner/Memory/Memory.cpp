@@ -53,7 +53,7 @@ static KeptTensors stashBytes(const proto::ProgramWork &work, int64_t block) {
   return bytes;
 }
 
-/// Bytes of a buffer for so many elements at a time, or for all of them.
+/// Bytes of a buffer for `elements` at a time, or for all of them if that is 0.
 static double bucket(double elements, double all, double width) {
   return (elements > 0 ? std::min(elements, all) : all) * width;
 }
@@ -65,7 +65,7 @@ MemoryModel::MemoryModel(const MemoryInputs &inputs)
                                                             : layer),
       head(blockBytes(ModelSplit::kHead, false)), communicators(communicatorBytes()) {}
 
-/// Of a block whose forward pass keeps what the layout says, or all if it is run again.
+/// Bytes of a block. Its forward pass keeps what the layout says, or all if it is recomputed.
 KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
   const Layout &layout = inputs.layout;
   if (inputs.profile.framework_ops()) {
@@ -102,7 +102,7 @@ void MemoryModel::addState(int64_t group, DeviceMemory &memory) const {
         shared(parameters * state.master() + inputs.split.optimizerBytesOf(group), 1);
 }
 
-/// Activations of the micro-batches in flight, and what the block that runs has besides.
+/// Adds activations of the micro-batches in flight, and temporaries of the running block.
 void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, double parameters,
                                  DeviceMemory &memory) const {
   const Layout &layout = inputs.layout;
@@ -126,7 +126,7 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
       gradients += embeddings.gradientsForWeights;
       working = std::max(working, embeddings.working);
     }
-    // The head's activations are there for one micro-batch: its backward follows its forward.
+    // The head keeps activations of one micro-batch: its backward pass follows its forward pass.
     if (split.isLast(stage)) {
       working = std::max(working, head.kept - head.keptForWeights + head.working);
       heldForWeights += head.keptForWeights;
@@ -143,7 +143,7 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
     memory.workspace += bucket(buffers.live_parameters(), parameters, state.weights());
 }
 
-/// What reducing gradients and updating parameters takes, once the activations are gone.
+/// Bytes for reducing gradients and updating parameters, after the activations are freed.
 double MemoryModel::updateBytes(double parameters) const {
   const proto::ImplementationProfile &profile = inputs.profile;
   const proto::MemoryProfile &buffers = profile.memory();
@@ -160,12 +160,12 @@ double MemoryModel::updateBytes(double parameters) const {
 
 namespace {
 
-/// Ranks of a communicator, and how many of them share a node.
+/// Ranks of a communicator, and the number of them per node.
 struct RankGroup {
   int64_t ranks, perNode;
 };
 
-/// Tensor ranks are neighbours, replicas are the next, stages are far apart.
+/// Tensor ranks are adjacent, then replicas, then stages.
 RankGroup findGroup(const Layout &layout, int64_t node, const std::string &name) {
   const int64_t tensor = layout.tensor, stage = tensor * layout.replicas;
   auto apart = [&](int64_t ranks, int64_t stride) {
@@ -188,7 +188,7 @@ RankGroup findGroup(const Layout &layout, int64_t node, const std::string &name)
 
 } // namespace
 
-/// Rings within a node have one neighbour if they have two ranks, else two.
+/// Rings within a node have one neighbour for two ranks, else two.
 double MemoryModel::communicatorBytes() const {
   double bytes = 0;
   for (const std::string &name : inputs.profile.memory().communicators()) {
@@ -211,8 +211,8 @@ DeviceMemory MemoryModel::ofGroup(int64_t group, const HeldMicroBatches &held) c
   addActivations(group, held, parameters, memory);
   memory.communication = communicators;
   memory.context = inputs.cluster.context_bytes().value() + inputs.profile.memory().library_bytes();
-  // The update has the room of the activations, and the other way round. But an allocator that
-  // caches blocks by their sizes gives neither the blocks of the other, until it has to.
+  // Update and activations can share memory. But an allocator that caches blocks by size reuses the
+  // blocks of one for the other only when it runs out of memory.
   const double passes = memory.activations + memory.workspace, update = updateBytes(parameters);
   memory.workspace += std::max(0.0, update - passes);
   memory.margin =

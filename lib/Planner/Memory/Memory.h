@@ -14,24 +14,22 @@
 
 namespace st {
 
-/// Bytes of one device by class, at its fullest.
+/// Peak bytes of one device by class.
 struct DeviceMemory {
   double parameters = 0, gradients = 0, optimizer = 0;
-  double activations = 0; ///< kept from forward to backward passes
-  double workspace = 0;   ///< while a block or the update runs, beyond the room of the activations
+  double activations = 0;   ///< kept from forward passes to backward passes
+  double workspace = 0;     ///< of a block or the update, beyond the activations' memory
   double communication = 0; ///< buffers of communicators
   double context = 0;       ///< driver and libraries
-  /// What the allocator holds besides: blocks that the activations left and the update could not
-  /// use, and the other way round, and pieces too small for anything. It gives most of it back
-  /// before it fails.
+  /// Additional blocks that the allocator caches: those of activations that the update could not
+  /// reuse, and vice versa, and fragments. It frees most of them before it fails.
   double fragmentation = 0;
-  double margin = 0; ///< of that, what it cannot give back, by the cluster's description
-  /// Blocks of activations that it has to give back for the update in each step, and the other way
-  /// round.
+  double margin = 0; ///< the part of `fragmentation` that it cannot free
+  /// Cached blocks of activations that it has to free for the update in each step, and vice versa.
   double returned = 0;
 
   double total() const { return needed() + fragmentation; }
-  /// Without which nothing runs.
+  /// Bytes that a layout needs at least.
   double needed() const {
     return parameters + gradients + optimizer + activations + workspace + communication + context;
   }
@@ -41,15 +39,14 @@ struct DeviceMemory {
 
 enum class Fit : uint8_t { Fits, WithinMargin, DoesNotFit };
 const char *fitName(Fit fit);
-/// Whether a device with `room` bytes has enough; "within the margin" where little is left for
-/// fragmentation.
+/// Compares with a device of `room` bytes; "within the margin" if little is left for fragmentation.
 Fit judgeFit(const DeviceMemory &memory, double room);
 
-/// The state of parameters in a precision: "f16", "bf16" or "f32".
+/// State per parameter in a precision: "f16", "bf16" or "f32".
 const proto::StateProfile &stateOf(const proto::ImplementationProfile &profile,
                                    const std::string &precision);
 
-/// What the memory of a layout depends on. Members outlive it.
+/// Inputs of a layout's memory. Members outlive it.
 struct MemoryInputs {
   const PlannedModel &model;
   const proto::ClusterDescription &cluster;
@@ -58,7 +55,7 @@ struct MemoryInputs {
   const ModelSplit &split;
   const proto::ProgramWork &work; ///< of the blocks as the layout recomputes
   const proto::ProgramWork &kept; ///< without recomputation
-  KeptMemo *memo = nullptr;       ///< of other layouts under the same profile
+  KeptMemo *memo = nullptr;       ///< shared by layouts under the same profile
 };
 
 /// The memory of the device groups of a layout.
@@ -66,7 +63,7 @@ class MemoryModel {
 public:
   explicit MemoryModel(const MemoryInputs &inputs);
 
-  /// Of a device of a group that holds at most so many micro-batches.
+  /// Memory of a device in a group that holds at most `held` micro-batches.
   DeviceMemory ofGroup(int64_t group, const HeldMicroBatches &held) const;
 
 private:

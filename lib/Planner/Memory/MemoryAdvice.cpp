@@ -14,7 +14,7 @@ struct Change {
   std::string optimizer;
 };
 
-/// In the order of what they usually cost in time.
+/// Lists changes in the order of their usual cost in time.
 std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
   std::vector<Change> changes;
   auto add = [&](std::string what, auto edit) {

@@ -1,4 +1,4 @@
-// What to change first where a layout does not fit.
+// The first change to make if a layout does not fit.
 #ifndef ST_PLANNER_MEMORYADVICE_H
 #define ST_PLANNER_MEMORYADVICE_H
 
@@ -8,9 +8,9 @@
 
 namespace st {
 
-/// One sentence: of the changes that keep the devices, the first that makes the layout fit, those
-/// that cost least time first; else the one that frees most. Each is composed. Empty where the step
-/// fits.
+/// One sentence. Among changes that keep the devices, in increasing order of cost in time, names
+/// the first that makes the layout fit, else the one that frees most memory. Each is composed.
+/// Empty if the step fits.
 std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
                            const StepEstimate &step);
 

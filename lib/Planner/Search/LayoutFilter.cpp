@@ -13,9 +13,9 @@ namespace {
 
 struct Key {
   const char *name;
-  /// What a layout has.
+  /// The value in a layout.
   std::string (*of)(const Layout &layout);
-  /// The value as `of` would print it, or nothing for a word that is none.
+  /// The value in the form of `of`, or nothing for an invalid word.
   std::optional<std::string> (*read)(absl::string_view word);
   const char *expected;
 };
@@ -87,9 +87,9 @@ absl::StatusOr<LayoutFilter> LayoutFilter::parse(absl::string_view text) {
       const std::string names = absl::StrJoin(
           kKeys, ", ", [](std::string *out, const Key &each) { out->append(each.name); });
       return absl::InvalidArgumentError(
-          absl::StrCat("expected pairs as tp=1,pp=32 of ", names, "; found \"", part, "\""));
+          absl::StrCat("expected pairs such as tp=1,pp=32 of ", names, "; found \"", part, "\""));
     }
-    // "sp" and "offload" alone, as layouts are printed.
+    // "sp" and "offload" may be without a value, as in printed layouts.
     const bool isSwitchAlone =
         key->expected == kSwitch && part.find('=') == absl::string_view::npos;
     std::optional<std::string> value = key->read(isSwitchAlone ? "true" : pair.second);

@@ -1,4 +1,4 @@
-// Layouts by what they have: "tp=1,pp=32,recompute=full".
+// Selects layouts by values: "tp=1,pp=32,recompute=full".
 #ifndef ST_PLANNER_LAYOUTFILTER_H
 #define ST_PLANNER_LAYOUTFILTER_H
 
@@ -14,17 +14,17 @@ namespace st {
 
 class LayoutFilter {
 public:
-  /// Keys are those of printLayout, with `batch` and `devices`. InvalidArgument names the key, what
-  /// was expected and what was found.
+  /// Keys are those of printLayout, `batch` and `devices`. InvalidArgument names the key, and the
+  /// expected and actual text.
   static absl::StatusOr<LayoutFilter> parse(absl::string_view text);
 
   bool matches(const Layout &layout) const;
-  /// Why none of some layouts matches: the key whose value none has, with the values there are.
+  /// Explains why no layout matches: a key whose value none has, with the existing values.
   std::string explainNone(const std::vector<Layout> &layouts) const;
 
 private:
   struct Term {
-    std::string key, value; ///< the value as the key's layouts print it
+    std::string key, value; ///< the value in the form of printed layouts
   };
   std::vector<Term> terms;
 };

@@ -51,9 +51,9 @@ private:
   int64_t strideOf(int axis) const {
     return axis == 0 ? numbering.tensorStride() : numbering.dataStride();
   }
-  /// 0: tensor, 1: data.
+  /// Places axis 0 (tensor) or 1 (data).
   GroupPlacement placeAxis(int axis) const;
-  /// Counts nodes of each group along an axis, where they are not alike.
+  /// Counts nodes of each group along an axis whose groups differ.
   GroupPlacement placeUnevenAxis(int axis) const;
   GroupPlacement placeTied() const;
   void placeLinks(std::vector<StageLink> &links) const;
@@ -69,7 +69,7 @@ private:
   const std::array<int64_t, 3> sizes;
   const int64_t node;
   const bool hasFarDevices;
-  proto::ClusterDescription nodes; ///< what placeGroup reads of a cluster
+  proto::ClusterDescription nodes; ///< the part of a cluster that placeGroup reads
 };
 
 } // namespace
@@ -107,7 +107,7 @@ GroupPlacement Placer::placeAxis(int axis) const {
                            static_cast<int>(layout.stages)},
                           kAxes[axis])
              : placeUnevenAxis(axis);
-  // Distances only count where a node has devices that are farther from each other than others.
+  // Distances matter only if devices of a node are at different distances.
   if (!hasFarDevices || group.perNode == 1)
     group.stride = 1;
   return group;
@@ -118,7 +118,7 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
   std::array<int64_t, 3> others = sizes;
   others[axis] = 1;
   int64_t most = 1;
-  // Of each node, the groups that reach into others.
+  // Per node, the number of groups that extend into other nodes.
   std::vector<int> reaching((layout.devices() + node - 1) / node);
   for (int64_t group = 0; group < others[0] * others[1] * others[2]; ++group) {
     const int64_t first = numbering.id(group % others[0], group / others[0] % others[1],
@@ -168,7 +168,7 @@ void Placer::placeLinks(std::vector<StageLink> &links) const {
   links.resize(layout.stages);
   if (layout.devices() <= node)
     return;
-  // Only a group of several stages sends from the last device group to the first.
+  // Only groups with several stages send from the last device group to the first.
   const int64_t used = layout.virtualStages > 1 ? layout.stages : layout.stages - 1;
   std::vector<int> leaving((layout.devices() + node - 1) / node);
   for (int64_t group = 0; group < used; ++group) {
@@ -200,7 +200,7 @@ RankPlacement Placer::place() const {
 
 bool RankPlacement::isLike(const RankPlacement &other) const {
   auto alike = [](const GroupPlacement &a, const GroupPlacement &b) {
-    // A group within a node leaves the cards to others.
+    // A group within a node leaves the network cards to others.
     const bool stays = a.perNode == a.ranks;
     return a.ranks == b.ranks && a.perNode == b.perNode && a.stride == b.stride &&
            (stays || a.sharers == b.sharers);

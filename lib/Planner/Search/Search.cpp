@@ -17,13 +17,13 @@ namespace {
 
 constexpr double kGib = 1 << 30;
 
-/// A sum in another order may be larger by some units of the last place.
+/// A sum in another order may differ in the last bits.
 constexpr double kRounding = 1 - 1e-9;
 
-/// What sketched blocks may take longer than compiled ones.
+/// Sketched blocks may take longer than compiled ones by this fraction.
 constexpr double kSketchSlack = 1 - 2e-3;
 
-/// What a candidate's bounds are made of.
+/// The basis of a candidate's bounds.
 enum class Bounds : uint8_t { Roofline, SketchedPipeline, SketchedStep, Blocks };
 
 /// A candidate that may still be the best or on the front.
@@ -32,7 +32,7 @@ struct Open {
   size_t index;
   Bounds bounds;
 
-  /// The least comes out of a queue first.
+  /// A queue returns the smallest first.
   bool operator<(const Open &other) const {
     return msPerSample != other.msPerSample ? msPerSample > other.msPerSample : index > other.index;
   }
@@ -50,21 +50,21 @@ public:
 private:
   absl::Status readReference();
   void boundByRoofline(Candidate &candidate) const;
-  /// Sets the bounds of a candidate from blocks, and its fate where it does not fit.
+  /// Sets the bounds of a candidate from blocks, and its fate if it does not fit.
   void boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
                      const proto::ProgramWork &kept, BoundDetail detail, double slack);
   bool boundBySketch(Candidate &candidate, BoundDetail detail);
   bool boundByCompiledBlocks(Candidate &candidate);
-  /// Whether a layout that fits is at least as good as the candidate's bounds.
+  /// Returns true if a layout that fits is at least as good as the candidate's bounds.
   bool isBounded(Candidate &candidate) const;
-  /// Whether fewer than `fastest` layouts that fit are known to take less time a sample.
+  /// Returns true if fewer than `fastest` known layouts that fit take less time per sample.
   bool isAmongFastest(double msPerSample) const {
     return fastest.size() < space.fastest || msPerSample < *fastest.rbegin();
   }
   void compose(size_t index);
   void keepOnFront(size_t index);
   void setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group, bool isExact) const;
-  /// Takes a candidate one step further. Returns whether it is still open.
+  /// Takes a candidate one step further. Returns true if it is still open.
   bool advance(Open &open);
 
   void judge();
@@ -76,10 +76,10 @@ private:
   const Progress &progress;
   StepMemo memo;
   BlockSketches sketches;
-  /// Of one layer, the embeddings and the head, for one sequence on one device.
+  /// Figures of one layer, and of embeddings and head, for one sequence on one device.
   double layerFlops = 0, outerFlops = 0, layerElements = 0;
-  std::multiset<double> fastest; ///< times a sample
-  std::vector<size_t> front;     ///< of what was composed and fits, in no order
+  std::multiset<double> fastest; ///< times per sample
+  std::vector<size_t> front;     ///< unordered, among composed layouts that fit
   std::map<size_t, std::vector<Timer>> timers;
   double room = 0;
   SearchResult result;
@@ -87,7 +87,7 @@ private:
 
 } // namespace
 
-/// The smallest program of the model says what there is to compute and to keep.
+/// Reads the work and the state of the model from its smallest program.
 absl::Status Searcher::readReference() {
   BlockKey key;
   key.formsKernels = !inputs.profile.framework_ops();
@@ -122,7 +122,7 @@ void Searcher::boundByRoofline(Candidate &candidate) const {
   const bool runsAgain = inputs.profile.framework_ops() && layout.recompute == Recompute::Full;
   const double again = runsAgain ? 4.0 / 3.0 : 1.0;
   const double perMicroBatch = static_cast<double>(layout.microBatch) / tensor;
-  // All micro-batches pass the group with the most to do, which has at least the mean.
+  // All micro-batches pass the group with most work, which is at least the mean.
   const double all = (layerFlops * layers * again + outerFlops) * perMicroBatch;
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   candidate.boundMs = all / stages * batches / inputs.costs.fastestProduct(type) * 1e3 * kRounding;
@@ -229,7 +229,7 @@ void Searcher::compose(size_t index) {
   const DeviceMemory &memory = step->memory[step->fullest];
   candidate.ms = step->ms;
   candidate.bytes = memory.total();
-  // Of devices with room, the host has none.
+  // The devices have room, but the host does not.
   if (step->fit == Fit::DoesNotFit && memory.needed() <= room) {
     const int64_t ofNode =
         std::min<int64_t>(inputs.cluster.devices_per_node(), candidate.layout.devices());
@@ -259,7 +259,7 @@ bool Searcher::advance(Open &open) {
     compose(open.index);
     return false;
   }
-  // A sketch of few sequences is what was compiled.
+  // A sketch of few sequences is a compiled block.
   const bool isCompiled = candidate.layout.microBatch <= kCompiledSequences;
   if (open.bounds == Bounds::Roofline && boundBySketch(candidate, BoundDetail::Pipeline))
     open.bounds = Bounds::SketchedPipeline;
@@ -271,12 +271,12 @@ bool Searcher::advance(Open &open) {
   return candidate.fate == Candidate::Slower;
 }
 
-/// Names the timers in which a slower layout loses most.
+/// Names the timers in which a slower layout loses most time.
 std::string Searcher::compare(size_t index) const {
   const Candidate &loser = result.candidates[index], &best = result.candidates[*result.best];
   const double samples = static_cast<double>(loser.layout.globalBatch()),
                bestSamples = static_cast<double>(best.layout.globalBatch());
-  // Of a range of batches, times are compared by the sample.
+  // In a range of batches, times are compared per sample.
   const double scale = space.hasBatchRange() ? samples : 1,
                bestScale = space.hasBatchRange() ? bestSamples : 1;
   auto find = [&](const std::string &name) {

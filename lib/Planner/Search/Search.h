@@ -1,4 +1,4 @@
-// The best layout of a model on a cluster, and why the others lost.
+// Finds the best layout of a model on a cluster, and explains why others lost.
 #ifndef ST_PLANNER_SEARCH_H
 #define ST_PLANNER_SEARCH_H
 
@@ -12,20 +12,20 @@
 
 namespace st {
 
-/// What became of a layout.
+/// The outcome of a layout.
 struct Candidate {
   enum Fate : uint8_t {
     Best,
-    OnFront, ///< no other layout is better in time a sample, memory and devices
+    OnFront, ///< no other layout is better in time per sample, memory and devices
     Slower,  ///< another one is faster
     Full,    ///< it does not fit
     Refused, ///< it cannot run
-    Bounded, ///< not composed: its lower bounds are worse than what another layout reaches
+    Bounded, ///< not composed: its lower bounds are worse than another layout
   };
   Layout layout;
   Fate fate = Slower;
-  double boundMs = 0, boundBytes = 0; ///< lower bounds of its time and of its memory
-  double ms = 0, bytes = 0;           ///< 0 where it was not composed
+  double boundMs = 0, boundBytes = 0; ///< lower bounds of its time and memory
+  double ms = 0, bytes = 0;           ///< 0 if not composed
   std::string reason;                 ///< one sentence on why it lost; empty for the best
 
   double msPerSample() const { return ms / static_cast<double>(layout.globalBatch()); }
@@ -35,25 +35,25 @@ struct Candidate {
 struct SearchResult {
   std::vector<Candidate> candidates;
   std::optional<size_t> best;
-  std::vector<size_t> front; ///< by time a sample, the fastest first
-  /// Of all layouts that could run: none is faster than this, with the batch of the best.
+  std::vector<size_t> front; ///< by time per sample, fastest first
+  /// Lower bound of the time of all layouts that could run, for the best one's batch.
   double boundMs = 0;
   size_t composed = 0;
-  /// Compiled whole and timed by a simulator, in the order of their composed times.
+  /// Fully compiled and simulated layouts, in the order of their composed times.
   std::vector<size_t> simulated;
 
-  /// How far the best may be from the fastest step that the bound allows, as a share of the best.
+  /// Maximum distance of the best from the fastest possible step, as a fraction of the best.
   double gap() const { return best ? 1 - boundMs / candidates[*best].ms : 0; }
 };
 
 using Progress = std::function<void(size_t done, size_t all, double bestMs)>;
 
-/// Finds the layout that fits with the least time a sample, and the front of that time against
-/// memory and devices. Layouts are taken in the order of a lower bound of their time, which becomes
-/// better in steps: the products at the fitted peak rate; the closed form of the schedule with
-/// sketched blocks (Sketch.h), and with compiled ones; the composition. What another layout that
-/// fits is not worse than in bounds of time and memory goes no further, unless it may be among the
-/// fastest. Fails where no block of the model compiles, or for a space of more than kMostLayouts.
+/// Finds the layout that fits with the least time per sample, and the front of that time against
+/// memory and devices. Processes layouts in the order of a lower bound of their time, which is
+/// refined in steps: the products at the fitted peak rate; the closed form of the schedule with
+/// sketched blocks (Sketch.h), then with compiled ones; the composition. Drops a layout when
+/// another one that fits beats its bounds of time and memory, unless it may be among the fastest.
+/// Fails if no block of the model compiles, or if the space has more than kMostLayouts.
 absl::StatusOr<SearchResult> searchLayouts(const StepInputs &inputs, const SearchSpace &space,
                                            const Progress &progress = nullptr);
 

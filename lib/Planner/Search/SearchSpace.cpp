@@ -41,7 +41,7 @@ private:
   void addSchedules(Layout layout);
   void addVariants(Layout layout, const std::vector<RankOrder> &orders);
   bool isFull() const { return layouts.size() > kMostLayouts; }
-  /// The orders to consider for the degrees at hand, without and with several stages a group.
+  /// Orders to consider for these degrees, with one and with several stages per group.
   std::array<std::vector<RankOrder>, 2> ordersOf(Layout layout) const;
 
   const SearchSpace &space;
@@ -63,7 +63,7 @@ std::array<std::vector<RankOrder>, 2> Enumerator::ordersOf(Layout layout) const 
 }
 
 void Enumerator::addVariants(Layout layout, const std::vector<RankOrder> &placements) {
-  // One tensor rank has no sequence to split, one replica no state.
+  // One tensor rank has no sequence to split, and one replica no state.
   const bool splitsSequences = layout.tensor > 1 || space.sequenceParallel.size() == 1;
   const int64_t leastZero = *std::min_element(space.zero.begin(), space.zero.end());
   for (int64_t zero : space.zero)
@@ -87,7 +87,7 @@ void Enumerator::addSchedules(Layout layout) {
   if (isFull())
     return;
   if (layout.stages == 1) {
-    // Without a pipeline all schedules are one.
+    // Without a pipeline schedules do not differ.
     if (isAllowed(space.virtualStages, 1))
       addVariants(layout, orders[0]);
     return;

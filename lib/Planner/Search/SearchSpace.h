@@ -10,13 +10,13 @@
 
 namespace st {
 
-/// What a search may choose. An empty list leaves the choice to the search.
+/// The choices of a search. An empty list means no restriction.
 struct SearchSpace {
   int64_t devices = 1;
-  int64_t mostDevices = 0; ///< if more than `devices`: all whole nodes between, and parts of one
+  int64_t mostDevices = 0; ///< if above `devices`: all full nodes between, and parts of one node
   int64_t globalBatch = 1;
-  int64_t mostGlobalBatch = 0; ///< if more than `globalBatch`: any batch between
-  /// Devices that the shards and stages of one replica may take; 0: all.
+  int64_t mostGlobalBatch = 0; ///< if above `globalBatch`: any batch between
+  /// Maximum number of devices for the shards and stages of one replica; 0: all.
   int64_t mostReplicaDevices = 0;
   std::vector<int64_t> tensor, stages, replicas, virtualStages, microBatch;
   std::vector<int64_t> zero = {0};
@@ -25,8 +25,8 @@ struct SearchSpace {
                                              PipelineSchedule::Interleaved};
   std::vector<bool> sequenceParallel = {false, true};
   std::vector<bool> offloadOptimizer = {false};
-  std::vector<RankOrder> placements; ///< of those that are alike on a cluster, the first
-  /// So many of the fastest that fit are composed, whether they are on the front or not.
+  std::vector<RankOrder> placements; ///< equivalent orders on a cluster count as the first of them
+  /// This number of fastest layouts that fit is composed, on the front or not.
   size_t fastest = 1;
   int64_t mostMicroBatch = 64;
   int64_t mostVirtualStages = 8;
@@ -35,13 +35,13 @@ struct SearchSpace {
   bool hasDeviceRange() const { return mostDevices > devices; }
 };
 
-/// More layouts than this are no space to search.
+/// Maximum number of layouts in a space.
 constexpr size_t kMostLayouts = 1000000;
 
-/// All layouts of a space, those that cannot run included, up to kMostLayouts. They fill the
-/// devices with the batch. Within a range of batches, micro-batches are powers of two unless they
-/// are listed, and their number is doubled from the least to the most, which are considered with
-/// multiples of the stages as well.
+/// Lists all layouts of a space, including those that cannot run, up to kMostLayouts. They fill the
+/// devices with the batch. In a range of batches, micro-batches are powers of two unless they are
+/// listed. Their number doubles from the minimum to the maximum; both and multiples of the stages
+/// are considered too.
 std::vector<Layout> enumerateLayouts(const SearchSpace &space, const PlannedModel &model,
                                      const proto::ClusterDescription &cluster);
 

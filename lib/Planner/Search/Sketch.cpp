@@ -12,12 +12,12 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-/// Moves `to`, a copy of `one`, along the line to `two` by `steps` times their distance.
+/// Moves `to`, a copy of `one`, along the line towards `two` by `steps` times their distance.
 class Line {
 public:
   explicit Line(double steps) : steps(steps) {}
 
-  /// False where the messages differ in more than their numbers.
+  /// Returns false if the messages differ in more than their numbers.
   bool move(const Message &one, const Message &two, Message &to) const;
 
 private:
@@ -63,7 +63,7 @@ bool Line::moveField(const Message &one, const Message &two, Message &to,
   }
 }
 
-/// Lists of numbers say which, not how many: they stay.
+/// Lists of numbers are identifiers, not amounts, and stay.
 bool Line::moveList(const Message &one, const Message &two, Message &to,
                     const FieldDescriptor &field) const {
   const Reflection &reader = *one.GetReflection();

@@ -1,4 +1,4 @@
-// What steps of one model, cluster and profile have in common.
+// Results that steps of one model, cluster and profile share.
 #ifndef ST_PLANNER_STEPMEMO_H
 #define ST_PLANNER_STEPMEMO_H
 
@@ -18,12 +18,12 @@ struct ModelTimes {
   BlockTime embeddings, layer, head;
 };
 
-/// Keeps what compositions compute again and again. Serves one StepInputs.
+/// Memoises parts of compositions. Serves one StepInputs.
 class StepMemo {
 public:
   const RankPlacement &place(const proto::ClusterDescription &cluster, const Layout &layout);
-  /// Computes the blocks of a program once for each micro-batch, recomputation and place of the
-  /// tensor ranks: all that their times depend on.
+  /// Computes the blocks of a program once per micro-batch, recomputation and placement of the
+  /// tensor ranks, on which their times depend.
   const ModelTimes &blocks(const proto::ProgramWork &work, const Layout &layout,
                            const RankPlacement &placement,
                            const std::function<ModelTimes()> &compute);

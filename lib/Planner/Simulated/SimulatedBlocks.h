@@ -1,5 +1,5 @@
-// The planner's atoms where a simulator times them: stages of a pipeline as device groups run them,
-// each part of which is a task of a compiled program.
+// The planner's building blocks on simulated devices: pipeline stages as device groups run them, in
+// parts that are tasks of a compiled program.
 #ifndef ST_PLANNER_SIMULATEDBLOCKS_H
 #define ST_PLANNER_SIMULATEDBLOCKS_H
 
@@ -17,14 +17,14 @@
 
 namespace st {
 
-/// What tasks depend on, besides where they run and the layers of their stage.
+/// Parameters of tasks, except their place and the layers of their stage.
 struct SimulatedKey {
-  /// Layers of the stages that are compiled: 2 where no stage of the layout has less, on the mean,
-  /// since a first layer and a second one are less alike than a second and a third.
+  /// Layers of the compiled stages: 2 if the stages of the layout have at least that on average,
+  /// since first and second layers differ more than second and third ones.
   int64_t stageLayers = 1;
   int64_t tensor = 1, replicas = 1, microBatch = 1, microBatches = 1, zero = 0;
   bool isPipelined = false;    ///< there are several stages
-  bool splitsBackward = false; ///< gradients of weights are tasks of their own
+  bool splitsBackward = false; ///< gradients of weights are separate tasks
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
 
@@ -38,51 +38,51 @@ struct SimulatedKey {
 };
 
 enum class StageKind : uint8_t {
-  Whole,  ///< of a model in one stage
+  Whole,  ///< the full model in one stage
   First,  ///< with the embeddings
-  Middle, ///< layers alone
+  Middle, ///< layers only
   Last,   ///< with the head
 };
 
-/// Numbers of the device groups that run a stage and its neighbours; of a first stage `previous` is
-/// the last one, with which it may share a table, and the other way round.
+/// Numbers of the device groups that run a stage and its neighbours. The first and the last stage
+/// count as neighbours, since they may share a table.
 struct StagePlace {
   int64_t own = 0, previous = 0, next = 0;
   auto tie() const { return std::tie(own, previous, next); }
 };
 
-/// Parts of what a stage does. All are linear in the layers of the stage.
+/// Parts of a stage's work. All are linear in the layers of the stage.
 enum WorkPart : uint8_t {
-  // Tasks on a device that has nothing else to do, picoseconds.
+  // Task times on an otherwise idle device, picoseconds.
   PrologueTime,
-  StatisticsTime, ///< of one micro-batch, as the next three
+  StatisticsTime, ///< per micro-batch, like the next three
   ForwardTime,
   BackwardTime,
   WeightTime,
   TotalsTime,
   UpdateTime,
-  // From the start of a task until that of the neighbour's task may start which takes what this one
-  // sends.
+  // Time from the start of a task until the task of a neighbouring stage that receives its result
+  // may start.
   ForwardLag,  ///< to the next stage
   BackwardLag, ///< to the previous one
-  // Between the first and the last stage, where they share a table; kNoLag where this one sends
+  // The same between the first and the last stage if they share a table; kNoLag if this one sends
   // nothing to the other.
   PrologueLag,
   UpdateLag,
-  // Bytes of a device.
+  // Bytes per device.
   ParameterBytes,
   GradientBytes,
   OptimizerBytes,
-  ActivationBytes, ///< kept of one micro-batch
-  StepBytes,       ///< kept for all of a step
+  ActivationBytes, ///< kept per micro-batch
+  StepBytes,       ///< kept for the full step
   WorkspaceBytes,
-  InputBytes, ///< of one micro-batch
+  InputBytes, ///< per micro-batch
   kWorkParts
 };
 constexpr double kNoLag = -std::numeric_limits<double>::infinity();
 using StageWork = std::array<double, kWorkParts>;
 
-/// Tasks of device groups that share a chip, by how its memory slows them down.
+/// Tasks of device groups that share a chip, by their sensitivity to contention for its memory.
 enum TaskKind : uint8_t {
   PrologueTask,
   ForwardTask,
@@ -91,51 +91,50 @@ enum TaskKind : uint8_t {
   UpdateTask,
   kTaskKinds
 };
-/// By a task's kind and that of another group's task on the chip: how much longer the one takes
-/// while the other runs, as a share of what it takes by itself. Of several others the shares add
-/// up.
+/// Relative slowdown of a task while a task of another group runs on the chip, by the kinds of
+/// both. Slowdowns by several tasks add up.
 using Slowdown = std::array<std::array<double, kTaskKinds>, kTaskKinds>;
 
-/// A number for each kind of task.
+/// One number per kind of task.
 using TaskNumbers = std::array<double, kTaskKinds>;
 constexpr TaskNumbers kAsByThemselves = {1, 1, 1, 1, 1};
 
-/// What device groups that share chips do to each other, and replicas of a group that do.
+/// Contention between device groups, or between replicas of a group, that share chips.
 struct Contention {
   Slowdown slowdown = {};
-  /// By this factor tasks take longer than by themselves, whatever other groups run: replicas that
-  /// are timed together begin together, and in a step they are soon out of step.
+  /// Factor by which tasks take longer than alone, whatever other groups run: replicas are timed
+  /// with simultaneous starts, but drift apart during a step.
   TaskNumbers pace = kAsByThemselves;
 };
 
-/// A layout's program, compiled whole and timed by the simulator.
+/// A layout's program, fully compiled and timed by the simulator.
 struct WholeStep {
   int64_t picoseconds = 0;
-  std::vector<int64_t> arenaBytes; ///< of a device, by device group
-  /// The same by class: (name, bytes) as the compiler's plan has them.
+  std::vector<int64_t> arenaBytes; ///< per device, by device group
+  /// The same by class: (name, bytes) in the compiler's plan.
   std::vector<std::vector<std::pair<std::string, int64_t>>> memory;
 };
 
-/// Times the tasks of stages, each once.
+/// Times the tasks of each stage once.
 class SimulatedBlocks {
 public:
   virtual ~SimulatedBlocks() = default;
 
-  /// A stage with one layer. Fails where its program does not compile.
+  /// A stage with one layer. Fails if its program does not compile.
   virtual absl::StatusOr<StageWork> stage(const SimulatedKey &key, StageKind kind,
                                           const StagePlace &place) = 0;
-  /// What each layer beyond the first adds to a stage.
+  /// The increment per layer beyond the first.
   virtual absl::StatusOr<StageWork> layer(const SimulatedKey &key) = 0;
   virtual absl::StatusOr<Contention> contention(const Layout &layout) = 0;
-  /// The chips that a device group has devices on.
+  /// The chips of a device group's devices.
   virtual std::vector<int64_t> chipsOf(const SimulatedKey &key, int64_t group) const = 0;
-  /// The layers of each stage of the whole model as the compiler cuts it.
+  /// The layers of each stage as the compiler splits the full model.
   virtual absl::StatusOr<std::vector<int64_t>> layersOfStages(const Layout &layout) = 0;
 
-  /// Compiles and times a layout whole, once. Fails with the compiler's first error, as where
-  /// memory does not suffice.
+  /// Compiles and times a full layout once. Fails with the compiler's first error, for example if
+  /// it does not fit memory.
   virtual absl::StatusOr<WholeStep> timeWhole(const Layout &layout) = 0;
-  /// What timeWhole said of a layout before; null where nobody asked or it failed.
+  /// An earlier result of timeWhole; null if there is none or it failed.
   virtual const WholeStep *findWhole(const Layout &layout) const = 0;
 };
 

@@ -13,12 +13,12 @@ namespace {
 constexpr double kPicosecondsPerUs = 1e6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// A task, or a moment that another group waits for.
+/// A task, or an event that another group waits for.
 struct Item {
   TaskKind kind = ForwardTask;
   double work = 0;
-  std::optional<size_t> needs, gives; ///< signals
-  double lag = 0;                     ///< of `gives`, from the start, in work while there is some
+  std::optional<size_t> needs, gives; ///< indices of signals
+  double lag = 0;                     ///< from the start until `gives`; scales with the task
   std::optional<PipelineUnit> unit;
 };
 
@@ -27,7 +27,7 @@ struct GroupState {
   size_t next = 0;
   bool isRunning = false, hasGiven = false;
   double done = 0, start = 0,
-         free = 0; ///< work of the item; when it started; when the one before ended
+         free = 0; ///< work done; start time; end of the previous item
   int64_t held = 0;
   SimulatedGroupTimes times;
 
@@ -52,7 +52,7 @@ private:
   bool startReady();
   void end(GroupState &group);
   double rateOf(const GroupState &group) const;
-  /// The signals once a step are the last ones.
+  /// Signals once per step come last.
   enum OnceAStep : uint8_t { PrologueOfFirst, UpdateOfFirst, UpdateOfLast, kOnceAStep };
   size_t signal(OnceAStep which) const { return signals.size() - kOnceAStep + which; }
   size_t signal(bool isBackward, int64_t stage, int64_t microBatch) const {
@@ -64,7 +64,7 @@ private:
   const SimulatedPipeline &pipeline;
   const bool keepRuns;
   const int64_t stages;
-  std::vector<double> signals; ///< when each is given
+  std::vector<double> signals; ///< times at which signals are given
   std::vector<GroupState> groups;
   std::map<int64_t, std::vector<size_t>> onChip;
   double now = 0;
@@ -116,7 +116,7 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
   groups[number].items.push_back(item);
 }
 
-/// The last group may need what the first one's prologue makes of a table that both share.
+/// Adds a prologue. The last group may need the first one's prologue of a table that both share.
 void SimulatedPlayer::addPrologue(int64_t number) {
   Item prologue;
   prologue.kind = PrologueTask;
@@ -130,7 +130,7 @@ void SimulatedPlayer::addPrologue(int64_t number) {
   groups[number].items.push_back(prologue);
 }
 
-/// Before their updates the first and the last group send each other gradients of such a table.
+/// Adds an update. Before it, the first and the last group exchange gradients of such a table.
 void SimulatedPlayer::addUpdate(int64_t number) {
   Item update;
   update.kind = UpdateTask;
@@ -161,7 +161,7 @@ void SimulatedPlayer::list(int64_t number, const std::vector<PipelineUnit> &unit
     onChip[chip].push_back(static_cast<size_t>(number));
 }
 
-/// Starts what waits for nothing any more. Returns whether there was any.
+/// Starts items whose signals have arrived. Returns true if there were any.
 bool SimulatedPlayer::startReady() {
   bool started = false;
   for (GroupState &group : groups) {
@@ -216,7 +216,7 @@ void SimulatedPlayer::end(GroupState &group) {
 }
 
 double SimulatedPlayer::rateOf(const GroupState &group) const {
-  // As a mean over the task.
+  // Mean over the task.
   auto share = [&](const Item &item) {
     return item.work > 0 ? std::max(0.0, 1 - pipeline.launch / item.work) : 0.0;
   };
@@ -239,7 +239,7 @@ absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const Pip
   while (true) {
     while (startReady()) {
     }
-    // The next moment at which anything ends, is given, or has arrived.
+    // The next time at which an item ends, gives a signal, or can start.
     std::vector<double> rates(groups.size(), 0);
     double next = kNever;
     for (size_t i = 0; i < groups.size(); ++i) {
@@ -270,7 +270,7 @@ absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const Pip
       const Item &item = group.item();
       const bool isOver = group.done >= item.work - kRounding;
       if (item.gives && !group.hasGiven && (isOver || group.done >= item.lag - kRounding)) {
-        // What is under way when the task is over takes its time.
+        // Data in flight at the end of the task still takes its time.
         signals[*item.gives] = now + std::max(0.0, isOver ? item.lag - item.work : 0.0);
         group.hasGiven = true;
       }

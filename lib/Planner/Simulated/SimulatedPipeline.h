@@ -1,4 +1,4 @@
-// The tasks of a step against a clock, where device groups that share a chip slow each other down.
+// Plays the tasks of a step in time; device groups that share a chip slow each other down.
 #ifndef ST_PLANNER_SIMULATEDPIPELINE_H
 #define ST_PLANNER_SIMULATEDPIPELINE_H
 
@@ -9,43 +9,42 @@
 
 namespace st {
 
-/// One stage's tasks, in microseconds on devices that have nothing else to do.
+/// One stage's tasks, in microseconds on otherwise idle devices.
 struct SimulatedStageTimes {
   double forward = 0, backward = 0, weight = 0;
-  double forwardLag = 0, backwardLag = 0; ///< as ForwardLag and BackwardLag
+  double forwardLag = 0, backwardLag = 0; ///< see ForwardLag and BackwardLag
 };
 
 struct SimulatedGroup {
   std::vector<SimulatedStageTimes> chunks;
-  double prologue = 0, update = 0; ///< before its first unit, and after its last one
-  std::vector<int64_t> chips;      ///< that its devices are on
+  double prologue = 0, update = 0; ///< before its first unit, and after its last
+  std::vector<int64_t> chips;      ///< of its devices
 
-  /// Adds a stage, its tasks along the micro-batches alone.
+  /// Adds the tasks of a stage, in micro-batches only.
   void addStage(const StageWork &work, int64_t microBatches);
 };
 
 struct SimulatedPipeline {
   std::vector<SimulatedGroup> groups;
-  /// What the first and the last group send each other once a step. From the start of the first
-  /// group's prologue until the last one's may start; from the end of the first group's units until
-  /// the last one's update may start, and the other way round. kNoLag where nothing is sent.
+  /// Lags of the data that the first and the last group exchange once per step: from the start of
+  /// the first prologue to that of the last one; from the end of the first group's units to the
+  /// last group's update; and vice versa. kNoLag if nothing is sent.
   double prologueLag = kNoLag, firstUpdateLag = kNoLag, lastUpdateLag = kNoLag;
   Contention contention;
-  double launch =
-      0; ///< the part of each task in which it neither slows others down nor is slowed down
+  double launch = 0; ///< the part of each task that is not affected by contention
 
-  /// Reads what the first and the last stage of several send each other once a step.
+  /// Sets the lags of the exchanges between the first and the last stage.
   void exchange(const StageWork &first, const StageWork &last);
 };
 
-/// What a group did. `exchange`: its waits for what the first and the last group send each other
-/// once a step.
+/// The times of a group. `exchange`: waits for data that the first and the last group exchange once
+/// per step.
 struct SimulatedGroupTimes {
-  GroupTimes units; ///< `end`: when the last one ended
+  GroupTimes units; ///< `end` is that of the last unit
   double prologue = 0, exchange = 0, update = 0, end = 0;
 };
 
-/// Runs the tasks of all groups. Internal where one waits for what nobody sends.
+/// Runs the tasks of all groups. Internal if one waits for a message that nobody sends.
 absl::StatusOr<std::vector<SimulatedGroupTimes>> playSimulated(const Layout &layout,
                                                                const SimulatedPipeline &pipeline,
                                                                const PipelineOrder &order,

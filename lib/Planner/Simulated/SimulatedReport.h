@@ -1,4 +1,4 @@
-// What was simulated of a search, as data and as a table.
+// Simulated layouts of a search, as data and as a table.
 #ifndef ST_PLANNER_SIMULATEDREPORT_H
 #define ST_PLANNER_SIMULATEDREPORT_H
 
@@ -9,11 +9,11 @@
 
 namespace st {
 
-/// Adds to a report what became of the layouts that were compiled whole.
+/// Adds the outcomes of fully compiled layouts to a report.
 void describeSimulated(const StepInputs &inputs, const SearchResult &result,
                        proto::PlanReport &report);
 
-/// A line a layout: composed and simulated time, and memory to the byte.
+/// One line per layout: composed and simulated time, and exact memory.
 std::string printSimulated(const proto::PlanReport &report);
 
 } // namespace st

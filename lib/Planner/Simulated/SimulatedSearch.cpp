@@ -25,21 +25,21 @@ public:
 
 private:
   absl::Status readReference();
-  /// Milliseconds that no program of the layout falls below.
+  /// A certain lower bound of the layout's time in milliseconds.
   double certainMs(const Layout &layout) const;
-  /// Milliseconds a sample with the blocks' ops at the device's peaks.
+  /// Milliseconds per sample with the blocks' ops at the device's peaks.
   double estimate(const Candidate &candidate) const;
-  /// The most promising of each number of shards and stages, then the others: estimates of unlike
-  /// layouts may be short by unlike shares.
+  /// The most promising layout for each number of shards and stages, then the others: estimates of
+  /// different layouts may be too low by different factors.
   std::vector<std::pair<double, size_t>> orderByEstimate();
-  /// Whether a layout that is estimated to take so long is worth a composition; if not, the
-  /// candidate says why.
+  /// Returns true if a layout with this estimate is worth a composition. Otherwise sets the
+  /// candidate's reason.
   bool isPromising(double estimated, Candidate &candidate) const;
   void compose(Candidate &candidate);
   void refuseFull(Candidate &candidate) const;
   void simulateFastest();
   void judge();
-  /// Candidates that fit, the fastest first.
+  /// Candidates that fit, fastest first.
   std::vector<size_t> fitting() const;
 
   StepInputs inputs;
@@ -47,13 +47,13 @@ private:
   const SimulatedEffort effort;
   const Progress &progress;
   StepMemo memo;
-  size_t explored = 0;           ///< layouts of the order's first part
+  size_t explored = 0;           ///< number of layouts in the first part of the order
   double sampleFlops = 0;        ///< of the products of one sequence
-  double layerFlops = 0;         ///< of these, those of a layer's forward pass
-  double parameters = 0;         ///< elements, of all of the model
-  std::multiset<double> fastest; ///< composed milliseconds a sample, of as many as may be simulated
+  double layerFlops = 0;         ///< of these, a layer's forward pass
+  double parameters = 0;         ///< elements of the full model
+  std::multiset<double> fastest; ///< composed milliseconds per sample of the layouts to simulate
   double leastShare =
-      std::numeric_limits<double>::infinity(); ///< of a composed time in its estimate
+      std::numeric_limits<double>::infinity(); ///< minimum ratio of composed time to estimate
   SearchResult result;
 };
 
@@ -78,12 +78,12 @@ absl::Status SimulatedSearcher::readReference() {
   return absl::OkStatus();
 }
 
-/// A device launches a forward and a backward task for each of its stages and micro-batches, and in
-/// them its products run at their peak rate at best. Then it updates its parameters, which are read
-/// and written, with all of the memory of its chip. Its first task waits for one of each stage
-/// before its own, and its last one is followed by one of each: of these, each but the first has at
-/// least a layer, whose products forward and as many backward are on the way. All of that on the
-/// mean over devices, of which one takes longest.
+/// A device launches a forward and a backward task for each stage and micro-batch, whose products
+/// run at most at the peak rate. Then it reads and writes its parameters with at most the memory
+/// bandwidth of its chip. Its first task waits for one task of each earlier stage, and one of each
+/// follows its last task. Except the first, each of these stages has at least a layer, whose
+/// forward and backward products take time. The bound is the mean over devices, which the slowest
+/// one exceeds.
 double SimulatedSearcher::certainMs(const Layout &layout) const {
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   const double devices = static_cast<double>(layout.devices()),
@@ -95,7 +95,7 @@ double SimulatedSearcher::certainMs(const Layout &layout) const {
                           inputs.cluster.launch_ns().value() * 1e-3;
   const double layer = layerFlops * static_cast<double>(layout.microBatch) / shards / peak,
                fill = std::max(0.0, (stages - 1) * (stages - 2)) / stages * layer;
-  // A device may have the share of its neighbours on the chip while these do something else.
+  // A device may use its neighbours' share of the chip while they do not use it.
   constexpr double kReadAndWritten = 8; // of an f32
   const double memory = inputs.cluster.memory_gbytes_per_second().value() *
                         std::max(1.0, inputs.cluster.fast_domain().value()) *
@@ -108,7 +108,7 @@ double SimulatedSearcher::certainMs(const Layout &layout) const {
 double SimulatedSearcher::estimate(const Candidate &candidate) const {
   const StepBlocks keys = blocksOf(inputs, candidate.layout);
   const auto work = inputs.blocks.get(keys.work), kept = inputs.blocks.get(keys.kept);
-  // What fails here will say why when it is composed.
+  // The composition reports failures.
   if (!work.ok() || !kept.ok())
     return candidate.boundMsPerSample();
   return boundStep(inputs, candidate.layout, **work, **kept, BoundDetail::Step).ms /
@@ -239,7 +239,7 @@ void SimulatedSearcher::judge() {
   double least = std::numeric_limits<double>::infinity();
   for (size_t i : fitting()) {
     Candidate &candidate = result.candidates[i];
-    // A composition that is faster than what was simulated to be the best is no finding.
+    // A composition faster than the simulated best is within the model's error.
     if (i != *result.best)
       candidate.reason =
           absl::StrFormat("takes %.4g ms, %+.1f %% a sample against the best", candidate.ms,
@@ -260,7 +260,7 @@ void SimulatedSearcher::judge() {
 }
 
 absl::StatusOr<SearchResult> SimulatedSearcher::search() {
-  // Programs have their ranks in one order.
+  // Programs support only one order of ranks.
   SearchSpace own = space;
   own.placements = {RankOrder::OfCluster};
   for (const Layout &layout : enumerateLayouts(own, inputs.model, inputs.cluster))

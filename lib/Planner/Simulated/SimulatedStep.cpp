@@ -35,7 +35,7 @@ private:
   absl::Status readStages();
   StagePlace placeOf(int64_t stage) const;
   StageKind kindOf(int64_t stage) const;
-  /// Sums over the stages of a group. What a program of one stage has once is there once for all.
+  /// Sums over the stages of a group. Amounts that exist once per program count once.
   double ofGroup(int64_t group, WorkPart part) const;
   absl::StatusOr<SimulatedPipeline> makePipeline() const;
   static std::vector<StepPart> partsOf(const SimulatedGroupTimes &group, double end);
@@ -70,7 +70,7 @@ SimulatedKey SimulatedKey::of(const Layout &layout, int64_t layers) {
   return key;
 }
 
-/// Stages are dealt to the groups in turn.
+/// Assigns stages to the groups in turn.
 StagePlace SimulatedComposer::placeOf(int64_t stage) const {
   auto groupOf = [&](int64_t other) { return (other + stages) % stages % layout.stages; };
   return {groupOf(stage), groupOf(stage - 1), groupOf(stage + 1)};
@@ -99,7 +99,7 @@ double SimulatedComposer::ofGroup(int64_t group, WorkPart part) const {
   for (int64_t stage = group; stage < stages; stage += layout.stages) {
     const double ofLayers = layer[part] * static_cast<double>(layers[stage]);
     sum += ofLayers;
-    // Of several stages the embeddings' or the head's group has more than layers.
+    // With several stages, the embeddings' or the head's group has more than layers.
     fixed = std::max(fixed, works[stage][part] - ofLayers);
   }
   return sum + fixed;
@@ -122,8 +122,8 @@ absl::StatusOr<SimulatedPipeline> SimulatedComposer::makePipeline() const {
   return pipeline;
 }
 
-/// What does not depend on the micro-batch, and sums over all of them that come first, are the
-/// prologue.
+/// The prologue is the work that is independent of the micro-batch, and sums over all micro-batches
+/// that come first.
 std::vector<StepPart> SimulatedComposer::partsOf(const SimulatedGroupTimes &group, double end) {
   std::vector<StepPart> parts = {
       {"prologue", group.prologue},
@@ -149,7 +149,7 @@ void SimulatedComposer::addTimes(const std::vector<SimulatedGroupTimes> &groups,
   step.ms = end * 1e-3;
 }
 
-/// A timer for each part, over the groups.
+/// Adds one timer per part, over the groups.
 static void addTimers(StepEstimate &step) {
   for (size_t part = 0; part < step.parts.front().size(); ++part) {
     std::vector<double> values;
@@ -179,14 +179,14 @@ DeviceMemory SimulatedComposer::sumMemory(int64_t group, int64_t inFlight) const
   return memory;
 }
 
-/// The smallest program of the model says what products and parameters it has.
+/// Reads the products and parameters of the model from its smallest program.
 absl::Status SimulatedComposer::countModel(StepEstimate &step) const {
   BlockKey reference;
   reference.formsKernels = true;
   reference.optimizer = inputs.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, inputs.blocks.get(reference));
   auto timesOf = [&](int64_t block) {
-    // The first layer's program may differ from the others'.
+    // The first layer's program may differ from the others.
     return block == kCompiledLayers               ? static_cast<double>(inputs.model.layers)
            : block > 0 && block < kCompiledLayers ? 0.0
                                                   : 1.0;
@@ -204,7 +204,7 @@ absl::Status SimulatedComposer::countModel(StepEstimate &step) const {
   return absl::OkStatus();
 }
 
-/// Puts what was simulated in the place of what was composed.
+/// Replaces the composed figures by simulated ones.
 void SimulatedComposer::takeWhole(const WholeStep &whole, StepEstimate &step) const {
   step.composedMs = step.ms;
   step.ms = static_cast<double>(whole.picoseconds) * 1e-9;

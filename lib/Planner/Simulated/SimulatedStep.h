@@ -1,4 +1,4 @@
-// A step on devices that a simulator times, composed of the tasks of small programs.
+// A step on simulated devices, composed of the tasks of small programs.
 #ifndef ST_PLANNER_SIMULATEDSTEP_H
 #define ST_PLANNER_SIMULATEDSTEP_H
 
@@ -6,9 +6,8 @@
 
 namespace st {
 
-/// What estimateStep does where `inputs.simulated` is there, for a layout that checkLayout has
-/// passed. Memory is that of the compiler's plan: what the runtime of other devices takes besides
-/// is 0.
+/// Implements estimateStep if `inputs.simulated` is set, for a layout that checkLayout accepts.
+/// Memory is that of the compiler's plan; the runtime of other devices counts as 0.
 absl::StatusOr<StepEstimate> estimateSimulatedStep(const StepInputs &inputs, const Layout &layout,
                                                    bool keepRuns);
 

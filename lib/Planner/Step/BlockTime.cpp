@@ -13,8 +13,8 @@ public:
   BlockTime run();
 
 private:
-  /// Whether a framework runs this op: it keeps what is cheap as well, and runs a whole layer again
-  /// under full recomputation.
+  /// Returns true if a framework runs this op: it keeps results of cheap ops too, and reruns a full
+  /// layer under full recomputation.
   bool isRun(const proto::OpWork &op) const;
   OpTime timeOp(const proto::OpWork &op) const;
   proto::OpWork withoutPadding(proto::OpWork op) const;
@@ -41,15 +41,15 @@ bool BlockTimer::isRun(const proto::OpWork &op) const {
          op.region() == "dropout" || op.region() == "mask";
 }
 
-/// Ranks do not arrive at a collective at the same time: each waits for the last one.
+/// Ranks arrive at a collective at different times, and wait for the last one.
 OpTime BlockTimer::timeCollective(const proto::OpWork &op) const {
   OpTime time = costs.collective(op.collective(), op.bytes(), tensorGroup);
   time.device += profile.collective_skew_us() * (tensorGroup.ranks - 1);
   return time;
 }
 
-/// What a softmax takes beside its fused form where that does not take this number of heads: scale,
-/// mask, conversion to f32, softmax and conversion back are ops of their own.
+/// Additional time of a softmax if its fused kernel does not support this number of heads: scale,
+/// mask, conversion to f32, softmax and conversion back are separate ops.
 OpTime BlockTimer::unfusedSoftmax(const proto::OpWork &op) const {
   const double bytes = op.read_bytes() + op.written_bytes();
   if (op.is_gradient()) {
@@ -62,7 +62,7 @@ OpTime BlockTimer::unfusedSoftmax(const proto::OpWork &op) const {
                           profile.unfused_softmax_launches());
 }
 
-/// An op of the head as it is over the vocabulary itself: blocks are compiled for a padded one.
+/// Scales an op of the head to the true vocabulary: blocks are compiled for a padded one.
 proto::OpWork BlockTimer::withoutPadding(proto::OpWork op) const {
   constexpr int64_t kMostPadding = 128;
   auto unpad = [&](int64_t size) {

@@ -11,25 +11,25 @@
 
 namespace st {
 
-/// One block's passes of one micro-batch.
+/// One block's passes over one micro-batch.
 struct BlockTime {
   QueuedWork forward, backward;
-  QueuedWork weight;       ///< gradients of weights, where they are a task of their own
-  double productFlops = 0; ///< forward and backward, without what is computed again
-  double againFlops = 0;   ///< products that are computed again
-  /// Device time that products lose to sizes that matrix units take badly, and these sizes.
+  QueuedWork weight;       ///< gradients of weights, if they are a separate task
+  double productFlops = 0; ///< forward and backward, without recomputation
+  double againFlops = 0;   ///< recomputed products
+  /// Device time that products lose to sizes that suit matrix units badly, and these sizes.
   double lostUs = 0;
   std::set<int64_t> badSizes;
 };
 
-/// What the time of a block depends on besides its program.
+/// Inputs of a block's time besides its program.
 struct BlockContext {
   const Layout &layout;
-  int64_t heads;      ///< of the whole model
+  int64_t heads;      ///< of the full model
   int64_t vocabulary; ///< without padding
   const proto::ImplementationProfile &profile;
   const Costs &costs;
-  GroupPlacement tensorGroup; ///< where the tensor shards of a rank are
+  GroupPlacement tensorGroup; ///< placement of a rank's tensor shards
 };
 
 /// `block` is one of ProgramWork's: 0 the embeddings, ModelSplit::kLayer, ModelSplit::kHead.

@@ -1,4 +1,4 @@
-// The planner's atoms: compiled blocks of a model.
+// The planner's building blocks: compiled blocks of a model.
 #ifndef ST_PLANNER_BLOCKS_H
 #define ST_PLANNER_BLOCKS_H
 
@@ -13,13 +13,13 @@
 
 namespace st {
 
-/// What the work of a block depends on.
+/// Parameters of a block's work.
 struct BlockKey {
   int64_t tensor = 1, microBatch = 1;
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
   bool formsKernels = false;       ///< St's kernels instead of tensor ops
-  bool splitsBackward = false;     ///< gradients of weights are tasks of their own
+  bool splitsBackward = false;     ///< gradients of weights are separate tasks
   std::string optimizer = "adamw"; ///< one of kOptimizerNames
 
   auto tie() const {
@@ -29,7 +29,7 @@ struct BlockKey {
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };
 
-/// A model as it is planned: its blocks are compiled, the rest is counts.
+/// A planned model: its blocks are compiled, the rest are counts.
 struct PlannedModel {
   std::string name;
   int64_t layers = 0, hidden = 0, heads = 0, sequence = 0;
@@ -37,7 +37,7 @@ struct PlannedModel {
   std::string precision = "f16"; ///< "f16", "bf16" or "f32"
 };
 
-/// Compiles blocks, each once. A program has the embeddings, two layers and the head; the second
+/// Compiles each block once. A program has the embeddings, two layers and the head; the second
 /// layer stands for all but the first.
 class BlockSource {
 public:
@@ -46,7 +46,7 @@ public:
   virtual absl::StatusOr<const proto::ProgramWork *> get(const BlockKey &key) = 0;
 };
 
-/// The layers of the programs that a BlockSource compiles.
+/// Layers of the programs that a BlockSource compiles.
 constexpr int64_t kCompiledLayers = 2;
 
 } // namespace st

@@ -35,7 +35,7 @@ ModelSplit::ModelSplit(const PlannedModel &model, const Layout &layout,
   }
 }
 
-/// A state of the embeddings and the head is once in a stage that has either or both.
+/// A stage with the embeddings, the head or both has a state of theirs once.
 void ModelSplit::add(const proto::StateWork &state, double amount, Amounts &amounts) {
   auto isUsedBy = [&](int64_t block) {
     return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();

@@ -1,4 +1,4 @@
-// What of a model each device group of a pipeline has.
+// The part of a model that each device group of a pipeline has.
 #ifndef ST_PLANNER_MODELSPLIT_H
 #define ST_PLANNER_MODELSPLIT_H
 
@@ -9,12 +9,12 @@
 
 namespace st {
 
-/// The layers of each stage of the model, embeddings and head aside: as equal as they divide,
-/// earlier stages have one more.
+/// The layers of each stage, without embeddings and head: split evenly, with one more in earlier
+/// stages.
 std::vector<int64_t> layersOfStages(int64_t layers, int64_t stages);
 
-/// Counts of what a device holds of the model, by its device group. Stage `chunk * groups + group`
-/// is the group's `chunk`-th. Members outlive it.
+/// Amounts that a device holds, by its device group. Stage `chunk * groups + group` is the group's
+/// `chunk`-th. Members outlive it.
 class ModelSplit {
 public:
   static constexpr int64_t kLayer = kCompiledLayers, kHead = kCompiledLayers + 1;
@@ -27,24 +27,24 @@ public:
   int64_t layersOfStage(int64_t stage) const { return layers[stage]; }
   int64_t layersOfGroup(int64_t group) const;
 
-  /// Elements of parameters that a device of a group has.
+  /// Elements of parameters per device of a group.
   double parametersOf(int64_t group) const;
   double parametersOfStage(int64_t stage) const;
-  /// Bytes of optimizer state that a device of a group has where replicas do not split it.
+  /// Bytes of optimizer state per device of a group if replicas do not split it.
   double optimizerBytesOf(int64_t group) const;
-  /// Elements of the largest parameter of any group, on a device.
+  /// Elements per device of the largest parameter of any group.
   double largestParameter() const { return largest; }
-  /// Tensors of parameters in the layers of a group.
+  /// Parameter tensors in the layers of a group.
   double tensorsOf(int64_t group) const;
-  /// Elements, on a device, of tables that the embeddings and the head share.
+  /// Elements per device of tables that the embeddings and the head share.
   double tiedElements() const;
 
 private:
-  /// Of a stage beside what its layers have, and of each of these.
+  /// Amount of a stage outside its layers, and per layer.
   struct StageAmount {
     double once = 0, perLayer = 0;
   };
-  /// By whether the stage is the first, and whether it is the last.
+  /// Indexed by whether the stage is the first, and whether it is the last.
   using Amounts = std::array<std::array<StageAmount, 2>, 2>;
   static void add(const proto::StateWork &state, double amount, Amounts &amounts);
   double sumOf(const Amounts &amounts, int64_t group) const;

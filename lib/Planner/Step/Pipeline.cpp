@@ -26,13 +26,13 @@ private:
     GroupTimes times;
   };
 
-  /// Runs a group until it waits for a message that is not sent yet. Returns whether it moved.
+  /// Runs a group until it waits for an unsent message. Returns true if it progressed.
   bool advance(int64_t number, Group &group);
   void run(int64_t number, int64_t stage, Group &group, const PipelineUnit &unit, double arrival);
   size_t slot(int64_t stage, int64_t microBatch) const {
     return static_cast<size_t>(stage * layout.microBatches + microBatch);
   }
-  /// Between a group and the one before it.
+  /// Link between a group and the one before it.
   const PipelineCosts::Link &linkBefore(int64_t number) const {
     return costs.links[number == 0 ? layout.stages - 1 : number - 1];
   }
@@ -48,7 +48,7 @@ private:
 
 bool Player::advance(int64_t number, Group &group) {
   const size_t before = group.next;
-  // A group that is the next one of the ring as well sends itself nothing.
+  // A single group does not send to itself.
   const bool sends = layout.stages > 1;
   for (; group.next < group.units.size(); ++group.next) {
     const PipelineUnit &unit = group.units[group.next];
@@ -107,7 +107,7 @@ std::vector<GroupTimes> Player::play(const PipelineOrder &order) {
   std::vector<Group> groups(layout.stages);
   for (int64_t number = 0; number < layout.stages; ++number)
     groups[number].units = order(layout, number);
-  // Forward messages go up and backward ones down: both ways in turn, so that each pass takes a
+  // Forward messages go up and backward ones down. Alternating directions lets each pass take a
   // wave of either kind through all groups.
   for (bool moved = true; moved;) {
     moved = false;
@@ -151,7 +151,7 @@ std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts 
         group.sending += backwardBusy * batches;
     }
     group.end = fill + group.forward + group.backward + group.weight + group.sending;
-    // Weight tasks may come after the last backward one, which is of the group's first stage.
+    // Weight tasks may follow the last backward task, which is of the group's first stage.
     backAtFirst[number] =
         group.end - group.weight - (number > 0 ? backwardBusy : 0) + before[number];
     if (number + 1 < layout.stages) {
@@ -205,8 +205,8 @@ const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const Pi
 
 HeldMicroBatches PipelineMemo::mostHeld(const Layout &layout, const PipelineOrder &order,
                                         int64_t group) {
-  // Past this many rounds no schedule but GPipe's takes more micro-batches in before the first
-  // comes back.
+  // Beyond this many rounds, no schedule except GPipe starts more micro-batches before the first
+  // one finishes.
   constexpr int64_t kRounds = 3;
   Layout few = layout;
   if (layout.schedule != PipelineSchedule::GPipe)

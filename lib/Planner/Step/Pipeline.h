@@ -1,4 +1,4 @@
-// A pipeline's units against a clock.
+// Plays the units of a pipeline in time.
 #ifndef ST_PLANNER_PIPELINE_H
 #define ST_PLANNER_PIPELINE_H
 
@@ -17,12 +17,12 @@ namespace st {
 struct PipelineUnit {
   enum Kind : uint8_t { Forward, Backward, Weight };
   Kind kind = Forward;
-  int64_t chunk = 0; ///< which of the group's stages
+  int64_t chunk = 0; ///< index among the group's stages
   int64_t microBatch = 0;
 };
 
-/// The order in which a group runs its units. The passes that schedule programs have it
-/// (passes/Pipeline/SchedulePattern.h); lib/Driver hands it over.
+/// The order in which a group runs its units. The scheduling passes define it
+/// (passes/Pipeline/SchedulePattern.h), and lib/Driver passes it on.
 using PipelineOrder = std::function<std::vector<PipelineUnit>(const Layout &layout, int64_t group)>;
 
 /// Times in microseconds.
@@ -33,26 +33,26 @@ struct StageTimes {
 struct PipelineCosts {
   /// By group and chunk: stage `chunk * groups + group` of the model.
   std::vector<std::vector<StageTimes>> stages;
-  /// Of a message between a group and the next one, in either direction; the last one's next is the
-  /// first. The sender is busy for `sendBusy` of it.
+  /// A message between a group and the next one, in either direction; the first group follows the
+  /// last. The sender is busy for `sendBusy` of it.
   struct Link {
     double message = 0, sendBusy = 0;
   };
-  std::vector<Link> links; ///< by group; empty where there is one group
+  std::vector<Link> links; ///< by group; empty for one group
 };
 
-/// The most micro-batches, over all chunks, whose tensors a group has at once: what a forward task
-/// leaves for a backward or a weight task, and a backward task for a weight task. Its order decides
-/// that alone.
+/// Maximum number of micro-batches, over all chunks, whose tensors a group holds at once: results
+/// of forward tasks for backward or weight tasks, and of backward tasks for weight tasks. Only the
+/// order of units determines it.
 struct HeldMicroBatches {
   int64_t forwardToBackward = 0, forwardToWeight = 0, backwardToWeight = 0;
 };
 HeldMicroBatches mostHeld(const std::vector<PipelineUnit> &units);
 
-/// What a group did between the start of the step and its last unit.
+/// Times of a group between the start of the step and its last unit.
 struct GroupTimes {
-  double forward = 0, backward = 0, weight = 0; ///< at work
-  double forwardWait = 0, backwardWait = 0;     ///< for messages, before units of that kind
+  double forward = 0, backward = 0, weight = 0; ///< busy
+  double forwardWait = 0, backwardWait = 0;     ///< waits for messages before units of that kind
   double sending = 0;
   double end = 0;
   int64_t inFlight = 0; ///< most micro-batches, over all chunks, between forward and backward
@@ -61,28 +61,27 @@ struct GroupTimes {
     PipelineUnit unit;
     double start = 0, end = 0;
   };
-  std::vector<Run> runs; ///< only if asked for
+  std::vector<Run> runs; ///< only if requested
 };
 
-/// Runs the units of all groups. Takes time in proportion to their number.
+/// Runs the units of all groups. Takes time proportional to their number.
 std::vector<GroupTimes> playPipeline(const Layout &layout, const PipelineCosts &costs,
                                      const PipelineOrder &order, bool keepRuns = false);
 
-/// What no play of a schedule falls below, in time that does not grow with the micro-batches: a
-/// group starts when the first one has passed the groups before it and works for all of them, and
-/// the last one goes back through the groups before it. That is the time of 1F1B itself where
-/// stages are equal and messages take none. Waits and micro-batches in flight are left at 0.
+/// A lower bound of any play of a schedule, in time independent of the micro-batches. A group
+/// starts when the first one has passed the groups before it, and works for all of them; the last
+/// one returns through the groups before it. This is the exact time of 1F1B for equal stages and
+/// free messages. Waits and micro-batches in flight are left at 0.
 std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs);
 
-/// Plays that have been there before: layouts that differ in what happens after the pipeline alone
-/// share one.
+/// Memoises plays: layouts that differ only in what happens after the pipeline share one.
 class PipelineMemo {
 public:
-  /// What playPipeline returns, valid as long as the memo.
+  /// Returns the result of playPipeline, valid as long as the memo.
   const std::vector<GroupTimes> &play(const Layout &layout, const PipelineCosts &costs,
                                       const PipelineOrder &order);
-  /// At least so many are held by a group; exact for schedules that hold no more from some
-  /// number of micro-batches on.
+  /// Lower bound of what a group holds; exact for schedules whose maximum does not grow beyond some
+  /// number of micro-batches.
   HeldMicroBatches mostHeld(const Layout &layout, const PipelineOrder &order, int64_t group);
 
 private:

@@ -1,4 +1,4 @@
-// Predictions of measured rows, and constants fitted to them.
+// Predicts measured rows, and fits constants to them.
 #ifndef ST_PLANNER_PREDICT_H
 #define ST_PLANNER_PREDICT_H
 
@@ -11,10 +11,10 @@
 
 namespace st {
 
-/// Gives each model its blocks. What it returns lives as long as the source of the models.
+/// Returns the blocks of a row's model, which live as long as their source.
 using FindBlocks = std::function<absl::StatusOr<BlockSource *>(const MeasuredRow &row)>;
 
-/// What predictions need beside a row and constants.
+/// Inputs of predictions besides a row and constants.
 struct PredictContext {
   const proto::ClusterDescription &cluster;
   const proto::ImplementationProfile &profile;
@@ -25,14 +25,14 @@ struct PredictContext {
 absl::StatusOr<StepEstimate> predictRow(const PredictContext &context,
                                         const GpuConstants &constants, const MeasuredRow &row);
 
-/// What a row's own timers say of the rest of its step, in milliseconds.
+/// Times that follow from a row's measured timers, in milliseconds.
 struct OwnTimers {
-  double drain = 0;   ///< how long the last rank waits for the first one to end its backward passes
-  double without = 0; ///< the step of the last rank but for that wait: its passes, and predicted
+  double drain = 0;   ///< wait of the last rank for the first one to end its backward passes
+  double without = 0; ///< the step of the last rank without that wait: its passes, and predicted
                       ///< messages, reduction and update
 };
 
-/// Plays the schedule with the row's measured passes on every stage. Empty for a row without these
+/// Plays the schedule with the row's measured passes on every stage. Empty if the row lacks these
 /// timers.
 std::optional<OwnTimers> playOwnTimers(const MeasuredRow &row, const StepEstimate &step,
                                        const PipelineOrder &order);

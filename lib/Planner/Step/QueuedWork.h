@@ -1,4 +1,4 @@
-// Work that a host queues on a device, on both clocks.
+// Work that a host queues on a device, in host time and device time.
 #ifndef ST_PLANNER_QUEUEDWORK_H
 #define ST_PLANNER_QUEUEDWORK_H
 
@@ -8,16 +8,15 @@
 
 namespace st {
 
-/// Ops in order. The host queues one after the other; the device starts each when it is queued and
-/// the one before is done. Times are microseconds. Three numbers are enough to put such work in
-/// sequence, as in the (max, +) algebra of event systems (Baccelli et al., "Synchronization and
-/// Linearity", 1992): `span` grows by what the later work has left to do after each point at which
-/// the device waited for the host.
+/// Ops in order. The host queues them one after the other. The device starts each when it is queued
+/// and the previous one is done. Times are microseconds. Three numbers suffice to append such work,
+/// as in the (max, +) algebra of event systems (Baccelli et al., "Synchronization and Linearity",
+/// 1992): `span` grows by the remaining later work after each point at which the device waited for
+/// the host.
 struct QueuedWork {
   double host = 0;   ///< of the host, without waits
   double device = 0; ///< of the device, without waits
-  double span =
-      0; ///< until the device is done, where both clocks start alike and the device is idle
+  double span = 0;   ///< until the device is done, if both start at once and the device is idle
 
   QueuedWork() = default;
   QueuedWork(const OpTime &op) : host(op.host), device(op.device), span(op.host + op.device) {}
@@ -29,7 +28,7 @@ struct QueuedWork {
     return *this;
   }
 
-  /// The same work `count` times.
+  /// Repeats the work `count` times.
   QueuedWork repeated(double count) const {
     if (count <= 0)
       return {};

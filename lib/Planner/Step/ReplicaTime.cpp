@@ -8,8 +8,8 @@ namespace {
 
 double elapsed(const OpTime &time) { return std::max(time.host, time.device); }
 
-/// A layer's gradients are reduced when the last micro-batch has passed it, beside the layers
-/// before it: with equal layers the first one's reduction is never hidden.
+/// A layer's gradients are reduced once the last micro-batch has passed it, overlapped with the
+/// layers before it. With equal layers the first one's reduction is never hidden.
 double exposedReduction(double us, const ReplicaWork &work) {
   return std::max(us / work.layers, us - work.lastBackward * (work.layers - 1) / work.layers);
 }
@@ -20,7 +20,7 @@ double meanOfLargest(int64_t count) {
   if (count <= 1)
     return 0;
   const double share = (static_cast<double>(count) - 0.375) / (static_cast<double>(count) + 0.25);
-  // Newton's method from above, where the distribution is concave: it never steps past the root.
+  // Newton's method from above on a concave function never steps past the root.
   constexpr int kSteps = 8;
   double x = std::sqrt(2 * std::log(static_cast<double>(count)));
   for (int step = 0; step < kSteps; ++step) {
@@ -58,8 +58,8 @@ ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfil
   if (layout.zero >= 3) {
     const double all =
         2 * microBatches * elapsed(costs.collective("all_gather", work.weightBytes, placement));
-    // The weights of the next layer are gathered beside the layer that runs; nothing runs beside
-    // the first.
+    // The gather of the next layer's weights overlaps the running layer; the first gather overlaps
+    // nothing.
     time.gathers = zero.prefetches() ? std::max(all / work.layers,
                                                 all - work.passes * (work.layers - 1) / work.layers)
                                      : all;

@@ -1,4 +1,4 @@
-// What replicas of a model send each other in a step.
+// Communication between replicas of a model in a step.
 #ifndef ST_PLANNER_REPLICATIME_H
 #define ST_PLANNER_REPLICATIME_H
 
@@ -8,30 +8,29 @@
 
 namespace st {
 
-/// What a device of a group has of the model, and how long its passes take.
+/// A device's share of the model, and the time of its passes.
 struct ReplicaWork {
   double gradientBytes = 0, weightBytes = 0; ///< of all parameters, before ZeRO splits them
-  double tensors = 0;                        ///< parameters
+  double tensors = 0;                        ///< number of parameters
   double layers = 1;
   double passes = 0;       ///< microseconds of forward and backward passes of a step
   double lastBackward = 0; ///< microseconds of the backward pass of the last micro-batch
 };
 
-/// Microseconds that a step takes longer.
+/// Microseconds added to a step.
 struct ReplicaTime {
-  double reduction =
-      0; ///< of gradients, and of what follows from ZeRO-1 on: gathering updated weights
-  double gathers = 0; ///< of weights for forward and backward passes (ZeRO-3)
+  double reduction = 0; ///< of gradients, and from ZeRO-1 on the gather of updated weights
+  double gathers = 0;   ///< of weights for forward and backward passes (ZeRO-3)
 };
 
-/// The mean of the largest of so many standard normal variates, by Blom's formula ("Statistical
+/// The mean of the largest of `count` standard normal variates, by Blom's formula ("Statistical
 /// Estimates and Transformed Beta-Variables", 1958): within 0.03 from 2 variates on. 0 for one.
 double meanOfLargest(int64_t count);
 
-/// ZeRO-1 reduces gradients once a step and gathers what it updated. ZeRO-2 reduces those of each
+/// ZeRO-1 reduces gradients once per step and gathers updated weights. ZeRO-2 reduces those of each
 /// micro-batch. ZeRO-3 gathers weights for each forward and each backward pass of a micro-batch
-/// instead (arXiv 1910.02054, section 7). Host ops that the profile counts for each level wait for
-/// the device, so that they add to the step.
+/// instead (arXiv 1910.02054, section 7). The host ops that the profile counts for each level wait
+/// for the device, so they add to the step.
 ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfile &profile,
                          const Costs &costs, const GroupPlacement &placement,
                          const ReplicaWork &work);

@@ -90,7 +90,7 @@ private:
   void timeLinks(PipelineCosts &costs) const;
   std::string noteSizes() const;
   PipelineCosts timePipeline() const;
-  /// Elements whose optimizer state a device of a group has.
+  /// Elements whose optimizer state a device of a group updates.
   double updatedElements(int64_t group) const { return ownShare(split.parametersOf(group)); }
   /// Bytes of master weights and optimizer state of these.
   double updatedBytes(int64_t group) const {
@@ -101,7 +101,7 @@ private:
   }
   const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
   double timeOffload(int64_t group) const;
-  /// Of the host's memory, of the device with most.
+  /// Bytes in the host's memory, for the device with most.
   double offloadedBytes() const;
   void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
   /// Bytes of an element of the gradients of parameters.
@@ -162,8 +162,8 @@ HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const 
                                  : HeldMicroBatches{times.inFlight};
 }
 
-/// Where the host waits for the device between tasks, each starts with both clocks alike; else the
-/// host runs ahead from one micro-batch to the next.
+/// If the host waits for the device between tasks, host and device start each task together.
+/// Otherwise the host runs ahead across micro-batches.
 StageTimes Composer::timeStage(int64_t stage) const {
   const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage),
                    weight = weightOf(stage);
@@ -209,9 +209,9 @@ void Composer::timeLinks(PipelineCosts &costs) const {
   }
 }
 
-/// Gradients go to the host, and weights that it updated come back. In between its processors read
-/// and write master weights and the optimizer's state; what is computed with them takes less than
-/// their way through memory, which the devices of a node share.
+/// Gradients go to the host, and updated weights return. In between the host's processors read and
+/// write master weights and the optimizer's state. Devices of a node share the memory bandwidth for
+/// it, which bounds the time of the update.
 double Composer::timeOffload(int64_t group) const {
   const double elements = updatedElements(group), moved = gradientWidth() + state().weights();
   const auto sharers =
@@ -428,13 +428,13 @@ void Composer::timeBlocks() {
   head = times.head;
 }
 
-/// Names the sizes of a layer's products that cost more than a hundredth of it.
+/// Names the sizes of a layer's products that cost more than 1 % of its time.
 std::string Composer::noteSizes() const {
   const double all = layer.forward.device + layer.backward.device;
   if (layer.lostUs < 0.01 * all)
     return "";
   return absl::StrFormat(
-      "the matrix units take sizes that are no multiples of 64 badly: %s of a layer's products "
+      "matrix units are slow for sizes that are not multiples of 64: %s of a layer's products "
       "cost %.1f %% of its device time",
       absl::StrJoin(layer.badSizes, ", "), layer.lostUs / all * 100);
 }
@@ -480,8 +480,8 @@ StepEstimate Composer::compose(bool keepRuns) {
   return step;
 }
 
-/// Of memory only the groups that may be the fullest are looked at: the first, the last, and the
-/// last with one layer more than others.
+/// Considers only groups that may need most memory: the first, the last, and the last one with an
+/// extra layer.
 StepBound Composer::bound(BoundDetail detail) {
   timeBlocks();
   const std::vector<GroupTimes> groups = boundPipeline(layout, timePipeline());
@@ -519,7 +519,7 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
                inputs.optimizer};
   keys.kept = keys.work;
   keys.kept.recompute = Recompute::None;
-  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
+  // A framework reruns a layer's forward pass, so recomputation is not compiled.
   if (inputs.profile.framework_ops() && keys.work.recompute == Recompute::Full)
     keys.work.recompute = Recompute::None;
   return keys;

@@ -30,7 +30,7 @@ template <class T> uint64_t distanceInUlps(T a, T b) {
   return aSteps > bSteps ? aSteps - bSteps : bSteps - aSteps;
 }
 
-/// What makes two elements agree.
+/// The criterion for two elements to agree.
 struct Agreement {
   enum Kind { Equal, Almost, Close } kind;
   double tolerance = 0;
@@ -71,7 +71,7 @@ template <class T> std::string toText(T value) {
   return text;
 }
 
-/// Says where `actual` disagrees first; empty where it does not.
+/// Describes the first disagreement of `actual`; empty if there is none.
 std::string describeMismatch(const Agreement &agreement, const Tensor &actual,
                              const Tensor &expected) {
   return dispatchAll(actual.getType(), [&](auto tag) {
@@ -94,7 +94,7 @@ std::string describeMismatch(const Agreement &agreement, const Tensor &actual,
   });
 }
 
-/// An integer or float attribute of the call, or what holds where there is none.
+/// An integer or float attribute of the call, or its default.
 template <class T> T getOption(CustomCallOp op, StringRef name, T otherwise) {
   Attribute attribute = op->getAttr(name);
   if (!attribute)

@@ -13,8 +13,8 @@ SmallVector<Tensor> takeGroup(const RankValues &values, ArrayRef<int64_t> ranks)
   return group;
 }
 
-// Evaluates a collective group by group, each of its tensors by itself. `exchange`
-// gets the operand on the ranks of one group and returns the result on each.
+// Evaluates a collective group by group, one tensor at a time. `exchange` gets the operand on the
+// ranks of one group and returns the result on each.
 template <class Exchange>
 Outcome evalGroups(Evaluator &evaluator, Operation &op, ArrayRef<StringRef> axes,
                    Exchange exchange) {

@@ -10,7 +10,7 @@ static Outcome evalDotGeneral(TensorCall &call, DotGeneralOp op) {
   DotDimensionNumbersAttr dims = op.getDotDimensionNumbers();
   DotDims kernelDims{dims.getLhsBatchingDimensions(), dims.getRhsBatchingDimensions(),
                      dims.getLhsContractingDimensions(), dims.getRhsContractingDimensions()};
-  // Of two float types the wider one computes, as XLA's CPU backend has it.
+  // With two float types the wider one is used, as in XLA's CPU backend.
   Tensor lhs = call.operands[0], rhs = call.operands[1];
   if (::st::byteWidth(lhs.getType()) < ::st::byteWidth(rhs.getType()))
     lhs = convert(lhs, rhs.getType());

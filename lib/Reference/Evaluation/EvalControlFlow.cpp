@@ -106,7 +106,7 @@ static Outcome evalIdentity(Evaluator &evaluator, Operation &op) {
   return setResults(evaluator, op, values);
 }
 
-// A kernel is its body; what it was fused for does not matter here.
+// Evaluates the body of a kernel; its kind does not matter here.
 static Outcome evalKernel(Evaluator &evaluator, KernelOp op) {
   SmallVector<RankValues> results;
   if (failed(evaluator.evalBlock(op.getBody().front(), getOperands(evaluator, op.getInputs()),
@@ -115,7 +115,7 @@ static Outcome evalKernel(Evaluator &evaluator, KernelOp op) {
   return setResults(evaluator, *op, results);
 }
 
-// The residuals, after the results, are for the gradient alone.
+// The residuals, after the results, are only for the gradient.
 static Outcome evalCustomGradient(Evaluator &evaluator, CustomGradientOp op) {
   SmallVector<RankValues> results;
   if (failed(evaluator.evalBlock(op.getForward().front(), getOperands(evaluator, op.getInputs()),
@@ -159,7 +159,7 @@ Outcome evalControlFlow(Evaluator &evaluator, Operation &op) {
       // Annotations.
       .Case<sdy::ShardingConstraintOp, sdy::ReshardOp, sdy::PropagationBarrierOp>(
           [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
-      // Of whole tensors they change nothing but how they are split.
+      // On global tensors they change only the sharding.
       .Case<sdy::AllGatherOp, sdy::AllReduceOp, sdy::AllSliceOp, sdy::AllToAllOp,
             sdy::CollectivePermuteOp, sdy::ReduceScatterOp>(
           [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })

@@ -27,7 +27,7 @@ static Tensor dynamicUpdateSlice(const Tensor &operand, const Tensor &update,
                      clampStarts(toStarts(indices), operand.getShape(), update.getShape()));
 }
 
-// Little-endian elements lie in a wider one as in a minor dimension.
+// Little-endian elements are parts of a wider one, as along a minor dimension.
 static Tensor bitcast(const Tensor &operand, ElementType type, ArrayRef<int64_t> shape) {
   if ((type == ElementType::BOOL) != (operand.getType() == ElementType::BOOL))
     return Tensor();

@@ -26,7 +26,7 @@ FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
     for (sdy::TensorShardingAttr sharding : shardings.getShardings()) {
       auto mesh = SymbolTable::lookupNearestSymbolFrom<sdy::MeshOp>(op, sharding.getMesh());
       if (!mesh)
-        return op.emitError("names mesh ") << sharding.getMesh() << ", which there is not";
+        return op.emitError("names mesh ") << sharding.getMesh() << ", which does not exist";
       RankGrid grid = RankGrid::ofAxes(mesh.getMesh().getAxes(), mesh.getMesh().getSizes());
       if (grid.getNumRanks() != ranks)
         return withNote(op.emitError("runs on ")
@@ -57,13 +57,13 @@ LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, Shard
   return success();
 }
 
-/// Puts together what the ranks of each group have.
+/// Joins the parts of the ranks of each group.
 LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, ShardingAttr sharding,
                    const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups, size_t number,
                    RankValues &wholes) {
   wholes.resize(parts.size());
   for (ArrayRef<int64_t> group : groups) {
-    // As if all groups had what this one has.
+    // Treats all groups as if they had this one's parts.
     RankValues alike(parts.size());
     for (ArrayRef<int64_t> other : groups)
       for (auto [rank, from] : llvm::zip_equal(other, group))

@@ -10,7 +10,7 @@ namespace {
 
 namespace hlo = stablehlo;
 
-/// What the numbers in a list of groups count.
+/// The meaning of the numbers in a list of groups.
 enum class GroupsOf {
   /// Replicas: a group for every partition.
   Replicas,
@@ -35,7 +35,7 @@ public:
   LogicalResult get(GroupsOf kind, DenseIntElementsAttr lists,
                     SmallVectorImpl<SmallVector<int64_t>> &groups) const;
 
-  /// How often a list stands for a group: once, or for each of the others.
+  /// The number of groups that a list stands for: one, or one per position in the other dimension.
   int64_t getRepetitions(GroupsOf kind) const {
     return kind == GroupsOf::Replicas ? partitions : kind == GroupsOf::Partitions ? replicas : 1;
   }
@@ -72,7 +72,7 @@ LogicalResult RankGroups::get(GroupsOf kind, DenseIntElementsAttr lists,
   for (auto [i, member] : llvm::enumerate(lists.getValues<int64_t>())) {
     if (static_cast<int64_t>(i) % width == 0)
       members.emplace_back();
-    // What pads a smaller group.
+    // padding of a smaller group
     if (member < 0)
       continue;
     if (failed(checkMember(kind, member)))
@@ -95,14 +95,14 @@ LogicalResult RankGroups::get(GroupsOf kind, DenseIntElementsAttr lists,
   return success();
 }
 
-/// Of ops that reduce or gather: what their attributes say about the groups.
+/// The groups of an op that reduces or gathers, according to its attributes.
 template <class OpTy> GroupsOf kindOfReduction(OpTy op) {
   if (!op.getChannelHandle())
     return GroupsOf::Replicas;
   return op.getUseGlobalDeviceIds() ? GroupsOf::Ranks : GroupsOf::ReplicasWithPartitions;
 }
 
-/// Of ops that exchange.
+/// The groups of an op that exchanges data.
 template <class OpTy> GroupsOf kindOfExchange(OpTy op) {
   return op.getChannelHandle() ? GroupsOf::Partitions : GroupsOf::Replicas;
 }

@@ -85,7 +85,7 @@ LogicalResult RegionComputation::applyAtOnce(ArrayRef<Tensor> args,
     local[op.getResult(0)] = values[0];
   }
   for (Value value : block.getTerminator()->getOperands()) {
-    // What depends on no argument is still one scalar.
+    // A value that depends on no argument is still one scalar.
     Tensor result = lookup(value);
     results.push_back(result.getRank() == 0 ? splat(result, args[0].getShape()) : result);
   }

@@ -117,8 +117,8 @@ struct Min {
   }
 };
 
-// Integer powers wrap. A negative exponent gives what truncating the real
-// result gives: 0 but for bases 1 and -1.
+// Integer powers wrap. A negative exponent truncates the real result, to 0 unless
+// the base is 1 or -1.
 struct Pow {
   template <class T> T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {

@@ -117,7 +117,7 @@ bool isDefined(UnaryKind kind) {
   }
 }
 
-// Whether x comes before y: by real, then by imaginary part.
+// Returns true if x comes before y: by real, then by imaginary part.
 bool precedes(Complex x, Complex y) {
   return x.real() != y.real() ? x.real() < y.real() : x.imag() < y.imag();
 }

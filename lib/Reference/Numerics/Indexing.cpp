@@ -11,8 +11,8 @@ namespace {
 
 int64_t size(ArrayRef<int64_t> list) { return static_cast<int64_t>(list.size()); }
 
-// What gather and scatter share: `operand` is the indexed tensor, `windowed`
-// the other one (gather's result, scatter's updates).
+// Common parts of gather and scatter: `operand` is the indexed tensor, `windowed` the other one
+// (gather's result, scatter's updates).
 class IndexedWindows {
 public:
   IndexedWindows(const Tensor &operand, const Tensor &indices, const IndexDims &dims,
@@ -40,8 +40,7 @@ public:
     }
   }
 
-  // Where the window of this batch index starts in the operand; not in bounds
-  // unless the index is.
+  // The start of this batch index's window in the operand; out of bounds if the index is.
   Shape start(ArrayRef<int64_t> batch) const {
     Shape result(shape.size(), 0), index = llvm::to_vector_of<int64_t, 4>(batch);
     if (dims.indexVectorDim < indices.getRank())

@@ -12,7 +12,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// The root of unity of some order to a power below it; on an axis it is exact.
+// A root of unity of some order to a power below it; exact on the axes.
 Complex rootOfUnity(int64_t power, int64_t order) {
   if (4 * power % order != 0)
     return std::polar(1.0, 2 * M_PI * static_cast<double>(power) / static_cast<double>(order));
@@ -67,7 +67,7 @@ Tensor completeRows(const Tensor &half, int64_t length) {
     const Complex *in = half.data<Complex>() + row * given;
     for (int64_t i = 0; i < length; ++i)
       *out++ = i < given ? in[i] : std::conj(in[length - i]);
-    // What a real spectrum cannot have at these places does not count.
+    // A real spectrum has no imaginary part at these places, so it is ignored.
     out[-length] = out[-length].real();
     if (length % 2 == 0)
       out[-length / 2] = out[-length / 2].real();
@@ -103,7 +103,7 @@ void factorize(Complex *a, int64_t n) {
       std::fill_n(a + i * n, i + 1, Complex(std::numeric_limits<double>::quiet_NaN()));
 }
 
-// The last two dimensions exchanged.
+// Exchanges the last two dimensions.
 Tensor transposeMatrices(const Tensor &matrices) {
   Shape order(matrices.getRank());
   std::iota(order.begin(), order.end(), 0);
@@ -120,7 +120,7 @@ Tensor fourier(const Tensor &operand, FourierKind kind, ArrayRef<int64_t> length
   bool inverse = kind == FourierKind::Inverse || kind == FourierKind::ToReal;
   int64_t rank = operand.getRank(), first = rank - static_cast<int64_t>(lengths.size());
   Tensor result = convert(operand, ElementType::C128);
-  // The last dimension is completed after the others have been transformed back.
+  // The last dimension is completed after the inverse transform of the others.
   for (int64_t dim = first; dim < rank - 1; ++dim)
     result = transformDim(result, dim, inverse);
   if (kind == FourierKind::ToReal)

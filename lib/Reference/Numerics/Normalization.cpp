@@ -75,7 +75,7 @@ void normalizeGradients(const BatchNorm &norm, const Tensor &operand, const Tens
   Tensor centered = sub(wide(operand), features.spread(wide(mean)));
   Tensor normalized = div(centered, features.spread(deviation));
   Tensor scaleGradient = features.sum(mul(dy, normalized)), offsetGradient = features.sum(dy);
-  // What the gradient owes to the mean and to the variance is taken out of it.
+  // Subtracts the gradient's components along the mean and the variance.
   Tensor alongVariance = mul(normalized, features.spread(features.mean(mul(dy, normalized))));
   Tensor free = sub(sub(dy, features.spread(features.mean(dy))), alongVariance);
   Tensor factor = features.spread(div(wide(scale), deviation));

@@ -50,8 +50,8 @@ void store(Tensor &result, std::byte *bytes, int64_t i, uint64_t word) {
   std::memcpy(bytes + i * static_cast<int64_t>(width), &word, width);
 }
 
-/// A counter makes one 64-bit element, or two of 32 bits that are neighbours
-/// along one dimension: the first of even size, else the first of the largest.
+/// A counter gives one 64-bit element, or two adjacent 32-bit elements along one dimension: the
+/// first of even size, else the first of the largest.
 size_t pairedDimension(ArrayRef<int64_t> shape) {
   size_t largest = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -93,7 +93,7 @@ uint64_t fillThreeFry(Tensor &result, uint64_t key, uint64_t counter) {
   return count;
 }
 
-/// A counter makes two 64-bit elements or four others, in row-major order.
+/// A counter gives two 64-bit elements or four others, in row-major order.
 uint64_t fillPhilox(Tensor &result, uint64_t key, uint64_t low, uint64_t high) {
   std::byte *bytes = result.mutableData<std::byte>();
   bool isWide = ::st::byteWidth(result.getType()) == 8;

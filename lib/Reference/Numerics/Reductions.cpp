@@ -140,8 +140,8 @@ Tensors sliceDim(ArrayRef<Tensor> tensors, size_t dim, int64_t start, int64_t co
 }
 
 // Combines the elements at each position of one dimension and `size - 1` after it, `dilation`
-// apart: spans of 1, 2, 4, ... elements are made of two of half their size, and a window of spans,
-// so that a cumulative sum, whose window is as large as the dimension, takes few steps.
+// apart. Spans of 1, 2, 4, ... elements combine two of half their size, and a window combines
+// spans, so a cumulative sum, whose window is as large as the dimension, takes few steps.
 bool combineAlong(const ScalarComputation &body, size_t dim, int64_t size, int64_t dilation,
                   Tensors &tensors) {
   int64_t length = tensors[0].getShape()[dim], places = length - (size - 1) * dilation;

@@ -110,7 +110,7 @@ absl::Status CheckpointReader::checkListedFile(const std::string &folder, const 
                                       name) != kTokenizerFileNames.end();
   if (name != kConfigFile && !isTokenizers)
     return inFile(pathOf(folder, kTrainerFile), absl::StrCat("\"files\": ", quoteForMessage(name),
-                                                             " is no file of a checkpoint"));
+                                                             " is not a file of a checkpoint"));
   ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kLargestTokenizerFile));
   return checkText(path, text, "it", checksum);
 }

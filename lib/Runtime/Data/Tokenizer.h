@@ -1,4 +1,4 @@
-// From text to token ids.
+// Converts text to token ids.
 #ifndef ST_RUNTIME_DATA_TOKENIZER_H
 #define ST_RUNTIME_DATA_TOKENIZER_H
 
@@ -58,15 +58,15 @@ std::vector<absl::string_view> vocabularyPieces(absl::string_view vocabTxt);
 absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabulary,
                                                                bool withSpecialTokens);
 
-/// BERT's tokenizer (Devlin et al. 2018, as published with the model): control
-/// characters vanish; text splits at white space, around punctuation and around
-/// CJK ideographs; an uncased model's words are lowercased and lose their
-/// accents; each word becomes the longest matching pieces, or [UNK].
+/// BERT's tokenizer (Devlin et al. 2018, as published with the model). Removes control characters;
+/// splits text at white space, around punctuation and around CJK ideographs; in an uncased model
+/// lowercases words and strips their accents; splits each word into the longest matching pieces, or
+/// [UNK].
 ///
-/// `vocabTxt` has a piece a line, of equal ones the last counts, and must hold
-/// [PAD], [UNK], [CLS], [SEP] and [MASK] and no more than `vocabulary` pieces; an
-/// error calls it by `name`. The vocabulary is cased if some piece other than those has an ASCII
-/// capital letter, unless `config` (JSON) has a boolean "do_lower_case".
+/// `vocabTxt` has one piece per line; of equal pieces the last counts. It must have [PAD], [UNK],
+/// [CLS], [SEP] and [MASK], and at most `vocabulary` pieces. Errors refer to it as `name`. The
+/// vocabulary is cased if another piece has an ASCII capital letter, unless `config` (JSON) has a
+/// boolean "do_lower_case".
 absl::StatusOr<std::unique_ptr<Tokenizer>>
 createWordPieceTokenizer(absl::string_view vocabTxt, const std::string &config, int64_t vocabulary,
                          absl::string_view name = "the model's vocab.txt");

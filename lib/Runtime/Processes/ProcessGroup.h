@@ -34,7 +34,7 @@ public:
   int64_t processOf(int64_t rank) const override { return rank * self.processes / options.ranks; }
 
 protected:
-  /// Sets the process name that an early end reports.
+  /// Sets the process name for reports of an early end.
   void setSelf(const Member &member);
   absl::Status checkPeer(const Peer &peer) const;
   /// Describes a receive in progress.

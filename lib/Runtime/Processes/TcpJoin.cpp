@@ -268,11 +268,11 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
   Handshake found = {};
   const absl::Status status = receiveAll(socket, bytesOf(found), deadline);
   if (absl::IsDeadlineExceeded(status))
-    return absl::UnavailableError(absl::StrCat("what listens at ", to.text(), " says nothing"));
+    return absl::UnavailableError(absl::StrCat("the listener at ", to.text(), " does not answer"));
   ST_RETURN_IF_ERROR(status);
   if (!found.isOurs())
     return absl::InvalidArgumentError(
-        absl::StrCat("what listens at ", to.text(), " is not process 0 of such a program"));
+        absl::StrCat("the listener at ", to.text(), " is not process 0 of such a program"));
   if (found.version != kJoinVersion)
     return absl::InvalidArgumentError(otherVersion(found.version));
   return socket;

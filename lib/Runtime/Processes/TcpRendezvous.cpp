@@ -95,7 +95,7 @@ absl::StatusOr<JoiningPeer> Rendezvous::next(absl::Span<const Socket> joined, in
     if (polled[0].revents != 0)
       ST_RETURN_IF_ERROR(accept());
   }
-  return absl::DeadlineExceededError("nobody else came");
+  return absl::DeadlineExceededError("no other process connected");
 }
 
 } // namespace st

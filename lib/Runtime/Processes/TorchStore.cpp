@@ -37,7 +37,7 @@ absl::Status receiveNumber(const Socket &store, Number &number, Clock::time_poin
                     deadline);
 }
 
-absl::Status noStore() { return absl::InvalidArgumentError("what answers is no store of PyTorch"); }
+absl::Status noStore() { return absl::InvalidArgumentError("the server is not a PyTorch store"); }
 
 /// The value of a key, once it is set.
 absl::StatusOr<std::string> waitAndGet(const Socket &store, const std::string &key,

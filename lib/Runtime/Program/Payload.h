@@ -1,4 +1,4 @@
-// A training binary: the prebuilt runner with a serialized Executable behind it.
+// A training binary: the prebuilt runner followed by a serialized Executable.
 //
 //   [runner ELF][payload][footer]
 //
@@ -12,9 +12,8 @@
 //  28  u32  version of this layout
 //  32  8 characters "ST-TRAIN"
 //
-// A CRC-32 finds every change of up to 32 neighbouring bits, and the lengths
-// must add up to the file, so that neither a truncated nor a damaged binary
-// comes as far as reading its program.
+// A CRC-32 detects every change of up to 32 adjacent bits, and the lengths must add up to the
+// file's, so a truncated or damaged binary is rejected before its program is read.
 #ifndef ST_RUNTIME_PAYLOAD_H
 #define ST_RUNTIME_PAYLOAD_H
 
@@ -29,14 +28,14 @@ namespace st {
 /// The runner followed by the payload and the footer, as a file's content.
 std::string appendPayload(absl::string_view runner, absl::string_view payload);
 
-/// The payload within the content of a training binary. Errors are one line
-/// without the file's name.
+/// The payload within the content of a training binary. Errors are one line without the file's
+/// name.
 absl::StatusOr<absl::string_view> findPayload(absl::string_view file);
 
-/// The same without checking the checksums; empty where there is none.
+/// The same without verifying the checksums; empty if there is none.
 absl::string_view payloadWithin(absl::string_view file);
 
-/// The CRC-32s of the footer: "1a2b3c4d, program 5e6f7a8b"; empty where the file has none.
+/// The CRC-32s of the footer: "1a2b3c4d, program 5e6f7a8b"; empty if there is no footer.
 std::string checksumsOf(absl::string_view file);
 
 /// Writes `runnerPath` with `payload` appended to `outputPath`, executable and atomically.

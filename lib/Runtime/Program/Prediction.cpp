@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostRows = 16;
 
-/// What a TaskWork counts, and where a TaskPrediction has it.
+/// A quantity in TaskWork and in TaskPrediction.
 struct Quantity {
   const char *name;
   int64_t TaskWork::*work;
@@ -65,7 +65,7 @@ public:
 private:
   void compareTasks(const proto::Group &group);
   void compareLinks();
-  /// Keeps the row if it is further off than the one that is known of the same kind.
+  /// Keeps the row if it deviates more than the known row of the same kind.
   void note(const std::string &kind, Difference difference);
 
   const proto::Executable &program;

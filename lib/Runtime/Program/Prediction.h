@@ -1,4 +1,4 @@
-// What a step was timed to do when it was compiled, and what it does.
+// The predicted time and work of a step, compared with the actual ones.
 #ifndef ST_RUNTIME_PREDICTION_H
 #define ST_RUNTIME_PREDICTION_H
 
@@ -10,20 +10,20 @@
 
 namespace st {
 
-/// A step as it was timed.
+/// The timing of a step.
 struct TimedStep {
   StepTime time;
   StepTimeline timeline;
 };
 
-/// Times a step on a client that takes programs for their timing only, and writes what it takes and
-/// does into the program: nothing where that depends on data. `timed` gets all that is known of it,
-/// unless null.
+/// Times a step on a client that accepts programs for timing only, and stores the predicted time
+/// and work in the program; stores nothing if they depend on data. `timed`, unless null, receives
+/// all results.
 absl::Status predict(Client &client, proto::Executable &program, TimedStep *timed = nullptr);
 
-/// One line where a step is as predicted: `time`, and what it did, `executed`, unless null. Else a
-/// table of where the two part: of each task and quantity the device that is furthest off, what a
-/// task does before how long it takes. Empty where the program holds no prediction.
+/// Returns one line if a step matches its prediction: `time`, and the work in `executed` unless
+/// null. Otherwise returns a table of differences: for each task and quantity the device with the
+/// largest deviation, with work before times. Empty if the program has no prediction.
 std::string comparePrediction(const proto::Executable &program, const StepTime &time,
                               const StepWork *executed);
 

@@ -24,7 +24,7 @@ public:
   OneRun(const proto::Executable &program, const RunOnceOptions &options)
       : program(program), options(options) {}
 
-  /// Opens the files and holds them against the program.
+  /// Opens the files and checks them against the program.
   absl::Status open();
 
   absl::Status run(Executable &executable);
@@ -202,7 +202,7 @@ absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &cl
     ST_RETURN_IF_ERROR(run.write());
   std::string compared;
   if (program.has_prediction() && executable->isSimulated()) {
-    // What each process has done all gather together.
+    // All processes gather the work of each process.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
     ST_ASSIGN_OR_RETURN(StepWork executed, executable->lastStepWork());
     compared = comparePrediction(program, time, &executed);

@@ -16,17 +16,16 @@ namespace st {
 struct RunOnceOptions {
   std::string inputs, outputs; ///< safetensors files
   std::string init;            ///< see PretrainedWeights; empty: the states are in `inputs`
-  uint32_t seed = 0;           ///< of what `init` does not have
+  uint32_t seed = 0;           ///< initialises what `init` lacks
   int hostThreads = 0;
 };
 
-/// Reads every state and input of a validated program from the safetensors file
-/// `inputs`, by name and as whole tensors, runs one step, and writes every output and
-/// the new states to `outputs`. With a folder `init` the states come from there, and
-/// what it does not have starts as in training. Returns what is to be said about them,
-/// and where the step parts from its prediction.
-/// An error names the tensor that is missing, of another type, out of range or none of
-/// the program's; then no file is written. Of several processes the first one writes.
+/// Reads every state and input of a validated program from the safetensors file `inputs`, by name
+/// and as full tensors, runs one step, and writes every output and the new states to `outputs`.
+/// With a folder `init` the states come from there; those it lacks start as in training. Returns
+/// messages about them and about differences from the predicted step. An error names the tensor
+/// that is missing, has another type, is out of range or is unknown to the program; then no file is
+/// written. In a group of processes the first one writes.
 absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,
                                     const Communicator &communicator,
                                     const RunOnceOptions &options);

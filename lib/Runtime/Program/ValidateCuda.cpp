@@ -28,7 +28,7 @@ absl::Status invalid(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("invalid training program: ", message));
 }
 
-// Multiplies and adds, and remembers whether a number became larger than any memory.
+// Multiplies and adds, and records whether a number exceeded any memory.
 class Bytes {
 public:
   void add(int64_t count, int64_t each) {
@@ -59,15 +59,15 @@ private:
 
   const proto::Executable &program;
   const proto::Group &group;
-  int64_t ranks; // of all groups
+  int64_t ranks; // in all groups
   const proto::Task &task;
-  int64_t number = 0; // of the command
+  int64_t number = 0; // index of the command
 
   absl::Status error(absl::string_view message) const {
     return invalid(absl::StrCat("task \"", task.name(), "\", command ", number, ": ", message));
   }
   absl::Status checkEntry(int64_t entry, int64_t least, int64_t end) const;
-  /// To or from the rank of an entry, or nobody.
+  /// Checks a message to or from the rank of an entry; the rank may be -1.
   absl::Status checkChannel(int64_t entry, int64_t channel) const;
   absl::Status checkPlace(absl::string_view what, const proto::CudaPlace &place,
                           const Bytes &bytes) const;
@@ -80,7 +80,7 @@ private:
   absl::Status check(const proto::CudaLaunch &launch) const;
   absl::Status check(const proto::CudaCopy &copy) const;
   absl::Status check(const proto::CudaProduct &product);
-  /// What a command has for those that do the same as it.
+  /// Checks the body of a command: commands that compute the same.
   absl::Status checkBody(absl::string_view what, const Commands &body);
   absl::Status checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const;
   absl::Status check(const proto::CudaExchange &exchange) const;
@@ -96,7 +96,7 @@ private:
   }
 };
 
-/// Of each rank's table: from `least` to below `end`.
+/// Checks that the entry of each rank's table is at least `least` and below `end`.
 absl::Status TaskValidator::checkEntry(int64_t entry, int64_t least, int64_t end) const {
   if (entry < 0 || entry >= group.table_size())
     return error(absl::StrCat("entry ", entry, " of a rank table of ", group.table_size()));
@@ -112,7 +112,7 @@ absl::Status TaskValidator::checkChannel(int64_t entry, int64_t channel) const {
   return checkEntry(entry, -1, ranks);
 }
 
-/// `bytes` from a place on.
+/// Checks `bytes` at a place.
 absl::Status TaskValidator::checkPlace(absl::string_view what, const proto::CudaPlace &place,
                                        const Bytes &bytes) const {
   Bytes end = bytes;
@@ -182,7 +182,7 @@ absl::Status TaskValidator::check(const proto::CudaCopy &copy) const {
   return checkPlace("the copy", copy.to(), to);
 }
 
-/// Neighbours along one side, as cuBLASLt takes matrices, in all of the batch.
+/// Checks that matrices of the batch have a contiguous side, as cuBLASLt requires.
 absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::CudaProduct &product,
                                         const proto::CudaPlace &place,
                                         const proto::CudaMatrix &matrix, int64_t rows,
@@ -269,7 +269,7 @@ absl::Status TaskValidator::checkBody(absl::string_view what, const Commands &bo
   return checkCommands(body);
 }
 
-/// What cuBLASLt does of single products alone.
+/// Checks epilogues, which cuBLASLt supports only for single products.
 absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const {
   using Product = proto::CudaProduct;
   constexpr int64_t kAuxApart = 8;
@@ -328,7 +328,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
   return checkPlace("what comes by an exchange", exchange.to(), to);
 }
 
-/// Rows of neighbours, in all heads of all batches, aligned as a library reads them.
+/// Checks contiguous rows in all heads of all batches, with the alignment that cuDNN requires.
 absl::Status TaskValidator::checkHeads(absl::string_view what,
                                        const proto::CudaAttention &attention,
                                        const proto::CudaHeads &heads, int64_t rows, int64_t columns,
@@ -356,7 +356,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
     if (size < 1 || size > kMostMatrix)
       return error(absl::StrCat("attention with a size of ", size));
   const int64_t widest = std::max(attention.depth(), attention.width());
-  for (int64_t length : {rows, columns}) { // What a library keeps of it has a size, too.
+  for (int64_t length : {rows, columns}) { // cuDNN also stores statistics of this size.
     int64_t elements = 1;
     for (int64_t size : {attention.batch(), attention.heads(), length, widest})
       if (__builtin_mul_overflow(elements, size, &elements) || elements > kLargestMemory)
@@ -375,7 +375,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   const int gradients =
       attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
   if (gradients != (attention.has_o() ? 0 : 4))
-    return error("attention that makes neither o nor the gradients alone");
+    return error("attention that computes neither o nor only the gradients");
   if (attention.has_o()) {
     ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
   } else {
@@ -388,7 +388,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   }
   if (attention.has_bias())
     ST_RETURN_IF_ERROR(checkHeads("the bias", attention, attention.bias(), rows, columns, full));
-  proto::CudaHeads statistics; // of each row of each head a number
+  proto::CudaHeads statistics; // one number per row and head
   statistics.set_row(1);
   statistics.set_head(rows);
   statistics.set_batch(attention.heads() * rows);
@@ -404,7 +404,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
 
 absl::Status TaskValidator::check(const proto::CudaCommand &command) {
   if (command.left_by_update() && !command.has_launch())
-    return error("what an update leaves is made by something else than a launch");
+    return error("a command other than a launch is marked as left by an update");
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     return check(command.launch());
@@ -419,9 +419,9 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
       ST_RETURN_IF_ERROR(checkPlace("a predicate", command.loop().predicate(), 1));
     for (const proto::CudaCommand &each : command.loop().body())
       if (each.aside() || each.waits())
-        return error("a loop repeats what runs on several streams");
+        return error("a loop contains commands on several streams");
       else if (each.left_by_update())
-        return error("a loop repeats what only some steps run");
+        return error("a loop contains a command that only some steps run");
     return checkCommands(command.loop().body());
   case proto::CudaCommand::kAttention:
     return check(command.attention());
@@ -470,7 +470,7 @@ absl::Status checkKernels(const proto::CudaCode &code) {
   std::set<std::string> names;
   for (const proto::CudaKernel &kernel : code.kernels()) {
     if (!isName(kernel.name()) || !names.insert(kernel.name()).second)
-      return invalid("kernels without names of their own");
+      return invalid("kernels without unique names");
     if (kernel.blocks() < 1 || kernel.blocks() > kMostBlocks || kernel.threads() < 1 ||
         kernel.threads() > kMostThreads)
       return invalid(absl::StrCat("kernel ", kernel.name(), " has ", kernel.blocks(), " blocks of ",

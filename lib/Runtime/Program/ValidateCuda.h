@@ -1,4 +1,4 @@
-// Checks what is a GPU's of an executable.
+// Checks the GPU part of an executable.
 #ifndef ST_RUNTIME_VALIDATECUDA_H
 #define ST_RUNTIME_VALIDATECUDA_H
 
@@ -8,9 +8,9 @@
 
 namespace st {
 
-/// Of an executable whose groups passed all other checks: images and kernels, and that each command
-/// of each task stays in the memory of the ranks that it names. What code does with its arguments
-/// is not checked.
+/// Checks images and kernels of an executable whose groups passed all other checks, and that each
+/// command of each task stays within the memory of the ranks that it names. Does not check what
+/// kernels do with their arguments.
 absl::Status validateCuda(const proto::Executable &program);
 
 } // namespace st

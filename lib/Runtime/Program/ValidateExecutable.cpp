@@ -15,7 +15,7 @@
 namespace st {
 namespace {
 
-// Far above any cluster; keeps hostile counts from costing time or memory.
+// Far above any cluster; bounds the time and memory that hostile counts can cost.
 constexpr int64_t kMostRanks = 1 << 20;
 constexpr int64_t kMostMicroBatches = 1 << 20;
 constexpr int64_t kLargestArena = int64_t{1} << 46;
@@ -25,7 +25,7 @@ absl::Status invalid(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("invalid training program: ", message));
 }
 
-// A range of a rank's arena and who lies there.
+// A range of a rank's arena and its owner.
 struct Range {
   int64_t begin, end;
   std::string owner;
@@ -172,8 +172,8 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
   return absl::OkStatus();
 }
 
-// Checks that finer dimensions make up those of the tensor and their padding, of a size that nobody
-// who computes with it overflows.
+// Checks that the view's dimensions make up those of the tensor and their padding, with sizes that
+// cannot overflow later.
 absl::Status GroupValidator::checkView(const std::string &owner, const proto::TensorType &type,
                                        const proto::Slice &slice) const {
   if (slice.view_ranks_size() != type.shape_size())
@@ -202,8 +202,7 @@ absl::Status GroupValidator::checkView(const std::string &owner, const proto::Te
   return absl::OkStatus();
 }
 
-// Checks that the parts that ranks have room for make up the tensor, and that nobody who computes
-// with their sizes overflows.
+// Checks that the local parts make up the tensor, with sizes that cannot overflow later.
 absl::Status GroupValidator::checkLocal(const std::string &owner, const proto::TensorType &type,
                                         const proto::Slice &slice, int64_t microBatches,
                                         int64_t microDim) const {
@@ -226,8 +225,8 @@ absl::Status GroupValidator::checkLocal(const std::string &owner, const proto::T
   return absl::OkStatus();
 }
 
-// Checks that the bytes lie in the arena and, where nothing else may use them
-// at the start of a step, remembers them.
+// Checks that the bytes are in the arena. Records `exclusive` ranges, which nothing else may use at
+// the start of a step.
 absl::Status GroupValidator::claim(const std::string &owner, int64_t offset, int64_t bytes,
                                    bool exclusive) {
   if (offset < 0 || bytes > group.arena_bytes() || offset > group.arena_bytes() - bytes)
@@ -279,7 +278,7 @@ absl::Status GroupValidator::checkInput(const proto::Input &input) {
       return error(absl::StrCat(owner, " is a key but not a whole u32[2]"));
   } else if (input.role() == "scalar") {
     if (!isScalar || (input.name() != "learning_rate" && input.name() != "step"))
-      return error(absl::StrCat(owner, " is no scalar that the runner knows"));
+      return error(absl::StrCat(owner, " is not a scalar that the runner supports"));
   } else if (input.role() != "batch") {
     return error(absl::StrCat(owner, " has the unknown role \"", input.role(), "\""));
   }
@@ -327,11 +326,11 @@ absl::Status GroupValidator::checkOverlaps() {
   return absl::OkStatus();
 }
 
-// A tensor that several groups hold is the same tensor there.
+// Checks that a state in several groups is the same tensor in each.
 absl::Status checkSharedStates(const proto::Executable &program) {
   std::map<std::string, const proto::State *> first;
   for (const proto::Group &group : program.groups()) {
-    std::set<std::pair<std::string, int64_t>> inGroup; // names, and rows of what is held in parts
+    std::set<std::pair<std::string, int64_t>> inGroup; // names, and rows of states stored in parts
     for (const proto::State &state : group.states()) {
       if (!inGroup.insert({state.name(), state.slice().first_row()}).second)
         return invalid(
@@ -350,7 +349,7 @@ absl::Status checkSharedStates(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
-// What a run gives back is called by names: each is one tensor.
+// Checks that each output name stands for one tensor.
 absl::Status checkOutputNames(const proto::Executable &program) {
   std::map<std::string, std::string> types;
   std::set<std::string> states;
@@ -390,7 +389,7 @@ bool hasOutput(const proto::Executable &program) {
                      [](const proto::Group &group) { return group.outputs_size() > 0; });
 }
 
-// A program beside the first one: of the same ranks, with states that lie where the first has them.
+// Checks a further program: it must have the first one's ranks, with states at the same offsets.
 absl::Status checkOther(const proto::Executable &first, const proto::Executable &other) {
   const auto error = [&](absl::string_view what) {
     return invalid(absl::StrCat("program \"", other.name(), "\": ", what));
@@ -419,17 +418,16 @@ absl::Status checkOther(const proto::Executable &first, const proto::Executable 
           known->slice().SerializeAsString() != state.slice().SerializeAsString())
         return error(absl::StrCat("state \"", state.name(), "\" is not where the first has it"));
     }
-    // What is written for it must leave all of the first one's states alone.
+    // Its inputs and constants must not overwrite states of the first program.
     int64_t end = 0;
     for (const proto::State &state : group.states())
       end = std::max(end, state.offset() + blockOf(state.global(), state.slice(), 0).numBytes());
     for (const proto::Input &input : same.inputs())
       if (input.offset() < end)
-        return error(
-            absl::StrCat("input \"", input.name(), "\" lies among the first one's states"));
+        return error(absl::StrCat("input \"", input.name(), "\" overlaps the first one's states"));
     for (const proto::ConstantData &constant : same.constants())
       if (constant.offset() < end)
-        return error("a constant lies among the first one's states");
+        return error("a constant overlaps the first one's states");
   }
   return absl::OkStatus();
 }
@@ -468,7 +466,7 @@ absl::Status validateExecutable(const proto::Executable &program) {
 }
 
 absl::StatusOr<proto::Executable> parseExecutable(absl::string_view payload) {
-  google::protobuf::LogSilencer silencer; // the error is one line, and it is ours
+  google::protobuf::LogSilencer silencer; // the error is a single line
   proto::Executable program;
   if (payload.size() > INT_MAX ||
       !program.ParseFromArray(payload.data(), static_cast<int>(payload.size())))

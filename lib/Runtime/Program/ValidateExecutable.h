@@ -9,14 +9,13 @@
 
 namespace st {
 
-/// The format that this runtime runs.
+/// The format version that this runtime supports.
 constexpr int64_t kExecutableFormatVersion = 3;
 
-/// Everything the runtime relies on later without looking: counts agree, slices
-/// divide their tensors, every tensor lies within its rank's arena and persistent
-/// ones do not overlap, the schedule names tasks and micro-batches that exist.
-/// The tasks' programs are not decoded: that is the target's to do. An error is
-/// one line that names the group and the tensor.
+/// Checks everything that the runtime relies on later: counts agree, slices divide their tensors,
+/// every tensor is within its rank's arena, persistent tensors do not overlap, and the schedule
+/// names existing tasks and micro-batches. Does not decode the tasks' programs, which is up to the
+/// target. An error is one line that names the group and the tensor.
 absl::Status validateExecutable(const proto::Executable &program);
 
 /// Parses and validates the payload of a training binary.

@@ -19,13 +19,12 @@ using google::protobuf::Value;
 
 constexpr uint64_t kLargestText = 64 << 20;
 
-// A key of a configuration and the value, as JSON, that stands for a missing one;
-// nothing for those that follow from other keys.
+// A key of a configuration and its JSON default; empty for defaults that depend on other keys.
 struct ConfigKey {
   absl::string_view name, byDefault;
 };
 
-// What decides which function the tensors make, beside their shapes.
+// Keys that determine the function of the tensors, besides their shapes.
 constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", "12"},
                                    {"num_attention_heads", "12"},
                                    {"hidden_act", "\"gelu\""},
@@ -77,7 +76,7 @@ constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
                                  {"megatron-gpt", kMegatronGptKeys, kMegatronGptDropouts},
                                  {"vit", kVitKeys, kVitDropouts}};
 
-// The classes of transformers whose parameters have the names that a task's have.
+// The transformers class whose parameters have the names of a task's parameters.
 struct TaskClass {
   absl::string_view type, task, name;
 };
@@ -91,11 +90,11 @@ constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
                                   {"megatron-bert", "encode", "MegatronBertModel"},
                                   {"vit", "classify", "ViTForImageClassification"}};
 
-// The names that transformers has for arguments of Megatron-LM.
+// transformers' names for arguments of Megatron-LM.
 constexpr std::pair<absl::string_view, absl::string_view> kSameKey[] = {
     {"num_hidden_layers", "num_layers"}, {"hidden_dropout_prob", "hidden_dropout"}};
 
-// The names that transformers has for some functions.
+// transformers' names for some functions.
 constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
     {"gelu_accurate", "gelu_new"},     {"gelu_fast", "gelu_new"}, {"gelu_python_tanh", "gelu_new"},
     {"gelu_pytorch_tanh", "gelu_new"}, {"gelu_python", "gelu"},   {"swish", "silu"}};
@@ -117,7 +116,7 @@ const ModelKeys *keysOf(const ModelConfig &program) {
   return nullptr;
 }
 
-// The defaults that follow from other keys, all of a llama.
+// Defaults that depend on other keys, all for llama.
 Value derivedDefault(const ModelConfig &config, absl::string_view key) {
   Value value;
   const double heads = numberOf(config, "num_attention_heads", 32);
@@ -130,8 +129,7 @@ Value derivedDefault(const ModelConfig &config, absl::string_view key) {
   return value;
 }
 
-// The object that says how rotary positions are scaled, under one set of names; null
-// where they are not.
+// The scaling of rotary positions in one form; null if they are not scaled.
 Value rotaryScaling(const ModelConfig &config) {
   Value scaling;
   scaling.set_null_value(google::protobuf::NULL_VALUE);
@@ -147,7 +145,7 @@ Value rotaryScaling(const ModelConfig &config) {
     fields.erase(std::string(other));
   const std::string type =
       fields.contains("rope_type") ? fields.at("rope_type").string_value() : "default";
-  // Up to max_position_embeddings a dynamic scaling changes nothing.
+  // Up to max_position_embeddings dynamic scaling has no effect.
   if (type == "default" || type == "dynamic")
     scaling.set_null_value(google::protobuf::NULL_VALUE);
   else if (type == "llama3" && !fields.contains("original_max_position_embeddings"))
@@ -156,7 +154,7 @@ Value rotaryScaling(const ModelConfig &config) {
   return scaling;
 }
 
-// One number for an array of two that are equal, one name for a function.
+// Replaces an array of two equal numbers by one number, and a function by its usual name.
 Value canonical(Value value) {
   for (const auto &[other, usual] : kSameActivation)
     if (value.string_value() == other)
@@ -169,7 +167,7 @@ Value canonical(Value value) {
   return value;
 }
 
-// The value in force, of several names for the same the first.
+// The effective value: of several names for one key the first counts.
 Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   const std::string name(key.name);
   if (name == "rope_scaling")
@@ -178,7 +176,7 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   for (const auto &[other, usual] : kSameKey)
     if (!found && usual == name)
       found = findField(config, std::string(other));
-  // The base of rotary positions may stand in the object of their scaling.
+  // The base of rotary positions may be in the object that describes their scaling.
   for (const char *object : {"rope_scaling", "rope_parameters"})
     if (const Value *rotary = name == "rope_theta" ? findField(config, object) : nullptr)
       if (const Value *base = findField(rotary->struct_value(), name))
@@ -190,7 +188,7 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   return *findField(*parseJsonObject(absl::StrCat("{\"x\": ", key.byDefault, "}"), "default"), "x");
 }
 
-// "'hidden_act' is "relu", …" where the two configurations disagree on a key, else nothing.
+// Returns "'hidden_act' is "relu", …" if the two configurations disagree on a key, else nothing.
 std::string compare(const ModelConfig &found, const ModelConfig &own, const ConfigKey &key) {
   const Value theirs = valueOf(found, key), ours = valueOf(own, key);
   if (google::protobuf::util::MessageDifferencer::Equals(theirs, ours))
@@ -201,7 +199,7 @@ std::string compare(const ModelConfig &found, const ModelConfig &own, const Conf
 
 absl::Status checkFunction(const std::string &path, const ModelConfig &found,
                            const ModelConfig &own) {
-  // Configurations of before there were several models do not name theirs.
+  // Old configurations do not name their model type.
   if (findField(found, "model_type"))
     if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
       return inFile(path, what);
@@ -218,7 +216,7 @@ absl::StatusOr<ModelConfig> ownConfig(const proto::Executable &program) {
   return parseJsonObject(program.model().config_json(), "the program's configuration");
 }
 
-// The type that transformers calls the saved parameters by; empty where they have several.
+// transformers' name for the type of the saved parameters; empty if they have several types.
 std::string parameterType(const proto::Executable &program) {
   const std::map<proto::ElementType, std::string> names = {{proto::F32, "float32"},
                                                            {proto::F64, "float64"},
@@ -243,7 +241,7 @@ bool tiesEmbeddings(const ModelConfig &config) {
   if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
-  // The first BERTs do not name their type.
+  // The first BERTs do not name their model type.
   return type == "bert" || type == "gpt2" || type == "megatron-bert" || type == "megatron-gpt" ||
          (type.empty() && findField(config, "type_vocab_size"));
 }

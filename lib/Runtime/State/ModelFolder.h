@@ -1,5 +1,5 @@
-// The config.json of a model folder, held against that of what a
-// program was compiled from.
+// Compares the config.json of a model folder with the configuration from which a program was
+// compiled.
 #ifndef ST_RUNTIME_MODELFOLDER_H
 #define ST_RUNTIME_MODELFOLDER_H
 
@@ -16,24 +16,23 @@ namespace st {
 
 using ModelConfig = google::protobuf::Struct;
 
-/// Whether a configuration says that the output embeddings are the input embeddings.
+/// Returns true if a configuration ties the output embeddings to the input embeddings.
 bool tiesEmbeddings(const ModelConfig &config);
 
-/// The config.json at `path`; empty where there is none. An error where it
-/// describes another function than the program's configuration does in what no
-/// tensor's shape shows: model type, layers, heads, activation, epsilon, rotary
-/// base, patches. A key that is left out has the default of Hugging Face.
+/// The config.json at `path`; empty if there is none. An error if it describes another function
+/// than the program's configuration in a property that no tensor shape shows: model type, layers,
+/// heads, activation, epsilon, rotary base, patches. A missing key has Hugging Face's default.
 absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,
                                                            const proto::Executable &program);
 
-/// Lines that begin with "warning: ", one for each dropout of the program that is
-/// another than that of the config.json at `path`: it changes the training and not the model.
+/// Lines that begin with "warning: ", one for each dropout of the program that differs from the
+/// config.json at `path`: dropout changes the training but not the model.
 std::string compareDropout(const std::string &path, const ModelConfig &found,
                            const proto::Executable &program);
 
-/// The config.json of a checkpoint: the program's, with the class of the task as
-/// its "architectures" and the type of the saved parameters as its "dtype" or
-/// "torch_dtype", so that transformers loads what was trained.
+/// The config.json of a checkpoint: the program's, with the task's class as "architectures" and the
+/// type of the saved parameters as "dtype" or "torch_dtype", so that transformers loads the trained
+/// model.
 std::string savedConfig(const proto::Executable &program);
 
 } // namespace st

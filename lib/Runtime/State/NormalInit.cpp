@@ -18,9 +18,8 @@ inline uint32_t floatToBits(float value) {
   return bits;
 }
 
-// ln u for normal u > 0: u = m 2^e with m in [sqrt(1/2), sqrt(2)), and ln m as
-// the series of 2 artanh(s), s = (m - 1) / (m + 1), cut where it is below half a
-// unit in the last place.
+// ln u for normal u > 0: u = m 2^e with m in [sqrt(1/2), sqrt(2)), and ln m as the series of 2
+// artanh(s), s = (m - 1) / (m + 1), truncated below half a unit in the last place.
 inline float logarithm(float u) {
   uint32_t bits = floatToBits(u) - 0x3F3504F3;
   float exponent = static_cast<float>(static_cast<int32_t>(bits) >> 23);

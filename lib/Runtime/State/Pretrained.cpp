@@ -23,10 +23,10 @@ namespace {
 constexpr uint64_t kLargestText = 64 << 20;
 constexpr absl::string_view kBases[] = {"bert.", "transformer.", "model.", "vit."};
 
-// Parts of a base that only some tasks use, so that folders of other tasks lack them.
+// Parts of a base model that only some tasks use, so folders of other tasks may lack them.
 constexpr absl::string_view kOptionalParts[] = {"bert.pooler.", "vit.pooler."};
 
-// Output embeddings and the input embeddings that a folder may tie them to.
+// Output embeddings, and the input embeddings that a folder may tie them to.
 constexpr std::pair<absl::string_view, absl::string_view> kTied[] = {
     {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
     {"lm_head.weight", "transformer.wte.weight"},
@@ -38,7 +38,7 @@ bool isFloat(ElementType type) {
          type == ElementType::F64;
 }
 
-// The names that a folder may have for a tensor.
+// Names that a folder may use for a tensor.
 std::vector<std::string> spellings(absl::string_view name) {
   std::vector<std::string> all = {std::string(name)};
   for (absl::string_view base : kBases)
@@ -54,7 +54,7 @@ std::vector<std::string> spellings(absl::string_view name) {
   return all;
 }
 
-// The names of what holds the same values where a tensor itself is left out.
+// Names of tensors with the same values, for a tensor that the folder omits.
 std::vector<absl::string_view> standIns(absl::string_view name, bool ties) {
   std::vector<absl::string_view> names;
   for (const auto &[head, source] : kTied)
@@ -75,7 +75,7 @@ bool isBase(absl::string_view name) {
   return false;
 }
 
-// A step that says nothing about the values its optimizer starts from.
+// Returns true for a step that does not define initial values of its optimizer.
 bool isPrintedStep(const proto::Executable &program) {
   return program.model().model_type().empty();
 }
@@ -142,7 +142,7 @@ absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
   const google::protobuf::Value *map = findField(index, "weight_map");
   if (!map || !map->has_struct_value() || map->struct_value().fields().empty())
     return inFile(indexPath, "\"weight_map\" must be an object that names the file of each tensor");
-  // In order, so that the same folder always gives the same error.
+  // Sorted, so that the same folder always gives the same error.
   std::map<std::string, std::string> fileOf;
   std::set<std::string> names;
   for (const auto &[tensor, value] : map->struct_value().fields()) {

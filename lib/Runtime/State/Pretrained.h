@@ -1,4 +1,4 @@
-// Weights of a Hugging Face folder, to start a run from.
+// Initial weights of a run from a Hugging Face folder.
 //
 //   model.safetensors                  the weights, or
 //   model.safetensors.index.json       which file of several holds which tensor
@@ -24,27 +24,26 @@
 
 namespace st {
 
-/// A folder of weights that fit the model. A head that the folder does not have
-/// keeps its initial values; what only the folder has is left out. For a step that
-/// was printed the state of its optimizer is taken as well, by its own names, from
-/// the same files and `optimizer.safetensors`.
+/// A folder of weights that fit the model. A head that the folder lacks keeps its initial values,
+/// and tensors that the program lacks are skipped. For a printed step the optimizer's state is
+/// loaded too, by its names, from the same files and `optimizer.safetensors`.
 class PretrainedWeights {
 public:
-  /// Checks all of it against the model. An error is one line that names the file
-  /// and the tensor that is damaged, of another shape, not of a floating-point
-  /// type, there twice, or missing though it is no head.
+  /// Checks everything against the model. An error is one line that names the file and the tensor
+  /// that is damaged, has another shape, is not of a floating-point type, appears twice, or is
+  /// missing although it is no head.
   static absl::StatusOr<std::unique_ptr<PretrainedWeights>>
   open(const std::string &path, const proto::Executable &program,
        const std::vector<StateTensor> &states);
 
-  /// What was taken, what starts fresh and how much was left out; whole lines.
+  /// Counts of loaded, initialised and skipped tensors, as full lines.
   std::string note() const;
 
-  /// Copies every tensor that was found to all who hold a part of its parameter.
+  /// Copies every loaded tensor to all ranks that hold a part of its parameter.
   absl::Status apply(Executable &executable) const;
 
 private:
-  /// A parameter, where it starts from and in which file that is.
+  /// A parameter, its source tensor and the file of the source.
   struct Match {
     const StateTensor *parameter;
     const SafetensorsTensor *source;
@@ -62,7 +61,7 @@ private:
 
   std::string path;
   std::vector<std::unique_ptr<SafetensorsReader>> files;
-  /// Every tensor of the files and the file's path, by name.
+  /// Every tensor of the files with its file's path, by name.
   std::map<std::string, std::pair<const SafetensorsTensor *, const std::string *>> tensors;
   std::vector<Match> matches;
   std::vector<std::string> fresh;

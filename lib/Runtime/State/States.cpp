@@ -14,8 +14,8 @@
 namespace st {
 namespace {
 
-// Elements that one thread initialises at a time: large enough to hide the
-// bookkeeping, small enough to stay in cache on the way to the replicas.
+// Elements that one thread initialises at a time: enough to amortise the bookkeeping, few enough to
+// stay in cache while they are copied to replicas.
 constexpr int64_t kChunk = 1 << 15;
 
 // A chunk of a block that one thread fills and copies to every replica.
@@ -31,7 +31,7 @@ uint16_t roundToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// Zeroes what `values`, the elements of the chunk, hold of a row of the tensor.
+// Zeroes those elements of the chunk that belong to a row of the tensor.
 void zeroRow(const Chunk &chunk, int64_t row, std::vector<float> &values) {
   const std::vector<int64_t> &shape = chunk.tensor->shape;
   int64_t size = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
@@ -47,7 +47,7 @@ void zeroRow(const Chunk &chunk, int64_t row, std::vector<float> &values) {
 
 void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values) {
   const proto::State &state = *chunk.tensor->state;
-  values.assign(chunk.end - chunk.begin, 0.0f); // what is padding stays zero
+  values.assign(chunk.end - chunk.begin, 0.0f); // padding stays zero
   if (state.init().kind() == proto::Initializer::ONES) {
     std::fill(values.begin(), values.end(), 1.0f);
     return;
@@ -104,8 +104,8 @@ public:
     }
   }
 
-  // Whether some group's blocks tile the tensor. Groups that cut it differently
-  // each hold all of it, so that counting elements over all groups is not enough.
+  // Returns true if the blocks of some group tile the tensor. Groups that shard it differently each
+  // hold all of it, so counting elements over all groups is wrong.
   bool isComplete() const {
     std::map<std::vector<int64_t>, int64_t> elementsByShape;
     int64_t total = 1;
@@ -183,7 +183,7 @@ absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Execut
   for (const StateBlock &block : tensor.blocks) {
     for (const StateReplica &replica : block.replicas) {
       ST_RETURN_IF_ERROR(read(block, replica));
-      expected = local; // its padding may be anything
+      expected = local; // its padding is arbitrary
       copyToLocal(block.block, global.data(), expected.data());
       if (local != expected)
         return absl::InternalError(absl::StrCat("rank ", replica.rank, " holds other values of \"",

@@ -1,4 +1,4 @@
-// The persistent tensors of a program: where each lies on which ranks.
+// The persistent tensors of a program, and their places on ranks.
 #ifndef ST_RUNTIME_STATES_H
 #define ST_RUNTIME_STATES_H
 
@@ -15,11 +15,11 @@ namespace st {
 
 /// One rank's copy of a block of a state.
 struct StateReplica {
-  int64_t rank = 0;   ///< of the whole executable
+  int64_t rank = 0;   ///< number in the full executable
   int64_t offset = 0; ///< in the rank's arena
 };
 
-/// A block of a state and all who hold it.
+/// A block of a state and its replicas.
 struct StateBlock {
   TensorBlock block;
   std::vector<StateReplica> replicas;
@@ -33,20 +33,20 @@ struct StateTensor {
   std::vector<StateBlock> blocks;
 };
 
-/// The states of a validated program, by name. They point into `program`. An
-/// error names a tensor if no rank has one of its parts.
+/// The states of a validated program, by name. They point into `program`. An error names a tensor
+/// if no rank holds one of its parts.
 absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &program);
 
-/// Gives every state its initial value. Element i of a tensor depends on the
-/// seed, the tensor's random stream and i only, never on the layout: see
-/// fillNormal, with key (seed, stream). The arenas must still be zero.
+/// Gives every state its initial value. Element i of a tensor depends only on the seed, the
+/// tensor's random stream and i, never on the layout: see fillNormal, with key (seed, stream). The
+/// arenas must still be zero.
 absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,
                               uint32_t seed, int threads);
 
-/// The whole of a state. An error where ranks that share a part of it differ.
+/// Reads a full state. An error if ranks that share a part of it differ.
 absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable);
 
-/// Copies the whole of a state to all who hold a part of it.
+/// Copies a full state to all ranks that hold a part of it.
 absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable);
 
 } // namespace st

@@ -55,8 +55,8 @@ int64_t TensorBlock::numElements() const {
 }
 
 namespace {
-/// A dimension of the tensor: `count` of the view's from `first` on, which make up `padded`
-/// positions of which `size` are elements.
+/// A dimension of the tensor: `count` dimensions of the view from `first` on. They have `padded`
+/// positions, of which `size` are elements.
 struct Group {
   int64_t first, count, size, padded;
 };
@@ -73,7 +73,7 @@ std::vector<Group> groupsOf(const TensorBlock &block) {
   return groups;
 }
 
-/// How far apart positions along a dimension of the view are in that of the tensor.
+/// Strides of the view's dimensions within those of the tensor.
 std::vector<int64_t> viewStrides(const TensorBlock &block, const std::vector<Group> &groups) {
   std::vector<int64_t> strides(block.view.size(), 1);
   for (const Group &group : groups)
@@ -182,8 +182,7 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
   for (auto dim = static_cast<int64_t>(groups.size()) - 2; dim >= 0; --dim)
     strides[dim] = strides[dim + 1] * groups[dim + 1].size;
 
-  // Trailing dimensions that are whole, without padding, belong to one run with the first that is
-  // not.
+  // Trailing dimensions that are full and without padding form one run with the first that is not.
   auto runGroup = static_cast<int64_t>(groups.size()) - 1;
   auto runDim = static_cast<int64_t>(block.shape.size());
   int64_t runLength = 1;

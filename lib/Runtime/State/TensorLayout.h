@@ -1,4 +1,4 @@
-// Which part of a global tensor lies where.
+// Maps parts of a global tensor to ranks.
 #ifndef ST_RUNTIME_TENSORLAYOUT_H
 #define ST_RUNTIME_TENSORLAYOUT_H
 
@@ -19,13 +19,13 @@ std::optional<ElementType> elementTypeOf(proto::ElementType type);
 /// "f32[2,384]", for messages.
 std::string describeType(ElementType type, const std::vector<int64_t> &shape);
 
-/// A block of a global tensor, dense and row-major where it is held. It may reach beyond the ends
-/// of the tensor: such elements are padding, of no meaning.
+/// A block of a global tensor, stored dense and row-major. It may extend beyond the tensor; the
+/// elements there are padding with arbitrary values.
 struct TensorBlock {
   ElementType type = ElementType::F32;
   std::vector<int64_t> globalShape;
-  std::vector<int64_t> view; ///< the tensor in the dimensions that are cut: finer ones, or its own
-  std::vector<int64_t> viewRanks; ///< how many of these each dimension of the tensor is
+  std::vector<int64_t> view;      ///< the tensor in the sharded dimensions, which may be finer
+  std::vector<int64_t> viewRanks; ///< number of these per dimension of the tensor
   std::vector<int64_t> shape;     ///< of the block in the view
   std::vector<int64_t> start;     ///< of the block in the view
 
@@ -36,23 +36,23 @@ struct TensorBlock {
   bool isWhole() const { return shape == view; }
 };
 
-/// The block that a rank of the group holds. The slice must have passed
-/// validateExecutable; one without counts cuts nothing.
+/// The block that a rank of the group holds. The slice must have passed validateExecutable; without
+/// counts the tensor is replicated.
 TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t rank);
 
-/// The block that a rank gets for one micro-batch: dimension `input.micro_dim`
-/// is cut over micro-batches first, each micro-batch over the ranks.
+/// The block that a rank gets for one micro-batch: dimension `input.micro_dim` is split over
+/// micro-batches first, and each micro-batch over the ranks.
 TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
                     int64_t rank);
 
-/// The same of an output: what a rank gives of one micro-batch. Those that are the same of all
-/// micro-batches have one.
+/// The same for an output: the block that a rank returns for one micro-batch. Outputs that are
+/// equal for all micro-batches have one block.
 TensorBlock blockOf(const proto::Output &output, int64_t microBatches, int64_t microBatch,
                     int64_t rank);
 int64_t countParts(const proto::Output &output, int64_t microBatches);
 
-/// Calls `run` for each stretch of elements that is contiguous in the global
-/// tensor and in the block, in the order of the block and without its padding.
+/// Calls `run` for each range of elements that is contiguous in the global tensor and in the block,
+/// in the order of the block and without its padding.
 void forEachRun(const TensorBlock &block,
                 absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
 
@@ -60,7 +60,7 @@ void forEachRun(const TensorBlock &block,
 void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
                 absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
 
-/// Copies a block to its place in the global tensor, and from there.
+/// Copy a block to its place in the global tensor, and back.
 void copyToGlobal(const TensorBlock &block, const uint8_t *local, uint8_t *global);
 void copyToLocal(const TensorBlock &block, const uint8_t *global, uint8_t *local);
 

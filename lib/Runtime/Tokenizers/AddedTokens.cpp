@@ -19,7 +19,7 @@ TextChar charBefore(absl::string_view text, size_t end) {
   return charAt(text, begin);
 }
 
-// Whether a character belongs to a word.
+// Returns true if a character belongs to a word.
 bool isWordChar(absl::string_view text, const TextChar &c) {
   static const absl::StatusOr<Regex> pattern = Regex::compile("\\w");
   bool isFound = false;

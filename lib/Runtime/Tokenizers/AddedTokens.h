@@ -1,4 +1,4 @@
-// Tokens that are found in a text before anything else is done with it.
+// Tokens that are matched in a text before all other stages.
 #ifndef ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H
 #define ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H
 
@@ -15,9 +15,9 @@ namespace st {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool isSingleWord = false;                    ///< only where no letter is beside it
-  bool stripsLeft = false, stripsRight = false; ///< takes the white space there
-  bool isNormalized = true;                     ///< looked for in normalized text
+  bool isSingleWord = false;                    ///< matches only if no letter is adjacent
+  bool stripsLeft = false, stripsRight = false; ///< includes adjacent white space
+  bool isNormalized = true;                     ///< matched in normalized text
 };
 
 /// A part of a text: a token, or text between them.
@@ -26,23 +26,23 @@ struct Segment {
   std::optional<int32_t> token;
 };
 
-/// Tokens that are looked for at once; where several begin the longest is found.
+/// Tokens that are matched at once; the longest one at a place wins.
 class AddedTokens {
 public:
   void add(AddedToken token);
   bool empty() const { return tokens.empty(); }
 
-  /// Divides a text, in order. Parts between tokens are not empty.
+  /// Splits a text, in order. Parts between tokens are not empty.
   std::vector<Segment> split(absl::string_view text) const;
 
 private:
   const AddedToken *findAt(absl::string_view text, size_t place) const;
 
-  std::vector<AddedToken> tokens; // the longest first
+  std::vector<AddedToken> tokens; // longest first
   std::array<bool, 256> isFirstByte = {};
 };
 
-/// Those of a tokenizer.json. An error names one whose id is not the model's.
+/// Reads those of a tokenizer.json. An error names one whose id differs from the model's.
 absl::StatusOr<std::vector<AddedToken>> readAddedTokens(const JsonNode &node,
                                                         const WordModel &model);
 

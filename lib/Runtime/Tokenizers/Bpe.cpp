@@ -18,7 +18,7 @@ uint64_t pairKey(int32_t first, int32_t second) {
   return uint64_t{static_cast<uint32_t>(first)} << 32 | static_cast<uint32_t>(second);
 }
 
-// A piece of the word in a list of neighbours.
+// A piece of the word in a linked list.
 struct Symbol {
   int32_t id = 0;
   uint32_t begin = 0, end = 0;
@@ -59,7 +59,7 @@ public:
   int64_t size() const override { return sizeOf(vocabulary); }
 
 private:
-  // Up to here looking at all neighbours for each merge is the fastest.
+  // Up to this length rescanning all pairs for each merge is fastest.
   static constexpr size_t kShortWord = 24;
 
   std::vector<Symbol> split(absl::string_view word) const;
@@ -74,15 +74,15 @@ private:
   Vocabulary vocabulary;
   absl::flat_hash_map<uint64_t, MergeResult> merges;
   BpeOptions options;
-  std::vector<std::optional<int32_t>> bytes; // the pieces of the bytes
+  std::vector<std::optional<int32_t>> bytes; // the pieces of single bytes
 };
 
-// The pieces of the bytes of `piece`, if the vocabulary has them all. Each stands for them all.
+// Adds the pieces of all bytes of `piece`, if the vocabulary has them.
 bool Bpe::addBytes(absl::string_view piece, uint32_t begin, std::vector<Symbol> &symbols) const {
   for (unsigned char byte : piece)
     if (bytes.empty() || !bytes[byte])
       return false;
-  // As Hugging Face's counts them, the i-th begins i bytes on.
+  // As in Hugging Face's library, piece i begins at byte i.
   for (unsigned char byte : piece) {
     symbols.push_back({*bytes[byte], begin, begin + 1});
     ++begin;
@@ -90,7 +90,7 @@ bool Bpe::addBytes(absl::string_view piece, uint32_t begin, std::vector<Symbol> 
   return true;
 }
 
-// One symbol a character. Characters that the vocabulary lacks are bytes or unknown, or vanish.
+// One symbol per character. Characters that the vocabulary lacks are bytes or unknown, or vanish.
 std::vector<Symbol> Bpe::split(absl::string_view word) const {
   std::vector<Symbol> symbols;
   symbols.reserve(word.size());
@@ -131,7 +131,7 @@ std::vector<Symbol> Bpe::split(absl::string_view word) const {
 }
 
 void Bpe::mergeShort(std::vector<Symbol> &symbols) const {
-  std::vector<const MergeResult *> found(symbols.size(), nullptr); // with the next one
+  std::vector<const MergeResult *> found(symbols.size(), nullptr); // merge with the next symbol
   for (size_t i = 0; i + 1 < symbols.size(); ++i)
     found[i] = findMerge(symbols[i].id, symbols[i + 1].id);
   while (true) {
@@ -182,7 +182,7 @@ void Bpe::mergeLong(std::vector<Symbol> &symbols) const {
     if (isGone[top.place] || symbol.next < 0)
       continue;
     const MergeResult *merge = findMerge(symbol.id, symbols[symbol.next].id);
-    if (!merge || merge->id != top.id) // a merge before this one changed it
+    if (!merge || merge->id != top.id) // an earlier merge changed the pair
       continue;
     const Symbol &right = symbols[symbol.next];
     isGone[symbol.next] = true;

@@ -8,7 +8,7 @@
 namespace st {
 namespace {
 
-// No sensible file nests deeper; reading one takes memory for each level.
+// No real file nests deeper, and each level takes memory.
 constexpr int kDeepest = 100;
 
 } // namespace

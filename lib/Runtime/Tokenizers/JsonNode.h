@@ -1,4 +1,4 @@
-// A value within a tokenizer.json that knows its place, for messages.
+// A value in a tokenizer.json that knows its path, for messages.
 #ifndef ST_RUNTIME_TOKENIZERS_JSONNODE_H
 #define ST_RUNTIME_TOKENIZERS_JSONNODE_H
 
@@ -13,12 +13,12 @@
 
 namespace st {
 
-/// Parses a text. The error is one line that begins with `name`. Of equal keys of an object the
-/// last counts.
+/// Parses a text. The error is one line that begins with `name`. If an object repeats a key, the
+/// last value counts.
 absl::StatusOr<nlohmann::json> parseJsonText(absl::string_view text, absl::string_view name);
 
-/// Refers to a value of a parsed file, which must outlive it. Errors name the file, the place and
-/// what was expected.
+/// Refers to a value of a parsed file, which must outlive it. Errors name the file, the path and
+/// the expectation.
 class JsonNode {
 public:
   JsonNode(const nlohmann::json &value, std::string place)
@@ -35,11 +35,10 @@ public:
     return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
   }
 
-  /// An error unless this is an object with these keys and no other: what is not known is not
-  /// passed over.
+  /// An error unless this is an object with these keys only, so that no unknown option is ignored.
   absl::Status allow(std::initializer_list<absl::string_view> keys) const;
 
-  /// The value of a key that must be there.
+  /// The value of a required key.
   absl::StatusOr<JsonNode> at(const char *key) const;
   JsonNode element(size_t i) const;
 
@@ -49,7 +48,7 @@ public:
   absl::StatusOr<double> number() const;
   absl::Status expectArray() const;
 
-  /// The value of a key, or `otherwise` where there is none or it is null.
+  /// The value of a key, or `otherwise` if it is missing or null.
   absl::StatusOr<std::string> text(const char *key, absl::string_view otherwise) const;
   absl::StatusOr<bool> flag(const char *key, bool otherwise) const;
 

@@ -142,7 +142,7 @@ private:
   std::string content;
 };
 
-// What SentencePiece's nmt_ rules do before their normal form.
+// The rules that SentencePiece's nmt_ forms apply before normalisation.
 class Nmt : public Normalizer {
   absl::Status apply(AlignedText &text) const override {
     rewrite(text, [](const TextChar &c, SourceRange from, AlignedText &out) {
@@ -207,7 +207,7 @@ private:
     });
   }
 
-  // Printable ASCII stays as it is.
+  // Printable ASCII needs no change.
   static bool needsCleaning(absl::string_view bytes) {
     return !std::all_of(bytes.begin(), bytes.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
   }
@@ -274,7 +274,7 @@ absl::StatusOr<std::unique_ptr<Normalizer>> readSequence(const JsonNode &node) {
   return std::make_unique<Sequence>(std::move(steps));
 }
 
-// Those that have no options.
+// Normalizers without options.
 std::unique_ptr<Normalizer> createPlain(absl::string_view type) {
   constexpr std::pair<absl::string_view, NormalForm> kForms[] = {{"NFC", NormalForm::Nfc},
                                                                  {"NFD", NormalForm::Nfd},

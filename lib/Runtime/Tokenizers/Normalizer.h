@@ -1,4 +1,4 @@
-// The first stage of a tokenizer: text in one of the forms that its vocabulary knows.
+// The first stage of a tokenizer: brings text into the form that its vocabulary uses.
 #ifndef ST_RUNTIME_TOKENIZERS_NORMALIZER_H
 #define ST_RUNTIME_TOKENIZERS_NORMALIZER_H
 
@@ -17,11 +17,11 @@ public:
 
 /// The normalizer that a tokenizer.json describes. Known types: BertNormalizer, ByteLevel,
 /// Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip,
-/// StripAccents. An error names another.
+/// StripAccents. An error names an unknown type.
 absl::StatusOr<std::unique_ptr<Normalizer>> readNormalizer(const JsonNode &node);
 
-/// BERT's: control characters vanish, white space becomes blanks, CJK ideographs stand alone, and
-/// where it is asked for, accents and capitals go.
+/// BERT's: removes control characters, turns white space into blanks, separates CJK ideographs, and
+/// optionally strips accents and lowercases.
 struct BertNormalizerOptions {
   bool cleansText = true, spacesIdeographs = true, stripsAccents = true, lowercases = true;
 };

@@ -1,4 +1,4 @@
-// The stages of a tokenizer, put together.
+// Runs the stages of a tokenizer.
 #ifndef ST_RUNTIME_TOKENIZERS_PIPELINE_H
 #define ST_RUNTIME_TOKENIZERS_PIPELINE_H
 
@@ -14,10 +14,10 @@
 
 namespace st {
 
-/// What a tokenizer is made of. Stages that are null do nothing.
+/// The stages of a tokenizer. A null stage does nothing.
 struct TokenizerStages {
-  AddedTokens rawTokens;        ///< looked for in the text
-  AddedTokens normalizedTokens; ///< looked for in normalized text
+  AddedTokens rawTokens;        ///< matched in the text
+  AddedTokens normalizedTokens; ///< matched in normalized text
   std::unique_ptr<Normalizer> normalizer;
   std::unique_ptr<PreTokenizer> preTokenizer;
   std::unique_ptr<WordModel> model;
@@ -25,7 +25,7 @@ struct TokenizerStages {
   TokenIds ids;
 };
 
-/// The tokens of words that came before, which most words did.
+/// Memoises the tokens of words, most of which repeat.
 class WordCache;
 
 class PipelineTokenizer : public Tokenizer {
@@ -44,7 +44,7 @@ private:
 
   TokenizerStages stages;
   mutable absl::Mutex mutex;
-  /// One for each thread that encodes at a time.
+  /// One per thread that encodes.
   mutable std::vector<std::unique_ptr<WordCache>> caches ABSL_GUARDED_BY(mutex);
 };
 

@@ -35,7 +35,7 @@ absl::StatusOr<int32_t> readNamedToken(const JsonNode &node, const char *key) {
   return static_cast<int32_t>(id);
 }
 
-// BERT's and RoBERTa's differ in the tokens between the two texts.
+// BERT's and RoBERTa's processors differ in the tokens between the two texts.
 absl::StatusOr<PostProcessor> readFixed(const JsonNode &node, bool isRoberta) {
   ST_RETURN_IF_ERROR(node.allow({"type", "sep", "cls", "trim_offsets", "add_prefix_space"}));
   ST_ASSIGN_OR_RETURN(int32_t cls, readNamedToken(node, "cls"));
@@ -101,7 +101,7 @@ absl::StatusOr<PostProcessor> readTemplates(const JsonNode &node) {
   return PostProcessor(std::move(single), std::move(pair));
 }
 
-// The processor that adds tokens, or none: byte level only changes what tokens are printed as.
+// The processor that adds tokens, or none: ByteLevel only changes how tokens are printed.
 absl::StatusOr<std::optional<PostProcessor>> readAny(const JsonNode &node) {
   ST_ASSIGN_OR_RETURN(JsonNode typeNode, node.at("type"));
   ST_ASSIGN_OR_RETURN(std::string type, typeNode.text());

@@ -11,7 +11,7 @@
 
 namespace st {
 
-/// What goes before and behind: special tokens, and the places of the texts.
+/// A template of special tokens and the texts between them.
 class PostProcessor {
 public:
   struct Item {
@@ -19,7 +19,7 @@ public:
     int32_t token = 0;
   };
 
-  /// Nothing around.
+  /// Adds nothing.
   PostProcessor() : single{{1, 0}}, pair{{1, 0}, {2, 0}} {}
   PostProcessor(std::vector<Item> single, std::vector<Item> pair)
       : single(std::move(single)), pair(std::move(pair)) {}
@@ -34,7 +34,7 @@ private:
 
 /// The post-processor that a tokenizer.json describes. Known types: BertProcessing, ByteLevel,
 /// RobertaProcessing, Sequence (with at most one that adds tokens), TemplateProcessing. An error
-/// names another.
+/// names an unknown type.
 absl::StatusOr<PostProcessor> readPostProcessor(const JsonNode &node);
 
 } // namespace st

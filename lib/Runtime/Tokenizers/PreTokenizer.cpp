@@ -21,7 +21,7 @@ class BertPreTokenizer : public PreTokenizer {
   }
 };
 
-// A class of characters as delimiters.
+// Splits at a class of characters.
 class CharSplit : public PreTokenizer {
 public:
   CharSplit(std::function<bool(char32_t)> isDelimiter, SplitBehavior behavior)
@@ -96,7 +96,7 @@ private:
   std::optional<Regex> pattern;
 };
 
-// SentencePiece's: blanks are a visible character, which begins words.
+// SentencePiece's: replaces blanks by a visible character, which begins words.
 class Metaspace : public PreTokenizer {
 public:
   enum class Scheme { Always, First, Never };
@@ -157,7 +157,7 @@ private:
 using Result = absl::StatusOr<std::unique_ptr<PreTokenizer>>;
 
 Result readMetaspace(const JsonNode &node) {
-  // "str_rep" and "add_prefix_space" are of older versions.
+  // Older versions have "str_rep" and "add_prefix_space".
   ST_RETURN_IF_ERROR(node.allow(
       {"type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"}));
   ST_ASSIGN_OR_RETURN(std::string blank, node.text("replacement", "\xE2\x96\x81"));
@@ -178,7 +178,7 @@ Result readMetaspace(const JsonNode &node) {
 }
 
 Result readByteLevel(const JsonNode &node) {
-  // "trim_offsets" is about what tokens are printed as.
+  // "trim_offsets" only affects how tokens are printed.
   ST_RETURN_IF_ERROR(node.allow({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
   ST_ASSIGN_OR_RETURN(bool adds, node.flag("add_prefix_space", true));
   ST_ASSIGN_OR_RETURN(bool divides, node.flag("use_regex", true));

@@ -1,4 +1,4 @@
-// The second stage of a tokenizer: normalized text cut into words, across which no token reaches.
+// The second stage of a tokenizer: splits normalized text into words. No token crosses words.
 #ifndef ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H
 #define ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H
 
@@ -10,7 +10,7 @@
 
 namespace st {
 
-/// A text and the words in it, in order. Bytes outside of words are dropped.
+/// A text and its words, in order. Bytes outside of words are dropped.
 struct Words {
   struct Range {
     size_t begin = 0, end = 0;
@@ -33,13 +33,13 @@ public:
 
 /// The pre-tokenizer that a tokenizer.json describes. Known types: BertPreTokenizer, ByteLevel,
 /// CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace,
-/// WhitespaceSplit. An error names another.
+/// WhitespaceSplit. An error names an unknown type.
 absl::StatusOr<std::unique_ptr<PreTokenizer>> readPreTokenizer(const JsonNode &node);
 
-/// BERT's: words are divided by white space, punctuation stands alone.
+/// BERT's: splits at white space and around punctuation.
 std::unique_ptr<PreTokenizer> createBertPreTokenizer();
 
-/// GPT-2's.
+/// GPT-2's byte-level pre-tokenizer.
 absl::StatusOr<std::unique_ptr<PreTokenizer>> createByteLevelPreTokenizer(bool addsPrefixSpace);
 
 } // namespace st

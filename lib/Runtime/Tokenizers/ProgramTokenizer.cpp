@@ -26,7 +26,7 @@ absl::Status compareLines(const std::string &path, absl::string_view foundText,
   return absl::OkStatus();
 }
 
-// Key by key, whatever the layout of the text; of tokenizer.json what changes tokens.
+// Compares key by key, independent of formatting; in a tokenizer.json only keys that affect tokens.
 absl::Status compareJson(const std::string &path, absl::string_view foundText,
                          absl::string_view ownText) {
   ST_ASSIGN_OR_RETURN(nlohmann::json found, parseJsonText(foundText, path));

@@ -10,9 +10,9 @@ namespace st {
 /// The tokenizer's files of the model folder.
 TokenizerFiles tokenizerFilesOf(const proto::ModelInfo &model);
 
-/// An error where a folder has one of the program's files with another tokenizer in it: another
-/// piece in its vocab.txt, another merge, another stage in its tokenizer.json. Where `needsAll`, a
-/// file that the folder lacks is an error too.
+/// An error if a folder's tokenizer files differ from the program's: another piece in its
+/// vocab.txt, another merge, another stage in its tokenizer.json. With `needsAll`, a missing file
+/// is an error too.
 absl::Status checkTokenizer(const std::string &folder, const proto::Executable &program,
                             bool needsAll);
 

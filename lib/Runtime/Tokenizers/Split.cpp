@@ -116,7 +116,7 @@ absl::Status splitWords(Words &words, SplitBehavior behavior, bool inverts,
 
 void splitAtChars(Words &words, SplitBehavior behavior,
                   absl::FunctionRef<bool(char32_t)> isDelimiter) {
-  // Such a search cannot fail.
+  // This search cannot fail.
   splitWords(words, behavior, /*inverts=*/false,
              [&](absl::string_view text, absl::FunctionRef<void(size_t, size_t)> found) {
                for (size_t i = 0; i < text.size();) {

@@ -1,4 +1,4 @@
-// What becomes of the places at which a pre-tokenizer divides text.
+// Splits text at delimiters, for pre-tokenizers.
 #ifndef ST_RUNTIME_TOKENIZERS_SPLIT_H
 #define ST_RUNTIME_TOKENIZERS_SPLIT_H
 
@@ -8,7 +8,7 @@
 
 namespace st {
 
-/// What becomes of the delimiters.
+/// The treatment of delimiters.
 enum class SplitBehavior { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
 
 /// Reads the key "behavior" of a pre-tokenizer.
@@ -18,11 +18,11 @@ absl::StatusOr<SplitBehavior> readSplitBehavior(const JsonNode &node);
 using DelimiterSearch = absl::FunctionRef<absl::Status(
     absl::string_view text, absl::FunctionRef<void(size_t begin, size_t end)> found)>;
 
-/// Divides each word. Where `inverts`, what is between the delimiters takes their part.
+/// Splits each word. `inverts` exchanges delimiters and the text between them.
 absl::Status splitWords(Words &words, SplitBehavior behavior, bool inverts,
                         DelimiterSearch delimiters);
 
-/// Divides each word at the characters for which `isDelimiter` holds.
+/// Splits each word at the characters for which `isDelimiter` holds.
 void splitAtChars(Words &words, SplitBehavior behavior,
                   absl::FunctionRef<bool(char32_t)> isDelimiter);
 

@@ -23,7 +23,7 @@ std::optional<int32_t> findToken(const WordModel &model, const TokenNames &added
   return model.find(name);
 }
 
-// The first of several usual names.
+// Returns the first token of several usual names.
 int32_t findRole(const WordModel &model, const TokenNames &added,
                  std::initializer_list<absl::string_view> names) {
   for (absl::string_view name : names)
@@ -73,7 +73,7 @@ absl::Status findRoles(TokenizerStages &stages, const TokenNames &added, const s
   return absl::OkStatus();
 }
 
-// Sorts added tokens into those that are looked for before and after normalization.
+// Sorts added tokens into those matched before and after normalization.
 absl::Status addTokens(std::vector<AddedToken> tokens, TokenizerStages &stages) {
   for (AddedToken &token : tokens) {
     if (!token.isNormalized) {
@@ -90,7 +90,7 @@ absl::Status addTokens(std::vector<AddedToken> tokens, TokenizerStages &stages) 
 }
 
 absl::Status readStages(const JsonNode &root, TokenizerStages &stages) {
-  // What only matters to padding, cutting and printing of tokens is passed over.
+  // Ignores keys that only affect padding, truncation and printing.
   ST_RETURN_IF_ERROR(root.allow({"version", "truncation", "padding", "added_tokens", "normalizer",
                                  "pre_tokenizer", "post_processor", "decoder", "model"}));
   if (root.has("version") && root.json()["version"] != "1.0")

@@ -1,4 +1,4 @@
-// Tokenizers as Hugging Face's model folders have them.
+// Tokenizers in Hugging Face's model folders.
 #ifndef ST_RUNTIME_TOKENIZERS_TOKENIZERFILES_H
 #define ST_RUNTIME_TOKENIZERS_TOKENIZERFILES_H
 
@@ -10,10 +10,10 @@
 
 namespace st {
 
-/// The files of a model folder that can describe a tokenizer, and what they hold.
+/// The contents of a model folder's tokenizer files, by name.
 using TokenizerFiles = std::map<std::string, std::string>;
 
-/// What errors of the files in a compiled program begin with.
+/// Prefix of errors about files in a compiled program.
 constexpr char kModelsPrefix[] = "the model's ";
 
 constexpr char kTokenizerJson[] = "tokenizer.json";
@@ -27,11 +27,11 @@ constexpr std::array<const char *, 4> kTokenizerFileNames = {kTokenizerJson, kVo
 /// The maximum size of a file in bytes.
 constexpr uint64_t kLargestTokenizerFile = uint64_t{1} << 28;
 
-/// The tokenizer of a model folder: its tokenizer.json, else its vocab.json with its merges.txt
-/// (byte-level BPE as of GPT-2), else its vocab.txt (WordPiece as of BERT). Tokens are those of
+/// The tokenizer of a model folder: its tokenizer.json, else its vocab.json with merges.txt
+/// (byte-level BPE as in GPT-2), else its vocab.txt (WordPiece as in BERT). Tokens equal those of
 /// Hugging Face's `tokenizers`. An error is one line that begins with `prefix` and the file's name;
-/// it names what is not supported, and a vocabulary with more than `vocabulary` token ids.
-/// `config` (the folder's config.json, or nothing) says what closes a document (eos_token_id).
+/// it names an unsupported option, or a vocabulary with more than `vocabulary` ids. `config` (the
+/// folder's config.json or empty) defines the end-of-document token (eos_token_id).
 absl::StatusOr<std::unique_ptr<Tokenizer>> createFileTokenizer(const TokenizerFiles &files,
                                                                const std::string &config,
                                                                int64_t vocabulary,

@@ -9,7 +9,7 @@
 namespace st {
 namespace {
 
-// The prefixes of all pieces, a node each, by byte.
+// A trie of all pieces, by byte.
 class PieceTrie {
 public:
   void add(absl::string_view piece, int32_t id) {
@@ -40,7 +40,7 @@ private:
   std::vector<int32_t> ids = {-1};
 };
 
-// The pieces of a word with the greatest sum of scores (Kudo 2018), found by Viterbi's algorithm.
+// Splits a word into the pieces with the greatest sum of scores (Kudo 2018) by Viterbi's algorithm.
 class Unigram : public WordModel {
 public:
   Unigram(std::vector<std::pair<std::string, double>> pieces, std::optional<int32_t> unknown,
@@ -71,10 +71,10 @@ public:
   int64_t size() const override { return static_cast<int64_t>(scores.size()); }
 
 private:
-  // The best way to the end of a piece.
+  // The best path to the end of a piece.
   struct Path {
     double score = 0;
-    int64_t begin = -1; // of its last piece; -1: no way yet
+    int64_t begin = -1; // begin of its last piece; -1: no path yet
     int32_t id = 0;
   };
 
@@ -120,7 +120,7 @@ absl::Status Unigram::findPaths(absl::string_view word, std::vector<Path> &paths
   return absl::OkStatus();
 }
 
-// Characters without a piece, neighbours together: bytes, or one unknown token.
+// Adds a run of characters without a piece: as bytes, or as one unknown token.
 void Unigram::addUnknown(absl::string_view piece, size_t begin,
                          std::vector<WordToken> &tokens) const {
   const uint32_t from = static_cast<uint32_t>(begin),

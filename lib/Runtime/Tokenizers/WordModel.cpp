@@ -58,7 +58,7 @@ private:
     return true;
   }
 
-  // Takes the last character away.
+  // Removes the last character.
   static void shorten(std::string &piece) {
     while (piece.size() > 1 && (static_cast<unsigned char>(piece.back()) & 0xC0) == 0x80)
       piece.pop_back();
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<WordModel>> readWordLevel(const JsonNode &node) {
   return std::make_unique<WordLevel>(std::move(vocabulary), id);
 }
 
-// Older files do not say what the model is.
+// Older files do not name the model type.
 std::string guessType(const JsonNode &node) {
   if (node.has("merges"))
     return "BPE";

@@ -39,7 +39,7 @@ uint32_t crc32c(absl::string_view data) {
   return ~crc;
 }
 
-// So that the checksum of data that holds checksums is none of these.
+// Masks the checksum, so that it is safe to compute checksums of data that contains checksums.
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8u; }
 
 std::string littleEndian(uint64_t value, int bytes) {
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<EventFile>> EventFile::create(const std::string &
     return systemError(folder, "cannot make the folder", errno);
   char host[HOST_NAME_MAX + 1] = {};
   if (::gethostname(host, HOST_NAME_MAX) != 0)
-    host[0] = '\0'; // The name is for people; the number of the process tells files apart.
+    host[0] = '\0'; // The name is informative; the process number makes files unique.
   ST_ASSIGN_OR_RETURN(
       std::unique_ptr<LineFile> file,
       LineFile::create(absl::StrFormat("%s/events.out.tfevents.%d.%s.%d", folder,

@@ -1,4 +1,4 @@
-// Events that TensorBoard shows.
+// Writes events for TensorBoard.
 #ifndef ST_RUNTIME_TRAINING_EVENTFILE_H
 #define ST_RUNTIME_TRAINING_EVENTFILE_H
 
@@ -18,8 +18,8 @@ namespace st {
 /// reads while it grows. Each run adds a file; TensorBoard joins the files of a folder by step.
 class EventFile {
 public:
-  /// Makes the folder, but not the folders above it, where it is missing. The file appears with
-  /// the first scalars.
+  /// Creates the folder if it is missing, but not its parents. The file is created with the first
+  /// scalars.
   static absl::StatusOr<std::unique_ptr<EventFile>> create(const std::string &folder);
 
   /// The values of a step by tag.

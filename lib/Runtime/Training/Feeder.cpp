@@ -11,7 +11,7 @@
 namespace st {
 namespace {
 
-/// The state that counts steps that were left out, as the compiler names it.
+/// The compiler's name of the state that counts skipped steps.
 constexpr absl::string_view kSkippedSteps = "loss_scale.skipped_steps";
 
 template <typename T> absl::Span<const uint8_t> bytesOf(const T &value) {

@@ -1,4 +1,4 @@
-// Puts what a step reads into the arenas and takes out what it reports.
+// Copies a step's inputs into the arenas, and its results out of them.
 #ifndef ST_RUNTIME_TRAINING_FEEDER_H
 #define ST_RUNTIME_TRAINING_FEEDER_H
 
@@ -11,7 +11,7 @@
 
 namespace st {
 
-/// What the host decides for one step.
+/// Scalar inputs of a step from the host.
 struct StepScalars {
   uint32_t seed = 0;
   int64_t step = 0; ///< counted from 1
@@ -23,9 +23,9 @@ public:
   /// The program must have passed validateExecutable and outlive the feeder.
   Feeder(const proto::Executable &program, Executable &executable);
 
-  /// Writes all inputs of a step: batch inputs by name, the random key as (seed,
-  /// step), "learning_rate" and "step". An error names the batch tensor that is
-  /// missing or of another type than the program's.
+  /// Writes all inputs of a step: batch inputs by name, the random key as (seed, step),
+  /// "learning_rate" and "step". An error names the batch tensor that is missing or does not have
+  /// the program's type.
   absl::Status feed(const Batch &batch, const StepScalars &scalars);
 
   /// The loss of the last step, from the first rank that has it.
@@ -34,9 +34,9 @@ public:
   /// The scalar f32 metrics of the last step, by name.
   absl::StatusOr<std::map<std::string, float>> readMetrics() const;
 
-  /// Whether steps are left out: gradients of a scaled loss may not be finite.
+  /// Returns true if steps can be skipped: gradients of a scaled loss may not be finite.
   bool skipsSteps() const { return skipped != nullptr; }
-  /// How many steps were left out since training began; 0 of a program that leaves out none.
+  /// Number of steps skipped since training began; 0 if the program never skips.
   absl::StatusOr<int64_t> readSkippedSteps() const;
 
 private:
@@ -52,9 +52,8 @@ private:
   const proto::State *skipped = nullptr;
 };
 
-/// The distinct batch inputs of a program over all groups, and what its model
-/// says about them; the seed is left to the caller. An error where groups
-/// disagree about an input.
+/// The distinct batch inputs of a program over all groups, with properties from its model; the
+/// caller sets the seed. An error if groups disagree on an input.
 absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program);
 
 } // namespace st

@@ -79,7 +79,7 @@ absl::StatusOr<DecayStyle> styleOf(const LearningRateOptions &options) {
   return *style;
 }
 
-// Steps that take at least that many samples.
+// Number of steps that take at least this many samples.
 int64_t stepsFor(int64_t samples, int64_t batch) { return (samples + batch - 1) / batch; }
 
 } // namespace
@@ -176,8 +176,8 @@ absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &
                            : options.decaySteps > 0   ? "--lr-decay-steps="
                                                       : "--train-steps=",
                            length, ": expected more than --warmup=", schedule.warmup)));
-  // As transformers counts: the step behind the warm-up has the whole rate, and so has the last
-  // one some of it. Megatron-LM's last step has the floor.
+  // transformers' convention: the step after the warm-up has the full rate, and the last step a
+  // non-zero rate. Megatron-LM's last step has the floor.
   const int64_t later = options.totalSteps > 0 ? 1 : 0;
   schedule.decayBegin = schedule.warmup + later;
   schedule.decayEnd = length + later;

@@ -12,7 +12,7 @@
 
 namespace st {
 
-/// What becomes of the rate after the warm-up, under Megatron-LM's names.
+/// The decay of the rate after the warm-up, under Megatron-LM's names.
 enum class DecayStyle { Constant, Linear, Cosine, InverseSquareRoot };
 
 /// "constant", "linear", "cosine" or "inverse-square-root".
@@ -37,9 +37,9 @@ struct LearningRateSchedule {
   std::string describe() const;
 };
 
-/// What the command line says of the schedule.
+/// The schedule's options on the command line.
 struct LearningRateOptions {
-  std::optional<double> peak; ///< --lr; else the program's
+  std::optional<double> peak; ///< --lr; default: the program's
   double floor = 0;           ///< --min-lr
   std::string style;          ///< --lr-decay-style; empty: constant, or linear with totalSteps
 
@@ -54,17 +54,17 @@ struct LearningRateOptions {
   int64_t totalSteps = 0;   ///< --total-steps: linear to 0 one step after this one
 
   // For a run that continues from a checkpoint with another schedule.
-  bool overridesCheckpoint = false; ///< --override-lr-scheduler: this one holds
-  bool isCheckpoints = false;       ///< --use-checkpoint-lr-scheduler: the checkpoint's holds
-  bool isOfBinary = false; ///< nobody but the binary gave one: it has to be the checkpoint's
+  bool overridesCheckpoint = false; ///< --override-lr-scheduler: this schedule wins
+  bool isCheckpoints = false;       ///< --use-checkpoint-lr-scheduler: the checkpoint's wins
+  bool isOfBinary = false;          ///< only the binary gave one: it must equal the checkpoint's
 
-  /// Whether anything of it was given.
+  /// Returns true if any option was given.
   bool isGiven() const;
 };
 
-/// The schedule of a run of `trainSteps` steps (0: not known), which is the length of the decay
-/// where the options give none. `batch` is the number of samples a step, `programPeak` the
-/// learning rate that the program was compiled with. An error names the flag.
+/// The schedule of a run of `trainSteps` steps (0: unknown), the default length of the decay.
+/// `batch` is the number of samples per step, `programPeak` the learning rate that the program was
+/// compiled with. An error names the flag.
 absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &options,
                                                      double programPeak, int64_t batch,
                                                      int64_t trainSteps);

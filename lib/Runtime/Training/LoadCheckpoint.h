@@ -1,4 +1,4 @@
-// Which checkpoint a run begins with.
+// Chooses the initial checkpoint of a run.
 #ifndef ST_RUNTIME_TRAINING_LOADCHECKPOINT_H
 #define ST_RUNTIME_TRAINING_LOADCHECKPOINT_H
 
@@ -10,9 +10,9 @@
 
 namespace st {
 
-/// The folder of a checkpoint or of a series: the series that the run saves to, as long as it has
-/// one or nothing else is named; else what --resume or --load names. Empty: the run is new, which
-/// a line to `warn` says of a --load without a checkpoint.
+/// The folder of a checkpoint or of a series. It is the series that the run saves to if that has a
+/// checkpoint or nothing else is named, else the folder of --resume or --load. Empty for a new run;
+/// then a line to `warn` mentions a --load without a checkpoint.
 std::string chooseCheckpoint(const TrainOptions &options,
                              const std::function<void(const std::string &)> &warn);
 

@@ -25,7 +25,7 @@ int64_t worked(const StepTimeline::Sums &sums) {
   return in(sums, Kind::Launch) + in(sums, Kind::Compute) + in(sums, Kind::Collective);
 }
 
-/// Picoseconds by timer, of one rank.
+/// Picoseconds by timer for one rank.
 class RankTimers {
 public:
   RankTimers(const proto::Executable &program, const StepTimeline &timeline, const StepTrace &trace)
@@ -41,7 +41,7 @@ public:
     splitOptimizer();
     StepTimers timers;
     for (const auto &[name, isOfStages] : kNames) {
-      // The last stage of a pipeline gets its gradients from nobody.
+      // The last pipeline stage receives no gradients.
       const bool isEmpty = name == kFromNextStage && times[name] == 0;
       if ((isPipelined || !isOfStages) && !isEmpty)
         timers.emplace_back(name, static_cast<double>(times[name]) / kPicosecondsPerMillisecond);
@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  // In Megatron-LM's order, and whether only several stages have it.
+  // In Megatron-LM's order; true if only runs with several stages have the timer.
   static constexpr std::pair<const char *, bool> kNames[] = {
       {"forward-compute", false},
       {"forward-recv", true},
@@ -81,7 +81,7 @@ private:
                                         : "forward-recv"] += waited(run.sums);
   }
 
-  // By what the rank's engines do in updates, each for itself.
+  // Splits the update by the work of each engine of the rank.
   void splitOptimizer() {
     int64_t scale = 0, clip = 0, all = 0;
     for (const StepTrace::Span &span : trace.spans) {

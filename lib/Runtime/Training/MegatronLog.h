@@ -1,4 +1,4 @@
-// What Megatron-LM's logs have besides their line of an iteration.
+// Parts of Megatron-LM's logs other than the iteration line.
 #ifndef ST_RUNTIME_TRAINING_MEGATRONLOG_H
 #define ST_RUNTIME_TRAINING_MEGATRONLOG_H
 
@@ -16,9 +16,8 @@ namespace st {
 /// Timers by their names in Megatron-LM, in milliseconds.
 using StepTimers = std::vector<std::pair<std::string, double>>;
 
-/// The timers of a simulated step on the program's last rank, which is the one whose timers
-/// Megatron-LM prints. They add up to the rank's step, but for those that begin with "optimizer-",
-/// which are parts of "optimizer":
+/// The timers of a simulated step on the program's last rank, as in Megatron-LM. They add up to the
+/// rank's step, except those that begin with "optimizer-", which are parts of "optimizer":
 ///
 ///   forward-compute, backward-compute   tasks with the collectives of tensor shards
 ///   forward-recv, backward-send-forward-recv, forward-send-backward-recv
@@ -40,11 +39,11 @@ StepTimers megatronTimers(const proto::Executable &program, const StepTimeline &
 /// "time (ms) | forward-compute: 43.42 | ... | batch-generator: 1.62"
 std::string printTimers(const StepTimers &timers, double batchMilliseconds);
 
-/// "(over 100 iterations = 800 samples)" and "22.39 ms per sample", a line each.
+/// "(over 100 iterations = 800 samples)" and "22.39 ms per sample" on two lines.
 std::string printSampleTime(int64_t iterations, int64_t samples, double milliseconds);
 
-/// "DTU mem: 4548MiB - 4876MiB / 40537MiB": what devices use, from the one that uses the least to
-/// the one that uses the most, and what one has.
+/// "DTU mem: 4548MiB - 4876MiB / 40537MiB": minimum and maximum use over devices, and the memory of
+/// a device.
 std::string printMemoryRange(const proto::Executable &program);
 
 } // namespace st

@@ -6,7 +6,7 @@
 namespace st {
 namespace {
 
-// What one process wants, the strongest last; behind kEndsBySignal comes the signal's number.
+// Requests of one process, strongest last; values above kEndsBySignal encode the signal's number.
 constexpr int kSavesByTime = 1, kEndsByTime = 2, kEndsBySignal = 3;
 
 double minutes(std::chrono::steady_clock::duration time) {

@@ -1,4 +1,4 @@
-// Behind which steps a run saves, and behind which it ends.
+// Decides after which steps a run saves, and after which it ends.
 #ifndef ST_RUNTIME_TRAINING_RUNCONTROL_H
 #define ST_RUNTIME_TRAINING_RUNCONTROL_H
 
@@ -15,21 +15,21 @@
 
 namespace st {
 
-/// What follows a step; the same in all processes.
+/// The actions after a step; the same in all processes.
 struct AfterStep {
   bool saves = false;
-  std::string end; ///< why the run ends here: "SIGTERM", "--exit-interval=10"; empty: it continues
+  std::string end; ///< reason to end: "SIGTERM", "--exit-interval=10"; empty: the run continues
 };
 
-/// Made when the run starts. Every process asks it the same questions in the same order.
+/// Created when the run starts. Every process must make the same calls in the same order.
 class RunControl {
 public:
   RunControl(const TrainOptions &options, Communicator &communicator);
 
-  /// Before the first step: a run that was told to stop while it loaded ends here.
+  /// Before the first step: ends a run that received a signal while it loaded.
   absl::StatusOr<AfterStep> beforeFirst();
 
-  /// Behind each step.
+  /// After each step.
   absl::StatusOr<AfterStep> after(int64_t step);
 
 private:
@@ -38,7 +38,7 @@ private:
 
   const TrainOptions &options;
   Communicator &communicator;
-  std::optional<StopSignals> signals; ///< where there is a folder to save to
+  std::optional<StopSignals> signals; ///< set if there is a folder to save to
   Clock::time_point start = Clock::now(), lastSave = start;
 };
 

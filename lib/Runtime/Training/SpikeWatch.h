@@ -11,14 +11,14 @@
 
 namespace st {
 
-/// What a run does about a loss spike.
+/// The reaction of a run to a loss spike.
 struct SpikeOptions {
   /// "": nothing, but a NaN or infinite loss ends the run. "stop": the run ends with an error.
   /// "skip": the run restores the newest checkpoint and repeats the steps since, without the
   /// batch of the spike. "rewind": the same, without any batch since that checkpoint.
   std::string action;
-  double deviations = 10; ///< distance from the median that makes a spike; see SpikeWatch
-  int64_t window = 100;   ///< steps that the median is taken over
+  double deviations = 10; ///< distance from the median of a spike; see SpikeWatch
+  int64_t window = 100;   ///< number of steps for the median
 
   bool isWatching() const { return !action.empty(); }
   bool restores() const { return action == "skip" || action == "rewind"; }
@@ -37,13 +37,13 @@ public:
 
   explicit SpikeWatch(const SpikeOptions &options) : options(options) {}
 
-  /// The largest loss that is no spike now; infinity while fewer than kFewest losses are known.
+  /// The largest loss that is not a spike; infinity while fewer than kFewest losses are known.
   double bound() const;
 
-  /// Whether the loss of a step is a spike; keeps it if it is not.
+  /// Returns true if the loss of a step is a spike; records it otherwise.
   bool isSpike(double loss);
 
-  /// What is kept, the latest last. Restoring it makes the watch the one that kept it.
+  /// The recorded losses, latest last. `restore` brings a watch back to this state.
   std::vector<double> losses() const { return {recent.begin(), recent.end()}; }
   void restore(const std::vector<double> &losses);
 

@@ -12,7 +12,7 @@
 namespace st {
 namespace {
 
-// What a step took: on a simulated device its time, not that of the simulation.
+// Time of a step: on a simulated device the simulated time.
 double millisecondsOf(const StepReport &report) {
   constexpr double kPicosecondsPerMillisecond = 1e9, kMillisecondsPerSecond = 1e3;
   return report.simulatedPicoseconds
@@ -91,8 +91,7 @@ absl::Status StepLog::writeLine(const StepReport &report, int64_t examples) {
   return print(lines);
 }
 
-// Megatron-LM prints the memory once, and what users keep of its logs the time of a sample over
-// 100 iterations.
+// Megatron-LM prints the memory once, and its users log the time per sample over 100 iterations.
 std::string StepLog::printMegatronLines(const StepReport &report, int64_t examples) {
   constexpr int64_t kSampled = 100;
   const double count = static_cast<double>(steps);
@@ -129,7 +128,7 @@ absl::Status StepLog::writeEvents(const StepReport &report) {
 void StepLog::showProgress(const StepReport &report) {
   if (!isTerminal || report.step == run.lastStep)
     return;
-  // The first step touches all memory; it only counts as long as it is alone.
+  // The first step touches all memory, so its time only counts until there is another.
   if (timedSteps == 1 && isFirstCounted) {
     timedSteps = 0;
     timedSeconds = 0;

@@ -1,4 +1,4 @@
-// What a run tells of its steps: lines, metrics, TensorBoard's events, how far it is.
+// Logs the steps of a run: lines, metrics, TensorBoard events, progress.
 #ifndef ST_RUNTIME_TRAINING_STEPLOG_H
 #define ST_RUNTIME_TRAINING_STEPLOG_H
 
@@ -19,37 +19,36 @@ namespace st {
 
 struct LogOptions {
   std::string style = "st";  ///< of the lines on standard output: "st" or "megatron"
-  int64_t interval = 1;      ///< steps between two lines
-  std::string metrics;       ///< file for a line of JSON a step; empty: none
+  int64_t interval = 1;      ///< steps between lines
+  std::string metrics;       ///< file with a line of JSON per step; empty: none
   std::string tensorboard;   ///< folder for events; empty: none
-  int64_t eventInterval = 1; ///< steps between two events
+  int64_t eventInterval = 1; ///< steps between events
 };
 
-/// What the lines need to know of the run.
+/// Properties of the run that the lines need.
 struct LoggedRun {
   int64_t lastStep = 0;
-  int64_t batch = 1;  ///< samples a step
-  int64_t tokens = 0; ///< a step; 0: samples are not made of tokens
-  StepTimers timers;  ///< of Megatron-LM's lines; empty: not known
+  int64_t batch = 1;  ///< samples per step
+  int64_t tokens = 0; ///< per step; 0: samples do not consist of tokens
+  StepTimers timers;  ///< for Megatron-LM's lines; empty: unknown
   std::string memory; ///< the line of the devices' memory
 };
 
-/// Of one process; the others of a run have none.
+/// The log of process 0; other processes have none.
 class StepLog {
 public:
-  /// Opens the files; one that `appends` keeps the metrics of earlier runs. `progress` gets a
-  /// line that is written over at each step where it is a terminal. An error names the flag or
-  /// the file.
+  /// Opens the files; with `appends` keeps the metrics of earlier runs. If `progress` is a
+  /// terminal, it gets a line that each step overwrites. An error names the flag or the file.
   static absl::StatusOr<std::unique_ptr<StepLog>> open(const LogOptions &options, bool appends,
                                                        std::FILE *out, std::FILE *progress);
 
   /// Before the first step.
   void begin(const LoggedRun &run) { this->run = run; }
 
-  /// Behind each step. `examples`: rows of batches seen by all runs.
+  /// After each step. `examples`: rows of batches seen by all runs.
   absl::Status write(const StepReport &report, int64_t examples);
 
-  /// Behind an evaluation.
+  /// After an evaluation.
   absl::Status write(const EvaluationReport &report);
 
   /// Removes the progress line before other output.
@@ -74,18 +73,18 @@ private:
   // Since the last line.
   int64_t steps = 0;
   double loss = 0, milliseconds = 0, dataSeconds = 0;
-  // Since the last time of a sample.
+  // Since the last time per sample.
   int64_t sampledSteps = 0;
   double sampledMilliseconds = 0;
-  bool hasMemory = false; ///< the line of the memory is printed
-  // For the time that is left.
+  bool hasMemory = false; ///< the memory line is printed
+  // For the remaining time.
   bool isFirstCounted = true;
   int64_t timedSteps = 0;
   double timedSeconds = 0;
 };
 
-/// Megatron-LM's line of an interval that ends with `report`: `loss` and `milliseconds` are means
-/// a step. Metrics that the program does not have are left out.
+/// Megatron-LM's line of an interval that ends with `report`; `loss` and `milliseconds` are means
+/// per step. Omits metrics that the program lacks.
 std::string printMegatronLine(const StepReport &report, const LoggedRun &run, int64_t examples,
                               double loss, double milliseconds);
 

@@ -27,7 +27,7 @@ StopSignals::StopSignals() {
   last = 0;
   struct sigaction action = {};
   action.sa_handler = note;
-  action.sa_flags = SA_RESTART; // What a step waits for is not to notice.
+  action.sa_flags = SA_RESTART; // The waits of a step must not be interrupted.
   for (size_t i = 0; i < std::size(kStopping); ++i)
     ::sigaction(kStopping[i], &action, &before[i]);
 }
@@ -41,7 +41,7 @@ int StopSignals::received() { return last.load(); }
 
 std::string nameOfSignal(int number) { return number == SIGTERM ? "SIGTERM" : "SIGUSR1"; }
 
-// Up and down a binary tree of the processes.
+// Reduces and broadcasts along a binary tree of the processes.
 absl::StatusOr<int> largestOfAll(Communicator &communicator, int value) {
   const int64_t self = communicator.process(), processes = communicator.numProcesses();
   for (const int64_t child : {2 * self + 1, 2 * self + 2})

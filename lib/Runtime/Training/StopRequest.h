@@ -1,4 +1,4 @@
-// What ends a training run before its last step.
+// Requests that end a training run before its last step.
 #ifndef ST_RUNTIME_TRAINING_STOPREQUEST_H
 #define ST_RUNTIME_TRAINING_STOPREQUEST_H
 
@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// While it lives, SIGTERM and SIGUSR1, by which schedulers announce that a job's time is over,
-/// are noted and do not end the process. SIGINT still ends it at once.
+/// During its lifetime SIGTERM and SIGUSR1, with which schedulers announce the end of a job's time,
+/// are recorded and do not end the process. SIGINT still ends it at once.
 class StopSignals {
 public:
   StopSignals();
@@ -20,7 +20,7 @@ public:
   StopSignals(const StopSignals &) = delete;
   StopSignals &operator=(const StopSignals &) = delete;
 
-  /// SIGTERM or SIGUSR1, whichever came last; 0: none.
+  /// SIGTERM or SIGUSR1, the latest; 0: none.
   static int received();
 
 private:
@@ -30,7 +30,7 @@ private:
 /// "SIGTERM" or "SIGUSR1".
 std::string nameOfSignal(int number);
 
-/// The largest of the values that the processes give, in all of them. Each calls it once a step.
+/// The maximum of a value over all processes. Each process must call it once per step.
 absl::StatusOr<int> largestOfAll(Communicator &communicator, int value);
 
 } // namespace st

@@ -29,7 +29,7 @@ double secondsSince(Clock::time_point time) {
   return std::chrono::duration<double>(Clock::now() - time).count();
 }
 
-// While it lives, the signals that the supervisor answers wait for sigtimedwait.
+// During its lifetime the supervisor's signals are blocked, so that sigtimedwait receives them.
 class BlockedSignals {
 public:
   BlockedSignals() {
@@ -42,7 +42,7 @@ public:
   ~BlockedSignals() { restore(); }
   void restore() const { ::sigprocmask(SIG_SETMASK, &before, nullptr); }
 
-  // The next of them, or 0 after a while.
+  // The next signal, or 0 after a timeout.
   int wait() const {
     constexpr timespec kWhile = {0, 100'000'000};
     return std::max(0, ::sigtimedwait(&answered, nullptr, &kWhile));
@@ -52,14 +52,14 @@ private:
   sigset_t answered, before;
 };
 
-// How one child ended.
+// The exit status of a child.
 struct Ending {
-  int status = 0; // as waitpid has it
+  int status = 0; // as waitpid returns it
   bool isStuck = false;
 
   bool isDone() const { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
   int exitCode() const {
-    constexpr int kBySignal = 128; // as shells count
+    constexpr int kBySignal = 128; // the shell's convention
     return WIFEXITED(status) ? WEXITSTATUS(status) : kBySignal + WTERMSIG(status);
   }
   std::string describe() const {
@@ -166,8 +166,8 @@ bool Supervisor::mayRestart(const Ending &ending) {
   return true;
 }
 
-// Long enough for other processes of the run to notice that this one is gone. False where a signal
-// ends the wait.
+// Waits until other processes of the run have noticed the loss. Returns false if a signal ends the
+// wait.
 bool Supervisor::waitBeforeRestart() const {
   constexpr double kMostSeconds = 30;
   const double seconds =

@@ -70,7 +70,7 @@ private:
   absl::Status goBack(int64_t step);
   absl::Status evaluate(bool isEnd);
   absl::Status save();
-  // Progress, of which nobody misses a line.
+  // Prints progress; errors are ignored.
   void print(const std::string &text) {
     if (communicator.process() != 0)
       return;
@@ -92,35 +92,35 @@ private:
   std::FILE *out, *progress;
 
   LearningRateSchedule schedule;
-  // Made first, so that a signal that comes while all is loaded is not lost.
+  // Created first, so that a signal during loading is not lost.
   RunControl control;
   BatchSpec spec;
   std::vector<StateTensor> states;
   std::unique_ptr<BatchSource> source;
-  std::unique_ptr<Evaluator> evaluator; // where the run evaluates
-  // Goes last of the outputs: the others may lie in the folder that it removes.
+  std::unique_ptr<Evaluator> evaluator; // set if the run evaluates
+  // Destroyed last of the outputs: others may be in the folder that it removes.
   std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<CheckpointSeries> series;
-  std::unique_ptr<StepLog> log; // of process 0
+  std::unique_ptr<StepLog> log; // only in process 0
   std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointReader> resumed;
-  std::string resumedPath; // of the checkpoint that the run begins with; empty: none
+  std::string resumedPath; // path of the initial checkpoint; empty: none
   std::unique_ptr<PretrainedWeights> pretrained;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<Feeder> feeder;
   StepTime time;
   RecordedBatches recorded;
-  StepTimers timers; // of a step of Megatron-LM's log
+  StepTimers timers; // timers of a step for Megatron-LM's log
   TrainerState trainer;
   double hostSeconds = 0;
-  std::vector<double> stepSeconds; ///< of each step, reading its batch aside
+  std::vector<double> stepSeconds; ///< per step, without reading its batch
   int64_t stepsRun = 0;
   SpikeWatch spikes{options.spikes};
   float lossOfStep = 0;
-  int64_t spikeStep = 0, spikesThere = 0; // the latest step that had a spike, and how many
-  std::set<int64_t> leftOut;              // batches of spikes, by the rows before them
-  int64_t lastStep = 0;                   // as far as the run knows before it runs
-  int64_t savedStep = -1;                 // of the newest checkpoint of `series`
+  int64_t spikeStep = 0, spikesThere = 0; // the latest step with a spike, and their number
+  std::set<int64_t> leftOut;              // batches of spikes, by the number of rows before them
+  int64_t lastStep = 0;                   // best knowledge before the run
+  int64_t savedStep = -1;                 // step of the newest checkpoint of `series`
 };
 
 bool readsLearningRate(const proto::Executable &program) {
@@ -171,7 +171,7 @@ absl::Status Trainer::runSteps() {
   if (log)
     log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence, timers,
                 printMemoryRange(program)});
-  // The first checkpoint that a spike may lead back to.
+  // The first checkpoint that a spike can restore.
   if (options.spikes.restores() && savedStep < 0 && trainer.step < lastStep)
     ST_RETURN_IF_ERROR(save());
   ST_ASSIGN_OR_RETURN(AfterStep then, control.beforeFirst());
@@ -195,8 +195,8 @@ absl::Status Trainer::runSteps() {
   return absl::OkStatus();
 }
 
-// On the way when it is due; at the end what was not, and the test. It leaves all that training
-// goes on from as it is.
+// Validates when due during training; at the end validates if not done, and tests. Does not change
+// the state of the training.
 absl::Status Trainer::evaluate(bool isEnd) {
   if (!evaluator)
     return absl::OkStatus();
@@ -213,7 +213,7 @@ absl::Status Trainer::evaluate(bool isEnd) {
   return log ? log->write(report) : absl::OkStatus();
 }
 
-// Whether the loss is a spike that leads back to a checkpoint; one that ends the run is an error.
+// Returns true if a spike restores a checkpoint. Returns an error if it ends the run.
 absl::StatusOr<bool> Trainer::watchLoss(int64_t step) {
   const bool isFinite = std::isfinite(lossOfStep);
   if (options.spikes.isWatching() ? !spikes.isSpike(lossOfStep) : isFinite)
@@ -228,7 +228,7 @@ absl::StatusOr<bool> Trainer::watchLoss(int64_t step) {
                       step, lossOfStep, spikes.bound()));
 }
 
-// Each process reads the same loss and so does the same.
+// All processes read the same loss, so they act alike.
 absl::Status Trainer::answerSpike(int64_t step) {
   constexpr int64_t kMostSpikes = 3;
   spikesThere = step > spikeStep ? 1 : spikesThere + 1;
@@ -271,7 +271,7 @@ absl::Status Trainer::goBack(int64_t step) {
   return absl::OkStatus();
 }
 
-// The flags' where there are any, else that of the run that is resumed, else the program's rate.
+// The schedule of the flags if given, else of the resumed run, else the program's rate.
 absl::Status Trainer::chooseSchedule() {
   const int64_t batch = std::max<int64_t>(1, spec.batch);
   ST_ASSIGN_OR_RETURN(schedule, resolveSchedule(options.rate, program.optimizer().learning_rate(),
@@ -285,7 +285,7 @@ absl::Status Trainer::chooseSchedule() {
                        schedule.describe(), "\n"));
     return absl::OkStatus();
   }
-  // As Megatron-LM has it: what a configuration says is to be what the checkpoint had.
+  // Megatron-LM's rule: the configuration's schedule must be the checkpoint's.
   if (rate.isGiven() && rate.isOfBinary && !rate.isCheckpoints)
     return absl::InvalidArgumentError(absl::StrCat(
         "the checkpoint's learning rate is ", before.describe(), ", this binary's ",
@@ -308,8 +308,8 @@ bool hasLoss(const proto::Executable &program) {
   return false;
 }
 
-// The folder comes before all other files: these may lie in it, and what killed saves left in it
-// goes before anybody reads it.
+// Claims the folder before opening other files: these may be in it, and leftovers of killed saves
+// must be removed before anything is read.
 absl::Status Trainer::claimCheckpoints() {
   if (options.save.empty())
     return absl::OkStatus();
@@ -323,7 +323,7 @@ absl::Status Trainer::claimCheckpoints() {
   return communicator.numProcesses() > 1 ? communicator.barrier() : absl::OkStatus();
 }
 
-// Of --load what LoadOptions says: its parameters come as those of a pretrained model.
+// Applies LoadOptions to --load: loads parameters like those of a pretrained model.
 absl::Status Trainer::loadInPart() {
   ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(resumedPath, program, states));
   print(pretrained->note());
@@ -369,7 +369,7 @@ absl::Status Trainer::openCheckpoint() {
   return absl::OkStatus();
 }
 
-// Everything that can fail for the user's files fails here, before minutes of work.
+// Reports all errors in the user's files before minutes of work.
 absl::Status Trainer::openInputsAndOutputs() {
   if (!options.timingOnly && !hasLoss(program))
     return absl::InvalidArgumentError(
@@ -410,7 +410,7 @@ absl::Status Trainer::openInputsAndOutputs() {
   return absl::OkStatus();
 }
 
-// What the log of the run begins with, and what --replay reads.
+// Prints the beginning of the log, which --replay reads.
 void Trainer::printHeading() {
   if (options.heading.empty())
     return;
@@ -498,12 +498,12 @@ absl::Status Trainer::runStep(int64_t step) {
   }
   StepReport report;
   report.step = step;
-  // A step that was left out is none of the schedule's.
+  // A skipped step does not count in the schedule.
   ST_ASSIGN_OR_RETURN(const int64_t skipped, feeder->readSkippedSteps());
   report.learningRate = schedule.at(step - skipped);
   ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
   report.dataSeconds = watch.seconds();
-  // The last one is as all others but the first are.
+  // Traces the last step, which is typical unlike the first.
   const bool isTraced = !executable->isSimulated() && !options.trace.empty() && step == lastStep;
   if (isTraced)
     ST_RETURN_IF_ERROR(executable->traceNextStep());
@@ -520,7 +520,7 @@ absl::Status Trainer::runStep(int64_t step) {
     report.metrics["skipped_steps"] = static_cast<float>(count);
   }
   if (executable->timeDependsOnData()) {
-    // Each step takes its own time; the first is the one that is traced.
+    // Each step is timed separately; the first one is traced.
     if (stepsRun == 0) {
       ST_RETURN_IF_ERROR(timeStep());
     } else {
@@ -536,7 +536,7 @@ absl::Status Trainer::runStep(int64_t step) {
   trainer.step = step;
   if (options.supervisor)
     options.supervisor->done(step);
-  // JSON and TensorBoard have no NaN; what follows one says so.
+  // JSON and TensorBoard have no NaN; later lines report the error.
   return log && std::isfinite(report.loss) ? log->write(report, trainer.examples)
                                            : absl::OkStatus();
 }
@@ -554,7 +554,7 @@ absl::Status Trainer::printSummary() {
   absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
                   printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
                   printMilliseconds(time.serialSum), " ms)\n");
-  StepWork executed; // which all processes gather
+  StepWork executed; // gathered by all processes
   if (stepsRun > 0) {
     ST_ASSIGN_OR_RETURN(executed, executable->lastStepWork());
   }
@@ -569,7 +569,7 @@ absl::Status Trainer::save() {
   trainer.recentLosses = options.spikes.isWatching() ? spikes.losses() : std::vector<double>();
   const std::optional<LearningRateSchedule> rate =
       readsLearningRate(program) ? std::optional(schedule) : std::nullopt;
-  // What one process writes all read together.
+  // One process writes a checkpoint, and all read it.
   if (series) {
     ST_RETURN_IF_ERROR(series->save(program, states, *executable, trainer, rate));
   } else if (checkpoint) {

@@ -21,60 +21,60 @@
 
 namespace st {
 
-/// Between these lines the log of a run has its flags, versions and hashes.
+/// The log of a run has its flags, versions and hashes between these lines.
 constexpr absl::string_view kConfigurationBegin =
     "-------------------- run configuration --------------------";
 constexpr absl::string_view kConfigurationEnd =
     "---------------- end of run configuration -----------------";
 
-/// When a run saves besides at its end. With any of these the folder holds a series of
+/// When a run saves, besides at its end. If any of these is set, the folder holds a series of
 /// checkpoints (see CheckpointSeries), and a run continues from the newest.
 struct SaveOptions {
   int64_t interval = 0; ///< steps; 0: not by steps
   double minutes = 0;   ///< 0: not by time
-  int64_t keep = 0;     ///< how many checkpoints stay; 0: all
+  int64_t keep = 0;     ///< number of checkpoints to keep; 0: all
 
   bool isSeries() const { return interval > 0 || minutes > 0 || keep > 0; }
 };
 
-/// What a run takes of a folder that may hold a checkpoint.
+/// What a run loads from a folder that may hold a checkpoint.
 struct LoadOptions {
-  std::string folder;            ///< of one or of a series; without any the run is new. Empty: none
-  bool finetune = false;         ///< its parameters alone, from step 0
-  bool withoutOptimizer = false; ///< not the optimizer's state
-  bool withoutSeed = false;      ///< not the seed, where the binary has one
+  std::string folder;            ///< of a checkpoint or series; if it has none the run is new
+  bool finetune = false;         ///< loads only the parameters, and starts at step 0
+  bool withoutOptimizer = false; ///< does not load the optimizer's state
+  bool withoutSeed = false;      ///< does not load the seed if the binary has one
 };
 
-/// What may vary from run to run of one training binary.
+/// Options of a run of a training binary.
 struct TrainOptions {
-  int64_t steps = 10;           ///< to run now, unless trainSteps says
+  int64_t steps = 10;           ///< to run now, unless trainSteps is set
   int64_t trainSteps = 0;       ///< the step that ends the run; 0: `steps`
-  LearningRateOptions rate;     ///< else the checkpoint's, or the program's
-  std::optional<uint32_t> seed; ///< else the checkpoint's, or 0
-  bool isSeedOfBinary = false;  ///< the checkpoint's goes before it
+  LearningRateOptions rate;     ///< default: the checkpoint's, or the program's
+  std::optional<uint32_t> seed; ///< default: the checkpoint's, or 0
+  bool isSeedOfBinary = false;  ///< the checkpoint's takes precedence
   LoadOptions load;
-  std::string heading;             ///< of the log, up to what the trainer adds; empty: none
-  std::optional<std::string> data; ///< see createBatchSource; else synthetic
+  std::string heading;             ///< first lines of the log, before the trainer's; empty: none
+  std::optional<std::string> data; ///< see createBatchSource; default: synthetic
   DataOptions samples;             ///< of text
   LogOptions log;
   std::string trace, report, save, resume; ///< paths; empty: none
   std::string init;                        ///< see PretrainedWeights; empty: none
   std::string recordBatches;               ///< file for the batches of the run; empty: none
   SaveOptions saving;
-  int64_t exitInterval = 0; ///< ends behind a step that this divides; 0: never
-  double exitMinutes = 0;   ///< ends behind the first step after this time; 0: never
+  int64_t exitInterval = 0; ///< ends after a step that this divides; 0: never
+  double exitMinutes = 0;   ///< ends after the first step after this time; 0: never
   SpikeOptions spikes;
-  RunProgress *supervisor = nullptr; ///< hears of each step; null: the run has none
+  RunProgress *supervisor = nullptr; ///< receives each step; null: the run has none
   EvaluationOptions evaluation;
   bool timingOnly = false;
   int hostThreads = 0;
 };
 
-/// What of the options can be refused without a file. An error names the flag.
+/// Checks the options that need no file. An error names the flag.
 absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRate);
 
-/// Runs `options.steps` steps and writes what the options ask for. Results go to
-/// `out`, progress to `progress`:
+/// Runs `options.steps` steps and writes the requested outputs. Results go to `out`, progress to
+/// `progress`:
 ///
 ///   step 1  loss 10.4321  sim 12.345 ms  host 8.21 s
 ///   ...
@@ -82,9 +82,8 @@ absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRa
 ///   (a table of the peak memory of each device)
 ///
 /// A loss that is NaN or infinite ends the run with an error that names the step, unless
-/// options.spikes says otherwise. With a folder
-/// to save to, SIGTERM and SIGUSR1 end the run behind the step that they meet, saved.
-/// Nothing is allocated before data, checkpoint and outputs were found to be usable.
+/// options.spikes is set. With a folder to save to, SIGTERM and SIGUSR1 end the run after the
+/// current step and save it. Checks data, checkpoint and outputs before it allocates anything.
 absl::Status train(const proto::Executable &program, Client &client, Communicator &communicator,
                    const TrainOptions &options, std::FILE *out, std::FILE *progress);
 

@@ -1,8 +1,8 @@
 //===- BranchRules.cpp - Gradients of if and case -------------------------===//
 //
-// The backward op chooses by the same operand. Its branches return the cotangents of the
-// values that the forward branches read from outside; what a backward branch needs of its
-// forward branch is one more result of the forward op.
+// The backward op selects by the same operand. Its branches return the cotangents of the values
+// that the forward branches capture. Values that a backward branch needs from its forward branch
+// become further results of the forward op.
 //
 //===----------------------------------------------------------------------===//
 

@@ -31,7 +31,7 @@ static LogicalResult callRule(func::CallOp op, ArrayRef<Value>, Gradients &) {
                         "inline-calls takes calls out");
 }
 
-/// A tuple has no cotangent of its own: it goes to the value in it.
+/// A tuple has no cotangent: its elements have.
 static LogicalResult tupleElementRule(GetTupleElementOp op, ArrayRef<Value> cts, Gradients &g) {
   auto tuple = op.getOperand().getDefiningOp<TupleOp>();
   if (!tuple)

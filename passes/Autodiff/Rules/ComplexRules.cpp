@@ -57,8 +57,8 @@ static Value transform(Emitter &emit, Value x, Type type, FftType kind, ArrayRef
   return FftOp::create(emit.builder, emit.loc, type, x, kind, length);
 }
 
-/// How often each element of a half spectrum of `like`'s shape stands for one of the whole:
-/// once at zero and at half of an even length, else twice.
+/// Number of full-spectrum elements that each element of a half spectrum of `like`'s shape
+/// represents: one at zero and at half of an even length, else two.
 static Value multiplicity(Emitter &emit, Value like, int64_t length) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(like);
   int64_t last = static_cast<int64_t>(shape.size()) - 1;
@@ -73,8 +73,8 @@ static Value multiplicity(Emitter &emit, Value like, int64_t length) {
   return emit.select(once, emit.splatLike(like, 1.0), emit.splatLike(like, 2.0));
 }
 
-/// FFT and IFFT are symmetric matrices. Those of real values count the elements of the half
-/// spectrum that stand for two.
+/// FFT and IFFT are symmetric matrices. Those of real values weight the elements of the half
+/// spectrum that represent two.
 static void fftRule(FftOp op, Value ct, Gradients &g) {
   Value x = op.getOperand();
   ArrayRef<int64_t> length = op.getFftLength();

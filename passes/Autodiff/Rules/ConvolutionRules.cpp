@@ -51,8 +51,8 @@ static Value convolve(Emitter &emit, RankedTensorType type, Value lhs, Value rhs
       static_cast<uint64_t>(featureGroups), static_cast<uint64_t>(batchGroups), precision);
 }
 
-/// Splits dimension `from`, of `groups` times something, and puts the groups
-/// before dimension `to`, as its major part.
+/// Splits dimension `from`, a multiple of `groups`, and moves the groups before dimension `to`, as
+/// its major part.
 static Value moveGroups(Emitter &emit, Value x, int64_t groups, int64_t from, int64_t to) {
   if (groups == 1)
     return x;
@@ -69,8 +69,7 @@ static Value moveGroups(Emitter &emit, Value x, int64_t groups, int64_t from, in
   return emit.reshape(emit.transpose(emit.reshape(x, shape), permutation), result);
 }
 
-/// The convolution of the cotangent with the kernel, reversed, whose input and
-/// output features change places.
+/// Convolves the cotangent with the reversed kernel, with its input and output features exchanged.
 static Value inputCotangent(Emitter &emit, const Convolution &conv, Value ct) {
   ConvolutionOp op = conv.op;
   ConvDimensionNumbersAttr n = conv.numbers;
@@ -89,7 +88,7 @@ static Value inputCotangent(Emitter &emit, const Convolution &conv, Value ct) {
   Value kernel = emit.convert(op.getRhs(), Emitter::typeOf(ct).getElementType());
   kernel = moveGroups(emit, kernel, groups, n.getKernelOutputFeatureDimension(),
                       n.getKernelInputFeatureDimension());
-  // Batch groups come out as major parts of the features.
+  // The result has batch groups as major parts of the features.
   SmallVector<int64_t> shape(inputType.getShape());
   shape[n.getInputBatchDimension()] /= batchGroups;
   shape[n.getInputFeatureDimension()] *= batchGroups;
@@ -105,8 +104,7 @@ static Value inputCotangent(Emitter &emit, const Convolution &conv, Value ct) {
                     n.getInputBatchDimension());
 }
 
-/// The convolution of the input with the cotangent, batches and features of the
-/// input having changed places.
+/// Convolves the input, with batch and features exchanged, with the cotangent.
 static Value kernelCotangent(Emitter &emit, const Convolution &conv, Value ct) {
   ConvolutionOp op = conv.op;
   ConvDimensionNumbersAttr n = conv.numbers;

@@ -52,8 +52,7 @@ static void divideRule(DivOp op, Value ct, Gradients &g) {
   g.add(op.getRhs(), [&] { return g.emit.neg(g.emit.mul(quotient, op.getResult())); });
 }
 
-/// Of two complex numbers the one that is the result gets the cotangent `ct`, of two equal
-/// ones each half of it.
+/// The selected one of two complex numbers gets the cotangent `ct`; equal ones each get half of it.
 static void complexExtremumCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   auto isResult = [&](Value x) { return emit.compare(ComparisonDirection::EQ, x, result); };
@@ -65,7 +64,7 @@ static void complexExtremumCotangents(Value lhs, Value rhs, Value result, Value 
   g.add(rhs, [&] { return part(rhs, lhs); });
 }
 
-/// Of two equal operands each gets half of the cotangent, as in JAX.
+/// Equal operands each get half of the cotangent, as in JAX.
 template <typename OpTy> static void extremumRule(OpTy op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   constexpr bool isMax = std::is_same_v<OpTy, MaxOp>;
@@ -258,8 +257,8 @@ static void reducePrecisionRule(ReducePrecisionOp op, Value ct, Gradients &g) {
 // Choice
 //===----------------------------------------------------------------------===//
 
-/// Whether the select is JAX's maximum or minimum of two complex numbers, which are ordered by
-/// their real parts, and where these are equal by the imaginary ones.
+/// Returns true if the select is JAX's maximum or minimum of two complex numbers, which are ordered
+/// by their real parts, and for equal ones by the imaginary parts.
 static bool isComplexExtremum(SelectOp op) {
   auto byParts = op.getPred().getDefiningOp<SelectOp>();
   if (!byParts)

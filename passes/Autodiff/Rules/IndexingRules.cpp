@@ -36,7 +36,7 @@ static Value clampedIndices(Emitter &emit, GatherOp op) {
   return emit.clamp(emit.zerosLike(indices), indices, high);
 }
 
-/// The gradient of a gather adds up, at each place, what was read from there.
+/// The gradient of a gather sums, at each position, the cotangents of what was read from it.
 static void gatherRule(GatherOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&]() -> Value {
     Emitter &emit = g.emit;

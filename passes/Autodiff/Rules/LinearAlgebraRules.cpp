@@ -31,7 +31,7 @@ static Value product(Emitter &emit, Value lhs, Value rhs) {
   return emit.dot(lhs, rhs, {batch, batch, {rank - 1}, {rank - 2}});
 }
 
-/// The elements where row stands in `direction` to column; zero elsewhere.
+/// The elements whose row compares with their column by `direction`; zero elsewhere.
 static Value triangle(Emitter &emit, Value x, ComparisonDirection direction) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
   int64_t rank = shape.size();

@@ -1,9 +1,9 @@
 //===- LoopRules.cpp - Gradients of counted loops -------------------------===//
 //
-// The forward loop saves, trip by trip, what the backward loop needs of its body, in
-// buffers of one row a trip. The backward loop runs as often and reads the rows from the
-// last to the first. It carries the cotangents of what the forward loop carries, and sums
-// of those of the values that the body reads from outside.
+// The forward loop saves the values that the backward loop needs in buffers with one row per trip.
+// The backward loop has the same number of trips and reads the rows in reverse. It carries the
+// cotangents of the forward loop's carried values, and sums those of the values that the body
+// captures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +43,8 @@ private:
   /// Carries with a cotangent, and outside values that receive one.
   SmallVector<unsigned> carries;
   SmallVector<Value> captured;
-  /// In the body of the backward loop: the number of the forward trip, what is known of
-  /// the forward body, and the last op before what the rules emitted.
+  /// In the body of the backward loop: the number of the forward trip, the known values of the
+  /// forward body, and the last op before those that the rules emitted.
   Value trip;
   IRMapping known;
   Operation *preambleEnd = nullptr;

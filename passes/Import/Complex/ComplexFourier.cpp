@@ -68,7 +68,7 @@ Parts Fourier::multiply(Parts x, int64_t length) {
           emit.add(times(x.re, matrix.im), times(x.im, matrix.re))};
 }
 
-/// Of [rows, n].
+/// Transforms rows of [rows, n].
 Parts Fourier::transformRows(Parts x) {
   int64_t rows = Emitter::shapeOf(x.re)[0], length = Emitter::shapeOf(x.re)[1];
   int64_t n1 = 1;

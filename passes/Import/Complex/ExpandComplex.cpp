@@ -43,7 +43,7 @@ class OpExpansion {
 public:
   OpExpansion(Emitter &emit, Operation *op) : emit(emit), math(emit), op(op) {}
 
-  /// What replaces the op's only result; null where it stays.
+  /// The replacement of the op's only result; null if it stays.
   Value run();
 
 private:
@@ -153,7 +153,7 @@ std::optional<Parts> OpExpansion::expandExponential(Parts a) {
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case([&](ExpOp) { return math.exponential(a); })
       .Case([&](Expm1Op) {
-        // e^x cos y - 1, of which neither term is near 1 where z is small.
+        // e^x cos y - 1, without terms near 1 for small z.
         Value half = emit.sine(emit.scale(a.im, 0.5));
         Value re = emit.sub(emit.mul(emit.expm1(a.re), emit.cosine(a.im)),
                             emit.scale(emit.mul(half, half), 2));
@@ -368,7 +368,7 @@ void ExpandComplex::expandOps(func::FuncOp function) {
     bool concerns = op->getNumResults() == 1 &&
                     !isa<stablehlo::ComplexOp, stablehlo::ConstantOp>(op) &&
                     (isComplex(op->getResult(0)) || llvm::any_of(op->getOperands(), isComplex));
-    // What stands in the computation of a sum goes with it.
+    // Ops in the computation of a sum are replaced together with it.
     Operation *parent = op->getParentOp();
     if (concerns && !(hasSeparateParts(parent) && llvm::any_of(parent->getOperands(), isComplex)))
       ops.push_back(op);

@@ -1,4 +1,4 @@
-// Which argument of a step each result replaces.
+// The argument of a step that each result replaces.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

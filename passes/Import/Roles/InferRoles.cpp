@@ -413,7 +413,7 @@ static LogicalResult check(ModuleOp module, func::FuncOp function) {
     if (alias && (alias.getInt() < 0 || alias.getInt() >= function.getNumResults() ||
                   function.getResultTypes()[alias.getInt()] != function.getArgumentTypes()[i]))
       return function.emitError("argument ")
-             << i << " is donated to result " << alias.getInt() << ", which is none of its type";
+             << i << " is donated to result " << alias.getInt() << ", which has another type";
   }
   WalkResult walk = function.walk([](func::CallOp call) {
     call.emitOpError("of @") << call.getCallee() << " is not inlined; run simplify first";

@@ -10,7 +10,7 @@ namespace hlo = mlir::stablehlo;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// 0, …, count - 1, then the numbers behind them.
+/// 0, …, count - 1, followed by the given numbers.
 static SmallVector<int64_t> behind(int64_t count, ArrayRef<int64_t> numbers) {
   SmallVector<int64_t> result = llvm::to_vector(llvm::seq<int64_t>(0, count));
   for (int64_t number : numbers)

@@ -63,7 +63,7 @@ ForwardTask::ForwardTask(TaskOp task, const ValueSources &sources) : task(task),
   findGathered();
 }
 
-/// Whatever the marks say, activations flow only within a block or to later blocks.
+/// Activations flow only within a block or to later blocks, even if the marks disagree.
 void ForwardTask::assignBlocks() {
   auto markOf = [](Operation &op) -> std::optional<int64_t> {
     auto mark = op.getAttrOfType<IntegerAttr>(kBlockAttr);

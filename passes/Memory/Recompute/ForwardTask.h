@@ -1,4 +1,4 @@
-// What a stage's forward task computes from what, and the cost of recomputing its ops.
+// The dependences of a stage's forward task, and the cost of recomputing its ops.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

@@ -13,7 +13,7 @@ public:
   /// Adds a node of cost `capacity`; nodes are numbered in order.
   unsigned addNode(int64_t capacity);
   void addEdge(unsigned from, unsigned to);
-  /// Marks where the flow begins, and where it ends.
+  /// Marks the source and the sink of the flow.
   void markSource(unsigned node);
   void markSink(unsigned node);
 

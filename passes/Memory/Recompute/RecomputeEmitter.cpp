@@ -67,7 +67,7 @@ Value RecomputeEmitter::get(Value value, int64_t block) {
   return made[{value, block}];
 }
 
-/// Operands of the weight task are recomputed once, by the backward task, and handed on.
+/// The backward task recomputes operands of the weight task once, and passes them on.
 void RecomputeEmitter::handOn(int64_t block) {
   if (stage.getBackward() == stage.getWeight() || !handedOn.insert(block).second)
     return;

@@ -366,7 +366,7 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   }
   if (auto repeated = ::st::findRepeatedKey(text))
     return emitError(config.locate(repeated->offset, context))
-           << "key \"" << shortened(repeated->path) << "\" stands there twice";
+           << "key \"" << shortened(repeated->path) << "\" appears twice";
   const llvm::json::Object *object = json->getAsObject();
   if (!object)
     return error() << "expected a JSON object, found " << print(*json);

@@ -70,7 +70,7 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
         eraseAxis(splits, axis);
     if (sharding == stored)
       continue;
-    // A narrower copy is made of the shards, and gathered instead of them.
+    // The shards are converted to the narrower type, and the copy is gathered instead.
     SmallVector<Value> values = {argument};
     while (!values.empty()) {
       Value value = values.pop_back_val();

@@ -399,7 +399,7 @@ ReshardReport mlir::st::explainReshards(ModuleOp module) {
     Explainer explainer(function, axes);
     function.walk([&](ReshardOp reshard) { explainer.explain(reshard, report); });
   }
-  // Of equal ones, the first in the program.
+  // Equal ones are in program order.
   SmallVector<std::pair<int64_t, size_t>> order;
   for (auto [i, reshard] : llvm::enumerate(report.reshards))
     order.push_back({-reshard.bytes, i});

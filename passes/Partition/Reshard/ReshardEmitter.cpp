@@ -205,7 +205,7 @@ Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> step
 // Neighbours
 //===----------------------------------------------------------------------===//
 
-/// Whether this device has the first part, or the last one.
+/// Returns true if this device has the first part, or with `last` the last one.
 Value ReshardEmitter::isAt(Location loc, ArrayRef<Split> splits, bool last) {
   auto scalar = RankedTensorType::get({}, builder.getI32Type());
   Value all;

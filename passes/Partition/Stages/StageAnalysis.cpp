@@ -105,7 +105,7 @@ bool StageAnalysis::isOfParameters(Operation *op) const {
   });
 }
 
-/// Stages that begin where the user says.
+/// Splits stages at the ops that the user names.
 SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts) {
   SmallVector<StringRef> patterns;
   for (auto start : starts.getAsRange<Attribute>())
@@ -149,7 +149,7 @@ void StageAnalysis::cutForward() {
                              : starts ? cutAtStarts(ops, starts)
                                       : cutIntoStages(ops, stages, axes);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
-    // Whatever the blocks say, values only flow forward.
+    // Values flow forward only, even if the blocks disagree.
     for (Value value : readsOf(op))
       if (Operation *producer = value.getDefiningOp(); producer && opStages.contains(producer))
         stage = std::max<int64_t>(stage, opStages[producer].find_first());
@@ -349,7 +349,7 @@ void StageAnalysis::sinkBackward() {
 }
 
 //===----------------------------------------------------------------------===//
-// What is cloned
+// Cloned ops
 //===----------------------------------------------------------------------===//
 
 void StageAnalysis::placeCloned() {

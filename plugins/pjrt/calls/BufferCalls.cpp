@@ -97,7 +97,7 @@ absl::Status copyToMemory(PJRT_Buffer_CopyToMemory_Args &args) {
   return absl::OkStatus();
 }
 
-/// The bytes of an array that others may read once it is ready.
+/// The bytes of an array once it is ready for reading.
 absl::StatusOr<std::shared_ptr<Storage>> readyBytes(const PJRT_Buffer &buffer) {
   std::shared_ptr<Storage> storage = buffer.array->storage();
   if (!storage)

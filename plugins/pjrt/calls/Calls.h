@@ -1,4 +1,4 @@
-// How functions of the C API are written: as functions of a status.
+// Adapts functions that return a status to the functions of the C API.
 #pragma once
 
 #include "plugins/pjrt/abi/Api.h"
@@ -10,12 +10,12 @@
 
 namespace st::pjrt {
 
-/// A caller of another version passes a structure that is shorter, by fields at its end: the
-/// function then works on one of full length, whose additional fields are zero.
+/// A caller of another version may pass a structure that lacks fields at its end. The function then
+/// receives a full structure whose additional fields are zero.
 template <auto kFunction> struct Call;
 template <typename Args, absl::Status (*kFunction)(Args &)> struct Call<kFunction> {
   static PJRT_Error *call(Args *args) {
-    // Callers leave out padding at the end of a structure.
+    // Callers omit padding at the end of a structure.
     if (args->struct_size + alignof(Args) > sizeof(Args))
       return makeError(kFunction(*args));
     const size_t given = args->struct_size;
@@ -27,7 +27,7 @@ template <typename Args, absl::Status (*kFunction)(Args &)> struct Call<kFunctio
   }
 };
 
-/// Puts the functions of one kind of object into the table.
+/// Adds the functions of one kind of object to the table.
 void fillErrorCalls(PJRT_Api &api);
 void fillEventCalls(PJRT_Api &api);
 void fillClientCalls(PJRT_Api &api);

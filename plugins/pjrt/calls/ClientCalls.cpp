@@ -24,7 +24,7 @@ PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type, size_t count)
 
 absl::Status initializePlugin(PJRT_Plugin_Initialize_Args &) { return absl::OkStatus(); }
 
-/// Callers write programs in the version of StableHLO that is said here.
+/// Callers write programs in the version of StableHLO given here.
 absl::Status pluginAttributes(PJRT_Plugin_Attributes_Args &args) {
   static const std::array<int64_t, 3> version = portableVersion();
   static const std::vector<PJRT_NamedValue> attributes = [] {

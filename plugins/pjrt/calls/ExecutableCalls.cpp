@@ -36,7 +36,7 @@ absl::Status countOutputs(PJRT_Executable_NumOutputs_Args &args) {
   return absl::OkStatus();
 }
 
-/// Of the code of a device.
+/// Size of the code of a device.
 int64_t codeBytes(const proto::PluginProgram &program) {
   int64_t bytes = 0;
   for (const proto::Group &group : program.code().groups())
@@ -151,7 +151,7 @@ absl::Status deserialize(PJRT_Executable_DeserializeAndLoad_Args &args) {
   if (!program->ParseFromArray(args.serialized_executable,
                                static_cast<int>(args.serialized_executable_size)) ||
       program->code().groups_size() != 1)
-    return absl::InvalidArgumentError("the bytes are no serialised executable of this plugin");
+    return absl::InvalidArgumentError("the bytes are not a serialised executable of this plugin");
   absl::string_view options;
   if (args.overridden_serialized_compile_options)
     options = {args.overridden_serialized_compile_options,

@@ -5,7 +5,7 @@ namespace st::pjrt {
 
 namespace {
 
-// Null where the program has one device: callers then ask for nothing.
+// Null for a program on one device, whose shardings callers do not query.
 absl::Status argumentShardings(PJRT_Shardings_PJRT_Executable_ParameterShardings_Args &args) {
   PJRT_Executable &executable = *args.executable;
   const bool isSplit = executable.program->partitions() > 1;

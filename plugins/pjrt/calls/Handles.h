@@ -1,4 +1,4 @@
-// What the opaque pointers of the PJRT C API point to.
+// The types behind the opaque pointers of the PJRT C API.
 #pragma once
 
 #include "plugins/pjrt/abi/Types.h"
@@ -17,7 +17,7 @@ struct PJRT_Event {
   st::pjrt::Completion completion;
 };
 
-/// The one memory of a device. What callers keep at it goes with it.
+/// The only memory of a device. Destroys what callers attached to it.
 struct PJRT_DeviceMemory : PJRT_Memory {
   PJRT_DeviceMemory();
   ~PJRT_DeviceMemory();
@@ -66,7 +66,7 @@ struct PJRT_Buffer {
   std::shared_ptr<st::pjrt::DeviceArray> array;
   PJRT_Client *client = nullptr;
   std::vector<int64_t> minorToMajor;
-  /// Callers that count references to the bytes keep them alive past a deletion.
+  /// References that callers count keep the bytes alive after a deletion.
   std::vector<std::shared_ptr<st::pjrt::Storage>> externalReferences;
 };
 
@@ -75,7 +75,7 @@ struct PJRT_Executable {
   std::vector<PJRT_Buffer_Type> resultTypes;
   std::vector<int64_t> resultDims;
   std::vector<size_t> resultRanks;
-  std::vector<const char *> memoryKinds; ///< of as many as there are arguments or results
+  std::vector<const char *> memoryKinds; ///< one per argument or result
   std::vector<size_t> memoryKindSizes;
   std::vector<std::string> shardings; ///< of the arguments, then of the results, serialised
   std::vector<const char *> shardingPointers;
@@ -100,7 +100,7 @@ namespace st::pjrt {
 /// The memory kind of all memories.
 constexpr char kMemoryKind[] = "device";
 
-/// An error for callers; null where the status is fine.
+/// An error for callers; null for an OK status.
 PJRT_Error *makeError(absl::Status status);
 /// The status of a caller's code and message.
 absl::Status statusOf(PJRT_Error_Code code, const char *message, size_t size);

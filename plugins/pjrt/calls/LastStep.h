@@ -1,4 +1,4 @@
-// What the Python package asks beyond the PJRT C API.
+// Functions of the Python package beyond the PJRT C API.
 #pragma once
 
 #include "plugins/pjrt/runtime/PluginClient.h"
@@ -7,7 +7,7 @@
 
 namespace st::pjrt {
 
-/// The client of which lastStep tells.
+/// Sets the client that lastStep reports on.
 void setLastClient(const std::shared_ptr<PluginClient> &client);
 
 } // namespace st::pjrt

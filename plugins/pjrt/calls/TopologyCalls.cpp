@@ -10,7 +10,7 @@ absl::Status topologyOf(PJRT_Client_TopologyDescription_Args &args) {
   return absl::OkStatus();
 }
 
-// Clients own their topologies, which are the only ones.
+// The only topologies belong to clients.
 absl::Status destroyTopology(PJRT_TopologyDescription_Destroy_Args &) { return absl::OkStatus(); }
 
 absl::Status platformName(PJRT_TopologyDescription_PlatformName_Args &args) {
@@ -37,7 +37,7 @@ absl::Status attributesOf(PJRT_TopologyDescription_Attributes_Args &args) {
   return absl::OkStatus();
 }
 
-/// The same in every process, so that caches on disk hold.
+/// The same in every process, so that caches on disk stay valid.
 absl::Status fingerprintOfTopology(PJRT_TopologyDescription_Fingerprint_Args &args) {
   uint64_t hash = 1469598103934665603u; // FNV-1a
   const std::string text =

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-/// Arrays that a caller fills piece by piece.
+/// Arrays that a caller fills in pieces.
 struct PJRT_AsyncHostToDeviceTransferManager {
   PJRT_Device *device = nullptr;
   std::vector<std::shared_ptr<st::pjrt::DeviceArray>> arrays;
@@ -31,7 +31,7 @@ absl::StatusOr<ArrayType> typeOf(PJRT_Buffer_Type element, const int64_t *dims, 
   return ArrayType{element, {dims, dims + count}};
 }
 
-/// How a layout of a host's array orders bytes; row-major where there is none.
+/// The byte strides of a layout of a host's array; row-major by default.
 absl::StatusOr<std::vector<int64_t>> stridesIn(const ArrayType &type,
                                                const PJRT_Buffer_MemoryLayout *layout) {
   if (!layout)
@@ -210,7 +210,7 @@ absl::Status setError(PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args 
   return absl::OkStatus();
 }
 
-/// What a caller notes about a transfer is of no use here.
+/// Ignores a caller's metadata of a transfer.
 absl::Status addMetadata(PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args &) {
   return absl::OkStatus();
 }

@@ -17,10 +17,10 @@ using namespace mlir;
 
 namespace st::pjrt {
 
-/// Of what this version of the plugin makes, for caches on disk.
+/// Version of the compiled programs, for caches on disk.
 static constexpr int kProgramVersion = 1;
-/// The most trips of a loop that is unrolled. On several devices nothing is moved between them
-/// within a loop, so that longer ones are unrolled there.
+/// Maximum trip count of unrolled loops. On several devices loops cannot contain communication, so
+/// longer ones are unrolled.
 static constexpr int64_t kUnrolled = 8, kUnrolledOnSeveral = 256;
 
 std::array<int64_t, 3> portableVersion() { return mlir::st::kPortableVersion; }
@@ -32,7 +32,7 @@ std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::stri
   return llvm::toHex(hash.final(), /*LowerCase=*/true);
 }
 
-/// The text of a parallel-config file: one stage, a device a partition.
+/// The text of a parallel-config file with one stage and one device per partition.
 static std::string layoutOf(ArrayRef<int64_t> hardwareIds) {
   std::string text =
       absl::StrCat("{\"mode\": \"sharding\", \"sharding_size\": ", hardwareIds.size(),
@@ -48,7 +48,7 @@ static absl::Status failed(const DiagnosticCollector &diagnostics, absl::StatusC
   return absl::Status(code, message.empty() ? "the compilation failed" : message);
 }
 
-/// How many devices the function's own mesh has; 1 where it has none.
+/// Number of devices in the function's mesh; 1 without a mesh.
 static int64_t countMeshDevices(ModuleOp module) {
   mlir::st::MeshOp mesh = mlir::st::getMesh(module);
   return mesh ? mesh.getNumDevices() : 1;
@@ -70,7 +70,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   Pages pages(source.reportFolder, source.explainFolder,
               absl::StrCat(name, "-", source.fingerprint.substr(0, 8)));
   pages.observe(request);
-  // The pages time the program once it is there.
+  // The pages time the program after its compilation.
   const auto makeClient = std::exchange(request.makeClient, nullptr);
   FailureOr<proto::Executable> code = mlir::st::compileToExecutable(request, context);
   if (mlir::failed(code))
@@ -101,7 +101,7 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
                                                                            : kUnrolled)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
   ArrayRef<int64_t> hardwareIds(source.hardwareIds);
-  // What nothing splits, every device computes alike.
+  // Without a sharding every device computes the same.
   const int64_t meshDevices = countMeshDevices(*module);
   program.set_is_replicated(source.partitions > 1 && meshDevices == 1);
   if (meshDevices != 1 && meshDevices != source.partitions)

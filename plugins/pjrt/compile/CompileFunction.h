@@ -1,4 +1,4 @@
-// From a function as JAX gives it to a program of the simulated devices.
+// Compiles a function from JAX to a program for the simulated devices.
 #pragma once
 
 #include "plugins/pjrt/compile/program.pb.h"
@@ -18,23 +18,23 @@ struct FunctionSource {
   absl::string_view options; ///< a serialised CompileOptionsProto
   int64_t partitions = 1;
   std::string target;
-  /// By partition, the devices as the target's description numbers them.
+  /// The devices by partition, numbered as in the target's description.
   std::vector<int64_t> hardwareIds;
   std::string fingerprint;
-  std::string reportFolder, explainFolder; ///< as PluginOptions has them
+  std::string reportFolder, explainFolder; ///< as in PluginOptions
 };
 
-/// The version of StableHLO in which callers are to write functions.
+/// The version of StableHLO in which callers must write functions.
 std::array<int64_t, 3> portableVersion();
 
-/// What a cache of compiled functions may tell them apart by.
+/// A key for caches of compiled functions.
 std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::string_view target);
 
-/// Compiles a function in process. InvalidArgument where the source cannot be read; Unimplemented
-/// where the devices cannot compute it; the message names the op and its place.
+/// Compiles a function in process. InvalidArgument if the source cannot be read; Unimplemented if
+/// the devices cannot compute it; the message names the op and its location.
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source);
 
-/// The function with what the program says of its shardings, as text that JAX's own tools parse.
+/// Prints the function with the program's shardings, for JAX's tools.
 absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program);
 
 } // namespace st::pjrt

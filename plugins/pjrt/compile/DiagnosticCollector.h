@@ -1,4 +1,4 @@
-// The first error of a compilation as one line.
+// Collects the first error of a compilation as one line.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -8,7 +8,7 @@
 
 namespace st::pjrt {
 
-/// While it lives, keeps the first error of a context and drops all else.
+/// During its lifetime keeps the first error of a context and drops all other diagnostics.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);

@@ -1,5 +1,4 @@
-// What a user may want to read of a compilation: a page about the step, and why its reshards move
-// data.
+// Reports of a compilation for users: a page about the step, and the reasons of its reshards.
 #pragma once
 
 #include "lib/Driver/Compiler.h"
@@ -13,14 +12,14 @@ namespace st::pjrt {
 
 class Pages {
 public:
-  /// Empty folders get nothing. `name` tells the files of compilations apart.
+  /// An empty folder disables its report. `name` distinguishes the files of compilations.
   Pages(const std::string &reportFolder, const std::string &explainFolder, const std::string &name);
 
-  /// Makes a compilation keep what the pages say.
+  /// Makes a compilation record the contents of the pages.
   void observe(mlir::st::CompileRequest &request);
 
-  /// Writes the files. What a page needs simulated time for is left out, with a line on stderr,
-  /// where that depends on data.
+  /// Writes the files. If simulated time depends on data, omits the page that needs it and prints a
+  /// line on stderr.
   absl::Status write(const mlir::st::CompileRequest &request, proto::Executable &program);
 
 private:

@@ -96,8 +96,8 @@ absl::Status addPorts(ModuleOp module, proto::PluginProgram &program) {
 
 // ---- places -----------------------------------------------------------------------------------
 
-/// Parts of dimensions by rank, as a sharding of HLO: tiles in row-major order, and of each the
-/// ranks that hold it.
+/// Converts parts by rank to an HLO sharding: tiles in row-major order, each with the ranks that
+/// hold it.
 static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64_t ranks) {
   int64_t tiles = 1;
   hlo::OpSharding sharding;
@@ -124,14 +124,14 @@ static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64
   return sharding;
 }
 
-/// `slice`: null where the program has no such port; the devices then hold it whole.
+/// `slice`: null if the program lacks the port, which the devices then replicate.
 static absl::Status place(const proto::Slice *slice, int64_t ranks, proto::PluginPort &port) {
   *port.mutable_local() = port.dims();
   if (!slice || ranks == 1)
     return absl::OkStatus();
   const int rank = port.dims_size();
   const bool isDense = slice->local().empty() && slice->view().empty() && slice->rows() == 0;
-  // Complex numbers have a dimension more in the program, which nobody is to split.
+  // Complex numbers have an additional dimension in the program, which must not be split.
   const bool splitsPairs = slice->counts_size() > rank && slice->counts(rank) != 1;
   if (!isDense || splitsPairs) {
     port.set_is_recut(true);

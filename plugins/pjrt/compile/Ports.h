@@ -1,4 +1,4 @@
-// Arguments and results of a compiled function, and how devices hold them.
+// Arguments and results of a compiled function, and their shardings.
 #pragma once
 
 #include "plugins/pjrt/compile/program.pb.h"
@@ -8,13 +8,13 @@
 
 namespace st::pjrt {
 
-/// Takes types, names and donations off @main. Unimplemented names a type that devices do not have.
+/// Reads types, names and donations of @main. Unimplemented names a type that devices lack.
 absl::Status addPorts(mlir::ModuleOp module, proto::PluginProgram &program);
 
-/// Says of each port what a device holds, by the program's code.
+/// Sets the sharding of each port from the program.
 absl::Status placePorts(proto::PluginProgram &program);
 
-/// A sharding as HLO's text has it: "{devices=[2,1]0,1}".
+/// A sharding in HLO's text form: "{devices=[2,1]0,1}".
 std::string printSharding(const hlo::OpSharding &sharding);
 
 } // namespace st::pjrt

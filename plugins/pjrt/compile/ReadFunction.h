@@ -1,4 +1,4 @@
-// A function as JAX gives it, as a module.
+// Reads a function from JAX as a module.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -6,10 +6,10 @@
 
 namespace st::pjrt {
 
-/// The dialects that functions and programs are in. The first call registers the passes as well.
+/// The dialects of functions and programs. The first call also registers the passes.
 const mlir::DialectRegistry &functionDialects();
 
-/// Reads text or bytecode. Null, with a diagnostic, where it is neither, or is not valid.
+/// Reads text or bytecode. Null, with a diagnostic, if it is neither or invalid.
 mlir::OwningOpRef<mlir::ModuleOp> readFunction(llvm::StringRef code, mlir::MLIRContext *context);
 
 } // namespace st::pjrt

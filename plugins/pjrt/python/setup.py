@@ -1,4 +1,4 @@
-"""The wheel holds libraries of this machine's kind, so that it is no wheel for every machine."""
+"""Builds the wheel. It holds libraries of this machine's architecture, so it is platform-specific."""
 
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -10,7 +10,7 @@ class BinaryDistribution(Distribution):
 
 
 class PlatformWheel(bdist_wheel):
-    """Of any Python 3: nothing in it knows Python's own interfaces."""
+    """Marks the wheel as valid for any Python 3: the library does not use Python's C API."""
 
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]

@@ -1,4 +1,4 @@
-// Element types and shapes as PJRT has them.
+// PJRT's element types and shapes.
 #pragma once
 
 #include "plugins/pjrt/abi/Types.h"
@@ -12,10 +12,10 @@
 
 namespace st::pjrt {
 
-/// Bytes of an element in the host's memory, where one of fewer than eight bits takes a byte. 0 for
-/// what is no type of elements.
+/// Bytes of an element in the host's memory; elements of less than eight bits take a byte. 0 if it
+/// is no element type.
 int64_t byteWidth(PJRT_Buffer_Type type);
-/// As JAX and HLO write it: "f32", "pred".
+/// JAX's and HLO's name: "f32", "pred".
 const char *typeName(PJRT_Buffer_Type type);
 
 struct ArrayType {
@@ -24,17 +24,17 @@ struct ArrayType {
 
   int64_t numElements() const;
   int64_t numBytes() const { return numElements() * byteWidth(element); }
-  /// Bytes between neighbours of each dimension, dense and row-major.
+  /// Byte strides of each dimension, dense and row-major.
   std::vector<int64_t> strides() const;
   std::string describe() const; ///< "f32[2,3]"
 };
 
-/// Bytes between neighbours of each dimension of a dense array whose fastest dimension is the
-/// first of `minorToMajor`. InvalidArgument unless that is a permutation of the dimensions.
+/// Byte strides of each dimension of a dense array; the first of `minorToMajor` is the fastest.
+/// InvalidArgument unless that is a permutation of the dimensions.
 absl::Status stridesOf(const ArrayType &type, absl::Span<const int64_t> minorToMajor,
                        std::vector<int64_t> &strides);
 
-/// Copies elements between two arrays of a type that are laid out as their strides say, in bytes.
+/// Copies elements between two arrays of one type with these strides in bytes.
 void copyStrided(const ArrayType &type, const uint8_t *from, absl::Span<const int64_t> fromStrides,
                  uint8_t *to, absl::Span<const int64_t> toStrides);
 

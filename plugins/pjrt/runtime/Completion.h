@@ -8,19 +8,19 @@
 
 namespace st::pjrt {
 
-/// Copies share one state. Whoever does the work sets it once; others wait or are called back.
+/// Copies share one state. The worker sets it once; others wait or are called back.
 class Completion {
 public:
   Completion();
-  /// Of work that is already over.
+  /// A completion of finished work.
   static Completion done(absl::Status status = absl::OkStatus());
 
-  /// Ends all waits and runs the callbacks in this thread. What is set later is ignored.
+  /// Ends all waits and runs the callbacks in this thread. Later calls are ignored.
   void set(absl::Status status) const;
   bool isReady() const;
-  /// Blocks until the work is over and returns how it ended.
+  /// Blocks until the work is finished and returns its status.
   absl::Status wait() const;
-  /// Runs `callback` once the work is over: at once where it is.
+  /// Runs `callback` once the work is finished, possibly at once.
   void onReady(std::function<void(const absl::Status &)> callback) const;
 
 private:

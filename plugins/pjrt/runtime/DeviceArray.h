@@ -12,11 +12,10 @@
 
 namespace st::pjrt {
 
-/// Bytes that a device has lent. Work that reads them holds them; they go back with their last
-/// holder.
+/// Bytes allocated on a device. Work that reads them holds a reference; the last one frees them.
 class Storage {
 public:
-  /// ResourceExhausted where the device or the host has no room.
+  /// ResourceExhausted if the device or the host is out of memory.
   static absl::StatusOr<std::shared_ptr<Storage>> create(PluginDevice &device, int64_t bytes);
   ~Storage();
   Storage(const Storage &) = delete;
@@ -24,8 +23,8 @@ public:
 
   uint8_t *data() { return bytes.get(); }
   int64_t size() const { return count; }
-  /// Gives the device's bytes back before the host's: a program that a caller donates them to puts
-  /// its results there.
+  /// Frees the device's bytes before the host's: the program that receives the donation places its
+  /// results there.
   void donate();
 
 private:
@@ -41,7 +40,7 @@ private:
 
 class DeviceArray {
 public:
-  /// An array whose elements are yet to come: `ready` is to be set.
+  /// An array whose elements come later: `ready` must be set.
   static absl::StatusOr<std::shared_ptr<DeviceArray>> create(ArrayType type, PluginDevice &device);
   /// An array that will never have elements.
   static std::shared_ptr<DeviceArray> createFailed(ArrayType type, PluginDevice &device,
@@ -55,7 +54,7 @@ public:
   std::shared_ptr<Storage> storage() const;
   bool isDeleted() const { return storage() == nullptr; }
   void erase();
-  /// Takes the bytes away from the array. Null where it is deleted.
+  /// Removes the bytes from the array. Null if it is deleted.
   std::shared_ptr<Storage> donate();
 
 private:
@@ -69,7 +68,7 @@ private:
   std::shared_ptr<Storage> held;
 };
 
-/// A copy on a device, which may be the array's own. FailedPrecondition of a deleted array.
+/// A copy on a device, possibly the array's own. FailedPrecondition for a deleted array.
 absl::StatusOr<std::shared_ptr<DeviceArray>> copyToDevice(const DeviceArray &array,
                                                           PluginDevice &device);
 

@@ -19,7 +19,7 @@ static ArrayType typeOf(const proto::PluginPort &port,
 ArrayType wholeType(const proto::PluginPort &port) { return typeOf(port, port.dims()); }
 ArrayType localType(const proto::PluginPort &port) { return typeOf(port, port.local()); }
 
-/// The number behind a prefix of a name that the compiler gave: "arg12".
+/// The number after a prefix of a compiler-generated name: "arg12".
 static size_t numberOf(absl::string_view name, absl::string_view prefix) {
   uint64_t number = 0;
   const bool isNumbered = absl::ConsumePrefix(&name, prefix) && absl::SimpleAtoi(name, &number);
@@ -109,7 +109,7 @@ absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &argum
   }
   queue.post([self = shared_from_this(), pending, done = run.done]() mutable {
     absl::Status status = self->run(*pending);
-    // What the run held goes back before anybody hears that it is over.
+    // Releases what the run held before anybody learns that it is finished.
     pending->arguments.clear();
     std::vector<std::vector<Operand>> results = std::move(pending->results);
     pending.reset();
@@ -172,7 +172,7 @@ absl::Status LoadedProgram::collect(const Pending &pending) {
         ST_RETURN_IF_ERROR(read(i, rank, result.data(), result.size()));
       }
     }
-    // Devices beyond the program's ranks compute the same as the first.
+    // Devices beyond the program's ranks compute the same as the first one.
     const bool isRecut = source->results(static_cast<int>(i)).is_recut();
     const size_t begin = isRecut ? 1 : static_cast<size_t>(loaded->numRanks());
     for (size_t device = begin; device < places.size(); ++device)

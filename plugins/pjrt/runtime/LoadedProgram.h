@@ -22,7 +22,7 @@ using ArrayLists = std::vector<std::vector<std::shared_ptr<DeviceArray>>>;
 
 class LoadedProgram : public std::enable_shared_from_this<LoadedProgram> {
 public:
-  /// Loads the program. `devices`: one a partition.
+  /// Loads the program. `devices`: one per partition.
   static absl::StatusOr<std::shared_ptr<LoadedProgram>>
   create(std::shared_ptr<const proto::PluginProgram> program, std::vector<PluginDevice *> devices,
          ::st::Client &runtime);
@@ -35,13 +35,13 @@ public:
     ArrayLists results;
     Completion done;
   };
-  /// Puts a run into the queue. `kept`: arguments that are not donated though the program says so.
-  /// InvalidArgument where the arguments are not the program's; ResourceExhausted where a device
-  /// has no room for the results.
+  /// Queues a run. `kept`: arguments that are not donated although the program allows it.
+  /// InvalidArgument if the arguments do not match the program; ResourceExhausted if a device has
+  /// no room for the results.
   absl::StatusOr<Run> launch(const ArrayLists &arguments, const std::set<int64_t> &kept,
                              WorkQueue &queue);
 
-  /// The simulated time of a run: the last one's where it depends on data.
+  /// The simulated time of a run; that of the last one if it depends on data.
   absl::StatusOr<StepTime> timeStep(StepTrace *trace);
 
 private:
@@ -62,9 +62,9 @@ private:
 
   std::shared_ptr<const proto::PluginProgram> source;
   std::vector<PluginDevice *> places;
-  std::mutex mutex; ///< of the arenas
+  std::mutex mutex; ///< guards the arenas
   std::unique_ptr<::st::Executable> loaded;
-  /// By argument and result, what of the program it is; null where the program has no use of it.
+  /// The program's input of each argument and result; null if the program does not use it.
   std::vector<const proto::Input *> inputs;
   std::vector<const proto::Output *> outputs;
 };

@@ -15,7 +15,7 @@ namespace {
 struct Source {
   const std::map<std::string, std::string> &given;
 
-  /// Empty where nobody says it.
+  /// Empty if not set.
   std::string find(const std::string &name) const {
     if (auto it = given.find(name); it != given.end())
       return it->second;

@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::create(PluginOptions
 static absl::StatusOr<proto::PluginCompileOptions> parseOptions(absl::string_view options) {
   proto::PluginCompileOptions parsed;
   if (!parsed.ParseFromArray(options.data(), static_cast<int>(options.size())))
-    return absl::InvalidArgumentError("the compile options are no CompileOptionsProto");
+    return absl::InvalidArgumentError("the compile options are not a CompileOptionsProto");
   if (parsed.parameter_is_tupled_arguments())
     return absl::UnimplementedError("functions whose arguments are one tuple are not supported");
   const proto::PluginBuildOptions &build = parsed.executable_build_options();
@@ -94,7 +94,7 @@ PluginClient::compileOnly(absl::string_view code, absl::string_view options) {
   for (const PluginDevice *device : places)
     source.hardwareIds.push_back(device->hardwareId());
   source.fingerprint = fingerprintOf(code, source.partitions, source.target);
-  // How fast links are decides how several devices split the work.
+  // The split over devices depends on the speed of links.
   std::string key = source.fingerprint;
   if (source.partitions > 1)
     for (int64_t id : source.hardwareIds)

@@ -1,5 +1,4 @@
-// A machine of simulated devices and the functions that are compiled for it: the class behind
-// PJRT_Client.
+// A machine of simulated devices with the functions compiled for it: the class behind PJRT_Client.
 #pragma once
 
 #include "plugins/pjrt/compile/options.pb.h"
@@ -20,7 +19,7 @@ namespace st::pjrt {
 
 class PluginClient {
 public:
-  /// InvalidArgument where the target has no description, or fewer devices.
+  /// InvalidArgument if the target has no description or fewer devices.
   static absl::StatusOr<std::unique_ptr<PluginClient>> create(PluginOptions options);
 
   const std::vector<std::unique_ptr<PluginDevice>> &devices() const { return all; }
@@ -35,11 +34,11 @@ public:
   /// The same without loading it.
   absl::StatusOr<std::shared_ptr<const proto::PluginProgram>>
   compileOnly(absl::string_view code, absl::string_view options);
-  /// Loads a program on the devices that the options name; empty: those it was compiled for.
+  /// Loads a program on the devices in the options; empty: those it was compiled for.
   absl::StatusOr<std::shared_ptr<LoadedProgram>>
   load(std::shared_ptr<const proto::PluginProgram> program, absl::string_view options);
 
-  /// Runs a program, which is then the last one.
+  /// Runs a program and makes it the last one.
   absl::StatusOr<LoadedProgram::Run> launch(LoadedProgram &program, const ArrayLists &arguments,
                                             const std::set<int64_t> &kept);
   /// Null before the first run.

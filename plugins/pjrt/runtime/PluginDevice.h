@@ -24,11 +24,11 @@ public:
   int64_t hardwareId() const { return hardware; }
   const std::string &kind() const { return kindName; }
 
-  /// ResourceExhausted where the memory has no room for them.
+  /// ResourceExhausted if the memory has no room.
   absl::Status allocate(int64_t bytes);
   void release(int64_t bytes);
   DeviceMemoryUse memoryUse() const;
-  /// Peak and largest start anew.
+  /// Resets the peak and the largest allocation.
   void clearMemoryUse();
 
 private:

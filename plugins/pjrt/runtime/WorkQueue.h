@@ -1,4 +1,4 @@
-// Runs work of a client in the order in which it was given, in a thread of its own.
+// Runs a client's work in submission order on a separate thread.
 #pragma once
 
 #include <condition_variable>
@@ -9,11 +9,11 @@
 
 namespace st::pjrt {
 
-/// Work that waits for other work of the queue was given after it, so that no order is a deadlock.
+/// Work only waits for work submitted before it, so no order deadlocks.
 class WorkQueue {
 public:
   WorkQueue();
-  /// Drops what has not begun. Does not wait for what has: a process ends at once.
+  /// Drops pending work. Does not wait for running work: a process ends at once.
   ~WorkQueue();
   WorkQueue(const WorkQueue &) = delete;
   WorkQueue &operator=(const WorkQueue &) = delete;

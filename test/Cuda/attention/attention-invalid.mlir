@@ -33,7 +33,7 @@ func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
 // -----
 
 func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
-  // expected-error @+1 {{'cuda.attention' op has v with strides that lead out of its buffer}}
+  // expected-error @+1 {{'cuda.attention' op has v with strides that exceed its buffer}}
   cuda.attention %q * %q * %q into %q 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 17, 48] o [384, 128, 16] : memref<768xbf16>, memref<768xbf16>, memref<768xbf16> into memref<768xbf16> {}
   return
 }
@@ -57,7 +57,7 @@ func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
 // -----
 
 func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
-  // expected-error @+1 {{'cuda.attention' op makes neither o nor the gradients of q, k and v by that of o}}
+  // expected-error @+1 {{'cuda.attention' op computes neither o nor the gradients of q, k and v}}
   cuda.attention %q * %q * %q 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] : memref<768xbf16>, memref<768xbf16>, memref<768xbf16> {}
   return
 }

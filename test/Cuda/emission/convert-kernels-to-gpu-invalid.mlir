@@ -5,7 +5,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
-    // expected-error @+1 {{'st.kernel' op of kind "matmul" is no single product of cuBLASLt, which convert-kernels-to-gpu needs: run split-products first}}
+    // expected-error @+1 {{'st.kernel' op of kind "matmul" is not a single product of cuBLASLt, which convert-kernels-to-gpu needs: run split-products first}}
     %1 = st.kernel "matmul" (%a = %0 : tensor<4x4xf32>, %b = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
       %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       %3 = stablehlo.tanh %2 : tensor<4x4xf32>
@@ -66,7 +66,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
-    // expected-error @+1 {{'st.send' op names @group1, which is no program}}
+    // expected-error @+1 {{'st.send' op names @group1, which is not a program}}
     st.send %0 to @group1 channel 0 : tensor<4x4xf32>
   }
 }

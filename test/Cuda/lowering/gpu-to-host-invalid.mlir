@@ -40,7 +40,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @some() kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
-    // expected-error @+1 {{'nvvm.cp.async.wait.group' op leaves copies under way, expected to wait for all}}
+    // expected-error @+1 {{'nvvm.cp.async.wait.group' op leaves copies pending, expected to wait for all}}
     nvvm.cp.async.wait.group 1
     gpu.return
   }
@@ -51,7 +51,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @short(%x: memref<512xf32>, %i: index) workgroup(%m: memref<512xf32, #gpu.address_space<workgroup>>)
       kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
-    // expected-error @+1 {{'nvgpu.device_async_copy' op is no copy of 16 bytes of one dimension without a token}}
+    // expected-error @+1 {{'nvgpu.device_async_copy' op is not a one-dimensional copy of 16 bytes without a token}}
     %0 = nvgpu.device_async_copy %x[%i], %m[%i], 2
         : memref<512xf32> to memref<512xf32, #gpu.address_space<workgroup>>
     gpu.return

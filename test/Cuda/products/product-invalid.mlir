@@ -25,7 +25,7 @@ func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %v: memref<4xbf16>, %d: mem
 // -----
 
 func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %d: memref<16xf32>) {
-  // expected-error @+1 {{'cuda.product' op has a matrix a of 4 x 4 with strides 8 and 2, expected neighbours along one side and the other beyond them}}
+  // expected-error @+1 {{'cuda.product' op has a matrix a of 4 x 4 with strides 8 and 2, expected a contiguous side and a larger stride along the other}}
   cuda.product %a * %b into %d 4 x 4 x 4 a <8, 2> b <4, 1> d <4, 1> : memref<16xf32>, memref<16xf32> into memref<16xf32>
   return
 }
@@ -81,7 +81,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op adds up an operand, expected a buffer of sums}}
+  // expected-error @+1 {{'cuda.product' op sums an operand, expected a buffer of sums}}
   cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {summed = #cuda<operand a>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
   return
 }
@@ -89,7 +89,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op adds up an operand, expected single matrices, not of f64}}
+  // expected-error @+1 {{'cuda.product' op sums an operand, expected single matrices, not of f64}}
   cuda.product %a * %b sums b %v into %d 4 x 4 x 4 a <4, 1 batch [16]> b <4, 1 batch [16]> d <4, 1 batch [16]> {batch = array<i64: 4>} : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32>
   return
 }
@@ -97,7 +97,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op adds up an operand, expected no scale, addend, bias or activation}}
+  // expected-error @+1 {{'cuda.product' op sums an operand, expected no scale, addend, bias or activation}}
   cuda.product %a * %b sums a %v into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {scale = 2.0 : f64} : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32>
   return
 }
@@ -113,7 +113,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %v: memref<8xbf16>, %d: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op has a body, expected an activation or sums, which it does in another way}}
+  // expected-error @+1 {{'cuda.product' op has a body, expected an activation or sums that it computes}}
   cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> into memref<64xf32> {
     cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> into memref<64xf32>
   }

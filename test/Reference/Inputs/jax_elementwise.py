@@ -1,4 +1,4 @@
-"""Elementwise ops on all element types, with the values where they are special."""
+"""Elementwise ops on all element types, including special values."""
 
 import itertools
 

@@ -142,8 +142,8 @@ def lower_gpt2():
 
 
 def lower_misc():
-    """Forms the two models do not use: variadic reduce and sort, windows, loops,
-    dynamic slices, branches, bf16, complex numbers."""
+    """Forms that the two models do not use: variadic reduce and sort, windows, loops, dynamic slices, branches, bf16,
+    complex numbers."""
 
     def scan_layers(x, ws):
         return lax.scan(lambda h, w: (jnp.tanh(h @ w), jnp.sum(h)), x, ws)
@@ -175,7 +175,7 @@ def main():
     options = parser.parse_args()
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    # One device, so no mesh to describe.
+    # There is one device, so there is no mesh to describe.
     jax.config.update("jax_use_shardy_partitioner", False)
     for name, lower in {"bert": lower_bert, "gpt2": lower_gpt2, "misc": lower_misc}.items():
         lowered = lower()

@@ -1,7 +1,7 @@
-"""A root folder with glibc, bash, coreutils and Python's interpreter and library, of this machine's own files: no compiler, no
-shared libstdc++, no package of Python, no CUDA. Commands run there as on a machine that has nothing of St.
+"""A root folder with glibc, bash, coreutils and Python's interpreter and library, from this machine's own files. It has no
+compiler, no shared libstdc++, no Python packages and no CUDA. Commands run there as on a machine without St.
 
-Needs the right to change the root: root, or a kernel that gives users a namespace of their own.
+Needs the right to change the root directory: root, or a kernel with user namespaces.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ PROGRAMS = ["bash", "env", "ls", "cat", "mkdir", "rm", "dirname", "uname", "slee
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "ensurepip",
                                     "lib2to3", "pydoc_data", "turtledemo", "config-*")
 DEVICES = ["null", "zero", "urandom"]
-# In namespaces of its own, so that nothing is left mounted and no process stays.
+# Uses separate namespaces, so that no mount and no process is left behind.
 ENTER = """set -e
 for device in %s; do mount --bind /dev/$device "$0/dev/$device"; done
 mount -t proc proc "$0/proc" 2>/dev/null || mount --rbind /proc "$0/proc"
@@ -24,7 +24,7 @@ INSIDE = {"PATH": "/usr/bin:/bin", "HOME": "/root", "LC_ALL": "C"}
 
 
 def libraries_of(path):
-    """What the loader opens for an executable or library."""
+    """The files that the loader opens for an executable or library."""
     done = subprocess.run(["ldd", path], capture_output=True, text=True)
     return re.findall(r"(/\S+) \(0x", done.stdout)
 
@@ -54,7 +54,7 @@ class BareRoot:
                 self.add_library(needed)
 
     def inside(self, path):
-        """Where a file of this machine is in the root; /lib and /bin are links to those of /usr."""
+        """The path of a file of this machine in the root; /lib and /bin are links to those of /usr."""
         parts = pathlib.Path(path).parts[1:]
         return self.folder.joinpath(*(() if parts[0] == "usr" else ("usr",)), *parts)
 
@@ -77,7 +77,7 @@ class BareRoot:
                                *map(str, command)], capture_output=True, text=True, timeout=timeout)
 
     def why_not(self):
-        """Why commands cannot run in it; None where they can."""
+        """Why commands cannot run in the root, or None if they can."""
         try:
             done = self.run(["bash", "-c", "exit 7"])
         except OSError as error:

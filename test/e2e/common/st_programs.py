@@ -73,7 +73,7 @@ def interpret(program, inputs):
 
 
 def random_parameters(program, seed):
-    """Values for every parameter, far enough from their initial ones that no term is zero."""
+    """Values for every parameter, far enough from the initial ones that no term is zero."""
     rng = np.random.default_rng(seed)
     values = {}
     for argument in signature(program)[0]:
@@ -84,8 +84,8 @@ def random_parameters(program, seed):
 
 
 def random_batch(program, seed):
-    """A batch with padding, positions without a label and, where there are several sequences, an
-    answer that lies outside of the window; of pictures the last is one without a label."""
+    """A batch with padding, positions without a label and, where there are several sequences, an answer outside of the
+    window. The last picture has no label."""
     rng = np.random.default_rng(seed)
     values = {}
     for argument in signature(program)[0]:
@@ -96,7 +96,7 @@ def random_batch(program, seed):
             continue
         value = rng.integers(0, argument.limit, argument.shape)
         if argument.name == "input_ids":
-            value[0, 1] = 0  # the token that pads by default
+            value[0, 1] = 0  # the default padding token
         elif argument.name == "attention_mask":
             lengths = rng.integers(argument.shape[1] // 2, argument.shape[1] + 1, (argument.shape[0], 1))
             value = np.arange(argument.shape[1])[None] < lengths

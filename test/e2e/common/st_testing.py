@@ -1,7 +1,6 @@
-"""What the end-to-end tests share: small models, layouts, and running the tools.
+"""Shared parts of the end-to-end tests: small models, layouts, and functions that run the tools.
 
-Binaries come from $ST_BUILD/bin (default: build/bin); what is put into training binaries may be another
-st-runner, $ST_RUNNER.
+Binaries come from $ST_BUILD/bin (default: build/bin); $ST_RUNNER names another st-runner to embed in training binaries.
 """
 
 import json
@@ -68,7 +67,7 @@ def write_json(path, value):
 
 
 def forget_checksums(checkpoint, keys=("crc32", "files")):
-    """So that a changed file of a checkpoint is read."""
+    """Removes checksums, so that a changed file of a checkpoint is read."""
     path = pathlib.Path(checkpoint) / "trainer_state.json"
     write_json(path, {k: v for k, v in json.loads(path.read_text()).items() if k not in (*keys, "self_crc32")})
 
@@ -89,7 +88,7 @@ def layout(stages, shards, mode="sharding", dim=-1, accum=1):
 
 
 def compile_model(folder, name, config, task, parallel, *flags, batch=4, seq=32):
-    """Compiles a training binary into `folder` and returns its path; its step is timed only where asked for."""
+    """Compiles a training binary into `folder` and returns its path; its step is timed only on request."""
     folder = pathlib.Path(folder)
     model = write_json(folder / name / "config.json", config).parent
     command = [*COMPILE, model, f"--task={task}", f"--batch={batch}", f"--seq={seq}",
@@ -101,7 +100,7 @@ def compile_model(folder, name, config, task, parallel, *flags, batch=4, seq=32)
 
 
 def train(binary, *flags, steps=10, timeout=600):
-    """Runs a training binary and returns its metrics, one dictionary a step."""
+    """Runs a training binary and returns its metrics, one dictionary per step."""
     metrics = binary.with_suffix(".metrics")
     check_run([binary, f"--steps={steps}", f"--metrics={metrics}", *flags], timeout)
     return [json.loads(line) for line in metrics.read_text().splitlines()]
@@ -116,8 +115,8 @@ def relative_difference(a, b):
 
 
 def drawn_part(items, share):
-    """One of `share` of the cases, drawn anew in each run, in their order. ST_SEED repeats a draw; ST_ALL=1 takes all,
-    and so does a run of cases that are asked for by name."""
+    """One of `share` of the cases, drawn anew in each run, in their order. ST_SEED repeats a draw. ST_ALL=1 takes all
+    cases, and so does a run of named cases."""
     items = list(items)
     if os.environ.get("ST_ALL") or sys.argv[1:]:
         return items

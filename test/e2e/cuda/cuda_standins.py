@@ -1,8 +1,8 @@
-"""Programs for GPUs on machines that have none: as a GPU's runtime runs them, on stand-ins of NVIDIA's libraries.
+"""Runs GPU programs on machines without a GPU, through the GPU runtime and stand-ins for NVIDIA's libraries.
 
-test/standins has libraries of the names of NVIDIA's, in which a GPU is memory and threads of the host. A program that was
-compiled for `cuda-host` becomes one for sm_90 whose kernels those libraries can run; all else is as on a GPU: streams,
-events, products of cuBLASLt, messages of NCCL.
+test/standins has libraries with the names of NVIDIA's, in which a GPU is memory and threads of the host. A program
+compiled for `cuda-host` becomes one for sm_90 whose kernels those libraries can run. Everything else is as on a GPU:
+streams, events, products of cuBLASLt, messages of NCCL.
 """
 
 import os
@@ -30,8 +30,8 @@ def change(fields, message, name, value):
 
 
 def for_gpu(binary, gpus=8, nccl=True, cudnn=True, ptx=False):
-    """A binary for sm_90 of one for cuda-host, and the environment that it runs in: so many GPUs, with or without NCCL and
-    cuDNN. Its kernels are a cubin, and with `ptx` they come once more as what the driver would compile."""
+    """Makes a binary for sm_90 from one for cuda-host, and its environment: the number of GPUs, with or without NCCL and
+    cuDNN. Its kernels are a cubin, and with `ptx` they are also stored as PTX for the driver to compile."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[False]
     mutator = mutated.Mutator(binary)
     (code,) = values(mutator.program, "Executable", "cuda")
@@ -48,7 +48,7 @@ def for_gpu(binary, gpus=8, nccl=True, cudnn=True, ptx=False):
     for kernel in values(code, "CudaCode", "kernels"):
         ((name,), (blocks,), (threads,)) = (values(kernel, "CudaKernel", key) for key in ("name", "blocks", "threads"))
         arguments = zip(*(values(kernel, "CudaKernel", key) for key in ("argument_bytes", "argument_alignments")), strict=True)
-        shared = sum(values(kernel, "CudaKernel", "shared_bytes"))  # One, or none where it is 0.
+        shared = sum(values(kernel, "CudaKernel", "shared_bytes"))  # One; none if it is 0.
         lines.append(" ".join([name.decode(), str(blocks), str(threads), str(shared), *(f"{size}:{align}" for size, align in arguments)]) + "\n")
     changed = pathlib.Path(f"{binary}-gpu")
     mutator.write(changed)
@@ -62,6 +62,6 @@ def for_gpu(binary, gpus=8, nccl=True, cudnn=True, ptx=False):
             if is_there:
                 (libraries / name).symlink_to(LIBRARIES / name)
             else:
-                (libraries / name).write_text("")  # In the place of one that the machine may have.
+                (libraries / name).write_text("")  # Used instead of a library that the machine may have.
     return changed, {**os.environ, "LD_LIBRARY_PATH": str(libraries), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": str(gpus),
                      "ST_CACHE_DIR": str(binary.parent / "cache")}

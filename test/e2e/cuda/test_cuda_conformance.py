@@ -1,10 +1,10 @@
 """The conformance cases through the kernels of the CUDA backend, on the host.
 
-Each type's cases become planned programs for a GPU; their kernels are generated as for it and lowered to the
-host, once with threads and blocks in ascending and once in descending order; products run on a stand-in for cuBLASLt.
-Collectives become a binary of four ranks. The reference interpreter has the last word, with the bounds of the suite. A
-run takes a quarter of the groups, drawn; ST_ALL=1 takes all. With ST_GPU=cuda-sm_90, or another target that this
-machine has a GPU for, all run there as binaries.
+Each type's cases become planned programs for a GPU. Their kernels are generated as for a GPU and lowered to the host,
+once with threads and blocks in ascending and once in descending order. Products run on a stand-in for cuBLASLt.
+Collectives become a binary of four ranks. The results are compared with the reference interpreter's, within the bounds
+of the suite. A run draws a quarter of the groups; ST_ALL=1 takes all. With ST_GPU=cuda-sm_90, or another target that
+this machine has a GPU for, all run there as binaries.
 """
 
 import os
@@ -35,7 +35,7 @@ GROUPS["collectives"] = sorted({op for op, _ in COLLECTIVES})
 
 
 def run_on_host(folder, keys, element):
-    """The run, whose each result is, what was found and what is wanted."""
+    """Runs the program; returns what each result is, its value and the expected value."""
     function, owners = suite.write(keys, element)
     program, planned, given, wanted, found = (
         folder / f"program.{kind}" for kind in ("mlir", "planned.mlir", "in", "wanted", "found"))

@@ -1,7 +1,7 @@
-"""The runtime of GPUs on stand-ins of NVIDIA's libraries: the bits of `cuda-host`, whatever the order of streams.
+"""The GPU runtime on stand-ins of NVIDIA's libraries gives the bits of `cuda-host` in any order of streams.
 
-Kernels and products are those of the host, so nothing but their order and what carries bytes between ranks can make a
-difference. NVIDIA's own libraries are not tested here: scripts/gpu-check.sh does where there is a GPU.
+Kernels and products run on the host, so only their order and the exchange between ranks can make a difference.
+scripts/gpu-check.sh tests NVIDIA's own libraries on a machine with a GPU.
 """
 
 import itertools
@@ -52,8 +52,8 @@ def compile_for_host(folder, model, layout, target="cuda-host"):
 
 
 def train(binary, folder, name, env=None, launcher=(), *flags):
-    """Losses and the bytes of the checkpoint, and what was said. Products are by the first algorithm, unless flags say otherwise:
-    no choice depends on how fast this machine is."""
+    """Losses, the bytes of the checkpoint, and the output. Products use the first algorithm unless flags choose another, so that
+    no choice depends on the speed of this machine."""
     saved, metrics = folder / f"saved-{name}", folder / f"metrics-{name}"
     done = st.run([*launcher, binary, f"--steps={STEPS}", f"--save={saved}", f"--metrics={metrics}", "--watchdog=30",
                    "--products=first", *flags], env=env)
@@ -63,7 +63,8 @@ def train(binary, folder, name, env=None, launcher=(), *flags):
 
 
 def same_bits(model, layout, gpus=8, processes=(), nccl=True):
-    """In one process, and in several; without NCCL, or an old one, ranks exchange by other ways, and a line says so."""
+    """In one process, and in several. Without NCCL, or with an old one, ranks exchange in other ways, and a line says
+    so."""
     def check(folder):
         binary = compile_for_host(folder, model, layout)
         expected, _ = train(binary, folder, "host")
@@ -83,7 +84,7 @@ def same_bits(model, layout, gpus=8, processes=(), nccl=True):
 
 
 def lost(number, times):
-    """One of four processes dies, or stands still: the others say so, and what they waited for, and end."""
+    """One of four processes dies, or hangs: the others report this and what they waited for, and end."""
     def check(folder):
         gpu, env = standins.for_gpu(compile_for_host(folder, "gpt2", STAGED))
         env["ST_STANDIN_SEED"] = "0"
@@ -106,13 +107,13 @@ def lost(number, times):
             while any(os.path.exists(f"/proc/{pids[process]}") for process in others):
                 st.expect(time.time() - begin < 4 * WATCHDOG + 10, "processes are still there")
                 time.sleep(0.1)
-            run.communicate(timeout=60)  # The launcher ends what stands still.
+            run.communicate(timeout=60)  # The launcher ends the hanging process.
             said = {process: (folder / f"{turn}-{process}").read_text() for process in others}
             st.expect(all(" error: " in text for text in said.values()), f"ST_SEED={SEED - 1}: {victim} is lost: {said}")
             waited = re.findall(r"(?:(?:all_reduce|reduce_scatter|all_gather) of ranks \d, \d|message of rank \d|"
                                 r"send to rank \d) in task|broadcast of process|barrier of all", "".join(said.values()))
-            # The end of a process is noticed at once, also while nobody waits for anybody: then all say that they ran, and
-            # the turn is one more.
+            # The end of a process is noticed at once, even while nobody waits: then all report that they ran, and
+            # one more turn follows.
             ran = number == signal.SIGKILL and all(
                 f"process {victim} has ended early" in text and f"ended early: process {process} of 4 ran" in text
                 for process, text in said.items())
@@ -136,7 +137,7 @@ def h100_host(folder):
 
 
 def compile_attention(folder, model, *flags):
-    """With the figures of an H100 no score is kept in memory."""
+    """With the figures of an H100 no scores are kept in memory."""
     target = h100_host(folder)
     if not flags:
         return compile_for_host(folder, model, ATTENTION, target)
@@ -152,9 +153,10 @@ MODELS.update({f"{name}, no dropout": (without_dropout(config), task) for name, 
 
 
 def attends(model, mask):
-    """cuDNN's attention agrees with that of generated kernels; where it is not to be had, their bits are what comes."""
+    """cuDNN's attention agrees with that of generated kernels; without cuDNN the bits are those of generated
+    kernels."""
     def check(folder):
-        # AdamW would move weights by the signs of gradients that are nearly zero.
+        # AdamW would move weights by the signs of gradients that are almost zero.
         binary = compile_attention(folder, f"{model}, no dropout", "--optimizer=sgd", "--lr=0.1")
         text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
         commands = re.findall(r"^ *((?:causal )?(gradient of )?attention bf16 .*)", text, re.M)
@@ -189,7 +191,7 @@ def attends(model, mask):
             found, said = train(gpu, folder, name, {**env, "ST_STANDIN_CUDNN": setting}, (), *flags)
             says = f"{line}\n" in said or re.search(f"{line}\n", said)
             st.expect(found == expected and says, f"{name}: {found[0]} for {expected[0]}; {said}")
-        # Only gradients are wrong: their trial finds it, and the forward pass stays cuDNN's.
+        # Only gradients are wrong: their trial detects it, and the forward pass stays with cuDNN.
         found, said = train(gpu, folder, "gradient", {**env, "ST_STANDIN_CUDNN": "wrong-gradient"})
         difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
         st.expect(re.search(r"attention: cuDNN 9.19.0 for 2 of 4, generated kernels for the others: in a trial cuDNN's "
@@ -199,7 +201,8 @@ def attends(model, mask):
 
 
 def same_gradients(model):
-    """The momenta of one step of SGD are gradients: cuDNN's are those of generated kernels but for what 16 bits round."""
+    """The momenta of one step of SGD are gradients: cuDNN's equal those of generated kernels except for 16-bit
+    rounding."""
     def check(folder):
         gpu, env = standins.for_gpu(compile_attention(folder, f"{model}, no dropout", "--optimizer=sgd"))
         found = {}
@@ -214,11 +217,12 @@ def same_gradients(model):
         found["f32"] = {key: value for path in (folder / "f32").rglob("*.safetensors") for key, value in load_file(path).items()
                         if key.endswith(".momentum")}
         largest = {key: np.abs(value).max() for key, value in found["generated"].items()}
-        # Some, as that of a key's bias, are zero but for what is rounded.
+        # Some, such as a key's bias gradient, are zero except for rounding.
         scale = {key: max(value, 1e-3 * max(largest.values())) for key, value in largest.items()}
         distance = lambda key, a, b: np.abs(found[a][key] - found[b][key]).max() / scale[key]
         far = {key: distance(key, "cudnn", "generated") for key in scale}
-        # The pooler's cancel over the rows: 16 bits put both ways 14 to 18 % from f32. There the ways differ by a quarter of that.
+        # The pooler's terms cancel over the rows: in 16 bits both ways are 14 to 18 % from f32. They differ from each other by a
+        # quarter of that.
         bound = {key: max(2e-2, distance(key, "generated", "f32") / 4) for key in scale}
         worst = max(far, key=lambda key: far[key] / bound[key])
         st.expect(len(far) > 20 and 0 < far[worst] < bound[worst] <= 0.05,
@@ -239,7 +243,7 @@ def lacks_cudnn(folder):
 
 
 def keeps_choices(folder):
-    """What cuBLASLt chose lies in a file, which a later run reads; one that is damaged is made again."""
+    """A file keeps cuBLASLt's choices, which a later run reads; a damaged file is replaced."""
     binary = compile_for_host(folder, "gpt2", parallel("bf16"))
     expected, _ = train(binary, folder, "host")
     gpu, env = standins.for_gpu(binary)
@@ -256,7 +260,7 @@ def keeps_choices(folder):
     run("second")
     st.expect(file.stat().st_mtime_ns == made, "the second run has written what it found")
     lines = text.splitlines()
-    # Algorithms of other products, which cuBLASLt refuses; then what is no such file.
+    # Algorithms of other products, which cuBLASLt refuses; then a file of another kind.
     names, algorithms = zip(*(line.split("\t", 1) for line in lines))
     for name, other in (("other", "".join(f"{a}\t{b}\n" for a, b in zip(names, algorithms[::-1]))), ("no", "x\n")):
         file.write_text(other)
@@ -265,7 +269,7 @@ def keeps_choices(folder):
 
 
 def overlaps(folder):
-    """Sums of gradients run beside the backward pass, and what touches their memory waits."""
+    """Sums of gradients run beside the backward pass, and ops on their memory wait."""
     layout = {"mode": "sharding", "data": 2, "zero": 1, "bucket_bytes": 20000}
     same_bits("gpt2", layout)(folder)
     text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "gpt2.bin"]).stdout
@@ -300,7 +304,7 @@ def traces(folder):
                 sent.setdefault((event["pid"], int(found[1])), []).append(event["ts"])
             if found := re.match(r"receive from rank (\d)", event["name"]):
                 received.setdefault((int(found[1]), event["pid"]), []).append(ends[row])
-        # By one clock: of messages between two ranks as many have been sent as have come, at any time.
+        # On one clock, never more messages between two ranks have arrived than were sent.
         st.expect(received and received.keys() == sent.keys(), f"{name}: {sent.keys()}, {received.keys()}")
         for pair, times in received.items():
             for left, came in zip(sorted(sent[pair]), sorted(times), strict=True):

@@ -1,6 +1,6 @@
-"""What fails on GPUs, planted in the driver's stand-in: what the runtime does without, and what its errors name.
+"""Failures of GPUs, planted in the driver's stand-in: the runtime's fallbacks, and the content of its errors.
 
-test/standins/Faults.h has what the stand-in can be told.
+test/standins/Faults.h lists the failures that the stand-in supports.
 """
 
 import pathlib
@@ -24,14 +24,15 @@ def prepare(folder, layout, gpus):
 
 
 def counted(folder, gpu, env, name, *flags):
-    """Losses, checkpoint and what was said, and how often each function of the driver was called."""
+    """Losses, checkpoint and output, and how often each function of the driver was called."""
     file = folder / f"counts-{name}"
     result, said = train(gpu, folder, name, {**env, "ST_STANDIN_COUNTS": str(file)}, (), *flags)
     return result, said, {call: int(count) for call, count in (line.split() for line in file.read_text().splitlines())}
 
 
 def does_without_graphs(folder):
-    """Graphs that cannot be begun, recorded, ended or prepared: their commands are given one by one, and a line says so."""
+    """If graphs cannot be begun, recorded, ended or instantiated, their commands are launched one by one, and a line says
+    so."""
     binary, gpu, env = prepare(folder, ONE_RANK, 1)
     expected, _ = train(binary, folder, "host")
     found, said, calls = counted(folder, gpu, env, "graphs")
@@ -42,7 +43,7 @@ def does_without_graphs(folder):
         found, said, calls = counted(folder, gpu, env, name, *flags)
         st.expect(found == expected and "graphs:" not in said, f"{flags}: {found[0]}: {said}")
         st.expect("cuStreamBeginCapture_v2" not in calls, f"{flags}: {calls}")
-    # The first launch of the second step is the first that is recorded.
+    # The first launch of the second step is the first recorded one.
     once = folder / "once"
     st.check_run([gpu, "--steps=1"], env={**env, "ST_STANDIN_COUNTS": str(once)})
     launches = int(re.search(r"^cuLaunchKernel (\d+)$", once.read_text(), re.M)[1])
@@ -67,14 +68,15 @@ def does_without_graphs(folder):
 
 
 def kernel_with_arguments(env):
-    """Some kernel in the middle of the program, and the bytes of its arguments."""
+    """A kernel in the middle of the program, and the bytes of its arguments."""
     lines = open(env["ST_STANDIN_KERNELS"]).read().splitlines()
     name, blocks, threads, _, *arguments = max(lines[len(lines) // 2:], key=len).split()
     return name, blocks, threads, [argument.split(":")[0] for argument in arguments]
 
 
 def names_what_failed(layout, gpus):
-    """A kernel fails some time after its launch: --sync names it, its rank, its task and its arguments; without, so much is said."""
+    """A kernel fails some time after its launch. --sync names the kernel, its rank, its task and its arguments; without it a line
+    says that --sync would."""
     def check(folder):
         _, gpu, env = prepare(folder, layout, gpus)
         name, blocks, threads, sizes = kernel_with_arguments(env)
@@ -83,7 +85,7 @@ def names_what_failed(layout, gpus):
         st.expect(done.returncode == 1 and done.stderr.endswith(
             "; a command that the GPU was given before has failed: run with --sync to see which\n") and
             "an illegal memory access was encountered (700)" in done.stderr, f"ST_SEED={SEED - 1}: {done.stderr}")
-        for turn in range(2 if gpus == 1 else 1):  # Of ranks that share a GPU the one whose kernel it is.
+        for turn in range(2 if gpus == 1 else 1):  # Of the ranks that share a GPU, the one that launched the kernel.
             done = st.run([gpu, "--steps=3", "--sync"], env={**env, "ST_STANDIN_SEED": str(SEED + turn)})
             arguments = ", ".join(rf"(?:arena|scratch) \+ \d+ of {size} bytes" for size in sizes)
             line = (rf"error: kernel {name} \({blocks} blocks of {threads} threads; arguments: {arguments}\) in task \"\w.*\" of rank \d, "
@@ -94,9 +96,9 @@ def names_what_failed(layout, gpus):
 
 
 def refuses_at_once(folder):
-    """What the driver refuses to start is named without --sync."""
+    """A launch that the driver refuses is named without --sync."""
     _, gpu, env = prepare(folder, ONE_RANK, 1)
-    # Without trials of products, whose kernels are launched when the program is loaded.
+    # Without trials of products, which launch kernels when the program is loaded.
     done = st.run([gpu, "--steps=1", "--products=first"], env={**env, "ST_STANDIN_FAIL": "cuLaunchKernel:5:701"})
     st.expect(done.returncode == 1 and re.search(
         r"error: kernel \w+ \(.* bytes\) in task \".*\" of rank 0, micro-batch 0: launching a kernel failed: too many resources "
@@ -104,7 +106,7 @@ def refuses_at_once(folder):
 
 
 def asks_less(folder):
-    """Ranks that wait for one slow GPU do not ask it all the time."""
+    """Ranks that wait for one slow GPU do not poll it all the time."""
     _, gpu, env = prepare(folder, SHARED, 1)
     _, _, calls = counted(folder, gpu, {**env, "ST_STANDIN_KERNEL_US": "1000"}, "slow")
     asked = calls["cuStreamQuery"] + calls.get("cuEventQuery", 0)

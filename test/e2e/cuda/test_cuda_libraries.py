@@ -1,6 +1,6 @@
-"""What NVIDIA's libraries may lack, on stand-ins of them: a library, what a library needs, an algorithm, speed.
+"""Deficiencies of NVIDIA's libraries, on stand-ins: a missing library or dependency, a missing algorithm, low speed.
 
-A program then runs by the next way, with one line, or ends with one that names what is missing.
+A program then uses a fallback and prints one line, or ends with a line that names the missing part.
 """
 
 import ctypes
@@ -23,7 +23,8 @@ KINDS = {"no-gelu": " gelu aux", "no-gelu-gradient": " gelu_gradient aux", "no-s
 
 
 def falls_back(precision, kinds, bound):
-    """Where cuBLASLt has no algorithm for an epilogue, kernels behind the product do the same but for what 16 bits round."""
+    """If cuBLASLt has no algorithm for an epilogue, kernels after the product compute the same except for 16-bit
+    rounding."""
     def check(folder):
         binary = compile_for_host(folder, "bert, gelu_new", parallel(precision), h100_host(folder))
         text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
@@ -51,7 +52,8 @@ def falls_back(precision, kinds, bound):
 
 
 def times_products(folder):
-    """The fastest algorithm is taken, and epilogues only where they are faster; later runs and other processes do the same."""
+    """The fastest algorithm is taken, and epilogues only if they are faster; later runs and other processes choose the
+    same."""
     binary = compile_for_host(folder, "bert, gelu_new", parallel("bf16"), h100_host(folder))
     expected, _ = train(binary, folder, "host")
     gpu, env = standins.for_gpu(binary)
@@ -63,7 +65,7 @@ def times_products(folder):
         rows = [line.split("\t") for line in file.read_text().splitlines()]
         return file, {row[0]: row[1:] for row in rows if row[0].endswith(" timed")}
 
-    # What is slow is not taken: 1 MiB of workspace tells the first algorithm.
+    # A slow algorithm is not taken: 1 MiB of workspace identifies the first algorithm.
     train(gpu, folder, "first", {**env, "ST_STANDIN_BLASLT": "slow-first"}, (), *timed)
     file, found = choices()
     st.expect(len(found) > 10 and all(int(row[0]) != 1 << 20 for row in found.values()), f"{found}")
@@ -74,11 +76,11 @@ def times_products(folder):
     epilogues = {key for key in found if re.search("gelu|sums", key)}
     st.expect(apart and apart == epilogues, f"{apart} of {epilogues}")
     st.expect(re.search(r"^products: (\d+) of \1 epilogues are kernels of their own, which take less time$", said, re.M), said)
-    # A later run does what the file says, whatever takes long there.
+    # A later run follows the file, even if the choice is slow there.
     made = file.stat().st_mtime_ns
     again, said = train(gpu, folder, "again", env, (), *timed)
     st.expect(again == slow and file.stat().st_mtime_ns == made and "which take less time" in said, said)
-    # What is proposed and does not run is no choice.
+    # A proposed algorithm that does not run is not chosen.
     file.unlink()
     found, _ = train(gpu, folder, "fails", {**env, "ST_STANDIN_BLASLT": "first-fails,no-sums"}, (), *timed)
     difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
@@ -87,9 +89,10 @@ def times_products(folder):
 
 
 def processes_agree(folder):
-    """Processes to which other algorithms are the fastest take those of the first, and so compute the same bits."""
+    """Processes for which other algorithms are the fastest use those of the first process, and so compute the same
+    bits."""
     binary = compile_for_host(folder, "gpt2", parallel("bf16", data=2))
-    gpu, env = standins.for_gpu(binary, gpus=1)  # Two would be of different kinds.
+    gpu, env = standins.for_gpu(binary, gpus=1)  # Two GPUs would be of different kinds.
     env["ST_STANDIN_SEED"] = "0"
     timed = ("--products=timed",)
     (whole, _), (slow, said) = [train(gpu, folder, name, {**env, "ST_CACHE_DIR": str(folder / name), "ST_STANDIN_BLASLT": words}, (),
@@ -104,7 +107,7 @@ def processes_agree(folder):
 
 
 def missing_libraries(folder):
-    """Errors name what the loader missed; what a Python environment has of a library and what that needs is found there."""
+    """Errors name what the loader missed; a Python environment's libraries and their dependencies are found there."""
     gpu, env = standins.for_gpu(compile_for_host(folder, "gpt2", parallel("f32")))
     packages, own = folder / "site-packages", folder / "own"
     own.mkdir()
@@ -117,7 +120,7 @@ def missing_libraries(folder):
         code.write_text(source)
         st.check_run(["clang-22", "-shared", "-fPIC", code, "-o", path, f"-Wl,-soname,{name}",
                       *(packages / "nvidia" / other for other in others)])
-    # cuBLASLt, of which the stand-in needs another library in another folder.
+    # cuBLASLt's stand-in needs another library in another folder.
     blas = packages / "nvidia/cu13/lib/libcublasLt.so.13"
     blas.parent.mkdir(parents=True)
     code.write_text("int needs(void); size_t cublasLtGetVersion(void);".replace("size_t", "unsigned long") +
@@ -127,7 +130,7 @@ def missing_libraries(folder):
                   f"-Wl,-rpath,{standins.LIBRARIES}", f"-Wl,-rpath-link,{packages / 'nvidia/first/lib'}"])
     for name in ("libcuda.so.1", "libnccl.so.2", "libcudnn.so.9"):
         (own / name).symlink_to(standins.LIBRARIES / name)
-    # In the place of those that the machine may have, where the loader looks last.
+    # Used instead of libraries that the machine may have, where the loader looks last.
     none = folder / "none"
     none.mkdir()
     for name in ("libcublasLt.so", "libcublasLt.so.12", "libcublasLt.so.13"):
@@ -135,7 +138,7 @@ def missing_libraries(folder):
     env = {**env, "LD_LIBRARY_PATH": f"{own}:{standins.LIBRARIES}"}
     st.check_run([gpu, "--steps=1"], env={**env, "ST_CUDA_LIBRARIES": f"{folder / 'nowhere'}:{packages}"})
     st.check_run([gpu, "--steps=1"], env={**env, "ST_CUDA_LIBRARIES": f"{blas.parent}:{packages}"})
-    # Without the folder in which it is, and without one library.
+    # Without its folder, and without one library.
     (packages / "nvidia/first/lib/libst-needed.so.1").unlink()
     env["LD_LIBRARY_PATH"] = f"{own}:{none}"
     for name, libraries, line in (
@@ -150,11 +153,11 @@ def missing_libraries(folder):
 
 
 class Blas:
-    """A product as the stand-in of cuBLASLt takes it, with what can be wrong about it."""
+    """A product as the stand-in of cuBLASLt takes it, with parts that can be wrong."""
 
     def __init__(self):
         self.library = ctypes.CDLL(str(standins.LIBRARIES / "libcublasLt.so"))
-        self.compute, self.scale, self.types = 68, 0, [14, 14, 14, 14]  # Of f32; a, b, c and d of bf16.
+        self.compute, self.scale, self.types = 68, 0, [14, 14, 14, 14]  # Computes in f32; a, b, c and d are bf16.
         self.rows, self.columns, self.leading = [64, 32, 64, 64], [32, 16, 16, 16], [64, 32, 64, 64]
         self.epilogue, self.bias, self.aux, self.aux_leading = 1, 0, 0, 0
         self.workspace, self.alignments = 32 << 20, [16, 16, 16, 16]
@@ -164,7 +167,7 @@ class Blas:
                   f"{function} {attribute}")
 
     def make(self):
-        """The descriptor and the layouts; none where one is refused."""
+        """The descriptor and the layouts; none if one is refused."""
         self.desc, self.layouts = ctypes.c_void_p(), []
         self.library.cublasLtMatmulDescCreate(ctypes.byref(self.desc), self.compute, self.scale)
         for attribute, value in ((7, ctypes.c_uint32(self.epilogue)), (8, ctypes.c_uint64(self.bias)), (11, ctypes.c_uint64(self.aux)),
@@ -192,13 +195,13 @@ class Blas:
         return status, [self.found[12 * i + 8] for i in range(count.value)]
 
     def accepts(self, other):
-        """Whether an algorithm of another product is one for this."""
+        """Whether an algorithm of another product is valid for this one."""
         result = (ctypes.c_uint64 * 12)()
         return self.make() and self.library.cublasLtMatmulAlgoCheck(None, self.desc, *self.layouts, other.found, result) == 0
 
 
 def refuses(folder):
-    """The stand-in of cuBLASLt has no algorithm for what NVIDIA does not document."""
+    """The stand-in of cuBLASLt has no algorithm for undocumented combinations."""
     invalid, unsupported = 7, 15
     plain = Blas()
     st.expect(plain.propose() == (0, [1 << 20, 0, 0, 4 << 20]), f"{plain.propose()}")
@@ -217,7 +220,8 @@ def refuses(folder):
         changed = Blas()
         vars(changed).update(changes)
         st.expect(changed.propose() == (status, []), f"{name}: {changed.propose()}, expected {status}")
-    # What is aligned less, by address or leading dimension, has other algorithms; so has what gets less workspace.
+    # Operands with lower alignment, by address or leading dimension, have other algorithms; so have products with less
+    # workspace.
     for name, changes, expected in (("addresses", {"alignments": [2, 16, 16, 16]}, [0, 4 << 20]),
                                     ("a leading dimension", {"leading": [66, 32, 64, 64]}, [0, 4 << 20]),
                                     ("workspace", {"workspace": 1 << 20}, [1 << 20, 0, 0]), ("none", {"workspace": 0}, [0, 0]),

@@ -1,8 +1,8 @@
 """A training step of small models through the kernels of the CUDA backend, on the host.
 
 Each model is compiled for a GPU as far as the plan; products run on a stand-in for cuBLASLt. The reference interpreter
-runs the same plan. Compared is how far each state moved, of plain gradient descent, and every output. A run takes half
-of the cases, drawn; ST_ALL=1 takes all.
+runs the same plan. The test compares the change of each state under plain gradient descent, and every output. A run
+draws half of the cases; ST_ALL=1 takes all.
 """
 
 import pathlib
@@ -35,13 +35,13 @@ def step_inputs(program):
 
 
 def moves(results, inputs):
-    """How far each result is from what it was before the step, or from zero."""
+    """The distance of each result from its value before the step, or from zero."""
     return {name: value.astype(np.float64) - (inputs[name] if name in inputs else 0) for name, value in results.items()}
 
 
 def distances(found, wanted):
-    """Of each result in parts of its largest move, or of a thousandth of the largest of all: some gradients, such as
-    that of a key's bias in a softmax, are zero but for what is rounded."""
+    """The distance of each result relative to its largest change, or to a thousandth of the largest of all: some
+    gradients, such as that of a key's bias in a softmax, are zero except for rounding."""
     largest = {name: np.max(np.abs(value), initial=0) for name, value in wanted.items()}
     least = 1e-3 * max(largest.values())
     return {name: np.max(np.abs(found[name] - wanted[name]), initial=0) / max(largest[name], least) for name in found}

@@ -1,9 +1,8 @@
 """Kernels for NVIDIA GPUs as PTX: nothing is left to resolve, and where ptxas is found they assemble without spilling.
 
 ptxas is PyPI's nvidia-cuda-nvcc beside this Python, or comes from PATH or a CUDA installation; without one the checks
-that need it are counted as skipped. What kernels take of a multiprocessor is held against cuda_registers.txt, where that
-was made with the same ptxas: more shared memory, or more than eight registers more, is an error. ST_RECORD=1 writes the
-table anew.
+that need it are counted as skipped. The resources of kernels are compared with cuda_registers.txt, if that was made with
+the same ptxas: more shared memory, or more than eight additional registers, is an error. ST_RECORD=1 writes a new table.
 """
 
 import collections
@@ -54,7 +53,7 @@ def write_table():
 
 
 def compare_table(folder):
-    """What all kernels take, with what they took."""
+    """Compares the resources of all kernels with the table."""
     if not PTXAS:
         return "skipped: no ptxas"
     if os.environ.get("ST_RECORD"):
@@ -105,7 +104,8 @@ def row_kernels(rows, columns, element):
 
 
 def attention(element, width=64):
-    """Attention of 512 tokens and its gradient, as attention kernels: of the rows, and of the columns. With sums of rows they stay two."""
+    """Attention of 512 tokens and its gradient, as attention kernels: of the rows, and of the columns. With sums of rows they remain
+    two."""
     q, s, r = f"tensor<2x512x4x{width}x{element}>", f"tensor<2x4x512x512x{element}>", f"tensor<2x4x512x{element}>"
     o = f"tensor<2x4x512x{width}x{element}>"
     make = f"batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : ({q}, {q}) -> {s}"
@@ -151,7 +151,7 @@ def check(folder, case, text, chip, least=3, access="ld.global.v4"):
 
 
 def check_step(folder, case, model, task, compute, chip):
-    """All kernels of a training step, two layers of a model that is used as it is."""
+    """All kernels of a training step, for two layers of a published model."""
     config = json.loads((ROOT / f"examples/models/{model}/config.json").read_text())
     config |= {"n_layer": 2} if "n_layer" in config else {"num_hidden_layers": 2}
     write_json(folder / "model/config.json", config)
@@ -164,12 +164,12 @@ def check_kernels(folder, case, source, chip, least, access):
     global skipped
     planned, ptx = folder / "planned.mlir", folder / "kernels.ptx"
     check_run([BIN / "st-compile", *source, f"--target=cuda-{chip}", "--compile-to=planned", "-o", planned])
-    # Kernels of f32 and 16-bit floats need no library: there is none here.
+    # Kernels of f32 and 16-bit floats need no library, and there is none here.
     check_run([BIN / "st-translate", "--kernels-to-ptx", f"--chip={chip}", "--cuda-path=/nonexistent", planned,
                "-o", ptx])
     code = ptx.read_text()
     expect(f".target {chip}" in code, "no such target")
-    # Shared memory that a launch asks for is declared so.
+    # Dynamic shared memory is declared extern.
     expect(not re.search(r"\.extern (?!\.shared )", code), "something is left to resolve")
     names = re.findall(r"\.visible \.entry (\w+)", code)
     expect(len(names) >= least, f"kernels {names}")
@@ -182,14 +182,14 @@ def check_kernels(folder, case, source, chip, least, access):
     for name in names:
         registers, shared, spills = kernels[name]
         found[case, name] = registers, shared
-        # Attention uses all registers that a thread may have: up to ten of 4 bytes may be stored and loaded again.
+        # Attention uses all registers that a thread may have, so up to ten of 4 bytes may be spilled.
         most = 80 if name.startswith("attention") else 0
         expect(spills <= most, f"{name} spills {spills} bytes, expected at most {most}")
     return f"{len(names)} kernels, at most {max(registers for registers, *_ in kernels.values())} registers"
 
 
 def check_library(folder):
-    """A function of f64 is one of libdevice's: without it there is no code, and the message says so."""
+    """A function of f64 needs libdevice: without it no code is generated, and the message says so."""
     program, planned = folder / "program.mlir", folder / "planned.mlir"
     program.write_text("func.func @main(%x: tensor<64xf64>) -> tensor<64xf64> {\n"
                        "%0 = stablehlo.exponential %x : tensor<64xf64>\nreturn %0 : tensor<64xf64>\n}\n")
@@ -199,7 +199,7 @@ def check_library(folder):
 
 
 def check_disassembly(folder):
-    """What a binary has is shown: its PTX, and the machine code that ptxas made of it."""
+    """The disassembly of a binary shows its PTX, and the machine code that ptxas made."""
     global skipped
     program, binary = folder / "program.mlir", folder / "binary"
     program.write_text("func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {\n"
@@ -211,7 +211,7 @@ def check_disassembly(folder):
     expect(".target sm_90" in ptx and ".entry loop_0" in ptx, ptx)
     check_run([BIN / "st-compile", program, "--target=cuda-host", "-o", folder / "host"])
     done = run([BIN / "st-translate", "--executable-to-sass", folder / "host"])
-    expect(done.returncode == 1 and "error: it is no program for a GPU" in done.stderr, done.stderr)
+    expect(done.returncode == 1 and "error: it is not a program for a GPU" in done.stderr, done.stderr)
     done = run([BIN / "st-translate", "--executable-to-sass", binary], env={"CUDA_HOME": str(folder), "PATH": str(folder)})
     expect(done.returncode == 1 and ("nvdisasm is neither on PATH" in done.stderr or "no ptxas" in done.stderr), done.stderr)
     if not PTXAS or not find_tool("nvdisasm"):

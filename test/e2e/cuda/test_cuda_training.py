@@ -1,8 +1,8 @@
-"""Programs for GPUs train on the host in their place, under all kinds of layouts: losses against the DTU simulator's.
+"""GPU programs train on the host under many layouts, with the losses of the DTU simulator.
 
 A small BERT and a small GPT-2, dropout on, AdamW, in f32 and in bf16. Kernels are those of a GPU, lowered to loops; the
-runtime and its command lists are those of a GPU as well. Functions are the same polynomials on both sides and sums have
-another order: losses agree to 1e-5 relative in f32, and to 5e-4 in bf16, whose roundings lie elsewhere.
+runtime and its command lists are those of a GPU as well. Functions are the same polynomials on both sides, but sums
+have another order. Losses agree to 1e-5 relative in f32, and to 5e-4 in bf16, where other values are rounded.
 
 With ST_GPU=cuda-sm_90, or another target that this machine has a GPU for, programs run on its GPUs, which ranks share
 where there are fewer than the layout names.
@@ -61,7 +61,7 @@ def trains(model, layout, bound):
 
 
 def rounds_operands(folder):
-    """Products in tf32 take 10 bits of a mantissa: other losses than f32's, and near them."""
+    """Products in tf32 use 10 bits of the mantissa: losses differ from those of f32, but are near them."""
     wide, rounded = (st.losses(st.train(compile_for(folder, products, TARGET, "gpt2", {
         "mode": "sharding", "data": 1, "precision": {"products": products}}), steps=STEPS)) for products in ("f32", "tf32"))
     apart = st.relative_difference(wide, rounded)
@@ -88,7 +88,7 @@ def shares_a_gpu(folder):
 
 
 def resumes(folder):
-    """A checkpoint of one target goes on on the other."""
+    """A checkpoint of one target continues on the other."""
     layout = parallel("f32")
     dtu, host = (compile_for(folder, "resume", target, "gpt2", layout) for target in ("dtu-t10", TARGET))
     whole = st.losses(st.train(dtu, steps=4))
@@ -100,8 +100,8 @@ def resumes(folder):
 
 
 def pads_rows(compute, shards, columns):
-    """A vocabulary whose rows matrix units do not take well is padded in the program: its products are aligned, and
-    neither losses nor checkpoints show it."""
+    """A vocabulary whose size is slow on matrix units is padded in the program: its products are aligned, and losses
+    and checkpoints do not change."""
     def check(folder):
         config, layout = dict(BERT, vocab_size=1003, num_hidden_layers=1), parallel(compute, sharding_size=shards, sharding_dim=0)
         binaries = [st.compile_model(folder, target, config, "mlm", layout, f"--target={target}", "--optimizer=adamw", "--lr=1e-3")
@@ -115,7 +115,7 @@ def pads_rows(compute, shards, columns):
         tensors = [load_file(place / "model.safetensors") for place in saved]
         shapes = [{name: value.shape for name, value in found.items()} for found in tensors]
         st.expect(shapes[0] == shapes[1] and any(1003 in shape for shape in shapes[1].values()), f"tensors of {shapes}")
-        # Each goes on from its own checkpoint and from the other's.
+        # Each continues from its own checkpoint and from the other's.
         first, *others = (st.losses(st.train(binary, f"--resume={place}", steps=2)) for binary in binaries for place in saved)
         apart = max(st.relative_difference(first, other) for other in others)
         st.expect(apart <= BOUNDS[compute], f"losses are {apart:.3g} apart: {others} and {first}")

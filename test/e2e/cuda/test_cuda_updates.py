@@ -1,7 +1,8 @@
-"""Weights that the update of a step leaves in 16 bits for the next one: bits of a program that converts them in each step.
+"""The update of a step stores weights in 16 bits for the next step, with the same bits as a program that converts them in each
+step.
 
-Such a program is made of the binary itself: without `left_by_update` its commands run always. Behind evaluations, which use the
-memory, behind a checkpoint and in a first step there is nothing that an update has left.
+Such a program is made from the binary itself: without `left_by_update` its commands always run. After evaluations, which use
+the memory, after a checkpoint and in the first step no stored weights exist.
 """
 
 import json
@@ -14,7 +15,7 @@ import cuda_standins as standins
 import st_testing as st
 import test_mutated_binary as mutated
 
-# Heads as wide as this have no kernel of their own for attention, which takes long to compile for the host.
+# Heads of this width have no special kernel for attention, which compiles slowly for the host.
 BERT = dict(st.SMALL_BERT, num_hidden_layers=2, hidden_size=144, num_attention_heads=1)
 STEPS = 5
 LAYOUTS = {
@@ -24,7 +25,7 @@ LAYOUTS = {
 
 
 def without_skips(binary):
-    """The same program, whose conversions all run in each step, and how many these are."""
+    """The same program with all conversions in each step, and the number of these."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[True]
     mutator = mutated.Mutator(binary)
     number = standins.numbers("CudaCommand")["left_by_update"]
@@ -40,7 +41,7 @@ def without_skips(binary):
 
 
 def without_evaluation(binary):
-    """The stand-ins know the kernels of one program."""
+    """The stand-ins have the kernels of only one program."""
     mutator = mutated.Mutator(binary)
     number = standins.numbers("Executable")["others"]
     mutator.program = [field for field in mutator.program if field[0] != number]

@@ -1,8 +1,8 @@
-"""What scripts/gpu-bundle.sh makes runs to its table by scripts/gpu-check.sh on a bare root, with the libraries of test/standins;
-and each failure that is planted there is named: the stage, the call, and the next thing to try.
+"""scripts/gpu-check.sh runs a bundle of scripts/gpu-bundle.sh to its table on a bare root, with the libraries of test/standins.
+For each planted failure the table names the stage, the call, and the next thing to try.
 
-A run has a small bundle and some failures; ST_ALL=1 has all stages and all failures. Where the root cannot be changed,
-commands run with an empty environment, and a line says so.
+A run has a small bundle and some failures; ST_ALL=1 has all stages and all failures. If the root cannot be changed, commands run
+with an empty environment, and a line says so.
 """
 
 import ast
@@ -27,7 +27,7 @@ SMALL_STAGES = "loop,product,epilogues,gpt2-f32"
 
 
 class Machine:
-    """A bare root with a bundle in it; without one, a folder and an empty environment."""
+    """A bare root with a bundle in it, or a folder and an empty environment."""
 
     def __init__(self, folder):
         self.root = BareRoot(folder / "root")
@@ -48,7 +48,7 @@ class Machine:
         return str(path) if self.why_not else "/" + str(path.relative_to(self.root.folder))
 
     def check(self, *flags, environment=None, bundle=None):
-        """Runs the check; its exit code, its rows and what it printed."""
+        """Runs the check; returns its exit code, its rows and its output."""
         self.turn += 1
         results = self.folder / f"results-{self.turn}"
         command = ["bash", self.name((bundle or self.folder / "bundle") / "gpu-check.sh"), f"--results={self.name(results)}", *flags]
@@ -79,7 +79,7 @@ def get_machine(made=[]):
 
 @dataclasses.dataclass
 class Planted:
-    """A failure, and what the table says of it. `change` is made to a copy of the bundle's folder."""
+    """A failure, and its row in the table. `change` is made to a copy of the bundle's folder."""
     stage: str
     row: str
     call: str
@@ -98,7 +98,7 @@ def without(library):
 
 
 def without_dependency(library):
-    """It needs a library that nobody has."""
+    """It needs a library that does not exist."""
     def change(folder):
         path = folder / "standins" / library
         path.write_bytes(path.read_bytes().replace(b"libgcc_s.so.1", b"libgcc_x.so.1"))
@@ -132,7 +132,7 @@ def shift_loss(step):
 
 
 def block_trace(folder):
-    """A folder is where the trace is to be written."""
+    """Puts a folder at the path of the trace."""
     script = folder / "gpu-check.sh"
     script.write_text(script.read_text().replace("exec python3", "mkdir -p \"${1#--results=}/bert-8-dropout0.trace.json\"; exec python3"))
 
@@ -247,7 +247,7 @@ def names(name):
 
 
 def runs_whole(folder):
-    """All rows are right, and the files say what the screen says."""
+    """All rows are correct, and the files agree with the terminal."""
     machine = get_machine()
     code, rows, text = machine.check()
     states = {state: [row for row in rows if row["state"] == state] for state in ("ok", "left out")}
@@ -265,7 +265,7 @@ def runs_whole(folder):
 
 
 def needs_bare_root(folder):
-    """There is nothing there that St is built with or that Python packages bring."""
+    """The root has none of St's build dependencies and no Python packages."""
     machine = get_machine()
     if machine.why_not:
         return f"skipped: the root cannot be changed: {machine.why_not}"
@@ -281,7 +281,7 @@ def needs_bare_root(folder):
 
 
 def keeps_to_its_time(folder):
-    """The limits of all stages, and of the runs that diagnose a failure, are within 8 minutes."""
+    """The limits of all stages and of the diagnostic runs are within 8 minutes."""
     machine = get_machine()
     listed = st.check_run(["bash", machine.folder / "bundle/gpu-check.sh", "--list"]).stdout
     limits = [int(seconds) for seconds in re.findall(r"^\S+ +(\d+) s ", listed, re.M)]
@@ -292,7 +292,7 @@ def keeps_to_its_time(folder):
 
 
 def compares(folder):
-    """Tensors are held against bounds as the conformance suite does it: what differs is found, and nothing else."""
+    """Tensors are compared with bounds as in the conformance suite: all differences are found, and nothing else."""
     import ml_dtypes
     import numpy as np
     from safetensors.numpy import save_file
@@ -329,7 +329,7 @@ def compares(folder):
 
 
 def is_old_python(folder):
-    """Python 3.8 reads it."""
+    """Python 3.8 can parse it."""
     files = sorted((st.ROOT / "scripts/gpu_check").glob("*.py"))
     for path in files:
         ast.parse(path.read_text(), str(path), feature_version=(3, 8))
@@ -337,7 +337,7 @@ def is_old_python(folder):
 
 
 def refuses(folder):
-    """What is no bundle, and no place for one, is one line."""
+    """An invalid bundle or folder gives one line."""
     check = st.ROOT / "scripts/gpu-check.sh"
     done = st.run(["bash", check, f"--bundle={folder}"])
     st.expect(done.returncode == 1 and "bundle.json: " in done.stderr and done.stderr.count("\n") == 1, done.stderr)

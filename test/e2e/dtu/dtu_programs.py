@@ -1,16 +1,16 @@
 """Random programs for one cluster, as IR of the dtu dialect.
 
-They meet the rules of docs/dtu-isa.md, each of their instances works on bytes of its own, and they end: a stream waits
-only for signals of streams that were written before it, and gets enough of those. What the compiler never emits is
-among them.
+They follow the rules of docs/dtu-isa.md, and each of their instances works on separate bytes. They always end: a stream
+waits only for signals of streams that were written before it, and gets enough of them. They include instructions that
+the compiler never emits.
 """
 
 import random
 import re
 
-REGION = 1 << 14  # Of an instance, twice in each memory: what it reads and what it writes.
+REGION = 1 << 14  # Bytes of an instance, twice in each memory: for reads and for writes.
 CORES, QUEUES = 8, 6
-SEMAPHORES = 2 * (CORES + QUEUES)  # Two that each instance may wait for.
+SEMAPHORES = 2 * (CORES + QUEUES)  # Two semaphores that each instance may wait for.
 L1 = 2 * REGION * (QUEUES + 1) + (1 << 12)
 L2 = L3 = HOST = 2 * REGION * QUEUES
 TABLE = [0, 3, 1, 9]  # Of the rank.
@@ -56,7 +56,8 @@ class Stream:
         return ", ".join(self.extent(size) for size in sizes)
 
     def base(self, which):
-        """The first of the semaphores that instances of this stream wait for, one each; there are two such sets."""
+        """The first of the semaphores that instances of this stream wait for, one per instance; there are two such
+        sets."""
         return self.first + (QUEUES if self.engine == "core" else 0) + which * SEMAPHORES // 2
 
     def wait(self):
@@ -66,7 +67,7 @@ class Stream:
         self.add(f"dtu.wait {{sem = #dtu.affine<{self.base(which)} + 1 * r1>, count = {count}}}")
 
     def signal(self):
-        """To those that take from the instances of this stream, if any do."""
+        """Signals the streams that take from the instances of this stream, if there are any."""
         if not self.takers:
             self.add(f"dtu.signal {{sem = #dtu.affine<{self.base(self.rng.randrange(2))} + 1 * r1>}}")
             return
@@ -79,7 +80,7 @@ class Stream:
         self.lines += [guard(19, start, limit), *body, "}"]
 
     def give(self, taker, which, i, count):
-        """One instance gives what another is going to take, bit by bit."""
+        """One instance signals another; the amount is split into random pieces."""
         giver = i % self.count
         while count > 0:
             some = self.rng.randint(1, count)
@@ -91,7 +92,7 @@ class Stream:
             count -= some
 
     def loop(self, body):
-        """Runs what `body` writes some times, other times in each instance."""
+        """Repeats what `body` writes; the trip count differs between instances."""
         rng, register = self.rng, 4 + len(self.registers)
         limit, step, by_instance = rng.randint(0, 7), rng.randint(1, 3), rng.random() < 0.5
         leaves_at = rng.randint(2, 4) if rng.random() < 0.3 else 0
@@ -112,13 +113,13 @@ class Stream:
         self.add("}")
 
     def address(self, kind, offset=0, space=None, spaces=("L1", "L2", "L3")):
-        """Where this instance reads (0) or writes (1)."""
+        """The address where this instance reads (0) or writes (1)."""
         space = space or self.rng.choice(spaces)
         address = f"{space}[{2 * REGION * self.first + kind * REGION + offset} + {2 * REGION} * r1]"
         return address + (f" core {self.rng.randrange(CORES)}" if space == "L1" else "")
 
     def strides(self, count, width):
-        """Of dimensions in any order."""
+        """Strides of dimensions in any order."""
         strides = [width * MOST ** (count - 1 - i) for i in range(count)]
         if self.rng.random() < 0.5:
             self.rng.shuffle(strides)
@@ -128,7 +129,7 @@ class Stream:
         self.rng.choice([self.copy, self.fill, self.gather, self.scatter])()
 
     def destination(self):
-        """An address, and the cores that are written."""
+        """An address, and the number of cores that are written."""
         if self.rng.random() < 0.8:
             return self.address(1), 1
         cores = self.rng.randint(1, CORES)
@@ -184,7 +185,7 @@ class Stream:
             ("fill", 0, TYPES), ("row_sum", 1, ["f32", "bf16"]), ("col_max", 1, ["f32"])])
         type_ = rng.choice(list(types))
         result = rng.choice(list(TYPES)) if op == "copy" else "i1" if op == "lt" else type_
-        # Elements of at most 8 bytes, of 30 rows and columns, in the 8192 bytes of an operand.
+        # Elements of at most 8 bytes, with 30 rows and columns, fit into the 8192 bytes of an operand.
         tiles = ["rows 30 cols 1", "rows 32 cols 1", "rows 33 cols 1", "rows 1 cols 32", "rows 1 cols 33"]
         read = [*tiles, "rows 0 cols 1", "rows 1 cols 0", "rows 0 cols 32", "rows 0 cols 0"]
         names = [f"#dtu.operand<{'i1' if op == 'select' and i == 0 else type_} {at[i + 1]} {rng.choice(read)}>"
@@ -227,21 +228,21 @@ def random_program(seed):
             if rng.random() < 0.5:
                 stream.add(f"dtu.barrier {{id = {1 + number}, participants = {stream.count}}}")
                 stream.work(0, may_wait=number > 0)
-        # What each waits for in this phase is given in it, by whom else gives to it; what comes on top stays.
+        # Each wait in this phase is served by the signals of the others in this phase; surplus signals remain.
         for stream in streams:
             for taker, which in stream.takers:
                 for i in range(taker.count):
                     stream.give(taker, which, i, taker.taken.pop((which, i), 0))
         for stream in streams:
             stream.add(f"dtu.barrier {{participants = {QUEUES + CORES}}}")
-    rng.shuffle(streams)  # Instances that wait may have lower numbers than those that let them go.
+    rng.shuffle(streams)  # Waiting instances may have lower numbers than the instances that signal them.
     return program([[*stream.lines, "}"] for stream in streams], 1 + len(streams))
 
 
 def turns(between):
-    """Queue 1 lets queue 0 go, and both want the device's memory at that instant; then queue 0 has more to do.
+    """Queue 1 wakes queue 0, and both request the device's memory at that instant; then queue 0 has more to do.
 
-    Who comes first depends on whether `between`, which takes no time, ends a turn.
+    Which comes first depends on whether `between`, which takes no time, ends a turn.
     """
     def copy(dst, src, elements):
         return (f"dtu.copy {{dst = #dtu.view<{dst} strides [4]>, src = #dtu.view<{src} strides [4]>, "
@@ -264,7 +265,7 @@ def program(streams, barriers=0):
 
 
 def replace_program(ir, program):
-    """IR of the phase dtu with another program for its one task, a rank table and memory of the host."""
+    """Returns IR of the phase dtu with another program for its one task, a rank table and memory of the host."""
     for without, given in (("dtu.rank_table = array<i64>", f"dtu.rank_table = array<i64: {str(TABLE)[1:-1]}>"),
                            ("dtu.table_size = 0", f"dtu.table_size = {len(TABLE)}"),
                            ("st.arena_bytes", f"st.host_arena_bytes = {HOST} : i64, st.arena_bytes")):

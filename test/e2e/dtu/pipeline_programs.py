@@ -1,14 +1,15 @@
-"""Steps of a chain of equal layers, as global-to-local leaves them: what split-tasks cuts into programs."""
+"""Steps of a chain of equal layers, as global-to-local emits them: the input of split-tasks."""
 
 
 def group_of(stage, groups, kind):
-    """Stages are dealt to the groups in turn; of zb-v to the last and back."""
+    """Stages are assigned to the groups in turn; zb-v goes to the last group and back."""
     group = stage % groups
     return groups - 1 - group if kind == "zb-v" and stage // groups % 2 else group
 
 
 def chain(groups, micro, kind, virtual=1):
-    """A layer a stage: h[s] = h[s-1] w[s], the loss is the sum of the last one's elements. A micro-batch has 2 rows."""
+    """One layer per stage: h[s] = h[s-1] w[s]; the loss is the sum of the last layer's elements. A micro-batch has 2
+    rows."""
     last = groups * virtual - 1
     rows, sq = "tensor<2x4xf32>", "tensor<4x4xf32>"
 
@@ -34,7 +35,7 @@ def chain(groups, micro, kind, virtual=1):
         if s:
             backward.append(f"%c{s} = stablehlo.dot_general %d{s}, %w{s}, contracting_dims = [1] x [1] {at(s)} : "
                             f"({rows}, {sq}) -> {rows}")
-        else:  # the first stage has a cotangent to compute as well, so that its backward task is there
+        else:  # the first stage also computes a cotangent, so that it has a backward task
             backward.append(f"%c0 = stablehlo.dot_general %d0, %w0, contracting_dims = [1] x [1] {at(0)} : "
                             f"({rows}, {sq}) -> {rows}")
             backward.append(f"%e0 = stablehlo.add %c0, %d0 {at(0)} : {rows}")

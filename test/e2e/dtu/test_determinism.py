@@ -15,7 +15,7 @@ import st_testing as st
 
 
 def lines(binary, *flags):
-    """Loss and simulated time of each step as printed; host time is what may differ."""
+    """The loss and simulated time of each step as printed; only host time may differ."""
     out = st.check_run([binary, "--steps=4", *flags]).stdout
     found = [re.sub(r"host.*", "", line) for line in out.splitlines() if line.startswith("step")]
     st.expect(len(found) == 4, f"expected four step lines:\n{out}")
@@ -31,7 +31,8 @@ def same_bits(folder):
 
 
 def same_bits_on_every_host(folder):
-    """In bf16, for each instruction set of this host: the same bits from one thread and two, near those of the others."""
+    """In bf16, for each instruction set of this host: one thread and two give the same bits, near those of the other
+    sets."""
     parallel = st.layout(2, 4, mode="hybrid", accum=2) | {"precision": "bf16"}
     binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", parallel)
     auto, plain = lines(binary), st.losses(st.train(binary, "--host-isa=avx2", steps=4))

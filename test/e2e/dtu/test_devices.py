@@ -1,5 +1,5 @@
-"""A small model trains on each DTU that is described, with the losses of the reference interpreter, as predicted; for
-each GPU it is planned, with the figures of that GPU and of its links."""
+"""A small model trains on each described DTU, with the losses of the reference interpreter and the predicted time. For
+each GPU it is planned, with the figures of that GPU and its links."""
 
 import pathlib
 import re
@@ -21,7 +21,7 @@ FLAGS = ("--optimizer=sgd", "--momentum=0.9", f"--lr={RATE}", "--weight-decay=0"
 
 
 def interpreted(folder):
-    """Parameters and batches that are made up, and the losses of training on them in the interpreter."""
+    """Random parameters and batches, and the losses of training on them in the interpreter."""
     program = import_model(folder / "own", CONFIG, "clm", BATCH, SEQ)
     parameters = random_parameters(program, 7)
     batches = [random_batch(program, seed) for seed in range(STEPS - 1)]
@@ -68,7 +68,7 @@ def figure(device, name):
 
 
 def plans_for(device):
-    """Two replicas in two nodes, of two shards each: the links between nodes are the slower ones."""
+    """Two replicas of two shards each, in two nodes: the links between nodes are slower."""
     def run(folder):
         model = st.write_json(folder / "config.json", CONFIG).parent
         mapping = {"shard_0": ["GPU:0", "GPU:8"], "shard_1": ["GPU:1", "GPU:9"]}

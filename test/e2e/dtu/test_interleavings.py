@@ -1,7 +1,7 @@
-"""Streams of a cluster run beside each other, and only semaphores and barriers order what they do. Executed in other
-orders that those allow, a step gives the same results to the last bit: nothing that has to wait does not.
+"""Streams of a cluster run concurrently, and only semaphores and barriers order them.
 
-The models are large enough for products that share panels in L2, and the layouts have every collective in flight.
+In other orders that these allow, a step gives the same results to the last bit: no wait is missing. The models are
+large enough for products that share panels in L2, and the layouts use every collective.
 """
 
 import pathlib
@@ -22,7 +22,7 @@ GPT2 = st.SMALL_GPT2 | {"n_embd": 256, "n_layer": 4, "n_positions": 256}
 
 
 def step_inputs(program):
-    """Random values of everything that a step takes."""
+    """Random values of all inputs of a step."""
     values = random_parameters(program, 3) | random_batch(program, 4)
     for argument in signature(program)[0]:
         if argument.role in ("optimizer_state", "key", "scalar"):

@@ -1,8 +1,8 @@
-"""What is done to emitted instruction streams is found by verify-dtu-order, or does no harm.
+"""verify-dtu-order detects mutations of emitted instruction streams, or they are harmless.
 
 Streams of compiled steps lose a wait, a signal, a barrier or a message, or have two neighbouring instructions change places,
-one mutation at a time. What the proof lets pass runs on the simulator, several times with other interleavings, and has to give
-the results of the original to the last bit. ST_SEED repeats the draw.
+one mutation at a time. Programs that the proof accepts run on the simulator several times with other interleavings, and must
+give the original's results to the last bit. ST_SEED repeats the draw.
 """
 
 import os
@@ -26,13 +26,14 @@ ACTIONS = (*ORDERING, "dtu.copy", "dtu.fill", "dtu.matmul", "dtu.vector")
 
 
 def message(line):
-    """A line; of a message all but its place in memory. Two that are alike otherwise and change places are another program, as
-    free of races as the first."""
+    """A line; of a message everything but its place in memory. Swapping two messages that are otherwise alike gives a
+    different program that is as free of races as the first."""
     return re.sub(r"(src|dst) = #dtu\.view<[^>]*>", "", line) if line.startswith(("dtu.send", "dtu.recv")) else line
 
 
 def mutate(lines, draw):
-    """The lines with one change, and what it is. A change of places is of neighbours in one stream, one of which orders."""
+    """The lines with one change, and a description of it. A swap is of neighbours in one stream, at least one of which
+    synchronizes."""
     places = [i for i, line in enumerate(lines) if line.strip().startswith(ORDERING)]
     while True:
         i = draw.choice(places)
@@ -85,7 +86,7 @@ def mutations_are_found(config, task, layout):
 
 
 def messages_are_proven(folder):
-    """Whatever of races the compiler's work suffices for."""
+    """Proves all messages, and races as far as the compiler's bounded work allows."""
     done = st.check_run([st.BIN / "st-compile", st.ROOT / "examples/models/bert-large-uncased", "--task=span", "--batch=1", "--seq=384",
                          f"--parallel={st.ROOT / 'examples/parallel/bert-large-dtu-4x8.json'}", "--target=dtu-t10",
                          "-o", folder / "m.bin"])

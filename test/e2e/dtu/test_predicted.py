@@ -1,6 +1,6 @@
-"""A step does what its binary was compiled to predict: work, bytes and times, with one and with two host threads.
+"""A step has the work, bytes and times that its binary predicts, with one and with two host threads.
 
-A run takes some of the combinations of model and layout, drawn; ST_ALL=1 takes all of them.
+A run draws some of the combinations of model and layout; ST_ALL=1 takes all of them.
 """
 
 import os
@@ -64,7 +64,7 @@ def as_predicted(model, layout):
 
 
 def derated(folder):
-    """A slower link delays tasks, which are named; what they do stays."""
+    """A slower link delays tasks, which are named; their work stays the same."""
     binary = compile_combination(folder, "gpt2", "8 shards")
     step = r"simulated step ([\d.]+) ms"
     plain = st.check_run([binary, "--timing-only"]).stdout
@@ -88,13 +88,13 @@ def derated(folder):
 
 
 def child(fields, message, name):
-    """The first field of that name."""
+    """The first field with this number."""
     number = next(number for number, field in mutated.MESSAGES[message].items() if field[0] == name)
     return next(value for found, value in fields if found == number)
 
 
 def changed_prediction(folder):
-    """Each number of a prediction, one more than it is, is found."""
+    """A change by one of any number in a prediction is detected."""
     binary = compile_combination(folder, "gpt2", "2 x 2 x 2")
     mutator = mutated.Mutator(binary)
     prediction = child(mutator.program, "Executable", "prediction")

@@ -1,6 +1,7 @@
-"""The simulator's time of a step against scripts/retime.py, which has the rules of time from docs/dtu-isa.md alone.
+"""Compares the simulator's time of a step with scripts/retime.py, which implements the rules of docs/dtu-isa.md
+independently.
 
-The compiler and the simulator share one model of time, so that neither can tell where it is not the documented one.
+The compiler and the simulator share one timing model, so neither can detect that it deviates from the document.
 """
 
 import json
@@ -28,13 +29,13 @@ VIT = {"model_type": "vit", "hidden_size": 32, "num_hidden_layers": 2, "num_atte
        "intermediate_size": 48, "image_size": 16, "patch_size": 4, "num_channels": 3, "num_labels": 7}
 ONE = st.layout(1, 1)
 TWO = st.layout(1, 1, accum=2)
-# Rates that no number of bytes divides, in which memories and engines limit by turns.
+# Rates that no number of bytes divides, and with which memories and engines limit in turn.
 ODD = {"clock_ghz": 1.37, "l3_gbytes_per_second": 97.3, "l2_gbytes_per_second": 301.7, "l1_gbytes_per_second": 33.7,
        "dte_gbytes_per_second": 71.3, "dte_latency_ns": 133.3337, "sync_ns": 17.0005, "transcendental_cycles": 7.3,
        "task_launch_ns": 4321.1234, "matrix_start_cycles": 29.5, "vector_start_cycles": 11.25,
        "fp32_macs_per_core_cycle": 120, "bf16_macs_per_core_cycle": 300, "vector_bytes_per_cycle": 96,
        "host_gbytes_per_second": 7.7, "host_latency_ns": 777.7777, "l3_burst_bytes": 128, "l1_banks": 16}
-# So that much falls on one instant, and memories are what is waited for.
+# Many events fall on one instant, and instructions wait for memories.
 FLAT = {"sync_ns": 1e-6, "dte_latency_ns": 1e-6, "task_launch_ns": 1, "clock_ghz": 1, "l3_gbytes_per_second": 1,
         "l2_gbytes_per_second": 1, "l1_gbytes_per_second": 1, "dte_gbytes_per_second": 2, "matrix_start_cycles": 1,
         "vector_start_cycles": 1}
@@ -42,11 +43,11 @@ SLOW = ODD | {"l3_gbytes_per_second": 3.3, "l2_gbytes_per_second": 1.17, "l1_gby
               "dte_gbytes_per_second": 1.9, "dte_latency_ns": 3.3337, "sync_ns": 1.0005, "host_gbytes_per_second": 0.31,
               "host_latency_ns": 4.5677}
 
-used = set()  # Mnemonics of the programs that agreed, and what else decides about time.
+used = set()  # Mnemonics of the programs that agreed, and other features that affect time.
 
 
 def described(folder, changes):
-    """A device description like that of T10 but for some figures."""
+    """A device description like that of T10 with some figures changed."""
     text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
     for name, value in changes.items():
         text, count = re.subn(rf"(?m)^{name} {{ value: \S+", f"{name} {{ value: {value}", text)
@@ -97,7 +98,7 @@ def jax_program(function, *shapes):
 
 
 def programs(figures, written):
-    """Programs of streams as no compiler makes them."""
+    """Programs of streams that no compiler makes."""
     def run(folder):
         device, source, binary = described(folder, figures), folder / "input.mlir", folder / "m.bin"
         source.write_text(dtu_programs.INPUT)
@@ -125,7 +126,7 @@ def refused(what, compiled):
 
 
 def all_is_used(folder):
-    """Last: the programs above have what time is about."""
+    """Runs last: the programs above have used every feature that affects time."""
     wanted = {"loop", "end", "leave", "index", "table", "wait", "signal", "barrier", "copy", "fill", "gather",
               "scatter", "matmul", "vector", "multicast", "src=host", "dst=host", "min("}
     st.expect(wanted <= used, f"no program has {sorted(wanted - used)}")

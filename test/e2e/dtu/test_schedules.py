@@ -1,8 +1,8 @@
-"""Pipeline schedules against the formulas of the papers that describe them, on the programs that are emitted.
+"""Compares the pipeline schedules of emitted programs with the formulas of the papers that describe them.
 
 Every task takes one unit of time; a backward task that also makes gradients of weights takes two. The bubble is the
-longest time that a group idles between its first and its last task, the update left out; the stash is how many
-micro-batches a group holds at once, in units of the activations of one micro-batch on one group.
+longest time that a group idles between its first and its last task, without the update. The stash is the number of
+micro-batches that a group holds at once, in units of the activations of one micro-batch on one group.
 """
 
 import pathlib
@@ -18,10 +18,10 @@ from st_testing import BIN, check_run, expect, main
 
 GROUPS = range(2, 17)
 
-# Of p groups, v virtual stages each, and m micro-batches: the bubble in tasks of one virtual stage, the peak stash, and
-# the m for which the source claims them. F = B = W = 1.
+# For p groups, v virtual stages each, and m micro-batches: the bubble in tasks of one virtual stage, the peak stash,
+# and the values of m for which the source claims them. F = B = W = 1.
 FORMULAS = {
-    # One group works at a time: what the others do to a micro-batch is idle time.
+    # One group works at a time: the work of the others on a micro-batch is idle time.
     "sequential": (lambda p, v, m: 3 * (p - 1) * m, lambda p, v, m: 1, lambda p, m: True),
     # Huang et al., "GPipe", NeurIPS 2019: (p-1)(F+B+W); all micro-batches are held.
     "gpipe": (lambda p, v, m: 3 * (p - 1), lambda p, v, m: m, lambda p, m: True),
@@ -77,7 +77,8 @@ def layout(kind, groups, virtual=0, micro=4):
 
 
 def barrier_is_reported(folder):
-    """The norm of all gradients makes every update wait for the last group: a bubble that zb-h2 does not validate away."""
+    """The norm of all gradients makes every update wait for the last group. zb-h2 does not avoid this bubble by
+    validation."""
     def barriers(*flags):
         config = st.write_json(folder / "gpt2" / "config.json", st.SMALL_GPT2).parent
         parallel = st.write_json(folder / "layout.json", layout("zb-h2", 4, micro=8))
@@ -94,11 +95,11 @@ def barrier_is_reported(folder):
 
 
 def random_order(groups, micro, virtual, draw):
-    """What runs on some time axis with tasks of random lengths, and so without deadlock: a list for each group."""
+    """A list for each group, from a random valid order of all tasks, so it has no deadlock."""
     ready = {(kind, stage, m): None for kind in "FBW" for stage in range(groups * virtual) for m in range(micro)}
     last = groups * virtual - 1
     def needs(kind, stage, m):
-        # Micro-batches pass a stage in their order.
+        # Micro-batches pass a stage in order.
         before = [(kind, stage, m - 1)] if m else []
         if kind == "F":
             return before + ([("F", stage - 1, m)] if stage else [])
@@ -126,7 +127,7 @@ def listed_layouts():
 
 
 def listed_is_pattern(folder):
-    """A list of what a pattern does makes the same schedule."""
+    """A list equal to a pattern gives the same schedule."""
     lists = [["F0", "F1", "B0", "F2", "B1", "F3", "B2", "B3"], ["F0", "B0", "F1", "B1", "F2", "B2", "F3", "B3"]]
     found = []
     for schedule in (lists, "1f1b"):
@@ -140,7 +141,7 @@ def listed_is_pattern(folder):
 
 
 def listed_deadlock(folder):
-    """Each waits for what the other does later: said, with who waits."""
+    """Each group waits for a later task of the other: an error names them."""
     lists = [["F0", "B0", "F1", "B1"], ["F0", "F1", "B0", "B1"]]
     config = st.write_json(folder / "gpt2" / "config.json", st.SMALL_GPT2).parent
     parallel = st.write_json(folder / "layout.json", layout(lists, 2, micro=2))
@@ -152,7 +153,7 @@ def listed_deadlock(folder):
 
 
 def trains_alike(config, task, layouts):
-    """Losses of a pipeline are those of one device, dropout on."""
+    """Losses of a pipeline equal those of one device, with dropout."""
     def check(folder):
         def losses(name, parallel):
             return st.losses(st.train(st.compile_model(folder, name, config, task, parallel, "--clip-norm=1", batch=8),

@@ -1,10 +1,9 @@
-"""BERT, GPT-2, Llama, ViT and two models of Megatron-LM in plain JAX, written from their papers and the names
-that Hugging Face and Megatron-LM have for parameters.
+"""BERT, GPT-2, Llama, ViT and two models of Megatron-LM in plain JAX, written from their papers and the parameter names
+of Hugging Face and Megatron-LM.
 
-The independent half of the comparison: nothing here looks at what St emits. A
-model is a function of (config, parameters, batch, key): parameters and batch are
-dictionaries under the names that St's arguments have, key is [seed, step] or None
-for no dropout.
+This is the independent half of the comparison: it does not use anything that St emits. A model is a function of
+(config, parameters, batch, key): parameters and batch are dictionaries under the names of St's arguments, key is [seed,
+step] or None for no dropout.
 """
 
 import math
@@ -73,7 +72,7 @@ class Dropout:
 
 
 def positions_of(shape):
-    """Of each element of a tensor, row and column."""
+    """The row and column of each element of a tensor."""
     return jnp.arange(shape[-2])[:, None] if len(shape) > 1 else 0, jnp.arange(shape[-1])
 
 
@@ -85,8 +84,8 @@ def layer_norm(parameters, name, x, epsilon):
 
 
 def attention(query, key, value, heads, bias, drop, scale=None):
-    """query, key, value: [B, S, H]; bias broadcasts to [B, heads, S, S]; scores are divided by `scale`,
-    by the root of a head's size where there is none."""
+    """query, key, value: [B, S, H]; bias broadcasts to [B, heads, S, S]; scores are divided by `scale`, which defaults
+    to the root of a head's size."""
     batch, length, hidden = query.shape
     query, key, value = (x.reshape(batch, length, heads, hidden // heads) for x in (query, key, value))
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / (scale or math.sqrt(hidden // heads)) + bias
@@ -95,14 +94,14 @@ def attention(query, key, value, heads, bias, drop, scale=None):
 
 
 def cross_entropy(logits, labels, ignored):
-    """The mean over the labels that are not ignored; 0 where all are."""
+    """The mean over the labels that are not ignored; 0 if all are ignored."""
     counts = labels != ignored
     picked = jnp.take_along_axis(jax.nn.log_softmax(logits), jnp.where(counts, labels, 0)[..., None], -1)[..., 0]
     return -jnp.where(counts, picked, 0).sum() / jnp.maximum(counts.sum(), 1)
 
 
 def token_embeddings(table, ids, padding):
-    """As PyTorch's Embedding with a padding_idx: the row counts, but learns nothing from being looked up."""
+    """As PyTorch's Embedding with a padding_idx: the row is used, but its lookup has no gradient."""
     if padding is None:
         return table[ids]
     is_padding = ids == padding % table.shape[0]
@@ -140,7 +139,7 @@ def bert_encoder(config, parameters, batch, drop):
 
 
 def megatron_bert_encoder(config, parameters, batch, drop):
-    """As transformers' MegatronBertModel: the residual stream itself is normalised at its end alone."""
+    """As transformers' MegatronBertModel: only the end of the residual stream is normalised."""
     hidden_drop = config.get("hidden_dropout_prob", 0.1)
     attention_drop = config.get("attention_probs_dropout_prob", 0.1)
     activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
@@ -222,7 +221,7 @@ def gpt2_layer(config, parameters, layer, x, drop, index=0):
 
 
 def gpt2_clm(config, parameters, batch, key=None, layers=None):
-    """`layers` goes through all layers in a way of its own."""
+    """`layers` replaces the loop over the layers."""
     drop = Dropout(key)
     length = batch["input_ids"].shape[1]
     x = parameters["transformer.wte.weight"][batch["input_ids"]] + parameters["transformer.wpe.weight"][:length]
@@ -242,8 +241,8 @@ def rms_norm(parameters, name, x, epsilon):
 
 
 def rotary_frequencies(config, count):
-    """theta^(-2i/d), stretched as the configuration says: all by a factor, or (Llama 3.1) those alone whose
-    waves are long, next to the length of the texts that the model first saw."""
+    """theta^(-2i/d), stretched as in the configuration: all by a factor, or (Llama 3.1) only those whose waves are long
+    relative to the sequence length of the original training."""
     rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
     theta = rope.get("rope_theta", config.get("rope_theta", 10000.0))
     kind = rope.get("rope_type", rope.get("type", "default"))

@@ -7,12 +7,12 @@ from jax.interpreters import partial_eval
 from safetensors.numpy import load_file, save_file
 from st_testing import BIN, expect, run
 
-# Names of programs that ran, and those that were refused with the op that was.
+# Names of programs that ran, and of refused programs with the refused op.
 ran, refused = [], {}
 
 
 def live_state(traced, donated):
-    """Which donated leaves, and so which results, are more than state that only its own update reads.
+    """Which donated leaves, and so which results, are read by anything but their own update.
 
     Donated leaf i becomes result i.
     """
@@ -33,7 +33,7 @@ def kept(values, live):
 
 
 def compile_program(folder, program, *flags):
-    """The binary and the names of arguments and results, or None and the op that is refused."""
+    """The binary and the names of arguments and results, or None and the refused op."""
     binary, dumps = folder / "program", folder / "phases"
     done = run([BIN / "st-compile", program, "--target=dtu-t10", f"--dump-phases-to={dumps}", "-o", binary, *flags])
     if done.returncode == 0:
@@ -49,7 +49,7 @@ def compile_program(folder, program, *flags):
 
 
 def to_pairs(value):
-    """Complex numbers as the binaries take and give them: another dimension of real and imaginary parts."""
+    """Complex numbers as in the binaries: with another dimension of real and imaginary parts."""
     return np.stack([value.real, value.imag], axis=-1) if value.dtype.kind == "c" else value
 
 
@@ -69,7 +69,7 @@ def run_binary(folder, binary, names, arguments):
 
 
 def check(folder, name, program, traced, arguments, expected, donated, refusal, flags, compare):
-    """Runs a program and compares its results; `refusal` is the op that is refused instead, if any is."""
+    """Runs a program and compares its results; `refusal` is the op that must be refused instead, if any."""
     binary, names = compile_program(folder, program, *flags)
     if binary is None:
         expect(names == refusal, f"the DTU refuses {names}, expected " + (f"{refusal} to be" if refusal else "it to run"))
@@ -86,5 +86,5 @@ def check(folder, name, program, traced, arguments, expected, donated, refusal, 
 
 
 def summary():
-    """The last lines of a test: what ran on the simulator and what did not."""
+    """The last lines of a test: the programs that ran on the simulator, and those that did not."""
     print(f"{len(ran)} of {len(ran) + len(refused)} programs agree with JAX on the simulated DTU")

@@ -29,7 +29,7 @@ def pairs(values):
 
 
 def float_ops(dtype):
-    # Where no function is steep: an error of its argument would not be its own.
+    # Away from steep regions, where an error of the argument would dominate.
     x, positive = np.linspace(-2.2, 2.3, 40).astype(dtype), np.linspace(0.1, 3, 40).astype(dtype)
     special = np.array([0.0, -0.0, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan]).astype(dtype)
 
@@ -64,7 +64,7 @@ def integer_ops(dtypes):
 
 
 def complex_control_flow():
-    """Loops that carry complex numbers, and branches that take and give them."""
+    """Loops that carry complex numbers, and branches that take and return them."""
     def program(z, c, n, p):
         return [lax.while_loop(lambda s: jnp.any(jnp.abs(s[0]) < 2) & (s[1] < n),
                                lambda s: (s[0] ** 2 + c, s[1] + 1), (z, 0)),
@@ -117,7 +117,7 @@ ONE_BY_ONE = {"bessel_i1e": lax.bessel_i1e, "digamma": lax.digamma, "lgamma": la
 
 
 def one_function(function, dtype):
-    """On both sides of zero, but next to no pole: an error of its argument would not be its own."""
+    """On both sides of zero, but not near a pole, where an error of the argument would dominate."""
     x = np.concatenate([np.linspace(1.05, 4, 31), np.linspace(-0.8, -0.2, 9), [0.5, 20, 100]]).astype(dtype)
     return function, (x,)
 
@@ -146,7 +146,7 @@ def special_function(function, dtype):
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan]
-# Tails, the ends of ranges (of exp in f32 and in f64) and of what a square leaves finite.
+# Tails, the ends of ranges (of exp in f32 and in f64), and the largest arguments with a finite square.
 MAGNITUDES = [1e-37, 1e-30, 1e-8, 1e-4, 0.3, 0.9999, 1.0001, 1.5, 4, 5, 6, 9, 9.4, 17, 20, 21, 26, 45, 87, 88.5, 89, 89.5,
               104,
               700, 709.5, 710, 711, 1e4, 1e10, 1e19, 2e19, 1e30, 3e38]
@@ -178,7 +178,7 @@ def zeta_values(dtype):
 
 
 def complex_exponentials():
-    """Also where the real part overflows: what is real stays real."""
+    """Also with an overflowing real part: a real number stays real."""
     return jnp.exp, (np.array([100, 90 + 0j, -100, 1 + 2j, 0, -3 - 1j, 2 + 100j], np.complex64),)
 
 
@@ -188,7 +188,7 @@ def next_after_zero():
 
 
 def conversions():
-    """From every type to every type, of values that all have."""
+    """From every type to every type, of values that all types can represent."""
     sources = FLOATS + SIGNED + UNSIGNED + [np.bool_] + COMPLEX
     values = [np.array([0, 1, 2, 3, 100]).astype(t) for t in sources]
     real = [t for t in sources if t not in COMPLEX]
@@ -200,7 +200,7 @@ def conversions():
 
 
 def saturation():
-    """Floats beyond the range of an integer, halfway cases, and what is not finite."""
+    """Floats beyond the range of an integer, halfway cases, and non-finite values."""
     x = np.array([0.5, -0.5, 1.5, 2.5, 127.5, -128.9, 255.5, 3e4, 4e4, -7e4, 2.0**31, -(2.0**31), 2.0**63, 1e30,
                   np.inf, -np.inf, np.nan])
     return lambda v: [lax.convert_element_type(u, t) for u in (v, v.astype(jnp.float32))
@@ -230,7 +230,7 @@ def programs():
         for name, function in COMPLEX_ONE_BY_ONE.items():
             yield f"{name}, {name_of(dtype)}", lambda f=function, t=dtype: complex_function(f, t), {}
     for dtype in FLOATS:
-        # The tolerance of 16 bits holds for the results that XLA computes in 16 bits on the way.
+        # The tolerance of 16 bits applies to results that XLA computes with 16-bit intermediates.
         yield f"chlo, {name_of(dtype)}", lambda t=dtype: chlo_ops(t), {}
         for name, function in ONE_BY_ONE.items():
             yield f"{name}, {name_of(dtype)}", lambda f=function, t=dtype: one_function(f, t), {}

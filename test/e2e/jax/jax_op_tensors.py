@@ -31,7 +31,7 @@ def products():
 
 
 def mixed_products():
-    """Of two float types, as gradients of attention in bf16 have them."""
+    """Products of two float types, as in gradients of attention in bf16."""
     def program(a, h, q, k, v):
         algorithm = lax.DotAlgorithmPreset.BF16_BF16_F32
 
@@ -97,7 +97,7 @@ def reductions():
 
 
 def with_nans(*shape, dtype=np.float32):
-    """A few values, so that many are equal, several NaNs, and rows of nothing else."""
+    """Many equal values, several NaNs, and rows of only NaNs."""
     x = RNG.integers(-3, 4, shape).astype(dtype)
     x[RNG.random(shape) < 0.3] = np.nan
     x[..., :1, :] = np.nan
@@ -105,7 +105,7 @@ def with_nans(*shape, dtype=np.float32):
 
 
 def arg_reductions(dtype):
-    """The first of equal extremes or of NaNs, whose reducer keeps the left of two NaNs."""
+    """The first of equal extremes or of NaNs; the reducer keeps the left one of two NaNs."""
     def make():
         def program(row, rows, cube):
             return [f(row, 0, np.int32) for f in (lax.argmax, lax.argmin)] + [
@@ -119,8 +119,8 @@ def arg_reductions(dtype):
 
 
 def ordered_reductions():
-    """Reducers that are associative but not commutative: the first and the last element that counts,
-    and functions x -> a x + b one after the other. Each starts from its identity, which may stand anywhere."""
+    """Reducers that are associative but not commutative: the first and the last marked element, and compositions of
+    functions x -> a x + b. Each starts from its identity, which may appear anywhere."""
     def first(p, q):
         return lax.select(p[1] > 0, p[0], q[0]), lax.max(p[1], q[1])
 
@@ -142,7 +142,7 @@ def ordered_reductions():
 
 
 def gradients_of_branches():
-    """Both branches normalise rows and read one column: row values of several kernels meet in one."""
+    """Both branches normalise rows and read one column, so row values of several kernels meet in one kernel."""
     def loss(parameters, x, p):
         def column():
             return jax.nn.log_softmax(x @ parameters["w"] + parameters["b"])[:, 0].mean()
@@ -221,7 +221,7 @@ def scatters():
 
 
 def scatter_of_a_function():
-    """Its body computes: nothing is combined with an update."""
+    """The scatter applies a function to its operand and ignores the updates."""
     return lambda x: x.at[jnp.array([1, 4])].apply(jnp.exp), (normal(6, 4),)
 
 
@@ -286,7 +286,7 @@ def positive_definite(dtype):
 
 
 def cholesky(dtype):
-    """As JAX prints it for accelerators; on a CPU it is a call of LAPACK. The same for triangular_solve."""
+    """As JAX prints it for accelerators; on a CPU it is a call of LAPACK. The same is true of triangular_solve."""
     return lambda: (lax.linalg.cholesky, (positive_definite(dtype).astype(dtype),))
 
 

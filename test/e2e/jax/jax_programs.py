@@ -1,10 +1,9 @@
 """Programs that JAX prints, run by the reference interpreter and compared with JAX's own results.
 
-A case makes a function and its arguments. Its text, as JAX lowers it, must parse and verify, be
-printed back line for line and give the same results in `st-translate --interpret` as XLA gives on
-the CPU; and so must the binary that st-compile makes of it, on the simulated DTU, unless the case
-says which op is refused there. Integers, truth values and random bits are exact; a float may be off by a part of the
-largest element of its tensor.
+A case makes a function and its arguments. Its text, as JAX lowers it, must parse and verify, and print back line for
+line. In `st-translate --interpret` it must give the same results as XLA on the CPU. So must the binary that st-compile
+makes of it on the simulated DTU, unless the case names an op that is refused there. Integers, truth values and random
+bits are exact; a float may be off by a fraction of the largest element of its tensor.
 """
 
 import re
@@ -15,11 +14,11 @@ import numpy as np
 from st_programs import interpret
 from st_testing import BIN, check_run, expect
 
-# XLA compiles each program for one run.
+# XLA compiles each program for a single run.
 jax.config.update("jax_disable_most_optimizations", True)
 
-# Of the largest finite element. The 16-bit formats have 11 and 8 significant bits, and XLA rounds
-# between ops where the interpreter does not.
+# Relative to the largest finite element. The 16-bit formats have 11 and 8 significant bits, and XLA rounds between ops
+# while the interpreter does not.
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2,
              "complex64": 1e-5, "complex128": 1e-11}
 
@@ -28,7 +27,7 @@ printed_ops = {}
 
 
 def split_complex128(value):
-    """The parts of numbers that safetensors files do not have."""
+    """The parts of complex numbers, which safetensors files do not support."""
     if value.dtype == np.complex128:
         return {"real": value.real, "imag": value.imag}
     return value
@@ -60,7 +59,7 @@ def check_round_trip(program, text):
 
 
 def greatest_difference(actual, expected, each_element):
-    """As a part of the largest element, or of each element for itself."""
+    """Relative to the largest element, or to each element itself."""
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     a, e = actual.astype(wide), expected.astype(wide)
     finite = np.isfinite(e)
@@ -95,7 +94,7 @@ def compare(name, actual, expected, tolerance, each_element=False):
 
 
 def print_program(name, function, args, platform=None, donate=()):
-    """JAX's text of a function: the function and arguments in the form that was traced, its trace, the text."""
+    """JAX's text of a function: returns the function and its traced arguments, its trace, and the text."""
     args = jax.tree.map(np.asarray, args)
     if any(a.dtype == np.complex128 for a in jax.tree.leaves(args)):
         function, args = by_parts(function), [split_complex128(a) for a in args]
@@ -107,7 +106,7 @@ def print_program(name, function, args, platform=None, donate=()):
 
 
 def ops_of_all(cases):
-    """The ops of all programs; those that did not run are printed for it."""
+    """The ops of all programs; those of programs that did not run are printed for it."""
     for name, run in cases:
         if name not in printed_ops:
             print_program(name, *run.make(), **{o: v for o, v in run.options.items() if o in ("platform", "donate")})
@@ -117,7 +116,7 @@ def ops_of_all(cases):
 def check_program(folder, name, function, args, tolerance=None, platform=None, donate=(), refusal=None,
                   flags=(), each_element=False):
     """Compares all results of a function of flat arrays or trees of them; `flags` are those of st-compile. With
-    `each_element` every float may be off by the tolerance's part of itself only."""
+    `each_element` the tolerance is relative to each element."""
     function, args, traced, text = print_program(name, function, args, platform, donate)
     program = folder / "program.mlir"
     program.write_text(text)

@@ -1,6 +1,6 @@
 """Small models in plain JAX, each a function of (parameters, batch) to its loss.
 
-BERT and GPT-2 are in jax_models.py. Nothing here looks at what St does.
+BERT and GPT-2 are in jax_models.py. They are independent of St.
 """
 
 import jax
@@ -12,7 +12,7 @@ WIDTH, HEADS, LENGTH, BATCH, VOCABULARY = 16, 4, 8, 2, 37
 
 
 class Parameters:
-    """Random arrays, different in every place but the same on every run."""
+    """Random arrays that differ at every use but are the same in every run."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def rms_norm(x, weight):
 
 
 def rotate(x):
-    """Rotary positions of [batch, length, heads, size]: pairs are the halves of a head."""
+    """Rotary positions of [batch, length, heads, size]; a pair is one element of each half of a head."""
     length, size = x.shape[1], x.shape[3]
     frequencies = 10000.0 ** (-jnp.arange(0, size, 2, dtype=jnp.float32) / size)
     angles = jnp.arange(length, dtype=jnp.float32)[:, None] * frequencies
@@ -161,7 +161,7 @@ def convolution_net():
 
 
 def mixture_of_experts(experts=4, chosen=2, capacity=6):
-    """Top-k routing; tokens are dispatched by sorting them by expert, those beyond the capacity dropped."""
+    """Top-k routing; tokens are dispatched by a sort by expert, and tokens beyond the capacity are dropped."""
     r = Parameters(4)
     parameters = {"words": r.normal(VOCABULARY, WIDTH), "router": r.normal(WIDTH, experts),
                   "up": r.normal(experts, WIDTH, 24), "down": r.normal(experts, 24, WIDTH),
@@ -192,8 +192,8 @@ def mixture_of_experts(experts=4, chosen=2, capacity=6):
 
 
 def dispatched_experts(experts=4, capacity=4, rows=8):
-    """A mixture of experts that dispatches tokens by products with masks, each row of the batch for itself: Lepikhin et
-    al., "GShard", 2020, with one expert a token."""
+    """A mixture of experts that dispatches tokens by products with masks, separately for each row of the batch:
+    Lepikhin et al., "GShard", 2020, with one expert per token."""
     r = Parameters(12)
     parameters = {"words": r.normal(VOCABULARY, WIDTH), "router": r.normal(WIDTH, experts),
                   "up": r.normal(experts, WIDTH, 24), "down": r.normal(experts, 24, WIDTH),
@@ -220,7 +220,7 @@ def dispatched_experts(experts=4, capacity=4, rows=8):
 
 
 def lstm():
-    """A recurrence by scan, which is a while forward and another one backward."""
+    """A recurrence by scan, which is one while loop forward and another one backward."""
     r = Parameters(5)
     parameters = {"words": r.normal(VOCABULARY, WIDTH), "input": r.normal(WIDTH, 4 * WIDTH),
                   "hidden": r.normal(WIDTH, 4 * WIDTH), "bias": r.normal(4 * WIDTH),
@@ -242,7 +242,7 @@ def lstm():
 
 
 def scanned_transformer(layers=3):
-    """A causal model that scans over its stacked layers and computes them again backward."""
+    """A causal model that scans over its stacked layers and recomputes them in the backward pass."""
     r = Parameters(6)
     blocks = [transformer_block(r) for _ in range(layers)]
     parameters = {"words": r.normal(VOCABULARY, WIDTH), "blocks": jax.tree.map(lambda *b: np.stack(b), *blocks)}
@@ -256,7 +256,7 @@ def scanned_transformer(layers=3):
 
 
 def autoencoder():
-    """Down by strided, up by transposed convolutions; a softplus and a smooth loss."""
+    """Strided convolutions down, transposed convolutions up, a softplus and a smooth loss."""
     r = Parameters(7)
     parameters = {"down": r.normal(3, 3, 2, 6), "up": r.normal(3, 3, 6, 2)}
 

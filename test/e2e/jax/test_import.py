@@ -7,7 +7,7 @@ import re
 import sys
 import time
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"  # meshes of JAX are made of devices
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"  # meshes of JAX consist of devices
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +44,7 @@ VIT = {
 
 
 def adamw(loss):
-    """AdamW with its own count of steps; the epsilon keeps rounding noise from becoming an update."""
+    """AdamW with its own count of steps; the epsilon keeps rounding errors from becoming updates."""
     def step(params, state, batch, lr):
         value, grads = jax.value_and_grad(loss)(params, batch)
         count = state["count"] + 1
@@ -63,7 +63,7 @@ def adamw(loss):
 
 
 def sgd(loss):
-    """SGD with momentum, gradients clipped to a global norm; results in an order of its own."""
+    """SGD with momentum and gradients clipped to a global norm; its results are in an unusual order."""
     def step(params, momentum, batch, lr):
         value, grads = jax.value_and_grad(loss)(params, batch)
         norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(grads)))
@@ -95,7 +95,7 @@ def mlp():
 
 
 def convolution_net():
-    """Patches, overlapping windows, depthwise and strided convolutions, pooling; without statistics of a batch."""
+    """Patches, overlapping windows, depthwise and strided convolutions, and pooling, without batch statistics."""
     def convolve(x, kernel, stride=1, padding="SAME", groups=1):
         return jax.lax.conv_general_dilated(x, kernel, (stride, stride), padding, feature_group_count=groups,
                                             dimension_numbers=("NHWC", "HWIO", "NHWC"))
@@ -120,7 +120,7 @@ def convolution_net():
 
 
 def rematerialised_mlp():
-    """Layers that the backward pass computes anew, behind barriers."""
+    """Layers that the backward pass recomputes, after barriers."""
     _, params, batches = mlp()
 
     def loss(params, batch):
@@ -132,7 +132,7 @@ def rematerialised_mlp():
 
 
 def branching_mlp():
-    """Layers of which a condition on their own weights, and one on what is in the batch, chooses another function."""
+    """Layers that choose their function by a condition on their weights, or on the batch."""
     _, params, batches = mlp()
 
     def loss(params, batch):
@@ -146,7 +146,7 @@ def branching_mlp():
 
 
 def cast_mlp():
-    """Copies of all weights to fewer digits at the start of the step."""
+    """Copies of all weights in lower precision at the start of the step."""
     loss, params, batches = mlp()
 
     def shortened(v):
@@ -155,7 +155,7 @@ def cast_mlp():
 
 
 def scanned_mlp():
-    """The layers are rows of one stacked weight, gone through by lax.scan."""
+    """The layers are rows of one stacked weight, in a lax.scan."""
     def loss(params, batch):
         def layer(x, w):
             return jnp.tanh(x @ w), None
@@ -168,7 +168,7 @@ def scanned_mlp():
 
 
 def compare(found, expected, bound, what):
-    """Relative to the largest element. The gradient of a key's bias is zero but for rounding."""
+    """Relative to the largest element. The gradient of a key's bias is zero except for rounding."""
     expected = np.asarray(expected)
     largest = max(np.abs(expected).max(), 1e-4 if "key.bias" in what else 1e-30)
     apart = np.abs(np.asarray(found, np.float64) - expected).max() / largest
@@ -233,7 +233,7 @@ def trains(make, optimizer, debug, rate, layouts, flags=()):
 
 
 def function_runs(folder):
-    """A function that is no training step runs once on the tensors of a file."""
+    """A function that is not a training step runs once on the tensors of a file."""
     def function(x, table, index):
         return jax.nn.softmax(x @ table.T), jnp.take(table, index, axis=0), x.sum()
 
@@ -289,7 +289,7 @@ CUSTOM_GRADIENT = """func.func @main(%w: tensor<8xf32> {st.name = "w", st.role =
 
 
 def custom_gradient(folder):
-    """A step goes by the gradient that its program gives; where there is none to take, the forward part runs."""
+    """A step uses the custom gradient of its program; if it takes no gradient, the forward part runs."""
     rng = np.random.default_rng(0)
     given = {"x": rng.normal(size=(4, 8)).astype(np.float32), "w": rng.normal(size=8).astype(np.float32)}
     e = np.tanh(given["w"] * given["x"])
@@ -310,7 +310,7 @@ def custom_gradient(folder):
 
 
 def nothing_runs(folder):
-    """Tensors without elements: reductions of them give the initial value, products zeros."""
+    """Tensors without elements: reductions of them give the initial value, products give zeros."""
     def function(x, y):
         return (x.sum(0), x + x, jnp.max(y, axis=1, initial=1.5), y @ x, x @ x.T, jnp.einsum("bk,bkn->bn", y, y[..., None]),
                 y.astype(np.int32) @ x.astype(np.int32))
@@ -326,7 +326,7 @@ def nothing_runs(folder):
 
 
 def hlo_computes(config, task):
-    """The HloModuleProto and the HLO text that XLA gives for a step: imported, they compute JAX's numbers."""
+    """XLA's HloModuleProto and HLO text of a step, once imported, compute JAX's numbers."""
     def run(folder):
         loss, params, batches = transformer(folder, config, task)
         step, start = adamw(loss)
@@ -340,7 +340,7 @@ def hlo_computes(config, task):
             program = source.with_suffix(source.suffix + ".mlir")
             st.check_run([st.BIN / "st-compile", source, "--compile-to=import", "-o", program])
             imported_step_computes(program, step, *arguments)
-        # Damage is found, or does no harm.
+        # Damage is detected, or is harmless.
         data = proto.read_bytes()
         rng = np.random.default_rng(0)
         for i in range(20):
@@ -354,27 +354,27 @@ def hlo_computes(config, task):
 
 
 def nesterov(state, x):
-    """One of the two vectors is of the other before it was."""
+    """One of the two vectors has the other's previous value."""
     value, slope = jax.value_and_grad(lambda y: jnp.mean((x @ y - 1) ** 2))(state["y"])
     ahead = state["y"] - 0.1 * slope
     return {"x": ahead, "y": ahead + 0.9 * (ahead - state["x"])}, value
 
 
 def heavy_ball(state, x):
-    """Keeps the weights before, in a tuple."""
+    """Keeps the previous weights, in a tuple."""
     w, before = state
     value, slope = jax.value_and_grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
     return (w - 0.1 * slope + 0.9 * (w - before), w), value
 
 
 def exchange(state, x):
-    """Each is what the other was."""
+    """The two vectors exchange their values."""
     a, b = state
     return (b, a), jnp.mean(x @ a)
 
 
 def trades_places(step, make):
-    """State of one type that takes each other's place: what a step gives for each is what JAX's does."""
+    """State of one type that swaps its positions: the step's result for each is JAX's."""
     def run(folder):
         rng = np.random.default_rng(4)
         a, b, x = (rng.normal(size=shape).astype(np.float32) for shape in ((8,), (8,), (16, 8)))
@@ -393,9 +393,8 @@ def trades_places(step, make):
 
 
 def annotated(shardy, hlo=False):
-    """A step whose shardings over two axes are in the program, as Shardy's or as GSPMD's, in StableHLO or in HLO: in
-    four parts, with two micro-batches in two stages, it computes JAX's numbers, and its weights are in the parts it
-    says."""
+    """A step with shardings over two axes in the program, of Shardy or of GSPMD, in StableHLO or in HLO. In four parts,
+    with two micro-batches in two stages, it computes JAX's numbers, and its weights have the given shardings."""
     def run(folder):
         mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
 
@@ -405,7 +404,7 @@ def annotated(shardy, hlo=False):
         def step(params, batch):
             def loss(p):
                 h = jax.lax.with_sharding_constraint(jnp.tanh(batch["x"] @ p["w0"]), sharding("data", "model"))
-                # Left to propagation: one dimension, and both of what is split as h is.
+                # Left to propagation: one dimension, and both dimensions of a tensor that is split like h.
                 h, smooth = shard_alike(h, jnp.sin(h))
                 out = jax.lax.with_sharding_constraint((h + smooth) @ p["w1"], sharding("data", PartitionSpec.UNCONSTRAINED))
                 return jnp.mean((out - batch["y"]) ** 2)
@@ -450,8 +449,8 @@ def annotated(shardy, hlo=False):
 
 
 def image_rows(folder):
-    """A step of a convolutional net whose images are split by rows over four devices: convolutions with strides, and
-    their gradients, move rows between neighbours and gather no image."""
+    """A step of a convolutional net with images split by rows over four devices. Convolutions with strides, and their
+    gradients, move rows between neighbours and gather no image."""
     mesh = Mesh(np.array(jax.devices()), ("rows",))
 
     def sharding(*axes):
@@ -493,7 +492,7 @@ def image_rows(folder):
 
 
 def large_program(layers):
-    """The text of @main with 14 ops and a call a layer, of the kinds of which JAX prints too many."""
+    """The text of @main with 14 ops and a call per layer, with the kinds of ops that JAX prints too many of."""
     t, v, s = "tensor<64x64xf32>", "tensor<64xf32>", "tensor<f32>"
     lines = [f"func.func public @main(%x0: {t}, %w: {t}, %b: {v}) -> {t} {{"]
     for i in range(layers):

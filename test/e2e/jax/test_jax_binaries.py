@@ -1,7 +1,7 @@
 """Training binaries against JAX in float64: the loss and every gradient of a step from --init.
 
-One step of plain gradient descent tells the gradients: they are what the parameters lost, over the rate. The rate is
-so large that what is left of the old values in the difference is little.
+One step of plain gradient descent reveals the gradients: they are the decrease of the parameters divided by the rate.
+The rate is so large that rounding of the old values hardly affects the difference.
 """
 
 import json
@@ -76,7 +76,7 @@ def step_matches(config, task, layout, dropout=False):
 
 
 def learns(config, task, rate):
-    """The data that a binary makes up when it is given none can be learned."""
+    """The data that a binary generates if it gets none can be learned."""
     def run(folder):
         seq = 17 if task == "classify" else SEQ
         binary = st.compile_model(folder, "m", config, task, None, f"--lr={rate}", batch=8, seq=seq)

@@ -1,4 +1,4 @@
-"""Programs with collectives as JAX prints them, interpreted on as many ranks as they have partitions."""
+"""Programs with collectives as JAX prints them, interpreted with one rank per partition."""
 
 import os
 import pathlib
@@ -30,19 +30,19 @@ RNG = np.random.default_rng(13)
 
 
 def on_mesh(function, *args):
-    """`function` on eight devices that all get the same arguments and give the same results."""
+    """`function` on eight devices with the same arguments, and so the same results."""
     mesh = Mesh(np.array(jax.devices()).reshape(*AXES.values()), tuple(AXES))
     shared = PartitionSpec()
     return jax.shard_map(function, mesh=mesh, in_specs=shared, out_specs=shared, check_vma=False), args
 
 
 def own(x):
-    """Another value on every device."""
+    """A different value on every device."""
     return x * (1 + lax.axis_index("a") * AXES["b"] + lax.axis_index("b")).astype(x.dtype)
 
 
 def everywhere(results):
-    """What each device has, on all of them."""
+    """The value of each device, on all devices."""
     return jax.tree.map(lambda v: lax.all_gather(v, tuple(AXES)), results)
 
 
@@ -68,7 +68,8 @@ def exchanges():
 
 
 def split_products():
-    """A product whose contraction is split over one axis, in a loop and under a condition that all share."""
+    """A product with its contraction split over one axis, in a loop and under a condition that is the same on all
+    devices."""
     def program(x, w):
         i = lax.axis_index("b")
         columns, rows = lax.dynamic_slice_in_dim(x, 2 * i, 2, 1), lax.dynamic_slice_in_dim(w, 2 * i, 2, 0)
@@ -92,7 +93,7 @@ def data_parallel_step():
     return on_mesh(step, parameters, tokens)
 
 
-# The eight devices of the meshes.
+# The meshes have eight devices.
 PARALLEL = st.write_json(pathlib.Path(tempfile.mkdtemp()) / "parallel.json", st.layout(1, 8))
 CASES = [case(name, make, flags=[f"--parallel={PARALLEL}"]) for name, make in (
     ("reductions", reductions), ("exchanges", exchanges), ("split products", split_products),

@@ -20,7 +20,7 @@ from jax_programs import by_parts, compare, split_complex128
 from st_programs import interpret
 from st_testing import BIN, Failure, check_run, drawn_part, expect, main
 
-# Programs of which a form is not imported or compared, and why. The form of an entry must fail.
+# Programs with a form that is not imported or compared, and why. That form must fail.
 LIBRARY = "XLA calls LAPACK on CPUs"
 ZETA = "XLA flushes subnormal numbers, and its zeta compares with one: NaN for zeta(inf, 1), which is 1"
 EXCLUDED = {
@@ -45,7 +45,7 @@ def import_hlo(folder, name, hlo):
 
 
 def check_form(name, form, check):
-    """What `check` gives; of an excluded form nothing, but it has to fail."""
+    """The result of `check` for a form; an excluded form has to fail."""
     if (form, name) not in EXCLUDED:
         return check()
     try:
@@ -64,7 +64,7 @@ def check_results(program, args, expected, bounds, what):
 
 def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=False, refusal=None, flags=(),
             each_element=False, **config):
-    """A case; `refusal` and `flags` are about compiling, which is not done here."""
+    """A case; `refusal` and `flags` are for compilation, which this test does not do."""
     def check(folder):
         for option, value in config.items():
             jax.config.update(option, value)
@@ -82,7 +82,7 @@ def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=Fal
         compiled = (traced.lower() if platform else lowered).compile()
         expected = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*args))]
         worst = check_form(name, "proto", lambda: check_results(program, args, expected, bounds, "proto"))
-        # What XLA's partitioner leaves is on parts of tensors.
+        # The output of XLA's partitioner works on parts of tensors.
         if not partitioned:
             worst = max(worst, check_form(name, "optimised", lambda: check_results(
                 import_hlo(folder, "optimised", compiled.as_text()), args, expected, bounds, "optimised")))
@@ -93,7 +93,7 @@ def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=Fal
 def cases():
     for module, x64 in ((test_jax_collectives, False), (test_jax_ops, True), (test_jax_steps, False)):
         for name, case in module.CASES:
-            # What is computed again is no matter of the import.
+            # Recomputation does not matter for the import.
             if hasattr(case, "make") and "computed again" not in name:
                 yield name, as_hlo(name, case.make, **case.options, partitioned=module is test_jax_collectives,
                                    jax_enable_x64=x64)

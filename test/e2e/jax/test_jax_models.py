@@ -14,7 +14,7 @@ from st_programs import import_model, interpret, random_batch, random_parameters
 from st_testing import drawn_part, expect, main
 
 jax.config.update("jax_enable_x64", True)
-# XLA compiles each program for a run or two.
+# XLA compiles each program for one or two runs.
 jax.config.update("jax_disable_most_optimizations", True)
 
 BATCH, SEQ = 3, 16
@@ -52,7 +52,7 @@ MULTI_LABEL = VIT | {"problem_type": "multi_label_classification"}
 
 
 def one_layer(config, **changed):
-    """For what is the same in every layer."""
+    """For aspects that are the same in every layer."""
     return config | {"n_layer" if config["model_type"] == "gpt2" else "num_hidden_layers": 1} | changed
 
 
@@ -63,8 +63,8 @@ def check_loss(found, expected):
 
 
 def check_gradients(found, expected, near_zero=1e-4):
-    """Each within 1e-4 of its norm, or of `near_zero` of the norm of all where it is next to zero, as for a
-    constant added to what a softmax normalises: that leaves room for the rounding of a few terms in f32."""
+    """Each gradient is within 1e-4 of its norm. A gradient near zero, such as that of a constant added to the input of
+    a softmax, is within `near_zero` of the norm of all, which allows for the rounding of a few terms in f32."""
     total = np.sqrt(sum((g**2).sum() for g in expected.values()))
     worst = 0.0
     for name, gradient in expected.items():
@@ -88,7 +88,7 @@ def gradients_match(config, task, key=None):
         gradient = jax.jit(jax.value_and_grad(lambda p: loss_function(config, task)(p, batch, key)))
         loss, gradients = gradient(double(parameters))
         expect(set(found) == {"loss"} | set(parameters), "results are not the loss and a gradient a parameter")
-        # A residual stream that is not normalised grows from layer to layer: so do the terms that cancel.
+        # An unnormalised residual stream grows from layer to layer, and with it the terms that cancel.
         near_zero = 3e-4 if config["model_type"] == "megatron-bert" else 1e-4
         return f"loss {check_loss(found['loss'], loss):.0e}, gradients {check_gradients(found, double(gradients), near_zero):.0e}"
     return run
@@ -129,7 +129,8 @@ def training_follows(config, task, kind, steps=3, rate=1e-2, **changed):
 
 
 def known_words(folder):
-    """The judge's own masks, by the test vectors of the generator's authors (Random123: counter, key, block)."""
+    """Checks this file's own masks with the test vectors of the generator's authors (Random123: counter, key,
+    block)."""
     for counter, key, block in (
             ((0, 0), 0, (0x257A3673, 0xCD26BE2A)),
             ((0xFFFFFFFF, 0xFFFFFFFF), 0xFFFFFFFF, (0xAB302C4D, 0x3DC9D239)),
@@ -139,8 +140,8 @@ def known_words(folder):
 
 
 def masks_look_random(folder):
-    """As often zero as they should be, and no more alike than chance has it: neighbours, what shares a block of random
-    bits, and tensors of other sites, steps and seeds. 4.5 standard deviations are one case in 150,000."""
+    """Masks have the expected share of zeros. Neighbours, elements of one block of random bits, and tensors of other
+    sites, steps and seeds are uncorrelated. 4.5 standard deviations are one case in 150,000."""
     shape, rate = (2, 3, 256, 512), 6554 / 65536
     count = np.prod(shape)
 

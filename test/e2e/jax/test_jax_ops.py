@@ -16,7 +16,7 @@ from jax_on_dtu import summary
 from jax_programs import case, ops_of_all
 from st_testing import ROOT, drawn_part, expect, main
 
-# What the dialects have and no program here: why, and where it is tested instead.
+# Ops of the dialects that no program here has: why, and the test that covers them.
 NOT_PRINTED = {
     "stablehlo.all_gather": "runs on several devices: test_jax_collectives.py",
     "stablehlo.all_reduce": "runs on several devices: test_jax_collectives.py",
@@ -38,7 +38,7 @@ NOT_PRINTED = {
     "chlo.conj": "JAX prints its parts: test/Reference/special.mlir",
     "chlo.tan": "JAX prints stablehlo.tan: test/Reference/special.mlir",
 }
-# What JAX can print and the dialects refuse by name.
+# Ops that JAX can print and the dialects refuse by name.
 REFUSED = {
     "stablehlo.rng": "its values depend on the implementation",
     "stablehlo.infeed, outfeed, send, recv": "programs exchange nothing with the host",
@@ -52,7 +52,7 @@ REFUSED = {
 
 
 def every_op_is_printed(folder):
-    """The dialects' ops are those of the programs and of the list above, and no more."""
+    """The dialects' ops are exactly those of the programs and of the list above."""
     defined = set()
     for source in (ROOT / "dialects/StableHLO").glob("*Ops.td"):
         prefix = "chlo" if source.name.startswith("Chlo") else "stablehlo"
@@ -67,7 +67,7 @@ def every_op_is_printed(folder):
     return f"{len(defined & printed)} of {len(defined)} ops"
 
 
-# Every program runs on the DTU, save where this names the op that st-compile refuses: program -> op.
+# Every program runs on the DTU unless this names the op that st-compile refuses: program -> op.
 REFUSED_ON_DTU = {}
 
 

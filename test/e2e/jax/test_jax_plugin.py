@@ -20,7 +20,7 @@ def on_cpu(jax, function, *arguments):
 
 
 def agrees(function, *arguments, tolerance=1e-5):
-    """Runs a function on the device and on JAX's CPU, with arguments that are NumPy's."""
+    """Runs a function on the device and on JAX's CPU, with NumPy arguments."""
     import jax
     import numpy as np
 
@@ -78,13 +78,13 @@ def programs(_):
     agrees(lambda w: jnp.linalg.svd(w, compute_uv=False), w, tolerance=1e-4)
     agrees(lambda w: jnp.linalg.eigvalsh(w + w.T), w, tolerance=1e-4)
     agrees(lambda x, y: (x, y, x, jnp.zeros((0, 3)), jnp.float32(2)), x, x[:0])
-    # One op at a time, as they come.
+    # One op at a time, without jit.
     a = jnp.asarray(x)
     np.testing.assert_allclose(np.asarray((a * 2 - 1).sum(axis=0) / 3), (x * 2 - 1).sum(axis=0) / 3, rtol=1e-5, atol=1e-5)
 
 
 def whole_updates(_):
-    """An update that covers its array, of a value that a kernel has just made: its index has no component."""
+    """A kernel's result is updated as a whole: the index of the update has no component."""
     import jax.numpy as jnp
     import numpy as np
 
@@ -95,7 +95,7 @@ def whole_updates(_):
 
 
 def donation(_):
-    """Donated arrays are deleted, and named where they are used again."""
+    """Donated arrays are deleted, and an error names them if they are used again."""
     import jax
     import numpy as np
 
@@ -112,7 +112,7 @@ def donation(_):
 
 
 def errors(_):
-    """What the device has not is refused by name."""
+    """Operations that the device does not support are refused by name."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -121,7 +121,7 @@ def errors(_):
     fails(error, "f8E4M3FN", lambda: jax.jit(lambda x: x * x)(np.ones(4, jnp.float8_e4m3fn)))
     fails(error, "RESOURCE_EXHAUSTED: Out of memory", lambda: jax.device_put(np.broadcast_to(np.float32(1), (1 << 31,))))
     fails(Exception, "EmitPythonCallback", lambda: jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(np.ones(4, "f")))
-    # The device goes on.
+    # The device still works.
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x + 1)(np.ones(3, "f"))), 2)
 
 
@@ -135,7 +135,7 @@ def nan_debugging(_):
 
 
 def executables(_):
-    """What can be asked of a compiled function; it can be stored and loaded."""
+    """Properties of a compiled function; it can be serialised and loaded."""
     import jax
     import numpy as np
     from jax.experimental import serialize_executable
@@ -150,7 +150,7 @@ def executables(_):
 
 
 def simulated_time(_):
-    """st.last_step tells of the last program: work that can be counted by hand."""
+    """st.last_step describes the last program: its work can be counted by hand."""
     import jax
     import numpy as np
     from jax_plugins import st as plugin
@@ -173,7 +173,7 @@ def run_python(code, **others):
 
 
 def caches(folder):
-    """JAX's cache of compiled functions on disk holds in the next process."""
+    """JAX's cache of compiled functions on disk works in the next process."""
     code = """
 import jax, numpy as np
 from jax._src import monitoring
@@ -188,7 +188,7 @@ print(float(jax.jit(lambda x: (x * 3).sum())(np.ones(4, "f"))), len(hits))
 
 
 def pages(folder):
-    """ST_REPORT and ST_EXPLAIN leave a file for each compiled function."""
+    """ST_REPORT and ST_EXPLAIN write a file for each compiled function."""
     run_python("import jax, numpy as np; jax.jit(lambda x: x @ x)(np.ones((8, 8), 'f'))",
                ST_REPORT=str(folder / "report"), ST_EXPLAIN=str(folder / "explain"))
     for name, suffix in (("report", ".html"), ("explain", ".txt")):
@@ -197,7 +197,7 @@ def pages(folder):
 
 
 def wrong_options(_):
-    """What the environment says wrongly is named."""
+    """Wrong settings in the environment are named."""
     for name, value, text in (("ST_DEVICES", "many", "ST_DEVICES=many"), ("ST_TARGET", "dtu-x", "ST_TARGET=dtu-x"),
                               ("ST_DEVICES", "100000", "at most 640")):
         out = run_python("import jax\ntry: jax.devices('st')\nexcept RuntimeError as error: print(error)", **{name: value})
@@ -205,7 +205,7 @@ def wrong_options(_):
 
 
 def work_in_flight(_):
-    """A process that ends while the device works ends well."""
+    """A process that exits while the device works exits cleanly."""
     run_python("""
 import jax, jax.numpy as jnp
 f = jax.jit(lambda x: x @ x * 1e-3)
@@ -215,7 +215,7 @@ for _ in range(50): x = f(x)
 
 
 def conformance(_):
-    """Nothing of pypjrt's harness fails."""
+    """No test of pypjrt's harness fails."""
     library = setup.environment(1)["ST_PJRT_PLUGIN"]
     done = st.run([sys.executable, "-m", "pypjrt.conform", library, "-v"], env=setup.environment(4))
     line = next((line for line in done.stdout.splitlines() if "FAIL" in line and "pass" in line), "")

@@ -43,7 +43,7 @@ def matrix(rows=8, columns=8):
 
 
 def shardings(_):
-    """Given and open shardings of results; each device holds its part."""
+    """Shardings of results, given and open; each device holds its part."""
     import jax
     from jax.sharding import NamedSharding, PartitionSpec as P
 
@@ -60,14 +60,14 @@ def shardings(_):
     same(product, x @ x)
     moved = jax.jit(lambda a: jax.lax.with_sharding_constraint(a + 1, NamedSharding(mesh, P(None, "y"))))(a)
     same(moved, x + 1)
-    # Nothing says how this one is split, and it does not divide.
+    # This one has no given sharding, and does not divide.
     same(jax.jit(lambda a: a[1:6, 2:])(a), x[1:6, 2:])
     same(jax.jit(lambda a: a * 2)(put(x, mesh)), x * 2)
     same((a + 1).sum(axis=0), (x + 1).sum(axis=0))
 
 
 def shard_maps(_):
-    """Functions of a shard, with every collective."""
+    """Functions on shards, with every collective."""
     import functools
 
     import jax
@@ -92,7 +92,7 @@ def shard_maps(_):
 
 
 def placement(_):
-    """Other devices than the first, in another order; copies between devices; donation on several."""
+    """Devices other than the first, in another order; copies between devices; donation on several devices."""
     import jax
 
     x, devices = matrix(), jax.devices()
@@ -126,7 +126,7 @@ def loops(_):
 
 
 def several_meshes_of_time(_):
-    """Simulated time counts what devices send."""
+    """Simulated time includes the transfers between devices."""
     import jax
     from jax.sharding import NamedSharding, PartitionSpec as P
     from jax_plugins import st as plugin
@@ -135,7 +135,7 @@ def several_meshes_of_time(_):
     a = put(matrix(64, 64), mesh, "x")
     jax.jit(lambda a: a + 1, out_shardings=NamedSharding(mesh, P()))(a).block_until_ready()
     step = plugin.last_step()
-    # A ring sends three of four parts from each of four devices.
+    # In a ring each of four devices sends three of four parts.
     st.expect(step["devices"] == 4 and step["sent_bytes"] == 4 * 3 * 16 * 64 * 4, f"it sends {step['sent_bytes']} bytes")
     return f"{step['sent_bytes']} bytes in {step['seconds'] * 1e6:.2f} us"
 
@@ -151,7 +151,7 @@ def losses_of(folder, platform, *flags):
 def example(folder):
     """The example of Flax and Optax gives the CPU's losses on 32 devices."""
     found, line = losses_of(folder, "st", "--steps=2")
-    # The loss does not depend on the mesh; one device compiles sooner.
+    # The loss does not depend on the mesh; for one device compilation is faster.
     wanted, _ = losses_of(folder, "cpu", "--steps=2", "--data=1", "--tensor=1")
     st.expect(len(found) == len(wanted) == 2 and "simulated" in line, f"the last line is {line!r}")
     worst = max(abs(f - w) for f, w in zip(found, wanted))

@@ -1,6 +1,6 @@
-"""jax.shard_map programs: as JAX prints them, on four virtual ranks, and as St imports and partitions them; and as
-HLO, where Shardy's annotations are frontend attributes and its ops are custom calls; and both as JAX prints them for
-GSPMD, the partitioner before Shardy, of the same functions."""
+"""jax.shard_map programs: as JAX prints them, on four virtual ranks, and as St imports and partitions them; as HLO,
+with Shardy's annotations as frontend attributes and its ops as custom calls; and both forms of the same functions as
+JAX prints them for GSPMD, the partitioner before Shardy."""
 
 import os
 import pathlib
@@ -64,7 +64,7 @@ def exchanges():
 
 
 def own_rows():
-    """Each shard takes its rows of a table by its position, and writes them back elsewhere."""
+    """Each shard takes its rows of a table by its index, and writes them to other rows."""
     def body(table, index):
         i = lax.axis_index("model")
         rows = lax.dynamic_slice_in_dim(table, 4 * i, 4, 0)
@@ -87,7 +87,7 @@ def loops():
 
 
 def narrow_positions():
-    """Positions of eight bits in tensors that are longer than eight bits count."""
+    """Eight-bit indices into tensors that are longer than eight bits can count."""
     def body(x, at, to):
         row = jnp.full((1, 2), 7, jnp.float32)
         return (lax.dynamic_update_slice(x, row, (at, jnp.uint8(0))), lax.dynamic_slice(x, (at, jnp.uint8(1)), (3, 1)),
@@ -98,7 +98,7 @@ def narrow_positions():
 
 
 def one_axis():
-    """Written for shards along one axis; the other stays the partitioner's, with wishes for it."""
+    """Written for shards along one axis; the partitioner handles the other axis, guided by annotations."""
     mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
 
     def body(x, z):
@@ -110,8 +110,8 @@ def one_axis():
 
 
 def annotated():
-    """Annotations of arguments, a value and results, and groups of values, beside two computations on shards, one
-    without arguments."""
+    """Annotations of arguments, a value, results, and groups of values, together with two computations on shards, one
+    of them without arguments."""
     mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
 
     def body(x, y):
@@ -131,7 +131,7 @@ def annotated():
 
 
 def imports_as_hlo(folder, lowered, mesh):
-    """What import-shardings makes of the program's HLO; the mesh, its axes as they are printed."""
+    """The result of import-shardings for the program's HLO; the mesh, with its axes as printed."""
     hlo = lowered.compiler_ir("hlo")
     (folder / "program.pb").write_bytes(hlo.as_serialized_hlo_module_proto())
     (folder / "program.hlo").write_text(hlo.as_hlo_text())
@@ -148,7 +148,7 @@ def imports_as_hlo(folder, lowered, mesh):
 
 
 def imports_for_gspmd(folder, function, args):
-    """What import-shardings makes of the program that JAX prints for GSPMD, and of its HLO."""
+    """The results of import-shardings for the program that JAX prints for GSPMD, and for its HLO."""
     folder.mkdir()
     jax.config.update("jax_use_shardy_partitioner", False)
     try:
@@ -187,7 +187,7 @@ def prints_and_imports(make, gspmd=True):
 
 
 def trains(folder):
-    """The step on four devices of the simulator: its losses are JAX's, and its weights lie as it says."""
+    """The step on four devices of the simulator: its losses are JAX's, and its weights have the given shardings."""
     step, args = tensor_parallel_step()
     (folder / "step.mlir").write_text(jax.jit(step, donate_argnums=(0, 1)).lower(*args).as_text(debug_info=True))
     parallel = st.write_json(folder / "p.json", st.layout(1, 4))

@@ -1,8 +1,8 @@
-"""Steps that JAX and optax print, trained under parallel specs: five losses of each against JAX's own.
+"""Steps that JAX and optax print, trained under parallel specs; five losses of each are compared with JAX's.
 
-Twenty draws of a model and a spec (ST_SEED repeats them), and what design cases have to do with micro-batches: tied
-embeddings in two stages, a loss normalised by a count of the whole batch, a norm of all gradients; and a batch norm and a
-balance loss, whose statistics of the whole batch are an error with micro-batches and none with replicas.
+There are twenty draws of a model and a spec (ST_SEED repeats them), and special cases of micro-batches: tied embeddings
+in two stages, a loss normalised by a count of the whole batch, a norm of all gradients; and a batch norm and a balance
+loss, whose statistics of the whole batch are an error with micro-batches and none with replicas.
 """
 
 import json
@@ -29,7 +29,7 @@ ADAM = optax.adamw(1e-3)
 
 
 def widened(model, loss):
-    """A model without dropout, with a batch of as many rows as the specs need, all of them different."""
+    """A model without dropout, with as many different rows in a batch as the specs need."""
     _, parameters, batch = model()
     def widen(name, value):
         rows = [value[i % len(value)] + (i if name in ("input_ids", "labels") else 0) for i in range(ROWS)]
@@ -72,7 +72,7 @@ def drawn_spec(draw):
 
 
 class Step:
-    """A model's step, its arguments and JAX's losses; once a model and optimizer."""
+    """A model's step, its arguments and JAX's losses; made once per model and optimizer."""
 
     known = {}
 
@@ -99,7 +99,7 @@ class Step:
 
 
 def train(folder, step, parallel):
-    """Losses of as many runs of the binary, each of which starts from what the one before left."""
+    """Losses of several runs of the binary, each of which continues from the previous one."""
     program, layout = folder / "step.mlir", st.write_json(folder / "parallel.json", parallel)
     program.write_text(step.text)
     binary, names = compile_program(folder, program, f"--parallel={layout}")
@@ -132,7 +132,7 @@ def drawn_cases(seed, count=20):
         yield case(f"{name}: {i} {said}", MODELS[name], clipped(ADAM), parallel)
 
 
-# ---- what needs the whole batch ----------------------------------------------------------------
+# ---- cases that need the whole batch -----------------------------------------------------------
 
 
 def tasks_of(folder):
@@ -140,7 +140,7 @@ def tasks_of(folder):
 
 
 def counts_first(folder):
-    """The count of tokens is a task of its own, before the others, that reads no weight."""
+    """The count of tokens is a separate task before the others, and reads no weight."""
     tasks = re.findall(r"st\.task @(\w+) (\w+) stage.*?\n    \}", tasks_of(folder), re.DOTALL)
     bodies = dict(zip((name for name, _ in tasks), re.findall(r"st\.task @\w+ \w+ stage.*?\n    \}", tasks_of(folder), re.DOTALL)))
     statistics = [name for name, phase in tasks if phase == "statistics"]
@@ -180,7 +180,7 @@ def whole_batch_cases():
     yield case("gpt2: tied table in two stages", MODELS["gpt2"], clipped(ADAM), spec(stages=2, micro=2), table_in_both)
     yield case("llama: norm of all gradients over stages, shards and replicas", MODELS["llama"], clipped(ADAM),
                spec(data=2, tensor=2, stages=2, micro=2, zero=2, schedule="zb-h2"))
-    # A gradient of which the last sum stands in another stage than the others.
+    # A gradient whose last sum is in another stage than its other sums.
     for zero in (2, 3):
         yield case(f"bert: zero {zero} in two stages", MODELS["bert"], clipped(ADAM), spec(data=2, stages=2, micro=2, zero=zero))
     for name, model in (("batch norm", models.convolution_net), ("balance loss", models.mixture_of_experts)):
@@ -192,7 +192,7 @@ def whole_batch_cases():
 
 
 def marked_layers(layers=5, width=8):
-    """Layers in a row, of which the fourth begins with a mark of the program, as does the head."""
+    """A row of layers; the program marks the fourth layer and the head as starts of stages."""
     r = models.Parameters(11)
     parameters = {"layers": [r.normal(width, width, scale=0.3) for _ in range(layers)], "head": r.normal(width, 1)}
 
@@ -208,7 +208,7 @@ def marked_layers(layers=5, width=8):
 
 
 def weights_of_stages(expected):
-    """Which parameters each stage has."""
+    """The parameters of each stage."""
     def check(folder):
         programs = tasks_of(folder).split("st.program ")[1:]
         found = [re.findall(r'st\.state @\S+ "([^"]*)" role "parameter"', program) for program in programs]
@@ -239,7 +239,7 @@ def scanned_layers():
 
 
 def rows_of_stages(expected):
-    """Which rows of the stacked weights and of their optimizer state each stage has, in the binary; nothing else of them."""
+    """The rows of the stacked weights and of their optimizer state that each stage has in the binary; it has no others."""
     def check(folder):
         text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "program"]).stdout
         groups = text.split("\ngroup ")[1:]
@@ -287,12 +287,13 @@ def expert_cases():
     yield expert_case("shards as well", spec(data=2, tensor=2, expert=2, sharding_dim="megatron", parameters=EXPERTS))
     for zero in (1, 2, 3):
         yield expert_case(f"zero {zero}", spec(data=4, micro=2, expert=2, zero=zero, parameters=EXPERTS))
-    # Experts of unequal number.
+    # Ranks have unequal numbers of experts.
     yield expert_case("more replicas than experts divide", spec(data=3, expert=3, parameters=EXPERTS))
 
 
 def only_sums(folder):
-    """Nothing is sent but sums of a layer's activations, two in either pass, those of the tables, and rows of the loss."""
+    """The devices send only sums of a layer's activations, two in either pass, sums of the tables, and rows of the
+    loss."""
     local = next((folder / "phases").glob("*-local.mlir")).read_text()
     others = re.findall(r"st\.(?:all_gather|all_to_all|reduce_scatter|collective_permute) .*", local)
     st.expect(not others, f"{len(others)} others, as {others[:1]}")

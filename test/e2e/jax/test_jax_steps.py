@@ -1,7 +1,7 @@
 """Training steps as JAX and optax print them: forward, backward and update of small models.
 
-Each step runs in the reference interpreter and, compiled, on the simulated DTU. It starts in the middle of a training, with moments that are not zero: a first step of Adam
-divides gradients by themselves, and says nothing of those that are next to zero.
+Each step runs in the reference interpreter and, compiled, on the simulated DTU. It starts in the middle of a training, with
+non-zero moments: the first step of Adam divides gradients by their own magnitude, and so does not test gradients near zero.
 """
 
 import pathlib
@@ -82,7 +82,7 @@ def gpt2():
 
 
 def gpt2_by_scan():
-    """GPT-2 without dropout whose layers are rows of stacked weights, gone through by a scan."""
+    """GPT-2 without dropout, with layers as rows of stacked weights in a scan."""
     _, parameters, batch = gpt2()
     prefixes = [f"transformer.h.{i}." for i in range(GPT2["n_layer"])]
     names = [name.removeprefix(prefixes[0]) for name in parameters if name.startswith(prefixes[0])]
@@ -115,7 +115,7 @@ def llama_with_complex_rotation():
 
 
 def in_progress(state):
-    """The optimizer's state with counts and moments of a training that has gone on for a while."""
+    """The optimizer's state with counts and moments from the middle of a training."""
     rng = np.random.default_rng(99)
 
     def value(leaf):
@@ -128,14 +128,15 @@ def in_progress(state):
 
 
 def told_apart(gradients):
-    """Those of weights one by one and those of vectors as one, since a bias of keys has none but for rounding."""
+    """Returns gradients of weights one by one, and those of vectors as one: the gradient of a key's bias is only
+    rounding."""
     leaves = jax.tree.leaves(gradients)
     vectors = [jnp.ravel(g) for g in leaves if g.ndim < 2]
     return [g for g in leaves if g.ndim >= 2], jnp.concatenate(vectors) if vectors else None
 
 
 def training_step(model, optimizer):
-    """New parameters and new optimizer state, which are donated, the loss and the gradients."""
+    """Donates the old parameters and optimizer state, and returns new ones, the loss and the gradients."""
     def make():
         loss, parameters, batch = model()
 

@@ -1,9 +1,9 @@
-"""A small BERT trains on real text as JAX trains it: 200 losses within 1e-3 of JAX's, and it learns:
-the last ones lie below the entropy of single characters, so it uses what surrounds a masked one.
+"""A small BERT trains on real text as JAX trains it: 200 losses are within 1e-3 of JAX's. It learns: the last ones are
+below the entropy of single characters, so it uses the context of a masked character.
 
-Every loss is compared, over four stages of two shards. Both start from the parameters that the
-training binary initialises, see the same batches (masked bytes of the GPL's text, which every
-Debian machine has) and drop the same elements.
+Every loss is compared, with four stages of two shards. Both start from the parameters that the training binary
+initialises, see the same batches (masked bytes of the GPL's text, which every Debian machine has) and drop the same
+elements.
 """
 
 import pathlib
@@ -27,7 +27,7 @@ MASK, IGNORED = 259, -100
 
 
 def read_text():
-    """Bytes of the text, white space collapsed, and the entropy of their frequencies in nats."""
+    """Bytes of the text with collapsed white space, and the entropy of their frequencies in nats."""
     text = np.frombuffer(b" ".join(TEXT.read_bytes().split())[:CHARACTERS], np.uint8).astype(np.int32)
     share = np.bincount(text) / len(text)
     share = share[share > 0]
@@ -90,7 +90,7 @@ def follows(folder):
 
 
 def scaled_step(parameters, state, batch):
-    """The loss is scaled by a state, which the last stage reads and changes, and the rate is another that decays."""
+    """A state, which the last stage reads and changes, scales the loss; another state is the rate, which decays."""
     def loss(p):
         x = batch["x"]
         for i in range(4):
@@ -104,7 +104,7 @@ def scaled_step(parameters, state, batch):
 
 
 def takes_state_of_optimizer(layout):
-    """A printed step does not say what its optimizer starts from: --init does."""
+    """A printed step does not define its optimizer's initial state: --init does."""
     def run(folder):
         rng = np.random.default_rng(3)
         parameters = {f"w{i}": rng.normal(scale=0.4, size=(16, 16)).astype(np.float32) for i in range(4)}
@@ -122,7 +122,7 @@ def takes_state_of_optimizer(layout):
         st.check_run([st.BIN / "st-compile", folder / "step.mlir", "--target=dtu-t10", f"--parallel={parallel}",
                       "-o", folder / "step"])
         st.check_run([folder / "step", "--steps=0", f"--save={folder / 'init'}"])
-        # What leads to the loss counts as a parameter, the scale as well.
+        # Inputs of the loss count as parameters, and so does the scale.
         for file in ("model", "optimizer"):
             path = folder / "init" / f"{file}.safetensors"
             save_file({name: np.asarray((parameters | state)[name.split(".")[1]]) for name in load_file(path)}, path)
@@ -136,7 +136,7 @@ def takes_state_of_optimizer(layout):
 
 
 def bf16_step(parameters, state, batch):
-    """The gradient of a copy in bf16, of a loss whose parts a sum in bf16 would lose one by one."""
+    """The gradient of a copy in bf16; a sum of the loss's parts in bf16 would lose them one by one."""
     def loss(p):
         return jnp.mean((batch["x"].astype(jnp.bfloat16) @ p).astype(jnp.float32))
 
@@ -146,7 +146,7 @@ def bf16_step(parameters, state, batch):
 
 
 def sums_in_f32(folder):
-    """Gradients in 16 bits are accumulated over many micro-batches without being lost."""
+    """Gradients in 16 bits are accumulated over many micro-batches without loss."""
     rng = np.random.default_rng(3)
     batches = {"x": (1 + np.abs(rng.normal(size=(4, 512, 16)))).astype(np.float32)}
     first = {"x": batches["x"][0]}

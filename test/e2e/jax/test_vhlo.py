@@ -45,7 +45,7 @@ def jaxlib_text(artifact):
 
 
 def check_same(folder, modules, version=NEWEST):
-    """Modules of JAX, by name: read from bytes, and parsed from jaxlib's text of them."""
+    """Compares modules of JAX, by name: read from bytes, and parsed from jaxlib's text of them."""
     for name, module in modules.items():
         artifact = serialised(module, version)
         (folder / "program.mlirbc").write_bytes(artifact)
@@ -64,7 +64,7 @@ def module_of(function, *args):
 
 
 def chosen_harnesses():
-    """Those that JAX lowers for CPUs: LAPACK has no 16 bits."""
+    """The harnesses that JAX lowers for CPUs: LAPACK has no 16-bit types."""
     library = ("cholesky", "eig", "eigh", "lu", "qr", "svd", "schur", "triangular_solve", "tridiagonal_solve", "hessenberg",
                "householder_product")
     for harness in test_harnesses.all_harnesses[::HARNESSES]:
@@ -102,7 +102,7 @@ def steps(folder):
 
 
 def numbers():
-    """A value of every element type, constants of many elements, and what else has an encoding of its own."""
+    """A value of every element type, constants with many elements, and other values with special encodings."""
     types = ["int2", "int4", "uint4", "int8", "uint8", "int16", "uint16", "bfloat16", "float16", "float8_e4m3fn",
              "float8_e5m2", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float4_e2m1fn"]
     x = jnp.ones((8, 16))
@@ -141,7 +141,7 @@ def on_a_mesh():
 
 
 def sdy_ops():
-    """What JAX itself does not write."""
+    """Ops that JAX itself does not write."""
     with jax_mlir.make_ir_context():
         return ir.Module.parse("""sdy.mesh @m = <["x"=4, "y"=2], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
             func.func @main(%x: tensor<16x8xf32>
@@ -160,7 +160,7 @@ def every_encoding(folder):
 
 
 def older_versions(folder):
-    """What older versions encode otherwise: collectives of one operand, functions without an accuracy."""
+    """Older encodings: collectives of one operand, functions without an accuracy."""
     step, args = step_of(models.lstm(), optax.sgd(1e-3))
     modules = {"step": module_of(step, *args), "shardings": on_a_mesh()}
     versions = ("1.0.0", "1.4.0", "1.13.7", "1.15.0")
@@ -197,7 +197,7 @@ def refusals(folder):
 
 
 def factored_step(folder):
-    """A step of adafactor from bytes to a binary; the file of roles says which array is which input."""
+    """A step of adafactor from bytes to a binary; the file of roles names the input for each array."""
     def loss(p, batch):
         return jnp.mean((jnp.tanh(batch["x"] @ p["w1"] + p["b"]) @ p["w2"] - batch["y"]) ** 2)
     rng = np.random.default_rng(3)

@@ -9,7 +9,7 @@ from conformance_program import COMPLEX, TYPES, part_of, tensor
 
 
 def transforms(p, variant):
-    """The type is that of the result of the transform."""
+    """The type is that of the transform's result."""
     kind, *lengths = variant.split()
     lengths = list(map(int, lengths))
     is_real = p.element not in COMPLEX
@@ -34,7 +34,7 @@ def transposed(p, x, shape):
 
 @case("stablehlo.cholesky")
 def cholesky(p):
-    """Of positive definite matrices, and of one that is not."""
+    """Positive definite matrices, and one that is not positive definite."""
     rng, part = np.random.default_rng(31), part_of(p.element)
     root = rng.standard_normal((3, 7, 7)) + (1j * rng.standard_normal((3, 7, 7)) if p.element in COMPLEX else 0)
     matrices = root @ root.conj().transpose(0, 2, 1) + np.eye(7)

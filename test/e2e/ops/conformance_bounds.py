@@ -1,7 +1,8 @@
-"""How far a result on the DTU may be from the interpreter's, and what is refused.
+"""How far a result on the DTU may be from the interpreter's, and the refused cases.
 
-Most results are equal. `Ulps(n)`: each element may be off by n units in its last place. `Scaled(n)`: by n of those of
-the largest element of the case's results, for sums, which depend on their order, and functions of complex numbers.
+Most results are equal. `Ulps(n)`: each element may be off by n units in its last place. `Scaled(n)`: it may be off by n
+units of the largest element of the case's results. This is for sums, which depend on their order, and for functions of
+complex numbers.
 """
 
 import dataclasses
@@ -21,14 +22,14 @@ class Scaled:
     most: float
 
 
-# What the vector engine computes in f32 and f64, or what formulas are made of it; the interpreter rounds once from f64.
-# In 16 bits both sides are rounded from f32, so that a result next to the middle of two numbers may be either.
+# Functions that the vector engine computes in f32 and f64, and formulas of them; the interpreter rounds once from f64.
+# In 16 bits both sides round from f32, so a result near the middle of two numbers may round either way.
 FUNCTIONS = {
     "stablehlo.exponential": 1, "stablehlo.logistic": 2, "stablehlo.rsqrt": 1, "stablehlo.tanh": 2, "chlo.erf": 2,
     "stablehlo.tan": 3, "chlo.tan": 3, "chlo.acos": 3, "chlo.acosh": 3, "chlo.asin": 4, "chlo.asinh": 3, "chlo.atan": 4,
     "chlo.atanh": 3, "chlo.cosh": 2, "chlo.sinh": 3, "stablehlo.atan2": 6, "chlo.erf_inv": 2,
 }
-# Next to their zeros these lose digits of f64, in which they are computed for all types.
+# Near their zeros these lose digits of f64, in which they are computed for all types.
 DOUBLES = {"chlo.lgamma": 2000, "chlo.digamma": 100, "chlo.bessel_i1e": 8, "chlo.polygamma": 100, "chlo.zeta": 50}
 SUMS = {
     "stablehlo.scatter (add)": 1, "stablehlo.scatter (multiply)": 1, "stablehlo.scatter (points)": 1,
@@ -49,7 +50,7 @@ COMPLEX_FUNCTIONS = {f"stablehlo.{name}": 3 for name in (
 
 
 def bound_of(name, element):
-    """For a case's results of a float type."""
+    """The bound of a case's results of a float type."""
     for key in (name, name.split(" (")[0]):
         if key in SUMS:
             return Scaled(SUMS[key])
@@ -63,7 +64,7 @@ FLOAT_TYPES = [np.dtype(t) for t in FLOATS.values()]
 
 
 def places(values):
-    """Where floats stand in the order of their type; both zeros are one."""
+    """The positions of floats in the order of their type; both zeros have the same position."""
     width = values.dtype.itemsize
     bits = values.reshape(-1).view(f"i{width}").astype(np.int64)
     return np.where(bits < 0, np.iinfo(f"i{width}").min - bits, bits)
@@ -87,7 +88,7 @@ def describe_difference(found, wanted, bound, scale):
     finite = np.isfinite(exact)
     same = (np.isfinite(wide) == finite) & (finite | (wide == exact) | (np.isnan(wide) & np.isnan(exact)))
     if isinstance(bound, Ulps):
-        # Zeros have their sign.
+        # Zeros need the correct sign.
         same &= (np.signbit(wide) == np.signbit(exact)) | (exact != 0) | (bound.most > 0)
         a, b = places(found), places(wanted)
         off = (np.maximum(a, b).view(np.uint64) - np.minimum(a, b).view(np.uint64)).reshape(wanted.shape)

@@ -1,7 +1,7 @@
 """A small program for every op of the dialects, for any element type.
 
-A case is a function that writes its ops into a `Function` of one element type; whether the op may have that type the
-dialect says.
+A case is a function that writes its ops into a `Function` of one element type. The dialect decides whether the op
+allows that type.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ CASES = {}  # (op, variant) -> function
 
 def case(op, variant=""):
     def add(function):
-        assert (op, variant) not in CASES, f"{op} {variant} is there twice"
+        assert (op, variant) not in CASES, f"{op} {variant} appears twice"
         CASES[op, variant] = function
         return function
     return add
@@ -129,7 +129,7 @@ def reduce_precision(p):
 
 @case("stablehlo.bitcast_convert")
 def bitcast_convert(p):
-    """To every type of the same width, and to and from those of half and a quarter of it."""
+    """To every type of the same width, and to and from types of half and a quarter of the width."""
     x = p.specials()
     for target in TYPES:
         if target == "i1" or p.element == "i1" or target in COMPLEX or p.element in COMPLEX:
@@ -215,7 +215,7 @@ def pad(p):
 
 
 def places(p, element, *values):
-    """Arguments, so that nothing is folded."""
+    """Makes the indices arguments, so that nothing is folded."""
     return [p.once((element, v), lambda v=v: p.argument(np.array(v, TYPES[element]), element)) for v in values]
 
 
@@ -233,7 +233,7 @@ def dynamic_update_slice(p):
                                                          *places(p, element, 1, 100, 3)], (5, 3, 7)))
 
 
-ROWS = [3, 0, 4, 1, 100, 3]  # One is there twice, one is out of bounds.
+ROWS = [3, 0, 4, 1, 100, 3]  # One appears twice, one is out of bounds.
 
 
 def row_indices(p, element, rows=ROWS):
@@ -281,7 +281,7 @@ def scatter_replace(p):
 
 @case("stablehlo.scatter", "general")
 def scatter_general(p):
-    """What is there and the update matter, and the order of the updates too."""
+    """The operand, the update and the order of updates all matter."""
     scalar = tensor((), p.element)
     scatter(p, lambda a, b: p.ops(
         "stablehlo.add", p.ops("stablehlo.multiply", [a, p.number(2)], [scalar]) + [b], [scalar]))
@@ -333,14 +333,14 @@ MONOIDS = {"add": 0, "multiply": 1, "maximum": None, "minimum": None, "and": Non
 
 
 def start_of(p, op):
-    """What the reduction begins with: where it is not neutral, it counts too."""
+    """The initial value of a reduction. If it is not neutral, it affects the result."""
     return p.number(MONOIDS[op]) if MONOIDS[op] is not None else p.numbers(12)
 
 
 def reduce(p, op):
     x = p.numbers(13, 5, 9, 37)
     places = (((2,), (5, 9)), ((0,), (9, 37)), ((0, 2), (9,)), ((0, 1, 2), ()))
-    # Products of more complex numbers overflow, where infinities make what depends on their order.
+    # A product of more complex numbers overflows, and with infinities the result depends on the order.
     for dims, shape in places[: 2 if op == "multiply" and p.element in COMPLEX else None]:
         p.result(p.op("stablehlo.reduce", [x, start_of(p, op)], shape, attributes=f"dimensions = {array(dims)}",
                       region=p.combiner(f"stablehlo.{op}")))
@@ -358,7 +358,7 @@ def reduce_specials(p):
 
 @case("stablehlo.reduce", "of two tensors")
 def reduce_of_two(p):
-    """The largest and the first place that has it."""
+    """The largest element and its first position."""
     places = p.op("stablehlo.iota", [], (5, 37), "i32", "iota_dimension = 1 : i64")
     truth, index = tensor((), "i1"), tensor((), "i32")
 
@@ -423,7 +423,7 @@ spread("stablehlo.sort", ("", "total order"), sort)
 
 @case("stablehlo.sort", "of complex numbers")
 def sort_complex(p):
-    """By the real part, as the comparator reads it."""
+    """Sorts by the real part, as the comparator reads it."""
     scalar, part = tensor((), p.element), part_of(p.element)
     x = p.numbers(20, 3, 11)
     body = p.region([scalar] * 2, lambda a, b: p.ops(

@@ -73,6 +73,6 @@ def collective_broadcast(p):
 
 @case("stablehlo.partition_id")
 def partition_id(p):
-    """Of the type ui32, made one of the case's."""
+    """The ui32 result, converted to the case's type."""
     x = p.op("stablehlo.convert", p.ops("stablehlo.partition_id", [], [tensor((), "ui32")]), ())
     p.result(p.op("stablehlo.reshape", [x], (1,)))

@@ -10,12 +10,12 @@ SIGNED = {"i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8}
 UNSIGNED = {"ui64": np.uint64, "ui32": np.uint32, "ui16": np.uint16, "ui8": np.uint8}
 INTEGERS = SIGNED | UNSIGNED
 COMPLEX = {"complex<f32>": np.float32, "complex<f64>": np.float64}
-# Every element type that holds numbers; of complex ones, what their parts are.
+# Every numeric element type; for complex types, the type of their parts.
 TYPES = FLOATS | INTEGERS | {"i1": np.bool_} | COMPLEX
 
 
 def part_of(element):
-    """The real type of the parts of a complex one; any other as it is."""
+    """The real type of a complex type's parts; any other type unchanged."""
     return element[8:-1] if element in COMPLEX else element
 
 
@@ -31,7 +31,7 @@ def bits(element):
 
 
 def special_values(element):
-    """Ends of ranges, zeros, poles and what is not finite. Of a complex type, those of its parts."""
+    """Ends of ranges, zeros, poles and non-finite values. For a complex type, those of its parts."""
     dtype = TYPES[element]
     if element == "i1":
         return np.array([True, False])
@@ -45,7 +45,7 @@ def special_values(element):
 
 
 def random_values(rng, element, shape):
-    """Many equal ones among integers; floats of several magnitudes."""
+    """For integers many equal values; for floats several magnitudes."""
     if element == "i1":
         return rng.random(shape) < 0.5
     if element in INTEGERS:
@@ -54,7 +54,7 @@ def random_values(rng, element, shape):
 
 
 def fill(rng, element, shape, values):
-    """`values` in a random order, and random ones for the rest of the shape."""
+    """`values` in a random order, and random values for the rest of the shape."""
     result = random_values(rng, element, int(np.prod(shape)))
     result[: len(values)] = values
     return rng.permutation(result).reshape(shape)
@@ -79,7 +79,7 @@ class Function:
     # Inputs.
 
     def argument(self, array, element):
-        """An argument of these numbers; complex ones are made of two of them."""
+        """An argument with these values; a complex argument is made of two arguments."""
         if element in COMPLEX:
             parts = [self.argument(part, part_of(element)) for part in (array.real, array.imag)]
             return self.op("stablehlo.complex", parts, array.shape, element)
@@ -94,7 +94,7 @@ class Function:
         return self.made[key]
 
     def numbers(self, seed, *shape, element=None):
-        """Random ones."""
+        """An argument with random values."""
         element = element or self.element
 
         def make():
@@ -106,7 +106,7 @@ class Function:
         return self.once((seed, shape, element), make)
 
     def specials(self, shape=(5, 3, 7), element=None, seed=1):
-        """All special values and random ones; of a complex type, pairs of them."""
+        """All special values and random ones; for a complex type, pairs of them."""
         element = element or self.element
 
         def make():
@@ -114,7 +114,7 @@ class Function:
             values = special_values(part)
             if element not in COMPLEX:
                 return self.argument(fill(rng, part, shape, values), element)
-            # Where infinities and NaN go in complex functions is not agreed upon.
+            # Implementations disagree about infinities and NaN in complex functions.
             few = values[np.isfinite(values) & (np.abs(values.astype(np.float64)) < 4)]
             first, second = pairs_of(few)
             order = rng.permutation(np.resize(np.arange(len(first)), int(np.prod(shape))))
@@ -122,7 +122,7 @@ class Function:
         return self.once(("special", shape, element, seed), make)
 
     def pairs(self, element=None):
-        """Each special value with each."""
+        """Each special value paired with each."""
         element = element or self.element
 
         def make():
@@ -169,7 +169,7 @@ class Function:
         return self.constant(f"{float(value)}" if element in FLOATS else f"{int(value)}", (), element)
 
     def region(self, types, body):
-        """A block whose arguments have these types; `body` gets them and gives what it returns."""
+        """A block whose arguments have these types; `body` gets the arguments and returns the block's results."""
         arguments = [(self.name().replace("%", "%b"), t) for t in types]
         outside, self.lines = self.lines, []
         results = body(*arguments)
@@ -186,7 +186,7 @@ class Function:
         return self.region([scalar] * 2, lambda a, b: self.ops(op, [a, b], [scalar]))
 
     def result(self, value):
-        """A result to compare, complex ones in parts."""
+        """Adds a result to compare; a complex one as two parts."""
         element = element_in(value[1])
         if element in COMPLEX:
             real = value[1].replace(element, part_of(element))
@@ -205,7 +205,7 @@ class Function:
 
 
 class Shard(Function):
-    """What one of four devices computes. Each has its part of the first dimension of all arguments and results."""
+    """The program of one of four devices. Each has its part of the first dimension of all arguments and results."""
 
     DEVICES = 4
     MESH = 'sdy.mesh @mesh = <["x"=4]>\n'
@@ -224,7 +224,7 @@ class Shard(Function):
         return name, tensor(shape, element or self.element)
 
     def text(self):
-        """Inside, %argN is a part of what is %globalN outside."""
+        """Inside, %argN is a part of %globalN outside."""
         def whole(type_):
             size, rest = type_[len("tensor<"):].split("x", 1)
             return f"tensor<{int(size) * self.DEVICES}x{rest}"

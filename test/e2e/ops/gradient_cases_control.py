@@ -1,4 +1,4 @@
-"""Gradients of control flow: loops of known trips, branches, nested ones."""
+"""Gradients of control flow: loops with known trip counts, branches, and nested ones."""
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ def lstm(w, u, b, xs):
 
 
 def counter_loop(start, end, step, compare):
-    """A loop as no helper of JAX's prints it: the counter itself enters the value."""
+    """A loop that no helper of JAX prints: the counter itself enters the value."""
     def run(x):
         def body(state):
             i, y = state
@@ -80,7 +80,7 @@ def cond(value):
 
 
 def swap(x, y):
-    """Carries change places."""
+    """Carries swap places."""
     def body(i, state):
         a, b = state
         return b * 1.5, a * b
@@ -88,7 +88,7 @@ def swap(x, y):
 
 
 def carried(x):
-    """Values that are carried but have no part in the result, and one that has from the second trip on."""
+    """Carried values that do not affect the result, and one that does from the second trip on."""
     def body(i, state):
         a, b, c = state
         return a * 2, b + c, jnp.cos(x) * c
@@ -96,14 +96,14 @@ def carried(x):
 
 
 def powers(x):
-    """A stacked value that the loop reads and writes at different places."""
+    """A loop reads and writes a stacked value at different positions."""
     def body(i, rows):
         return lax.dynamic_update_index_in_dim(rows, lax.dynamic_index_in_dim(rows, i, 0, False) * x, i + 1, 0)
     return lax.fori_loop(0, 4, body, jnp.zeros((5, *x.shape), x.dtype).at[0].set(jnp.cos(x)))
 
 
 def integers(x):
-    """The loop sorts and looks up: what it saves are integers too."""
+    """The loop sorts and looks up, so it also saves integers."""
     def body(i, y):
         order = jnp.argsort(y)
         return jnp.where(y[order] > 0.5, y[order] * x, jnp.sin(y)) + x[i]
@@ -111,7 +111,7 @@ def integers(x):
 
 
 def folds(x, y):
-    """Each trip reduces and sorts by computations whose gradients put other ops in their place."""
+    """Each trip reduces and sorts with computations that differentiation replaces by other ops."""
     def body(i, state):
         a, b = state
         rows = lax.reduce(a, np.array(-np.inf, a.dtype), jnp.logaddexp, (1,))
@@ -146,7 +146,7 @@ def chosen(x, p):
 
 
 def complex_steps(x, y):
-    """A linear recurrence of complex numbers, its factor read from outside."""
+    """A linear recurrence of complex numbers that reads its factor from outside."""
     factor = lax.complex(jnp.cos(x), jnp.sin(y))
     z = lax.fori_loop(0, 3, lambda i, z: z * factor + lax.complex(y, x), lax.complex(x, y))
     return jnp.concatenate([lax.real(z), lax.imag(z)])

@@ -21,13 +21,13 @@ def two(op, function, **options):
 
 
 def chlo(name, reference, **options):
-    """A function that JAX prints in another way, or not at all."""
+    """A function that JAX prints differently, or not at all."""
     text = f"  %y = chlo.{name} %x0 : tensor<DIMSTYPE> -> tensor<DIMSTYPE>"
     return f"chlo.{name}", [("shapes", alike(None, 1, text=text, reference=reference, **options))]
 
 
 def complex_one(function, **options):
-    """The function of a complex number whose parts are parameters; the value shows both of its parts."""
+    """A function of a complex number whose parts are parameters; the value depends on both result parts."""
     def run(x, y):
         z = function(lax.complex(x, y))
         return jnp.concatenate([jnp.ravel(lax.real(z)), jnp.ravel(lax.imag(z))])
@@ -42,7 +42,7 @@ def complex_two(function, **options):
 
 
 def zero(op, function, **options):
-    """An op whose gradient is zero wherever there is one: it counts as a constant."""
+    """An op whose gradient is zero wherever it exists: it counts as a constant."""
     low = zlib.crc32(op.encode()) % 2 - 2.0
     return op, [("constant", elementwise(lambda x: x * function(x).astype(x.dtype), low=low, **options))]
 
@@ -52,7 +52,7 @@ def bits(function):
 
 
 def clamp_by_extrema(low, x, high):
-    # JAX's own gradient knows no scalar bounds, and none that cross.
+    # JAX's own gradient does not support scalar bounds or crossing bounds.
     return jnp.minimum(jnp.maximum(x, low), high)
 
 
@@ -72,7 +72,7 @@ ELEMENTWISE = dict([
     one("stablehlo.exponential_minus_one", lax.expm1),
     one("stablehlo.log", lax.log, low=0.3),
     one("stablehlo.log_plus_one", lax.log1p, low=-0.5),
-    # JAX prints its formula.
+    # JAX prints the formula instead.
     ("stablehlo.logistic", [("shapes", alike(None, 1, reference=lax.logistic, text="""
   %y = stablehlo.logistic %x0 : tensor<DIMSTYPE>"""))]),
     one("stablehlo.negate", lax.neg),
@@ -145,7 +145,7 @@ ELEMENTWISE = dict([
                               "  %y = chlo.polygamma %w, %x : tensor<f32>, tensor<f32> -> tensor<f32>",
                               "has no gradient rule with respect to its order", "tensor<f32>"))]),
     ("chlo.zeta", [("shapes", elementwise(lambda x: lax.zeta(jnp.full_like(x, 3), x), low=0.5, high=4.0,
-                                          # JAX knows no derivative of zeta; this is the same function.
+                                          # JAX has no derivative of zeta; this is the same function.
                                           reference=lambda x: -lax.polygamma(jnp.full_like(x, 2), x) / 2)),
                    ("the exponent", refused("  %x = stablehlo.constant dense<2.0> : tensor<f32>\n"
                                             "  %y = chlo.zeta %w, %x : tensor<f32>, tensor<f32> -> tensor<f32>",
@@ -222,7 +222,7 @@ COMPLEX = {
     "stablehlo.tanh": complex_one(lax.tanh),
     "chlo.square": complex_one(lax.square),
     "stablehlo.select": complex_two(lambda z, w: jnp.where(lax.real(z) > 0, z * w, w)),
-    # JAX prints what these are made of.
+    # JAX prints the ops that these consist of.
     **{f"stablehlo.{name}": ("complex", alike(None, 4, reference=lambda x, y, u, v, name=name: lax.imag(
         getattr(lax, name[:3])(lax.complex(x, y), lax.complex(u, v)) ** 2), text=f"""
   %z = stablehlo.complex %x0, %x1 : tensor<DIMScomplex<TYPE>>
@@ -235,7 +235,8 @@ COMPLEX = {
 }
 
 NUMBERS = np.array([2.0, 2, 1, -1]), np.array([3.0, 1, 1, 2]), np.array([2.0, 2, 2, 1]), np.array([3.0, 2, 0, 2])
-# Functions that JAX prints in parts and differentiates as a whole: of equal operands the parts' gradients differ.
+# JAX prints these functions in parts and differentiates them as a whole: for equal operands the parts' gradients
+# differ.
 PRINTED_IN_PARTS = {"stablehlo.select": [
     *[(f"complex {name} of equals", Case(lambda x, y, u, v, name=name: lax.imag(
         getattr(lax, name)(lax.complex(x, y), lax.complex(u, v)) ** 2), values=NUMBERS)) for name in ("max", "min")],

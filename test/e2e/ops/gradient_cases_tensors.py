@@ -57,7 +57,7 @@ def slices(draw):
 
 @drawn()
 def pads(draw):
-    """They grow, crop and spread."""
+    """Pads that grow, crop and spread."""
     shape = draw.shape()
     config = []
     for d in shape:
@@ -76,7 +76,7 @@ def concatenations(draw):
 
 
 def places(draw, shape):
-    """Starts of which some are beyond the bounds."""
+    """Starts, some of which are out of bounds."""
     return [jnp.int32(draw.integer(-2, d + 1)) for d in shape]
 
 
@@ -119,7 +119,7 @@ SHAPES = {
 
 
 def reduction(function, empty=True, **options):
-    """Over dimensions of any order; those of an extremum hold something."""
+    """Reduces over dimensions in any order; dimensions of a maximum or minimum are not empty."""
     @drawn()
     def make(draw):
         shape = list(draw.shape())
@@ -131,7 +131,7 @@ def reduction(function, empty=True, **options):
 
 
 def hypotenuse(x, dims):
-    """A computation of several ops; of what is positive, zero is its identity."""
+    """A computation of several ops; zero is its identity for positive numbers."""
     return lax.reduce(x, of(x, 0), lambda a, b: lax.sqrt(a * a + b * b), dims)
 
 
@@ -141,7 +141,7 @@ def log_sum_exp(x, dims):
 
 @drawn("plain", "scalar")
 def pairs(draw):
-    """A reduction of pairs: the largest element and what stands beside it."""
+    """A reduction of pairs: the largest element and its companion."""
     shape = draw.shape()
     dims = draw.subset(len(shape))
 
@@ -222,13 +222,13 @@ REDUCTIONS = {
 
 
 def indices_of(draw, batch, limits):
-    """Starts of which some are beyond the bounds, one vector for each place of `batch`."""
+    """Starts, some of which are out of bounds; one vector for each position of `batch`."""
     return np.array([[draw.integer(-1, max(limit, 0) + 1) for limit in limits] for _ in range(math.prod(batch))],
                     np.int32).reshape(*batch, len(limits))
 
 
 def windows(draw, batch=None):
-    """An operand, indices into it, and the numbers of a gather or scatter of windows that both can have."""
+    """An operand, indices into it, and dimension numbers that are valid for both a gather and a scatter of windows."""
     operand = draw.shape(low=1)
     rank = len(operand)
     collapsed = tuple(d for d in draw.subset(rank) if operand[d])
@@ -251,7 +251,7 @@ def gathers(draw):
 
 
 def scatters(scatter, unique=False):
-    """To places of which several may be one, or to a single one."""
+    """Scatters to indices that may repeat, or to a single index."""
     @drawn()
     def make(draw):
         operand, indices, _, offsets, collapsed, indexed, updates = windows(draw, () if unique else None)
@@ -267,7 +267,7 @@ def take(x, indices, dtype=np.int32, **changed):
 
 
 def put(kind, **options):
-    """A scatter to rows; two updates may share a place, and some lie outside."""
+    """A scatter to rows; two updates may share an index, and some are out of bounds."""
     def run(x, u):
         return getattr(x.at[np.array([1, 9, 0, 1])[:u.shape[0]]], kind)(u, mode="drop", **options)
     return run
@@ -284,7 +284,7 @@ def batched_gathers(draw):
 
 @drawn()
 def sorts(draw):
-    """One operand or several, by one key or two, stable or not."""
+    """One or several operands, one or two keys, stable or not."""
     shape = draw.shape(low=1)
     dim, count, stable = draw.integer(0, len(shape) - 1), draw.integer(1, 3), draw.flag()
     keys = draw.integer(1, count)
@@ -303,7 +303,7 @@ def largest(draw):
 
 @drawn("plain")
 def no_gathers(draw):
-    """JAX prints no gather of nothing."""
+    """JAX does not print a gather of nothing."""
     rows, columns = draw.integer(1, 4), draw.integer(1, 4)
     return Case(None, (rows, columns), reference=lambda x: x[:0], text=f"""
   %i = stablehlo.constant dense<0> : tensor<0x1xi32>
@@ -366,7 +366,7 @@ def convolutions(draw):
     kernel = [draw.integer(1, 3) for _ in range(rank)]
     strides, base, dilations = ([draw.integer(1, 3) for _ in range(rank)] for _ in range(3))
     padding = [(draw.integer(-1, 3), draw.integer(-1, 3)) for _ in range(rank)]
-    # The input is no smaller than what is taken off it and the kernel.
+    # The input is at least as large as its cropping and the kernel.
     image = [draw.integer(2, 4) + (k - 1) * d for k, d in zip(kernel, dilations)]
     space = "HW"[:rank]
     layout = draw.choice(("NC" + space, "OI" + space, "NC" + space), ("N" + space + "C", space + "IO", "N" + space + "C"),
@@ -382,7 +382,8 @@ IDENTITIES = {"add": 0, "mul": 1, "max": -np.inf, "min": np.inf}
 
 
 def pooling(name, dilated=False, reference=None):
-    """Windows that overlap, leave gaps and reach over the edges; of an extremum none is outside the operand."""
+    """Windows that overlap, leave gaps and cross the edges; no window of a maximum or minimum is entirely outside the
+    operand."""
     @drawn("plain", "empty")
     def make(draw):
         shape = draw.shape(low=1, high=2, largest=6)
@@ -400,7 +401,7 @@ def pooling(name, dilated=False, reference=None):
 
 @drawn("plain")
 def selections(draw):
-    """The transpose of a pooling: where the source goes, the operand's windows say."""
+    """The transpose of pooling: the operand's windows determine where the source goes."""
     shape = (draw.integer(3, 6), draw.integer(3, 6))
     window, strides = [draw.integer(1, 3) for _ in shape], [draw.integer(1, 3) for _ in shape]
     padding = [(draw.integer(0, w - 1), draw.integer(0, w - 1)) for w in window]
@@ -412,7 +413,7 @@ def selections(draw):
 
 
 def window_products(x, window, strides, padding, base, dilations):
-    """Products over windows, out of slices: JAX does not differentiate its own."""
+    """Products over windows, from slices: JAX does not differentiate its own."""
     x = lax.pad(x, of(x, 1), tuple((low, high, d - 1) for (low, high), d in zip(padding, base)))
     counts = [(x.shape[d] - (w - 1) * dilations[d] - 1) // strides[d] + 1 for d, w in enumerate(window)]
     result = jnp.ones([max(0, count) for count in counts], x.dtype)
@@ -600,7 +601,7 @@ def normalize(x, scale, offset, mean, variance, feature):
 
 @drawn("plain")
 def trained(draw):
-    """The statistics count too."""
+    """The gradient includes the statistics."""
     shape = tuple(draw.integer(2, 4) for _ in range(draw.integer(1, 4)))
     feature = draw.integer(0, len(shape) - 1)
     whole, single = type_of(shape, "TYPE"), type_of((shape[feature],), "TYPE")

@@ -1,11 +1,10 @@
 """One program, differentiated by St and by JAX, in f32 and in f64.
 
-A Case holds a function and what to draw its operands from. The bound is relative to the largest element of each
-operand's gradient: 2e-5 in f32, and 1e-9 for the same program in f64, which shows that what is left in f32 is
-rounding.
+A Case holds a function and the ranges of its operands. The bound is relative to the largest element of each operand's
+gradient: 2e-5 in f32, and 1e-9 for the same program in f64, which shows that the remaining error in f32 is rounding.
 
-Shapes are drawn: in f64 for a seed that is always the same, in f32 for one of this run, which is printed with what
-fails and which $ST_GRADIENT_SEED repeats.
+Shapes are drawn: in f64 with a fixed seed, in f32 with a new seed in each run. A failure prints the seed, and
+$ST_GRADIENT_SEED repeats it.
 """
 
 import math
@@ -19,7 +18,7 @@ import numpy as np
 from st_programs import interpret, transform
 from st_testing import BIN, Failure, expect, run
 
-# XLA rounds to narrow types where the program says so, and compiles fast.
+# XLA rounds to narrow types exactly where the program does, and compiles fast.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_allow_excess_precision=false"
 jax.config.update("jax_disable_most_optimizations", True)
 
@@ -30,7 +29,7 @@ ELEMENTS = {np.float32: "f32", np.float64: "f64"}
 
 
 def loss_of(function):
-    """A scalar that weighs every element of the function's value differently."""
+    """A scalar that weights every element of the function's value differently."""
     def loss(*arguments):
         value = jnp.asarray(function(*arguments))
         kind = value.dtype if value.dtype == jnp.float64 else jnp.float32
@@ -52,10 +51,10 @@ def type_of(shape, element):
 
 
 class Case:
-    """A function of operands of the shapes, drawn from [low, high), or of the values given. JAX differentiates
-    `reference`, where there is one, in its stead. `text` is a program that JAX does not print: the ops that make
-    %y of %x0, %x1, ..., with TYPE for the element type. With `together` the bound is relative to the largest element
-    of all gradients, but no more than to 1 or its own: for models, some of whose gradients are zero but for rounding."""
+    """A function of operands with the given values, or of the given shapes with values from [low, high). JAX
+    differentiates `reference` instead, if there is one. `text` is a program that JAX does not print: the ops that make
+    %y of %x0, %x1, ..., with TYPE for the element type. With `together` the bound is relative to the largest element of
+    all gradients, but to no more than 1 or its own: in models some gradients are zero except for rounding."""
 
     def __init__(self, function, *shapes, low=-2.0, high=2.0, values=None, reference=None, text=None,
                  platform="cpu", f32=True, f64=True, together=False, passes=()):
@@ -100,7 +99,7 @@ class Case:
         found = interpret(transform(program, "--inline-calls", "--differentiate", *self.passes),
                           {f"x{i}": x for i, x in enumerate(operands)} | extra)
         loss = loss_of(self.reference or self.function)
-        # Op by op it would compile hundreds of computations.
+        # Without jit it would compile hundreds of computations.
         differentiate = jax.jit(jax.value_and_grad(loss, tuple(range(len(operands)))))
         value, gradients = differentiate(*operands)
         bound, of_value = BOUNDS[dtype], VALUE_BOUNDS[dtype]
@@ -117,7 +116,7 @@ class Case:
             if self.together:
                 largest = min(overall, max(1, largest))
             if error > bound * largest and dtype == np.float32 and np.float64 in self.dtypes:
-                # JAX's f32 is rounded, too: what it computes in f64 of the same operands decides.
+                # JAX's f32 is rounded, too, so its f64 result for the same operands decides.
                 with jax.enable_x64(True):
                     gradient = np.asarray(differentiate(*(x.astype(np.float64) for x in operands))[1][i])
                 error = np.abs(ours - gradient).max(initial=0)
@@ -133,13 +132,13 @@ class Case:
             if dtype in dtypes:
                 with jax.enable_x64(dtype == np.float64):
                     worst.append(self.run_at(folder, op, dtype))
-        # Hundreds of cases leave gigabytes of compiled computations behind.
+        # Hundreds of cases would leave gigabytes of compiled computations behind.
         jax.clear_caches()
         return " ".join(f"{error:.0e}" for error in worst)
 
 
 def combined(cases):
-    """One case of several: their values side by side, by the options of the first one."""
+    """Combines several cases into one, with the options of the first."""
     counts = [len(case.shapes) for case in cases]
 
     def beside(functions):
@@ -158,19 +157,19 @@ def combined(cases):
 
 
 def each(function, *variants, **options):
-    """One case of several lists of shapes."""
+    """One case for each of several lists of shapes."""
     return combined([Case(function, *shapes, **options) for shapes in variants])
 
 
 class Draw:
-    """Where a case gets its shapes and attributes from. Some draws are of the lowest ranks that the case allows
-    ("scalar"), some of shapes without elements ("empty")."""
+    """Draws shapes and attributes of a case. Some draws have the lowest ranks that the case allows ("scalar"), some of
+    shapes without elements ("empty")."""
 
     def __init__(self, seed, kind):
         self.rng, self.kind = np.random.default_rng([seed, *kind.encode()]), kind
 
     def integer(self, low, high):
-        """From low to high, both included."""
+        """An integer from low to high, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def flag(self):
@@ -209,7 +208,7 @@ class Drawn:
     def run(self, folder, op=None):
         fixed, of_run = self.make(Draw(0, "plain")), [self.make(Draw(RUN_SEED, kind)) for kind in self.kinds]
         worst = []
-        # What is drawn may be a transpose that moves nothing: the op has to be in the program of the fixed draw.
+        # A drawn transpose may move nothing, so the op has to appear in the program of the fixed draw.
         for cases, dtypes, present in (([fixed, *of_run], fixed.dtypes, op),) if len(fixed.dtypes) == 1 else (
                 (of_run, [np.float32], None), ([fixed], [np.float64], op)):
             if all(case.text is None and case.values is None for case in cases):
@@ -224,12 +223,12 @@ class Drawn:
 
 
 def drawn(*kinds):
-    """Makes a test of a function from a draw to a case."""
+    """Makes a test from a function that maps a draw to a case."""
     return lambda make: Drawn(make, kinds) if kinds else Drawn(make)
 
 
 def lettered(function, *shapes, kinds=("plain", "empty"), **options):
-    """Operands of the shapes that the words spell: a letter is the same size wherever it stands."""
+    """Operands of the shapes that the words spell: a letter is the same size in all of them."""
     def make(draw):
         sizes = {letter: draw.size(1, 4) for letter in sorted(set("".join(shapes)))}
         return Case(function, *[tuple(sizes[letter] for letter in word) for word in shapes], **options)
@@ -237,7 +236,8 @@ def lettered(function, *shapes, kinds=("plain", "empty"), **options):
 
 
 def alike(function, operands, *scalars, text=None, kinds=("plain", "empty", "scalar"), **options):
-    """Operands of one shape, then scalars. In a text DIMS are the sizes of a type and AXES their numbers."""
+    """Operands of one shape, then scalars. In a text DIMS stands for the sizes of a type and AXES for the dimension
+    numbers."""
     def make(draw):
         shape = draw.shape()
         filled = text and text.replace("DIMS", "".join(f"{d}x" for d in shape)).replace(
@@ -247,7 +247,7 @@ def alike(function, operands, *scalars, text=None, kinds=("plain", "empty", "sca
 
 
 def elementwise(function, operands=1, **options):
-    """Random shapes, rank 0, size zero, and operands that are broadcast to each other."""
+    """Random shapes, rank 0, size zero, and operands that broadcast to each other."""
     reference = options.pop("reference", None)
 
     def case(target, *shapes):
@@ -266,7 +266,7 @@ def elementwise(function, operands=1, **options):
 
 
 class Refused:
-    """A program on whose way to the loss an op stands that has no rule: the message names it."""
+    """A program with an op without a gradient rule between parameter and loss: the message names it."""
 
     def __init__(self, text, message):
         self.text, self.message = text, message
@@ -294,7 +294,7 @@ func.func @main(%w: {parameter} {{st.name = "w", st.role = "parameter"}}{argumen
 
 
 class NoOperand:
-    """An op that no value reaches which depends on a parameter."""
+    """An op whose operands depend on no parameter."""
 
     def run(self, folder, op):
         return "nothing to differentiate by"

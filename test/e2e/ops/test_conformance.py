@@ -1,8 +1,8 @@
 """Every op of the dialects with every element type it may have, on the simulated DTU and in the reference interpreter.
 
 There is a small program for each op and type (conformance_cases.py) with special values among its inputs: NaN,
-infinities, -0, the ends of ranges. Those of one type are compiled as one. The ops are those that the dialects define:
-one without a case fails.
+infinities, -0, the ends of ranges. The programs of one type are compiled as one. The ops come from the dialects'
+definitions: an op without a case fails.
 """
 
 import collections
@@ -25,7 +25,7 @@ from conformance_program import COMPLEX, TYPES, Function, Shard
 from st_testing import BIN, ROOT, expect, layout, main, run, write_json
 
 ALL = CASES | COLLECTIVES
-# Ops that are no tensor computation of their own, with the reason.
+# Ops that do not compute tensors by themselves, with the reason.
 NO_CASE = {
     "stablehlo.custom_call": "means what its target means",
     "stablehlo.return": "ends the regions of others",
@@ -33,7 +33,7 @@ NO_CASE = {
     "stablehlo.get_tuple_element": "the interpreter has no tuples",
     "stablehlo.replica_id": "programs have one replica; printed programs ask for partition_id",
 }
-# By the interpreter, and so without a meaning.
+# Not defined by the interpreter, and so without a reference.
 UNDEFINED = {("stablehlo.remainder", t): "there is no remainder of complex numbers" for t in COMPLEX}
 
 
@@ -51,7 +51,7 @@ def defined_ops():
 
 
 def write(keys, element):
-    """One function with the ops of some cases, and whose its results are."""
+    """One function with the ops of some cases, and the case of each result."""
     function, owners = (Shard if keys[0] in COLLECTIVES else Function)(element), []
     for key in keys:
         ALL[key](function)
@@ -64,7 +64,7 @@ def write(keys, element):
 
 @functools.cache
 def verdicts():
-    """What the dialect says of each case with each type: an error, or nothing."""
+    """The dialect's verdict on each case with each type: an error, or nothing."""
     keys = [(key, element) for key in ALL for element in TYPES]
     chunks = [write([key], element)[0].text() for key, element in keys]
     starts = np.cumsum([0] + [chunk.count("\n") + 2 for chunk in chunks])
@@ -84,7 +84,7 @@ def allows(key, element):
 
 
 def check_types(folder):
-    """Where the dialect refuses a case it is for its type; and each has one."""
+    """If the dialect refuses a case, its type is the reason; and each case has a type."""
     about = re.compile(r"must be .*tensor of|of elements of type|expects (complex|real) numbers|invalid element type|"
                        r"cannot compare elements of type|expects EQ or NE")
     for (key, element), message in verdicts().items():
@@ -121,7 +121,7 @@ def errors_of(done):
 
 
 def explain_refusal(folder, keys, element):
-    """Of a program that should compile, the cases that do not."""
+    """The cases of a refused program that do not compile."""
     program, refused = folder / "single.mlir", []
     for key in keys:
         program.write_text(write([key], element)[0].text())
@@ -138,7 +138,7 @@ def interpret(program, given, wanted):
 
 
 def compare(keys, owners, element, actual, expected):
-    """Holds what a target found against what the interpreter did, case by case."""
+    """Compares a target's results with the interpreter's, case by case."""
     wrong = collections.defaultdict(list)
     scales = {key: largest([expected[f"result{i}"] for i, k in enumerate(owners) if k == key]) for key in keys}
     for i, key in enumerate(owners):
@@ -175,7 +175,7 @@ def row_of(key):
 
 
 def table():
-    """Each op, or case where those of an op differ, by element type."""
+    """A table of element types by op, or by case if the cases of an op differ."""
     print(f"{'ok: agrees; x: fails; .: no type of the op':<58}"
           + " ".join(f"{element.replace('complex<', 'c<'):>6}" for element in TYPES))
     rows = collections.defaultdict(dict)

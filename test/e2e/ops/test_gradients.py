@@ -1,8 +1,8 @@
-"""Holds the gradients of every op against jax.grad, on programs that JAX prints.
+"""Compares the gradients of every op with jax.grad, on programs that JAX prints.
 
-The table has an entry for each op of the dialects stablehlo and chlo, which are read from their definitions: an op
-without one fails, and so does an entry without an op. An entry lists cases that are differentiated (zero gradients
-included), or programs that are refused and the message that names the op.
+The table has an entry for each op in the definitions of the dialects stablehlo and chlo. An op without an entry fails,
+and so does an entry without an op. An entry lists cases that are differentiated (also with zero gradients), or refused
+programs and the message that names the op.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Plans of thousands of devices: a 175B-parameter GPT for tensor 8 x data 8 x stages 16 and a 1T-parameter one become
 scheduled programs whose parameter bytes sum exactly to the models'; the programs do not grow with the replicas; time
-replayed from one run of each kind of task is that of the full simulation but for a stated part; trips of loops that are
-added and not run give the very time of all trips; the step of 16 layers of the 175B model is timed, with ST_ALL=1 that of
-all 96 for 1024 devices and that of the 1T model for 3072; and the same pipeline at hidden size 64 agrees with one device.
+replayed from one run of each kind of task equals that of the full simulation within a stated bound; skipping loop trips
+gives exactly the time of all trips; the step of 16 layers of the 175B model is timed, with ST_ALL=1 that of all 96 for
+1024 devices and that of the 1T model for 3072; and the same pipeline at hidden size 64 agrees with one device.
 
 How long the large ones take and what memory: benchmarks/large_plans.py."""
 
@@ -19,7 +19,8 @@ import st_testing as st
 
 EXAMPLES = st.ROOT / "examples"
 POD = EXAMPLES / "parallel/dtu-pod.textproto"
-# Of the time of a step: replaying takes tasks of a group to start together and stages not to slow each other down.
+# Of the time of a step: replay assumes that tasks of a group start together and that stages do not slow each other
+# down.
 REPLAY_TOLERANCE = 0.02
 
 
@@ -36,7 +37,7 @@ def size(dims):
 
 
 def parameters_by_program(text):
-    """For each program its devices and parameters: name, elements, of the part of a device, and how many parts."""
+    """For each program its devices and parameters: name, elements, elements of a device's part, and number of parts."""
     axes = {name: int(count) for name, count in re.findall(r'"(\w+)"=(\d+)', re.search(r"st.mesh @\w+ <\[(.*?)\]", text)[1])}
     state = re.compile(r'st\.state @\S+ "([^"]+)" role "parameter" .*?global tensor<(\S+?)> slice <@mesh, (\[.*?\])> '
                        r'local tensor<(\S+?)>')
@@ -66,7 +67,7 @@ def scheduled(model, tensor, data, stages, batch):
                 seen[name] = whole
                 on_devices += part * devices
         st.expect(sum(seen.values()) == expected, f"{sum(seen.values())} parameters, not {expected}")
-        # Each replica has the model once, and the tied embeddings a second time on its last stage.
+        # Each replica has the model once, and the tied embeddings again on its last stage.
         copies = data * (expected + words * hidden)
         st.expect(on_devices == copies, f"{4 * on_devices} bytes on all devices, not {4 * copies}")
         entries = len(re.findall(r"^    st\.schedule ", text, re.M))
@@ -83,7 +84,7 @@ def replicas_cost_nothing(folder):
         model = json.loads((EXAMPLES / "models/gpt3-175b/config.json").read_text()) | {"n_layer": 16}
         _, ops = compile_large(folder, st.write_json(folder / "model/config.json", model).parent, path, 16 * data)
         counts.append(ops)
-    # A few ops are others: the masks of a larger batch are drawn in slices, 135 ops more at import.
+    # A few ops differ: the masks of a larger batch are drawn in slices, 135 ops more at import.
     for phase in zip(*counts, strict=True):
         ops = [int(count) for _, count in phase]
         st.expect(max(ops) - min(ops) <= 140, f"{phase[0][0]}: {ops} ops")
@@ -102,7 +103,7 @@ def time_step(binary, *flags):
 
 
 def replay(tensor, data, stages, micro, **more):
-    """All but the time of the step is exact."""
+    """Everything but the time of the step is exact."""
     def case(folder):
         binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", layout(tensor, data, stages, micro, **more),
                                   batch=data * micro)
@@ -116,7 +117,8 @@ def replay(tensor, data, stages, micro, **more):
 
 
 def every_trip(tensor, data, stages, micro, **more):
-    """Where a trace is asked for all trips of all loops are run; otherwise those of steady states are added."""
+    """With a trace all trips of all loops run; otherwise those in a steady state are skipped and their time is
+    added."""
     def case(folder):
         config = st.SMALL_GPT2 | {"n_embd": 768, "n_head": 12, "n_layer": 2, "n_positions": 256}
         binary = st.compile_model(folder, "model", config, "clm", layout(tensor, data, stages, micro, **more),
@@ -129,7 +131,7 @@ def every_trip(tensor, data, stages, micro, **more):
 
 
 def timed(model, layers, tensor, data, stages, micro, **more):
-    """The step ends; it does the products that the model's shape says, and its time lies between the bounds."""
+    """The step ends, it does the products that the model's shape implies, and its time is within the bounds."""
     def case(folder):
         config = json.loads((EXAMPLES / f"models/{model}/config.json").read_text()) | {"n_layer": layers}
         batch, seq = data * micro, 2048
@@ -137,8 +139,8 @@ def timed(model, layers, tensor, data, stages, micro, **more):
                                   f"--target={POD}", batch=batch, seq=seq)
         report, log = time_step(binary, "--time-tasks=once")
         hidden, words = config["n_embd"], config["vocab_size"]
-        # A layer multiplies with 12 h^2 weights, and a query with the keys and the values of its sequence; the
-        # backward pass does twice what the forward pass does.
+        # A layer multiplies by 12 h^2 weights, and each query by the keys and values of its sequence; the backward pass
+        # does twice the work of the forward pass.
         expected = 3 * batch * seq * (layers * (12 * hidden**2 + 2 * seq * hidden) + words * hidden)
         found = sum(device["macs"] for device in report["devices"])
         st.expect(found == expected, f"{found} multiplications, not {expected}")
@@ -172,7 +174,7 @@ def memory_adds_up(folder):
 
 
 def hidden_64(layers, data, stages, micro, **more):
-    """The plan of so many layers for 8 x data x stages, run."""
+    """Runs the plan of a number of layers for 8 x data x stages."""
     def case(folder):
         config = st.SMALL_GPT2 | {"n_layer": layers, "n_positions": 16}
         one = st.compile_model(folder, "one", config, "clm", None, f"--target={POD}", batch=micro * data, seq=16)

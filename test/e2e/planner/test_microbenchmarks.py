@@ -1,6 +1,6 @@
-"""Microbenchmarks give back the description of the device that they run on (benchmarks/microbenchmarks.py).
+"""Microbenchmarks reproduce the description of the device that they run on (benchmarks/microbenchmarks.py).
 
-All times are simulated, so that they are the same wherever and however busy the host is.
+All times are simulated, so they do not depend on the host or its load.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import st_testing as st
 sys.path.insert(0, str(st.ROOT / "benchmarks"))
 import microbenchmarks as micro
 
-# Prime to each other and to the sizes of copies: what came from the built-in description would show.
+# Primes, also to the sizes of copies, so that values from the built-in description would be noticed.
 ODD = {"clock_ghz": 1.37, "l3_gbytes_per_second": 397.3, "l2_gbytes_per_second": 501.7, "l1_gbytes_per_second": 133.7,
        "dte_gbytes_per_second": 71.3, "dte_latency_ns": 133.3, "sync_ns": 17, "transcendental_cycles": 7,
        "task_launch_ns": 4321, "matrix_start_cycles": 29, "vector_start_cycles": 11, "vector_bytes_per_cycle": 64,
@@ -47,7 +47,7 @@ def machine(device):
 
 
 def other_machine(folder):
-    """What is measured is what the description says, not what T10 has."""
+    """The measured figures are those of the description, not those of T10."""
     text = (st.ROOT / "devices/dtu-t10.textproto").read_text()
     for name, value in ODD.items():
         text, count = re.subn(rf"(?m)^{name} {{ value: \S+", f"{name} {{ value: {value}", text)
@@ -61,7 +61,7 @@ def other_machine(folder):
 
 
 def products(device, least):
-    """Compiled products of a size that tiles divide, by type: the least share of the peak."""
+    """Compiled products of a size that tiles divide: the least share of the peak, by type."""
     def run(folder):
         bench = micro.Bench(device, folder, st.BIN.parent)
         shares = {kind: share for kind, _, _, share in micro.product_table(bench, sizes=(6144,))}
@@ -71,13 +71,14 @@ def products(device, least):
 
 
 def rings(device):
-    """All-reduces are their formula, large ones between chips fill the links, and small ones of many go in few steps."""
+    """All-reduces match their formula. Large ones between chips fill the links, and small ones of many ranks take few
+    steps."""
     def run(folder):
         bench = micro.Bench(device, folder, st.BIN.parent)
         rows = micro.ring_table(bench, sizes=(64 * 1024, 4 << 20),
                                 rings={"onchip": (2, 4), "chip": (2, 3), "group": (8,), "all": (16,)})
         for kind, ranks, size, within, took, formula, share in rows:
-            # Of rings that share a link, the first go on before the last have had it.
+            # Of rings that share a link, the first ones continue before the last has its turn.
             least = 0.95 if kind == "all" else 0.97
             st.expect(least <= took / formula <= 1.03,
                       f"{kind}, {ranks} ranks, {size} bytes: {took:.0f} ns, by the formula {formula:.0f}")

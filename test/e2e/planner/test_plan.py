@@ -26,7 +26,7 @@ def plan_json(*flags):
 
 
 def rows(folder):
-    """The constants that ship predict steps that were measured."""
+    """The built-in constants predict measured steps."""
     lines = [json.loads(line) for line in plan(f"--rows={ROWS}", "--profile=megatron-deepspeed", "--json").splitlines()]
     st.expect(len(lines) == 6, f"{len(lines)} rows")
     errors = [abs(line["predicted_ms"] / line["measured_ms"] - 1) for line in lines]
@@ -36,7 +36,7 @@ def rows(folder):
 
 
 def contradicted(folder):
-    """A row that took longer than another for the same work is named, and left out of a fit."""
+    """A row that took longer than another for the same work is reported, and left out of a fit."""
     path = folder / "timers.csv"
     same = "1024,16,2,512,1,2"
     path.write_text("hidden,heads,layers,sequence,tp,pp,dp,micro_batch,global_batch,iteration_ms,forward_ms,backward_ms\n"
@@ -52,7 +52,7 @@ def contradicted(folder):
 
 
 def best(folder):
-    """The best layout is a file that st-compile takes, and the devices' work is the batch."""
+    """The best layout is a file that st-compile accepts, and its devices process the whole batch."""
     emitted = folder / "parallel.json"
     report = plan_json(GPT, "--devices=8", "--batch=64", f"--emit={emitted}")
     layout = report["best"]["layout"]
@@ -64,7 +64,7 @@ def best(folder):
 
 
 def predicted_log(folder):
-    """A log of Megatron is a run: predicted as it ran, and compared with its timers."""
+    """A Megatron log is a run: predicted with the log's settings, and compared with its timers."""
     text = plan(LOG)
     for timer in ("forward-compute", "backward-compute", "backward-params-all-reduce", "optimizer"):
         st.expect(timer in text, f"no {timer} in\n{text[-2000:]}")
@@ -83,14 +83,14 @@ def predicted_log(folder):
 
 
 def parameters(folder):
-    """Counted exactly, whatever the profile makes of the program: 24 layers, the padded vocabulary, positions, a norm."""
+    """Counted exactly, whatever program the profile describes: 24 layers, the padded vocabulary, positions, a norm."""
     hidden = 1024
     layer = 12 * hidden * hidden + 13 * hidden
     expected = 24 * layer + 50304 * hidden + 1024 * hidden + 2 * hidden
     for profile in ("megatron-lm", "megatron-deepspeed", "deepspeed", "st"):
         found = plan_json(GPT, "--devices=1", "--batch=4", "--mb=4", f"--profile={profile}")["parameters"]
         st.expect(found == expected, f"{profile}: {found} parameters, expected {expected}")
-    # A rank takes a part of the positions alone.
+    # A rank holds only part of the positions.
     split = plan_json(GPT, "--devices=4", "--batch=4", "--tp=4", "--sequence-parallel=true", "--recompute=full")["parameters"]
     st.expect(split == expected, f"{split} parameters with sequence parallelism")
 
@@ -113,7 +113,7 @@ def questions(folder):
 
 
 def largest(folder):
-    """The largest model fits and the next does not; half the memory holds less; a file of sizes is looked through."""
+    """The largest model fits and the next does not; half the memory holds less; a file of sizes is searched."""
     def parameters(layers, hidden):
         return 12 * layers * hidden * hidden + 13 * layers * hidden + 50304 * hidden + 1024 * hidden + 2 * hidden
 
@@ -148,7 +148,7 @@ def scaled(folder):
 
 
 def page(folder):
-    """A page is XML with every section, a mark a layout of the front and no more than the JSON says."""
+    """A page is XML with every section, a mark per layout of the front and only data of the JSON."""
     path = folder / "plan.html"
     report = plan_json(GPT, *FEW, "--devices=8", "--batch=64", f"--page={path}")
     tree = xml.etree.ElementTree.parse(path)
@@ -168,7 +168,7 @@ def page(folder):
 
 
 def configurations(folder):
-    """Every key of a configuration has a fate; what it says is taken."""
+    """Every key of a configuration is either used or reported."""
     config = {"train_batch_size": 64, "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": True},
               "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "reduce_bucket_size": 1000}}
     report = plan_json(GPT, f"--deepspeed={st.write_json(folder / 'open.json', config)}", "--recompute=none")
@@ -184,7 +184,7 @@ def configurations(folder):
     st.expect((layout["micro_batch"], layout["accumulation"], layout["recompute"]) == (4, 2, "full"), layout)
     text = plan(LOG, "--cluster=dgx-a100-40gb")
     st.expect(re.search(r"\d+ keys honoured, \d+ with no effect on the plan:", text) and "tensorboard_dir" in text, text[-800:])
-    # Kernels that are not fused and reductions in f32 take longer.
+    # Unfused kernels and reductions in f32 take longer.
     slow = folder / "slow.log"
     slow.write_text(re.sub(r"(masked_softmax_fusion|bias_gelu_fusion|accumulate_allreduce_grads_in_fp32)(\s*\.+\s*)(\w+)",
                            lambda m: m[1] + m[2] + ("True" if m[1].startswith("acc") else "False"), LOG.read_text()))
@@ -202,7 +202,7 @@ def large(folder):
 
 
 def searched(folder):
-    """Ranges, limits and orders of ranks are searched; each loser has its reason."""
+    """Ranges, limits and orders of ranks are searched; each rejected layout has its reason."""
     report = plan_json(GPT, "--devices=4:16", "--batch=32:64", "--mb=2,4", "--tp=1,2", "--recompute=none", "--zero=0", "--memory=40GB",
                        "--sequence-parallel=false")
     steps = [step["layout"] for step in report["front"]]
@@ -252,7 +252,7 @@ def bad(folder):
         ([GPT, "--what-if=moon:x2"], "moon"), ([GPT, "--days-for=-1"], "--days-for"),
         ([GPT, "--optimizer=x"], "--optimizer=x"), ([GPT, "--precision=f8"], "--precision=f8"),
         ([GPT, "--devices=7", "--batch=1", "--dp=5"], "no layout"),
-        # Models, and files that are no models.
+        # Models, and files that are not models.
         ([write("h.json", '{"model_type": "gpt2", "n_embd": 0}')], r"h\.json:1.*n_embd"), ([write("j.json", "[1")], r"j\.json"),
         ([write("ds.json", '{"train_batch_size": 8}')], "found a DeepSpeed configuration"),
         ([write("par.json", '{"mode": "sharding", "sharding_size": 2}')], "found a parallel file"),
@@ -264,15 +264,15 @@ def bad(folder):
         ([GPT, f"--deepspeed={folder / 'none.json'}"], r"none\.json: cannot read"), ([GPT, f"--constants={folder / 'none'}"], "none"),
         # Rows and sizes.
         ([f"--rows={write('b.csv', header + '2,3,1,1,2,1024,16,24,1024,1,1' + chr(10))}"], r"b\.csv:2"),
-        ([f"--rows={write('t.csv', 'tp,tp' + chr(10) + '1,1')}"], r"t\.csv:1: column tp is there twice"),
+        ([f"--rows={write('t.csv', 'tp,tp' + chr(10) + '1,1')}"], r"t\.csv:1: column tp appears twice"),
         ([GPT, "--largest-model", f"--sizes={write('s.csv', 'layers,hidden' + chr(10) + '1,64')}"], r"s\.csv:\d: expected a column heads"),
         ([GPT, "--largest-model", f"--sizes={write('z.csv', sizes + '1,64,3')}"], r"z\.csv:2: column heads: expected a divisor"),
         ([GPT, "--largest-model", f"--sizes={write('y.csv', sizes + '0,64,4')}"], r"y\.csv:2: column layers: expected an integer from 1"),
         ([GPT, "--largest-model", f"--sizes={folder / 'no.csv'}"], r"no\.csv: cannot read"),
-        # Outputs that cannot be written are said before the search.
+        # Outputs that cannot be written are reported before the search.
         ([GPT, f"--page={folder / 'no' / 'p.html'}"], r"p\.html: cannot write"), ([GPT, f"--page={folder}"], "cannot write: Is a directory"),
         ([GPT, f"--emit={folder / 'no' / 'p.json'}"], r"p\.json: cannot write"), ([GPT, *FEW, "--tp=1", "--page=/dev/full"], "/dev/full: cannot write"),
-        # Flags that go together or do not.
+        # Flags that require or exclude each other.
         ([GPT, "--scale=1", "--largest-model"], "exclude each other"), ([GPT, "--scale=1", "--page=x"], "--page has no effect with --scale"),
         ([GPT, "--sizes=x"], "--sizes has no effect without --largest-model"), ([GPT, "--assumed-tflops=1"], "without --days-for"),
         ([GPT, "--shrink-to=1"], "--shrink-to: expected a run"), ([LOG, "--seq=8"], "--seq has no effect"),
@@ -288,7 +288,7 @@ def bad(folder):
 
 
 def fit(folder):
-    """Constants come back from rows that were predicted with them."""
+    """A fit recovers the constants from rows that were predicted with them."""
     out = folder / "fit.textproto"
     done = st.check_run([st.BIN / "st-fit", ROWS, "--profile=megatron-deepspeed", "--fit=launch_us,memory_efficiency", "-o", out], 300)
     st.expect("leave one out" in done.stderr + done.stdout and "null model" in done.stderr + done.stdout, done.stderr)

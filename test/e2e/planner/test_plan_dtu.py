@@ -1,6 +1,6 @@
-"""Plans for simulated clusters: composed steps against the simulator, and emitted layouts against st-compile.
+"""Plans for simulated clusters: composed steps are compared with the simulator, and emitted layouts with st-compile.
 
-A part of what benchmarks/planned_steps.py does for all of its searches, drawn anew in each run."""
+Each run draws some of the checks that benchmarks/planned_steps.py makes for all of its searches."""
 
 import json
 import pathlib
@@ -15,13 +15,13 @@ sys.path.insert(0, str(st.ROOT / "benchmarks"))
 import planned_steps
 
 PLAN = [st.BIN / "st-plan", "-q"]
-# Smaller searches than the benchmark's, of one or two layouts that are found and compiled whole.
+# Searches that are smaller than the benchmark's: one or two layouts are found and compiled completely.
 SPACES = [("bert on a chip", "--tp=1 --pp=2 --schedule=1f1b --zero=0"), ("bert on 8", "--tp=1 --pp=4"),
           ("gpt2 on 16", "--pp=1 --sequence-parallel=true"), ("gpt2 in f32", "--tp=2 --pp=2 --recompute=none --zero=0"),
           ("llama on a chip", "--tp=2 --schedule=zb-h1"), ("llama on 8, ZeRO", "--tp=1 --pp=2 --zero=3"),
           ("uneven stages", ""), ("gpt2 on a chip", "--pp=2 --tp=2 --recompute=none --optimizer=adafactor"),
           ("bert on a chip", "--pp=1 --tp=4 --optimizer=lamb-8bit")]
-# Shards decide how many layers a stage has: four and two of one, three and three of four.
+# The number of shards determines the layers of a stage: four and two with one shard, three and three with four.
 planned_steps.SEARCHES["uneven stages"] = (
     planned_steps.BERT | {"hidden_size": 128, "num_hidden_layers": 6, "intermediate_size": 512, "vocab_size": 3072}, "mlm", "dtu-t20",
     "--devices=8 --batch=16 --tp=4 --pp=2 --mb=2 --recompute=selective --schedule=1f1b --zero=0 --sequence-parallel=false "
@@ -46,7 +46,7 @@ def space(name, more):
 
 
 def table(folder):
-    """The terminal's table says what JSON says."""
+    """The terminal's table agrees with the JSON."""
     config, task, cluster, _ = planned_steps.SEARCHES["gpt2 on a chip"]
     model = st.write_json(folder / "model" / "config.json", config | {"n_layer": 2}).parent
     text = st.check_run([*PLAN, model, f"--task={task}", f"--cluster={cluster}", "--seq=64", "--devices=1", "--batch=2", "--mb=1",

@@ -22,7 +22,7 @@ def lines_of(*flags):
 
 
 def measured_memory(folder):
-    """Within 1.5 GB of the fullest device, and no run that ran is called impossible."""
+    """Predictions are within 1.5 GB of the fullest device, and no run that succeeded is called impossible."""
     header, *rows = [line.split(",") for line in MEASURED.read_text().split()]
     errors = []
     for cluster, profile in PROFILES.items():
@@ -39,7 +39,7 @@ def measured_memory(folder):
 
 
 def too_large(folder):
-    """The same model does not fit where its state alone is larger than the devices, whatever the allocator does."""
+    """The same model does not fit if its state alone exceeds the devices' memory, regardless of the allocator."""
     path = folder / "large.csv"
     path.write_text("tp,pp,dp,micro_batch,global_batch,hidden,heads,layers,zero,optimizer\n"
                     "4,16,2,1,2048,11600,80,64,1,adam-8bit\n4,8,4,1,2048,11600,80,64,1,adam\n4,32,4,1,2048,11600,80,64,1,adam\n")
@@ -50,7 +50,7 @@ def too_large(folder):
 
 
 def zero_table(folder):
-    """Levels of ZeRO in their order, the micro-batch that was tuned, and both clocks of the tuned run."""
+    """Levels of ZeRO are in order; the tuned micro-batch and both clocks of the tuned run are shown."""
     flags = [BERT, f"--deepspeed={TUNED}", "--cluster=v100-16", "--profile=deepspeed"]
     table = json.loads(st.check_run([*PLAN, *flags, "--json"], 120).stdout)
     spaces = table["spaces"]
@@ -70,7 +70,7 @@ def zero_table(folder):
 
 
 def bad(folder):
-    """One line, exit 1, for profiles that name what is not there, and rows that contradict themselves."""
+    """One line, exit 1, for profiles with unknown names, and for contradictory rows."""
     profile = folder / "p.textproto"
     profile.write_text('name: "p" extends: "st" memory { communicators: "moon" }')
     refuse([*PLAN, BERT, f"--profile={profile}"], r"memory\.communicators: expected .*found .moon", folder)

@@ -16,7 +16,7 @@ from test_bad_tools import refuse
 TUNE = st.BIN / "st-tune"
 TINY = st.SMALL_BERT | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
                         "vocab_size": 128, "max_position_embeddings": 16}
-# As little as a compilation for the host can be.
+# The smallest compilation for the host.
 TINY_GPT = st.SMALL_MEGATRON_GPT | {"hidden_size": 16, "num_layers": 1, "num_attention_heads": 1, "max_position_embeddings": 16,
                                     "vocab_size": 32, "make_vocab_size_divisible_by": 1, "hidden_dropout": 0.0, "attention_dropout": 0.0}
 COMPILE = [f"--compile=--runner={st.RUNNER}"] if st.RUNNER != st.BIN / "st-runner" else []
@@ -31,7 +31,7 @@ def layout(batch=8, **degrees):
 
 
 def plan_file(folder, *candidates, cluster="dtu-t10"):
-    """A plan as of st-plan --json; candidates are (predicted, bound, layout)."""
+    """A plan like that of st-plan --json; candidates are (predicted, bound, layout)."""
     return st.write_json(folder / "plan.json", {
         "model": "m", "cluster": cluster, "precision": "f32", "sequence": 16,
         "candidates": [{"layout": each, "fate": "slower", "predicted_ms": predicted, "bound_ms": bound}
@@ -52,7 +52,7 @@ def rows(path):
 
 
 def table(text, head):
-    """The rows of the table with this first column, by that."""
+    """The rows of the table that has this first column, by its value."""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     start = next(i for i, cells in enumerate(lines) if cells[0] == head)
     rest = lines[start + 2:]
@@ -61,7 +61,7 @@ def table(text, head):
 
 
 def simulated(folder):
-    """Plans of st-plan, compiled and timed on the simulator: what is printed is what the binaries say."""
+    """Plans of st-plan, compiled and timed on the simulator: the output agrees with the binaries."""
     model = st.write_json(folder / "tiny" / "config.json", TINY).parent
     results, best = folder / "results.jsonl", folder / "best.json"
     # A device of 1 MiB, which the doubling fills.
@@ -80,20 +80,20 @@ def simulated(folder):
     fastest = max(found, key=lambda row: row["in_step_samples_per_s"])
     st.expect(spaces["global"]["best_exp_name"] == fastest["name"], f"{spaces['global']}, expected {fastest['name']}")
     st.expect(spaces["global"]["num_experiments"] == "3" and spaces["global"]["end_to_end_samples_per_s"] == "-", spaces["global"])
-    # The same by hand, with the file that it wrote.
+    # The same by hand, with the file that st-tune wrote.
     name, folder_of_best = fastest["name"], folder / "work" / fastest["name"]
     st.expect(json.loads(best.read_text()) == json.loads((folder_of_best / "parallel.json").read_text()), name)
     st.check_run([*st.COMPILE, "-q", model, f"--target={target}", "--batch=8", "--seq=16", f"--parallel={best}", "-o", folder / "by-hand"])
     text = st.check_run([folder / "by-hand", "--timing-only"]).stdout
     st.expect(float(re.search(r"^simulated step ([\d.]+) ms", text, re.M)[1]) == fastest["in_step_ms"], text)
-    # Steps that run, by their metrics or by what is printed, have the simulated time of the step that is only timed.
+    # Steps that run have, in their metrics and output, the simulated time of the step that is only timed.
     one = plan_file(folder, (1.0, 0, fastest["layout"]))
     for number, launch in enumerate(([], ["--launch={binary} --steps={steps}"])):
         lines = folder / f"steps-{number}.jsonl"
         tune(model, f"--plan={one}", f"--target={target}", "--steps=2", "--baseline=false", f"--results={lines}", *launch, *COMPILE)
         row, = rows(lines)
         st.expect(row["in_step_ms"] == fastest["in_step_ms"] and row["simulated"], f"{row}, expected {fastest['in_step_ms']} ms")
-    # A second time nothing runs but the doubling, which the first run left out.
+    # The second time only the doubling runs, which the first run left out.
     again = tune(*flags, f"--results={results}")
     st.expect(rows(results)[:3] == found, "finished trials ran again")
     added = {row["name"]: row for row in rows(results)[3:]}
@@ -106,7 +106,7 @@ def simulated(folder):
 
 
 def on_the_host(folder):
-    """Wall clocks: in-step and end-to-end throughput are two columns, and the first step is in the second alone."""
+    """Wall clocks: in-step and end-to-end throughput are two columns, and the first step counts only in the second."""
     model = st.write_json(folder / "tiny" / "config.json", TINY_GPT).parent
     plan = plan_file(folder, (1.0, 0, layout(8, dp=2, micro_batch=4)), cluster="dgx-a100-80gb")
     results = folder / "results.jsonl"
@@ -125,14 +125,14 @@ def on_the_host(folder):
 
 
 def foreign(folder, body):
-    """A script that stands in for somebody's training script; $1 is the micro-batch, $2 the rest."""
+    """A script that replaces a user's training script; $1 is the micro-batch, $2 the rest."""
     path = folder / "train.sh"
     path.write_text(body)
     return path
 
 
 def foreign_command(folder):
-    """A command of other software, ranked by what it prints; DeepSpeed's file has the trial's layout."""
+    """A command of other software, ranked by its output; DeepSpeed's file has the trial's layout."""
     script = foreign(folder, 'echo "warming up: SamplesPerSec=1"\nprintf "50%%\\r99%%\\n"\n'
                              'grep -q \'"stage": 1\' "$2" || echo wrong stage >&2\ngrep -q autotuning "$2" && echo autotuning left >&2\n'
                              'echo "epoch 1 SamplesPerSec=$((1000 + 10 * $1 - $1 * $1))" >&2\n')
@@ -140,7 +140,7 @@ def foreign_command(folder):
     plan = plan_file(folder, *[(ms, bound, each | {"zero": 1}) for ms, bound, each in micro_batches(1, 2, 4, 8)])
     done = tune(f"--plan={plan}", f"--deepspeed={config}", "--launch=sh " + str(script) + " {micro_batch} {deepspeed}; cat {deepspeed}",
                 "--metric-pattern=SamplesPerSec=([0-9.]+)", "--baseline=false", f"--work={folder / 'work'}")
-    # The last match in what goes to stdout counts; without any there, in stderr.
+    # The last match in stdout counts; if there is none, the last in stderr.
     spaces = table(done.stdout, "tuning_space")
     st.expect(spaces["z1"]["best_metric_val"] == "1", f"stdout comes first: {spaces}")
     script.write_text(script.read_text().replace('echo "warming up: SamplesPerSec=1"\n', ""))
@@ -155,7 +155,7 @@ def foreign_command(folder):
 
 
 def units(folder):
-    """Tokens a second and times of a step are samples a second of the layout's batch and sequence."""
+    """Tokens per second and times per step are converted to samples per second with the layout's batch and sequence."""
     plan = plan_file(folder, *micro_batches(1))
     for unit, expected in (("samples/s", 80), ("tokens/s", 5), ("ms", 800), ("s", 0.8)):
         results = folder / f"{unit[0]}{len(unit)}.jsonl"
@@ -183,7 +183,7 @@ def doubling(folder):
 
 
 def failures(folder):
-    """Whatever a trial does, it is a row with its reason, and the others run."""
+    """Any failing trial is a row with its reason, and the others run."""
     model = st.write_json(folder / "tiny" / "config.json", TINY).parent
     plan = plan_file(folder, *micro_batches(1, 2, 4, 8, 16))
     results = folder / "results.jsonl"
@@ -197,7 +197,7 @@ def failures(folder):
     for (status, error), (expected, pattern) in zip(found, (("failed", "exit status 3: step 1 broke"), ("failed", "signal 11"),
                                                             ("timeout", "within 1 s"), ("no-figure", "--metric-pattern"), ("ok", "")), strict=True):
         st.expect(status == expected and pattern in error, f"{status}: {error}, expected {expected}: {pattern}")
-    # A time limit that was longer would not help; a longer one may, and so may --retry-failed.
+    # A time limit that is not longer would not help; a longer one may, and so may --retry-failed.
     for more, count in ((["--trial-timeout=1"], 5), (["--trial-timeout=2"], 6), (["--trial-timeout=1", "--retry-failed"], 10)):
         tune(*flags, *more)
         st.expect(len(rows(results)) == count, f"{more}: {len(rows(results))} rows, expected {count}")
@@ -215,7 +215,7 @@ def failures(folder):
 
 
 def early_stop(folder):
-    """Trials end after so many without improvement, and where no bound can win any more."""
+    """Trials end after a number without improvement, and when no bound can win any more."""
     plan = plan_file(folder, *micro_batches(16, 8, 4, 2, 1))
     flags = [f"--plan={plan}", "--launch=echo figure {micro_batch}", "--metric-pattern=figure ([0-9]+)", "--baseline=false"]
     for stop, count in ((2, 3), (0, 5)):
@@ -244,7 +244,7 @@ def processes_with(command):
 
 
 def killed(folder):
-    """What a killed run finished counts; a torn last line is dropped; no child outlives its st-tune."""
+    """Finished trials of a killed run count; a torn last line is dropped; no child outlives its st-tune."""
     plan = plan_file(folder, *micro_batches(1, 2, 4, 8))
     results, log = folder / "results.jsonl", folder / "ran"
     command = f"echo {{name}} >> {log}; test {{micro_batch}} -lt 4 -o -e {folder}/go || tail -f {log}; echo figure {{micro_batch}}"
@@ -283,7 +283,7 @@ def killed(folder):
     st.expect(len(rows(results)) == 4, "a number of steps that the command does not use made new trials")
     st.check_run([str(f).replace("figure {micro_batch}", "figure 1{micro_batch}") for f in flags])
     st.expect(len(rows(results)) == 8, "rows of another command were taken")
-    # A last line that lacks only its end is whole.
+    # A last line that lacks only its line end is complete.
     results.write_text(results.read_text().rstrip("\n"))
     st.check_run(flags)
     st.expect(len(rows(results)) == 8 and results.read_text().endswith("}\n"), "a whole last line was dropped")
@@ -308,7 +308,7 @@ def bad(folder):
     echo = [f"--plan={plan}", "--launch=echo figure 1", "--metric-pattern=figure ([0-9]+)"]
 
     def but(*flags):
-        """The flags of `echo`, some of them others."""
+        """The flags of `echo`, with some replaced."""
         given = {flag.split("=")[0] for flag in flags}
         return [flag for flag in echo if flag.split("=")[0] not in given] + list(flags)
 
@@ -356,7 +356,7 @@ def bad(folder):
     st.expect(done.returncode == 1 and done.stderr.splitlines() == ["st-tune: error: no trial succeeded; z0_gas16_tmbspg1: the run: exit status 4"],
               done.stderr)
     st.expect([row["status"] for row in rows(results)] == ["failed", "failed"], rows(results))
-    # Two at once would mix their lines.
+    # Two runs at once would mix their lines.
     flags = but(f"--launch=touch {folder}/started; sleep 60", f"--results={folder / 'both.jsonl'}")
     first = subprocess.Popen([TUNE, "-q", *flags], stderr=subprocess.DEVNULL)
     for _ in range(1000):

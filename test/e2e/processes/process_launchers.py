@@ -1,19 +1,19 @@
-"""Starts several processes of one program, as launchers do: mpirun, or whatever sets RANK and WORLD_SIZE."""
+"""Starts several processes of one program, as launchers do: with mpirun, or with RANK and WORLD_SIZE set."""
 
 import os
 import random
 import socket
 import subprocess
 
-# What is slow to end on a busy machine has time to say why.
+# Slow processes on a busy machine have time to report why they end.
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "2"]
-# Exits as one of those that failed.
+# Exits with the code of one of the failed processes.
 EACH = ('pids=; for rank in $(seq 0 $((WORLD_SIZE - 1))); do RANK=$rank "$@" & pids="$pids $!"; done; '
         'code=0; for pid in $pids; do wait $pid || code=$?; done; exit $code')
 
 
 def free_port():
-    """Not one of those that the system gives to whoever asks for any."""
+    """A port outside the range from which the system assigns ports."""
     while True:
         with socket.socket() as probe:
             try:

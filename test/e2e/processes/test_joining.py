@@ -1,7 +1,7 @@
-"""How processes that no MPI joins find each other, and what each says if they do not: a wrong environment, a process
-that is missing or there twice, a port that others have, and strangers at the port.
+"""How processes without MPI find each other, and what each reports if they do not: a wrong environment, a process that
+is missing or duplicated, a port in use, and other clients at the port.
 
-What they do together is test_processes.py's matter. Ports are those of this machine.
+test_processes.py tests what they do together. Ports are those of this machine.
 """
 
 import os
@@ -20,7 +20,7 @@ from process_launchers import by_mpi, finish, free_port, popen
 
 CHECK = st.BIN / "st-communicator-check"
 ERROR = "st-communicator-check: error: "
-# What a launcher of this test itself has set.
+# Variables that a launcher of this test itself has set.
 OTHERS = ("OMPI_COMM_WORLD_RANK", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID",
            "TORCHELASTIC_USE_AGENT_STORE")
 
@@ -33,7 +33,7 @@ def start(rank, size, port, seconds=60, **env):
 
 
 def expect_errors(runs, *errors):
-    """Every process ends with a line and no more, of which this is a part."""
+    """Every process ends with a single line that contains this text."""
     for (code, _, err), error in zip([finish(run) for run in runs], errors, strict=True):
         st.expect(code == 1 and err.startswith(ERROR) and error in err and err.count("\n") == 1,
                   f"exit {code}, expected {error!r}, found {err!r}")
@@ -45,7 +45,7 @@ def expect_success(runs):
 
 
 def environment(folder):
-    """What is missing or wrong is named, with what was expected."""
+    """A missing or wrong variable is named, with the expected value."""
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     two = {"RANK": "0", "WORLD_SIZE": "2"}
     whole, of = "expected a whole number from", "in the environment's"
@@ -66,7 +66,7 @@ def environment(folder):
 
 
 def launchers(folder):
-    """Slurm's numbers will do; one process needs no other; what mpirun started MPI joins."""
+    """Slurm's variables work; a single process needs no other; mpirun's processes join by MPI."""
     address = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port())}
     expect_success([popen([CHECK, "exchange", 60], {"SLURM_PROCID": str(i), "SLURM_STEP_NUM_TASKS": "3", **address})
                     for i in range(3)])
@@ -79,7 +79,7 @@ def launchers(folder):
 
 
 def not_all_there(folder):
-    """A process that does not come, two of the same number, and one that knows of more."""
+    """A missing process, two with the same number, and one with a larger count."""
     ports = [free_port() for _ in range(4)]
     missing = [start(0, 3, ports[0], 2), start(2, 3, ports[0], 2)]
     no_first = [start(1, 2, ports[1], 1)]
@@ -94,23 +94,24 @@ def not_all_there(folder):
 
 
 def taken(folder):
-    """Another program has the port: one that says nothing, and one that says something else."""
+    """Another program has the port: a silent one, and one that sends something else."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         expect_errors([start(0, 2, port, 1), start(1, 2, port, 1)],
                       f"process 0 of 2: cannot listen at 127.0.0.1:{port} (MASTER_ADDR and MASTER_PORT): Address already in "
                       "use",
-                      f"process 0 was not reached in 1 s: what listens at 127.0.0.1:{port} says nothing")
+                      f"process 0 was not reached in 1 s: the listener at 127.0.0.1:{port} does not answer")
         server.accept()[0].close()
         run = start(1, 2, port)
         client = server.accept()[0]
         client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        expect_errors([run], f"what listens at 127.0.0.1:{port} is not process 0 of such a program")
+        expect_errors([run], f"the listener at 127.0.0.1:{port} is not process 0 of such a program")
         client.close()
 
 
 def strangers(folder):
-    """Who connects and says nothing, or something else, or begins like a process, is no concern of those that join."""
+    """Clients that connect and are silent, send other data, or begin like a process do not affect the joining
+    processes."""
     port = free_port()
 
     def connect(run, text):
@@ -170,7 +171,7 @@ class Store(threading.Thread):
 
 
 def torchrun(folder):
-    """torchrun itself has the port; where it is installed it starts the processes."""
+    """torchrun itself has the port; if it is installed, it starts the processes."""
     store = Store()
     store.start()
     expect_success([start(i, 3, store.server.getsockname()[1], TORCHELASTIC_USE_AGENT_STORE="True") for i in range(3)])

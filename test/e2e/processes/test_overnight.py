@@ -1,4 +1,4 @@
-"""Runs that are killed, stopped and damaged go on from their checkpoints and end as if nothing had happened."""
+"""Runs that are killed, stopped and damaged resume from their checkpoints and end as if nothing had happened."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ ALL = bool(os.environ.get("ST_ALL"))
 
 
 class Run:
-    """One program, and what an undisturbed run of it prints and saves."""
+    """A program, and the output and checkpoint of an undisturbed run of it."""
 
     folder = tempfile.TemporaryDirectory(prefix="st-overnight-")
     binary = losses = final = None
@@ -63,7 +63,7 @@ def command(folder, *flags):
 
 
 def finish(folder):
-    """Starts the run again until it is done: the last steps and the last checkpoint are the undisturbed run's."""
+    """Restarts the run until it is done: its last steps and checkpoint are those of the undisturbed run."""
     done = st.check_run(command(folder))
     for step, loss in losses_of(done.stdout).items():
         st.expect(loss == Run.losses[step], f"step {step}: loss {loss}, undisturbed {Run.losses[step]}")
@@ -80,13 +80,13 @@ def newest(folder):
 
 
 def in_a_save(folder):
-    """Whether there are files that a save has not given their names yet."""
-    # os.walk passes over folders that vanish meanwhile.
+    """Whether there are files that a save has not renamed yet."""
+    # os.walk skips folders that vanish meanwhile.
     return any(".tmp." in name or name.endswith(".next") for _, _, files in os.walk(folder) for name in files)
 
 
 def forty_and_sixty(folder):
-    """A run in two parts is the run in one."""
+    """A run in two parts equals the run in one part."""
     first = st.check_run(command(folder / "run", f"--exit-interval={STEPS * 2 // 5}"))
     st.expect("--exit-interval=16: the run ends after step 16 of 40" in first.stderr, first.stderr)
     second = finish(folder / "run")
@@ -107,7 +107,7 @@ def keeps_the_newest(folder):
 
 
 def killed(folder):
-    """SIGKILL at random moments, many of them in saves: at most an interval is done again."""
+    """SIGKILL at random times, many of them during saves: at most one interval is repeated."""
     count = 1000 if ALL else 15
     draw = random.Random(7)
     run = folder / "run"
@@ -122,7 +122,7 @@ def killed(folder):
         first = process.stdout.readline()
         st.expect(not first or before - INTERVAL < int(first.split()[1]) - 1 <= before + INTERVAL, f"{before}: {first}")
         time.sleep(draw.uniform(0, 0.25))
-        # Every other time in the middle of a save, where one begins soon.
+        # Every other time during a save, if one begins soon.
         deadline = time.time() + (0.5 if turn % 2 else 0)
         while time.time() < deadline and process.poll() is None and not in_a_save(run):
             pass
@@ -137,7 +137,7 @@ def killed(folder):
 
 
 def killed_in_four(folder):
-    """The same in four processes, of which one is killed: the others end with it, and all four go on."""
+    """The same with four processes, one of which is killed: the others end too, and all four resume."""
     count = 1000 if ALL else 6
     draw = random.Random(13)
     run = folder / "run"
@@ -169,7 +169,7 @@ def killed_in_four(folder):
 
 
 def damaged(folder):
-    """A flipped bit or a cut anywhere in the newest checkpoint is named, and the one before it goes on."""
+    """Any flipped bit or cut in the newest checkpoint is reported, and the run resumes from the previous one."""
     count = 1000 if ALL else 25
     draw = random.Random(11)
     run = folder / "run"
@@ -192,7 +192,7 @@ def damaged(folder):
 
 
 def all_damaged(folder):
-    """Where no checkpoint is whole, the run starts again and says so; --resume of it is an error."""
+    """If no checkpoint is complete, the run starts again and says so; --resume of it is an error."""
     run = folder / "run"
     st.check_run(command(run, "--exit-interval=4"))
     (run / step_name(4) / "model.safetensors").write_bytes(b"")
@@ -202,7 +202,7 @@ def all_damaged(folder):
 
 
 def another_model(folder):
-    """A checkpoint that is whole and does not fit is an error, and stays."""
+    """A complete checkpoint of another model is an error, and is kept."""
     run = folder / "run"
     st.check_run(command(run, "--exit-interval=4"))
     before = contents(run / step_name(4))
@@ -212,7 +212,7 @@ def another_model(folder):
 
 
 def signalled(number):
-    """The step ends, it is saved, exit code 0, and the same command goes on."""
+    """After a signal the step completes, the run saves and exits with 0, and the same command resumes it."""
     def run(folder):
         target = folder / "run"
         process = subprocess.Popen(command(target), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -230,7 +230,7 @@ def signalled(number):
 
 
 def one_folder(folder):
-    """A signal also saves where one checkpoint is all that is asked for."""
+    """A signal also causes a save if only one final checkpoint is requested."""
     process = subprocess.Popen([Run.get(), "--steps=1000000", f"--save={folder / 'one'}"], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True)
     for _ in range(3):
@@ -243,7 +243,7 @@ def one_folder(folder):
 
 
 def by_time(folder):
-    """Minutes count too: every step saves, and the first one is the last."""
+    """Intervals in minutes work too: every step saves, and the first one is the last."""
     target = folder / "run"
     flags = [f"--train-steps={STEPS}", "--save-minutes=1e-6", f"--save={target}", "--lr=1e-3"]
     done = st.check_run([Run.get(), *flags, "--exit-duration-in-mins=1e-6"])
@@ -253,7 +253,7 @@ def by_time(folder):
 
 
 def two_runs(folder):
-    """The second run in a folder ends at once, and the first goes on."""
+    """The second run in a folder ends at once, and the first continues."""
     target = folder / "run"
     first = subprocess.Popen(command(target)[:1] + ["--steps=1000000", "--save-interval=1000000", f"--save={target}"],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -265,7 +265,7 @@ def two_runs(folder):
 
 
 def full_disk(folder):
-    """A save that fails ends the run in one line, and the checkpoint before it is whole."""
+    """A save that fails ends the run with one line, and the previous checkpoint is complete."""
     target = folder / "run"
     st.check_run(command(target, "--exit-interval=4"))
     before = contents(target / step_name(4))
@@ -284,7 +284,7 @@ def no_folder(folder):
 
 
 def schedules(folder):
-    """Without flags the schedule of the checkpoint goes on; with others there is a warning. Metrics grow."""
+    """Without flags the checkpoint's schedule continues; other flags give a warning. Metrics are appended."""
     run, metrics = folder / "run", folder / "metrics"
     st.check_run(command(run, "--exit-interval=8", f"--metrics={metrics}"))
     with open(metrics, "a") as file:
@@ -300,7 +300,7 @@ def schedules(folder):
 
 
 def from_an_earlier_step(folder):
-    """Whoever goes back to an earlier step does not mix it with later ones."""
+    """A run that resumes from an earlier step does not mix its checkpoints with later ones."""
     run = folder / "run"
     st.check_run(command(run, "--exit-interval=12"))
     expect_error([*command(run), f"--resume={run / step_name(8)}"], "holds step 12, later than step 8 of --resume")
@@ -310,7 +310,7 @@ def from_an_earlier_step(folder):
 
 
 def other_layouts(folder):
-    """The newest checkpoint goes on in any layout."""
+    """The newest checkpoint can be resumed in any layout."""
     run = folder / "run"
     st.check_run(command(run, "--exit-interval=12"))
     layouts = {"alone": None, "stages": st.layout(2, 1), "replicas": {"mode": "sharding", "data": 2, "zero": 1}}
@@ -324,7 +324,7 @@ def other_layouts(folder):
 
 
 def watched(folder):
-    """Megatron-LM's lines and TensorBoard's events, of which a run that goes on adds a file."""
+    """Megatron-LM's log lines and TensorBoard's events; a resumed run adds a file of events."""
     run, events = folder / "run", folder / "events"
     flags = [f"--tensorboard-dir={events}", "--log-style=megatron", "--log-interval=8"]
     done = st.check_run(command(run, "--exit-interval=24", *flags))

@@ -1,9 +1,9 @@
-"""Processes that were started together run one program together; one that is lost ends the others.
+"""Processes started together run one program together; the loss of one ends the others.
 
-First what talks is test/unit/Runtime/CommunicatorCheck.cpp, then training programs for simulated DTUs, and for GPUs with the
-host in their place: losses, simulated times, checkpoints and results are those of one process, to the bit, however many share the ranks. Each process
-says which other one ended, and what it waited for, before the launcher ends them all. One that hangs is found by the
-watchdog. All of it holds for those that mpirun joins by MPI, and for those that find each other by TCP.
+The processes first run test/unit/Runtime/CommunicatorCheck.cpp, then training programs for simulated DTUs, and for GPUs with
+kernels on the host. Losses, simulated times, checkpoints and results are those of one process, to the bit, for any number of
+processes. Each process reports which other one ended, and what it waited for, before the launcher ends them all. The watchdog
+detects one that hangs. All of this holds for processes that mpirun joins by MPI, and for those that find each other by TCP.
 """
 
 import json
@@ -39,7 +39,7 @@ def exchange(start, processes):
 
 
 def clocks(start):
-    """Processes of this machine share a clock, to which each adds its own 1000 seconds."""
+    """Processes of this machine share a clock; each adds a multiple of 1000 seconds to it."""
     def case(folder):
         code, _, err = finish(start(4, CHECK, "clocks", 60))
         st.expect(code == 0, f"exit {code}: {err}")
@@ -52,7 +52,7 @@ def large(folder):
 
 
 def silence(start):
-    """What does not come is an error that names who waited for whom, and for what."""
+    """A missing message is an error that names who waited for whom, and for what."""
     def case(folder):
         code, _, err = finish(start(2, CHECK, "mute", 1))
         expected = ("process 0 of 2, all_reduce @loss of ranks 0 to 7, receiving from process 1: nothing came for 1 s, "
@@ -69,7 +69,7 @@ def other_size(start):
 
 
 def early(folder):
-    """Who has nothing more to do is not taken for lost by those who have."""
+    """A process that is done is not considered lost by the others."""
     code, _, err = finish(by_tcp(3, CHECK, "early", 0.5))
     st.expect(code == 0, f"exit {code}: {err}")
 
@@ -84,7 +84,8 @@ def compile_gpt2(folder, layout, target="cuda-host"):
 
 
 def trains(layout, target, *counts):
-    """The losses, the simulated step and the checkpoint are those of one process. `counts`: launchers and how many they start."""
+    """The losses, the simulated step and the checkpoint are those of one process. `counts`: launchers and their numbers of
+    processes."""
     def case(folder):
         binary = compile_gpt2(folder, layout, target)
 
@@ -96,7 +97,7 @@ def trains(layout, target, *counts):
             st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
             st.expect((f"in {processes} processes" in err) == (processes > 1), err)
             st.expect(len(re.findall("^step 3 ", out, re.M)) == 1, f"{processes} processes print\n{out}")
-            # Written by whole lines of JSON, of which the host's time differs.
+            # Metrics are whole lines of JSON that differ only in the host's time.
             steps = [json.loads(line) for line in metrics.read_text().splitlines()]
             simulated = [step.get("sim_ms") for step in steps], re.findall("^simulated step .*", out, re.M)
             st.expect((simulated[0][0] is not None and len(simulated[1]) == 1) == target.startswith("dtu"), out)
@@ -115,7 +116,7 @@ def runs_once(target):
 
 
 def collectives_run_once(folder, target):
-    """--inputs and --outputs: StableHLO's collectives between four devices, in as many processes and in fewer."""
+    """--inputs and --outputs: StableHLO's collectives between four devices, in four processes and in fewer."""
     keys = [key for key in conformance.COLLECTIVES if conformance.allows(key, "f32")]
     program, given, binary = (folder / f"collectives.{kind}" for kind in ("mlir", "in", "bin"))
     function = conformance.write(keys, "f32")[0]
@@ -138,7 +139,7 @@ def collectives_run_once(folder, target):
 
 
 def wait_for_all(run, count):
-    """The numbers of the processes, by what each says first."""
+    """The numbers of the processes, from the first line of each."""
     pids = {}
     while len(pids) < count:
         line = run.stdout.readline()
@@ -150,13 +151,13 @@ def wait_for_all(run, count):
 
 
 def killed(name, prepare, times):
-    """One of four processes dies at some moment: all others end with a line that says what they waited for."""
+    """One of four processes dies at a random time: all others end with a line that says what they waited for."""
     def case(folder):
         seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
         draw = random.Random(seed)
         command, is_under_way, most = prepare(folder)
         for turn, start in enumerate([by_mpi] * times + [by_tcp] * times):
-            # What a process writes last mpirun may lose: each has a file.
+            # mpirun may lose the last output of a process, so each has a file.
             errors = [folder / f"{turn}-{process}" for process in range(4)]
             said_first = 'rank=${OMPI_COMM_WORLD_RANK:-$RANK}; echo process $rank of 4 is $$'
             run = start(4, "sh", "-c", f"{said_first}; exec {command} 2>{folder}/{turn}-$rank")
@@ -174,7 +175,7 @@ def killed(name, prepare, times):
                 st.expect(time.time() - begin < WATCHDOG + 15, "processes are still there")
                 time.sleep(0.1)
             for process in set(range(4)) - {victim}:
-                # On a busy machine the launcher may be first.
+                # On a busy machine the launcher may end it first.
                 said = errors[process].read_text()
                 st.expect(re.search(rf"^{name}: error: .*process {process} of 4(: process \d has ended early| ran$)", said, re.M),
                           f"ST_SEED={seed}, turn {turn}, {start.__name__}: process {process} said {said!r} when {victim} died: {err}")
@@ -193,7 +194,7 @@ def talk(folder):
 
 
 def train_on(target):
-    """Until the first step is done processes load and initialise; after that, tasks exchange all the time."""
+    """Until the first step is done, processes load and initialise; after that, tasks exchange all the time."""
     def has_begun(line):
         st.expect(line, "ended early")
         return line.startswith("step 1 ")
@@ -205,7 +206,8 @@ def train_on(target):
 
 
 def told_to_stop(folder):
-    """One of four processes gets SIGTERM: all end behind the same step, with 0, and the same command goes on."""
+    """One of four processes gets SIGTERM: all end after the same step with exit code 0, and the same command
+    resumes."""
     binary = compile_gpt2(folder, {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2})
     steps = 60
     alone = st.check_run([binary, f"--steps={steps}"]).stdout
@@ -228,7 +230,7 @@ def told_to_stop(folder):
 
 
 def not_for_several(folder):
-    """A rank runs in one process."""
+    """Each rank runs in a single process."""
     dtu = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
     cuda = compile_gpt2(folder, {"mode": "sharding", "data": 2})
     for start, launcher in ((by_mpi, "mpirun"), (by_tcp, "RANK and WORLD_SIZE")):

@@ -1,4 +1,4 @@
-"""A supervisor starts a lost run again, and a loss spike leads back to the newest checkpoint."""
+"""A supervisor restarts a lost run, and a loss spike leads back to the newest checkpoint."""
 
 import os
 import pathlib
@@ -22,11 +22,11 @@ from test_overnight import TINY_GPT, contents, losses_of, step_name
 STEPS = 200
 SERIES = [f"--train-steps={STEPS}", "--save-interval=10", "--keep=2", "--lr=1e-3"]
 BATCH, SEQ = 4, 16
-SPIKE = 33  # the number of its batch, from 0; a checkpoint of 30 steps is the newest before it
+SPIKE = 33  # the number of its batch, from 0; the newest checkpoint before it has 30 steps
 
 
 class Run:
-    """One program, and the losses and the last parameters of an undisturbed run of it."""
+    """A program, and the losses and the last parameters of an undisturbed run of it."""
 
     folder = tempfile.TemporaryDirectory(prefix="st-supervised-")
     binary = losses = final = None
@@ -51,7 +51,7 @@ def start(folder, *flags):
 
 
 def child_of(pid):
-    """The process that trains; its supervisor has started it."""
+    """The process that trains, which the supervisor started."""
     deadline = time.time() + 60
     while time.time() < deadline:
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -61,7 +61,7 @@ def child_of(pid):
 
 
 def lose(process, number, steps):
-    """Sends a signal to the process that trains, some steps after it has begun."""
+    """Sends a signal to the training process some steps after its start."""
     for _ in range(steps):
         process.stdout.readline()
     child = child_of(process.pid)
@@ -90,7 +90,7 @@ def killed(folder):
 
 
 def stuck(folder):
-    """A run that stands still is killed and started again."""
+    """A run that hangs is killed and restarted."""
     process = start(folder, "--restarts=1", "--step-timeout=3")
     lose(process, signal.SIGSTOP, 25)
     err = ends_as_undisturbed(process, folder)
@@ -98,7 +98,7 @@ def stuck(folder):
 
 
 def told_to_stop(folder):
-    """SIGTERM to the supervisor reaches the run, which saves; nothing is started again."""
+    """SIGTERM to the supervisor reaches the run, which saves; nothing is restarted."""
     process = start(folder, "--restarts=3")
     for _ in range(15):
         process.stdout.readline()
@@ -108,7 +108,7 @@ def told_to_stop(folder):
 
 
 def supervisor_is_killed(folder):
-    """The run saves and ends when its supervisor is gone."""
+    """The run saves and ends if its supervisor is killed."""
     process = start(folder, "--restarts=3")
     for _ in range(15):
         process.stdout.readline()
@@ -119,7 +119,7 @@ def supervisor_is_killed(folder):
 
 
 def gives_up(folder):
-    """A run that is lost at the same step again and again is not started for ever."""
+    """A run that is lost at the same step repeatedly is not restarted forever."""
     blocked = folder / "run" / step_name(10)
     blocked.parent.mkdir()
     blocked.write_text("no folder")
@@ -131,7 +131,7 @@ def gives_up(folder):
 
 
 def starts_badly(folder):
-    """An error before the first step is the user's: one line, and no second try."""
+    """An error before the first step is the user's: it gives one line and no second attempt."""
     done = st.run([Run.get(), *SERIES, f"--save={folder / 'a/b'}", "--restarts=3"])
     st.expect(done.returncode == 1 and "supervisor" not in done.stderr, done.stderr)
     for flags, pattern in (
@@ -184,7 +184,7 @@ def batches(folder, name, left_out=()):
 
 
 def leads_back(action, left_out):
-    """The run ends with the parameters of one whose data lacks what was left out, in one part or in two."""
+    """The run ends with the parameters of one whose data lacks the skipped batches, in one part or in two."""
     def case(folder):
         flags = ["--train-steps=44", "--save-interval=10", "--lr=1e-2"]
         spiky, plain = batches(folder, "spiky"), batches(folder, "plain", left_out)
@@ -194,7 +194,7 @@ def leads_back(action, left_out):
         found = re.search(r"step (\d+): the loss \S+ is a spike, expected at most \S+; back to step 30 in", done.stderr)
         st.expect(found and int(found[1]) == SPIKE + 1 and done.stderr.count(" is a spike") == 1, done.stderr)
         st.expect(parameters(folder / "run", 44) == parameters(folder / "plain", 44), "other parameters")
-        # A run that begins three steps before the spike knows the losses before it.
+        # A run that starts three steps before the spike knows the losses before it.
         st.check_run([*watched, f"--save={folder / 'twice'}", "--exit-interval=30"])
         done = st.check_run([*watched, f"--save={folder / 'twice'}"])
         st.expect(found[0] in done.stderr, done.stderr)
@@ -211,7 +211,7 @@ def ends_the_run(folder):
 
 
 def comes_again(folder):
-    """Where most batches are spikes, going back ends after the third in succession."""
+    """If most batches are spikes, going back ends after the third in succession."""
     ids = np.full((60, BATCH, SEQ), 5, np.int32)
     ids[SPIKE:] = np.random.default_rng(2).integers(6, 60, ids[SPIKE:].shape, dtype=np.int32)
     save_file({"input_ids": ids, "labels": ids}, folder / "many.safetensors")

@@ -1,7 +1,7 @@
-"""Small copies of the two Megatron logs, and what they train in plain JAX, written from Megatron-LM's model:
-layer normalisation before each block, fused tanh GELU inside and the exact one in the head, products of queries and
-keys divided by the layer's number, first values of residual layers over the root of twice the layers, decay of
-weights alone, a clipped norm and the learning rate of the arguments."""
+"""Small copies of the two Megatron logs, and their model in plain JAX, written from Megatron-LM's model: layer
+normalisation before each block, fused tanh GELU inside and the exact one in the head, products of queries and keys
+divided by the layer's number, first values of residual layers over the root of twice the layers, decay of weights
+alone, a clipped norm and the learning rate of the arguments."""
 
 import json
 import math
@@ -22,7 +22,7 @@ SMALL = {"num_layers": 2, "hidden_size": 64, "ffn_hidden_size": 256, "num_attent
          "seq_length": 32, "encoder_seq_length": 32, "max_position_embeddings": 32, "lr": 0.001, "min_lr": 0.0001,
          "lr_decay_iters": 15, "lr_warmup_fraction": 0.2, "train_iters": 20, "save": None, "load": None,
          "save_interval": None,
-         # Few of the 20 steps overflow.
+         # Only a few of the 20 steps overflow.
          "initial_loss_scale": 2 ** 22}
 F32 = {"fp16": False, "params_dtype": "torch.float32"}
 
@@ -36,7 +36,7 @@ def change(text, values):
 
 
 def write_data(folder):
-    """A vocabulary, and sentences of its tokens as Megatron-LM's preprocessing leaves them."""
+    """A vocabulary, and sentences of its tokens as Megatron-LM's preprocessing writes them."""
     (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
     index = {piece: i for i, piece in enumerate(PIECES)}
     tokens = [[index["." if c == "." else c] for c in line if c != " "] for line in sentences(400)]
@@ -44,7 +44,7 @@ def write_data(folder):
 
 
 def write_log(folder, name, **values):
-    """The log with the sizes of SMALL and these values; a vocabulary and data are there."""
+    """The log with the sizes of SMALL and these values; its vocabulary and data exist."""
     values = SMALL | {"vocab_file": folder / "vocab.txt", "data_path": f"['{folder / 'data'}']"} | values
     path = folder / "run.log"
     path.write_text(change((LOGS / name).read_text(), values))
@@ -113,7 +113,7 @@ def learning_rate(arguments, step):
 
 
 def jax_losses(log, parameters, batches, steps, left_out):
-    """`left_out`: the steps whose gradients overflow in 16 bits, which change nothing."""
+    """`left_out`: the steps whose gradients overflow in 16 bits; they are skipped."""
     arguments = dump_of(log)
     decays = {name: arguments["weight_decay"] if name.endswith(".weight") and ".ln" not in name
               and "LayerNorm" not in name else 0.0 for name in parameters}

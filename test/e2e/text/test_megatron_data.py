@@ -21,7 +21,7 @@ CODES = {np.uint8: 1, np.int16: 3, np.int32: 4, np.int64: 5, np.uint16: 8}
 
 
 def write_dataset(prefix, sequences, kind=np.uint16, documents=None):
-    """What tools/preprocess_data.py of Megatron-LM leaves."""
+    """Writes the files that Megatron-LM's tools/preprocess_data.py writes."""
     arrays = [np.asarray(sequence, kind) for sequence in sequences]
     pathlib.Path(f"{prefix}.bin").write_bytes(b"".join(array.tobytes() for array in arrays))
     sizes = np.array([len(array) for array in arrays], np.int32)
@@ -44,7 +44,7 @@ def losses(binary, data):
 
 
 def gpt(folder):
-    """Every type of token; documents of any length."""
+    """Every type of token, and documents of any length."""
     text = " ".join(sentences(60))
     (folder / "text").write_text(text)
     binary = st.compile_model(folder, "gpt", GPT, "clm", None, batch=2, seq=32)

@@ -1,5 +1,5 @@
-"""Megatron's logs become training binaries: the model, the layout and the run of the log, with losses as JAX has them;
-flags in files, the configuration that a log begins with, and runs that repeat one."""
+"""Megatron's logs become training binaries with the model, the layout and the run of the log, and with JAX's losses.
+Also tests flags in files, the configuration at the start of a log, and repeated runs."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def check_megatron_lines(text, step_ms, steps, samples, timers):
     st.expect(re.search(rf"^\(over {steps} iterations = {steps * samples} samples\)\n[\d.]+ ms per sample$", text, re.M),
               text)
     st.expect(re.search(r"^DTU mem: \d+MiB - \d+MiB / \d+MiB$", text, re.M), text)
-    # Parts of `optimizer` and the host's batch-generator aside the timers are the rank's step.
+    # Except for parts of `optimizer` and the host's batch-generator, the timers are the rank's step.
     total = sum(float(value) for name, value in values.items()
                 if not name.startswith("optimizer-") and name != "batch-generator")
     st.expect(abs(total - step_ms) < 0.05 * step_ms, f"timers of {total} ms in a step of {step_ms} ms")
@@ -59,7 +59,7 @@ def trains(name, samples, timers, bound, **values):
 
 
 def programs(folder):
-    """Arguments of the model, the optimizer and the layout decide the program, not only what st-compile reads."""
+    """Arguments of the model, the optimizer and the layout determine the program, not only the flags of st-compile."""
     runs.write_data(folder)
 
     def compiled(**values):
@@ -94,7 +94,7 @@ def value_of(text, name):
 
 
 def configuration(folder):
-    """Values come from the binary, a file and the command line, in this order; a log repeats its run."""
+    """Values come from the binary, then a file, then the command line; a log repeats its run."""
     runs.write_data(folder)
     log = runs.write_log(folder, ONE, global_batch_size=2, micro_batch_size=1, num_layers=1, **runs.F32)
     binary, _ = runs.compile_log(folder, log)
@@ -110,7 +110,7 @@ def configuration(folder):
     (folder / "log").write_text(done.stderr)
     st.check_run([binary, f"--replay={folder / 'log'}", f"--metrics={folder / 'm2'}"])
     st.expect(runs.losses_of(folder / "m1") == runs.losses_of(folder / "m2"), "a replayed run has other losses")
-    # The data may lie elsewhere, but it is to be the same.
+    # The data may be in another place, but must be the same.
     for ending in ("bin", "idx"):
         shutil.copy(folder / f"data.{ending}", folder / f"copy.{ending}")
     st.check_run([binary, f"--replay={folder / 'log'}", f"--data_path={folder / 'copy'}"])
@@ -149,7 +149,7 @@ def bad_flags(folder):
 
 
 def loads(folder):
-    """--load of the log, and the schedule of a checkpoint against that of the flags."""
+    """--load of the log, and the checkpoint's schedule against that of the flags."""
     runs.write_data(folder)
     saved = folder / "a/b/saved"
     log = runs.write_log(folder, ONE, global_batch_size=2, micro_batch_size=1, num_layers=1, save=saved, load=saved,
@@ -162,7 +162,7 @@ def loads(folder):
     st.expect("going on after step 2" in done.stderr and len(runs.losses_of(metrics)) == 4, done.stderr)
     st.expect(re.search(r"^# resumed .*step-0000002$", block(done.stderr), re.M), block(done.stderr))
     whole = runs.losses_of(metrics)
-    # A log of a run that went on repeats what it did: steps 3 and 4.
+    # The log of a resumed run repeats that part: steps 3 and 4.
     (folder / "log").write_text(done.stderr)
     st.check_run([binary, f"--replay={folder / 'log'}", f"--metrics={folder / 'again'}"])
     st.expect(runs.losses_of(folder / "again") == whole[2:], "the replayed half differs")

@@ -1,5 +1,5 @@
-"""Tokenizers of model folders, token for token as Hugging Face's own `tokenizers` on everything that Unicode has; binaries
-that read text, JSON lines and token files with them."""
+"""Tokenizers of model folders, give the tokens of Hugging Face's own `tokenizers` on all of Unicode. Binaries read text,
+JSON lines and token files with them."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import tokenizer_kinds as kinds
 from test_bad_input import expect_error
 from test_megatron_data import write_dataset
 
-# Of random texts; ST_ALL asks every code point too.
+# The number of random texts; ST_ALL also tests every code point.
 TEXTS = 400
 GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 3100,
        "n_positions": 32, "eos_token_id": 0}
@@ -37,7 +37,7 @@ def describe(tokenizer, text, found, expected):
 
 
 def compare(name, tokenizer, folder, texts):
-    """Saves the tokenizer in the folder and holds ours against it; the number of tokens."""
+    """Saves the tokenizer in the folder and compares ours with it; returns the number of tokens."""
     folder.mkdir(exist_ok=True)
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -69,7 +69,7 @@ def all_kinds(folder):
 
 
 def vocabulary_and_merges(folder):
-    """The same tokenizer, out of vocab.json and merges.txt."""
+    """The same tokenizer, from vocab.json and merges.txt."""
     tokenizer = kinds.byte_level(kinds.training_lines())
     target = folder / "gpt"
     target.mkdir()
@@ -79,7 +79,7 @@ def vocabulary_and_merges(folder):
 
 
 def invalid_bytes(folder):
-    """What is no UTF-8 counts as Python's errors="replace" has it."""
+    """Invalid UTF-8 is read as with Python's errors="replace"."""
     draw = np.random.default_rng(5)
     texts = [bytes(draw.choice([0x20, 0x41, 0x61, 0xC3, 0xA9, 0xE4, 0xB8, 0xAD, 0xF0, 0x9F, 0x98, 0x80, 0xED, 0xA0, 0xFF, 0xC0], size))
              for size in range(1, 60) for _ in range(8)]
@@ -98,7 +98,7 @@ def invalid_bytes(folder):
 
 
 def places(folder):
-    """Tokens know the characters that they came from, where an answer's place is looked for by them."""
+    """Tokens know their positions in the text, which are needed to find an answer's position."""
     texts = [text for text in kinds.hard_texts(4, 200) if text.isprintable()]
     for name in ("BERT cased", "GPT-2"):
         tokenizer = kinds.kinds(folder)[name]()
@@ -107,7 +107,7 @@ def places(folder):
         tokenizer.save(str(folder / name / "tokenizer.json"))
         for text, (_, _, found) in zip(texts, kinds.ours(folder / name, texts), strict=True):
             begins = np.cumsum([0, *(len(c.encode()) for c in text)])
-            # Of a token within a character the whole of it counts there.
+            # For a token within a character, the whole character counts there.
             widened = [(int(np.searchsorted(begins, a, "right")) - 1, int(np.searchsorted(begins, b))) for a, b in found]
             expected = tokenizer.encode(text).offsets
             st.expect(widened == expected, f"{name}: {text!r}: {widened}, expected {expected}")
@@ -121,7 +121,7 @@ def binaries(folder):
     binary = st.compile_model(folder, "gpt", GPT, "clm", None, batch=2, seq=32)
     documents = kinds.plain_text()[3:5]
     (folder / "lines.jsonl").write_text("".join(json.dumps({"text": text, "n": 1}) + "\n" for text in documents))
-    # Sentences are encoded each by itself, so what is compared has none.
+    # Sentences are encoded separately, so the compared text has none.
     words = [[" ".join(text.replace("\n", " ").replace(".", ",").replace("!", ",").replace("?", ",").split())][0] for text in documents]
     (folder / "words.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in words))
     write_dataset(folder / "data", [[*tokenizer.encode(text).ids, 0] for text in words], np.int32)
@@ -145,7 +145,7 @@ def binaries(folder):
 
 
 def refused(folder):
-    """What our tokenizer does not know, st-compile names."""
+    """st-compile names the features that our tokenizer does not support."""
     model = st.write_json(folder / "model/config.json", GPT).parent
     words = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}
     command = [*st.COMPILE, model, "--task=clm", "--batch=2", "--seq=32", "--target=dtu-t10", "-o", folder / "out.bin"]

@@ -1,4 +1,4 @@
-"""Tokenizers of the kinds that published models have, trained here on text at hand, and the texts that they are asked about."""
+"""Tokenizers of the kinds that published models have, trained here on local text, and the texts that tests encode."""
 
 import functools
 import json
@@ -41,7 +41,7 @@ def letters():
 
 
 def plain_text():
-    """English and code, from files that each machine with Python has."""
+    """English and code, from files that every machine with Python has."""
     library = pathlib.Path(json.__file__).parent.parent
     names = ("argparse.py", "ast.py", "datetime.py", "json/decoder.py", "typing.py", "turtle.py")
     texts = [(library / name).read_text() for name in names]
@@ -49,7 +49,7 @@ def plain_text():
 
 
 def script_text(seed, words):
-    # Few letters of each script, so that a trainer finds something to merge.
+    # Few letters of each script, so that a trainer finds pairs to merge.
     draw, choice = random.Random(seed), random.Random(0)
     common = {script: choice.sample(chars, min(30, len(chars))) for script, chars in letters().items()}
     return " ".join("".join(draw.choices(common[script], k=draw.randrange(1, 9)))
@@ -62,7 +62,7 @@ def training_lines():
 
 
 def hard_texts(seed, count):
-    """Strings of everything: any code point, marks, emoji, controls, right-to-left, long words, special tokens."""
+    """Varied strings: any code point, marks, emoji, controls, right-to-left, long words, special tokens."""
     draw, of = random.Random(seed), letters()
     everything = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
     assigned = [c for c in everything if unicodedata.category(c) not in ("Cn", "Co")]
@@ -88,7 +88,7 @@ def hard_texts(seed, count):
 
 
 def charsmap(folder, rule):
-    """SentencePiece's table of replacements, out of a model that is trained for it."""
+    """SentencePiece's table of replacements, from a model that is trained for it."""
     lines = folder / f"{rule}.txt"
     lines.write_text("\n".join(f"{a}{b} {b}{a}" for a in "abcdefgh" for b in "stuvwxyz"))
     sentencepiece.SentencePieceTrainer.train(
@@ -184,7 +184,7 @@ def llama_model(lines):
     train(tokenizer, trainers.BpeTrainer(vocab_size=2500, show_progress=False, limit_alphabet=300,
                                          special_tokens=[*special, *(f"<0x{byte:02X}>" for byte in range(256))]), lines)
     parsed = json.loads(tokenizer.to_str())
-    parsed["added_tokens"] = parsed["added_tokens"][:3]   # of bytes' pieces only the model knows
+    parsed["added_tokens"] = parsed["added_tokens"][:3]   # only the model knows which pieces are bytes
     return Tokenizer.from_str(json.dumps(parsed))
 
 
@@ -202,7 +202,7 @@ def llama(lines, is_legacy):
 
 
 def unigram(lines, normalizer, byte_fallback=False):
-    """A vocabulary of BPE with scores: those of a trainer would take ten seconds."""
+    """A vocabulary of BPE with scores: a trainer's would take ten seconds."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -292,7 +292,7 @@ def packed(texts):
 
 
 def ours(folder, texts):
-    """Per text: tokens with special ones, tokens, places."""
+    """For each text: tokens with special ones, tokens, positions."""
     done = subprocess.run([CHECK, folder, "0"], input=packed(texts), capture_output=True, timeout=120)
     st.expect(done.returncode == 0, done.stderr.decode())
     lines = done.stdout.decode().split("\n")[:-1]

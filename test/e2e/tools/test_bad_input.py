@@ -30,7 +30,7 @@ def expect_error(command, pattern, output=None, timeout=120):
     done = st.run(command, timeout)
     text = done.stderr.strip()
     st.expect(done.returncode == 1, f"exit {done.returncode}, expected 1\n{done.stdout[-500:]}\n{text[-1500:]}")
-    # Warnings and progress may come before it; the error itself is one line, the last.
+    # Warnings and progress may come before the error, which is one line, the last.
     errors = [line for line in text.splitlines() if "error" in line]
     st.expect(len(errors) == 1, f"expected one error line, found {len(errors)}:\n{text[-1500:]}")
     st.expect(re.search(pattern, errors[0]), f"{errors[0]!r} does not match {pattern!r}")
@@ -39,7 +39,7 @@ def expect_error(command, pattern, output=None, timeout=120):
 
 
 def compile_command(folder, config=TINY_BERT, parallel=None, task="mlm", batch=2, seq=16, extra=()):
-    """st-compile of raw texts or JSON values; returns (command, output)."""
+    """An st-compile command for raw texts or JSON values; returns (command, output)."""
     model = folder / "model" / "config.json"
     model.parent.mkdir(exist_ok=True)
     model.write_text(config if isinstance(config, str) else json.dumps(config))
@@ -147,7 +147,7 @@ def budget_not_met(folder):
 
 
 def host_case(folder, edit, pattern, **options):
-    """A description of T10 that differs in its link to the host."""
+    """A description of T10 with another link to the host."""
     text = edit((st.ROOT / "devices" / "dtu-t10.textproto").read_text())
     target = folder / "other.textproto"
     target.write_text(text)
@@ -252,7 +252,7 @@ def schedule_cases(numbered):
             ("task that is no string", [["F0", 1]] * 2, r"schedule\[0\] has 1; expected F, B or W"),
             ("list of one stage", [["F0", "F1", "B0", "B1"]], "lists the tasks of 1 stages; expected 2"),
             ("task missing", [["F0", "F1", "B0", "B1"], ["F0", "F1", "B0"]], r"schedule\[1\]: B1 is missing"),
-            ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 stands there twice"),
+            ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 appears twice"),
             ("backward first", [["B0", "F0", "F1", "B1"]] * 2, r"schedule\[0\]: B0 stands before F0"),
             ("weights of some", [["F0", "F1", "B0", "B1", "W0"]] * 2, r"schedule\[0\]: W1 is missing"),
             ("micro-batch of none", [["F0", "F1", "B0", "B1", "F2"]] * 2, "F2 is none of 1 virtual stages and 2"),
@@ -325,7 +325,7 @@ def mlir_cases():
 
 
 class Built:
-    """One tiny training binary for the tests that damage it."""
+    """A tiny training binary, shared by the tests that damage it."""
 
     binary = None
     folder = None
@@ -351,7 +351,7 @@ def damaged_binary(name, damage, pattern=r"payload|binary|truncated|damaged|chec
 
 
 def payload_start(data):
-    """The runner alone is st-runner; what follows it is the payload."""
+    """The size of the runner, st-runner; the payload follows it."""
     return st.RUNNER.stat().st_size
 
 
@@ -394,7 +394,7 @@ def file_with(folder, name, data):
 
 
 def checkpoint(folder, edit):
-    """A checkpoint of the tiny model whose tensors `edit` has changed."""
+    """The checkpoint of the tiny model with tensors changed by `edit`."""
     st.check_run([Built.get(), "--steps=1", f"--save={folder / 'ckpt'}"])
     path = folder / "ckpt" / "model.safetensors"
     tensors = load_file(path)
@@ -412,7 +412,7 @@ def damaged_checkpoint(folder, damage):
 
 
 def batches_with(folder, name, value):
-    """Batches for the tiny model, mlm, three of 2 x 16, the last with one value that is out of range."""
+    """Three mlm batches of 2 x 16 for the tiny model; the last has one value out of range."""
     tensors = {n: np.zeros((3, 2, 16), np.int32) for n in ("input_ids", "labels", "token_type_ids")}
     tensors.update(attention_mask=np.ones((3, 2, 16), np.int32), next_sentence_label=np.zeros((3, 2), np.int32))
     tensors["labels"][0, 0, 0] = -100
@@ -452,7 +452,7 @@ def run_cases():
 
 
 def flag_case(name, flags, pattern):
-    """Flags after the format of the test's folder; nothing else is on the command line."""
+    """Flags after the format of the test's folder, and no other flags."""
     def check(folder):
         (folder / "text").write_text("One. Two. " * 40)
         (folder / "sub").mkdir()
@@ -505,7 +505,7 @@ def flag_cases():
     yield flag_case("trace over resume", ["--resume={0}/sub", "--trace={0}/sub/config.json"], "are the same file")
     yield flag_case("trace over the binary", ["--trace={1}"], "this training binary")
     for flag in ("metrics={0}/pipe", "trace={0}/pipe", "report={0}/pipe"):
-        yield flag_case(f"{flag} that nobody reads", [f"--{flag}"], "pipe: cannot write: nobody reads this pipe")
+        yield flag_case(f"{flag} that nobody reads", [f"--{flag}"], "pipe: cannot write: this pipe has no reader")
     for flag in ("data=text:{0}/pipe", "data=squad:{0}/pipe", "save={0}/pipe", "resume={0}/pipe", "init={0}/pipe"):
         task = [f"--{flag}"]
         yield flag_case(f"{flag}", task, "pipe.*|task span")
@@ -514,7 +514,7 @@ def flag_cases():
 
 
 def limited(name, limit, pattern):
-    """Too little memory or too few threads end with one line too."""
+    """Too little memory or too few threads also end with one line."""
     def check(folder):
         command = f"ulimit {limit}; exec {Built.get()} --steps=1 --host-threads=64"
         done = st.run(["bash", "-c", command])
@@ -560,7 +560,7 @@ def devices_of_another_target(folder):
 
 
 def step_brings_its_update(folder):
-    """What a program says itself, the command line cannot say again."""
+    """The command line cannot repeat a setting that the program makes itself."""
     text = folder / "step.mlir"
     text.write_text("func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %x: tensor<4xf32>) -> "
                     "(tensor<4xf32>, tensor<f32>) {\n  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
@@ -575,7 +575,7 @@ def step_brings_its_update(folder):
 
 
 def same_number(folder):
-    """1e-4 and 0.0001 are one learning rate, 2e-4 is another."""
+    """1e-4 and 0.0001 are the same learning rate, 2e-4 is another."""
     command, out = compile_command(folder, extra=["--lr=1e-4", "--compile-to=planned"])
     planned = folder / "planned.mlir"
     command[command.index(out)] = planned
@@ -586,7 +586,7 @@ def same_number(folder):
 
 
 def nan_loss(folder):
-    """A rate that explodes must end the run with the step's number."""
+    """A learning rate that makes the loss explode ends the run with the step's number."""
     done = st.run([Built.get(), "--steps=40", "--lr=1e30"])
     st.expect(done.returncode == 1, f"exit {done.returncode}")
     st.expect(re.search(r"error.*step \d+", done.stderr), done.stderr[-500:])

@@ -28,7 +28,7 @@ def refuse(command, pattern, folder, timeout=60, **options):
 
 
 def tools_on(path):
-    """Every way to give a program to a tool."""
+    """Every way to pass a program to a tool."""
     yield [st.BIN / "st-opt", path]
     yield [st.BIN / "st-translate", "--interpret", path]
     yield [st.BIN / "st-compile", "-q", path, "-o", path.parent / "program"]
@@ -137,8 +137,8 @@ def config_cases():
     def added(text):
         return lambda json: json.replace("{", "{" + text + ", ", 1)
 
-    yield config_case("repeated key", added('"hidden_size": 8'), "key 'hidden_size' stands there twice")
-    yield config_case("repeated key, escaped", added('"hidden_\\u0073ize": 8'), "key 'hidden_size' stands there twice")
+    yield config_case("repeated key", added('"hidden_size": 8'), "key 'hidden_size' appears twice")
+    yield config_case("repeated key, escaped", added('"hidden_\\u0073ize": 8'), "key 'hidden_size' appears twice")
     yield config_case("key of two lines", added('"a\\nb": 8'), r"unknown key 'a\\nb'")
     yield config_case("control characters", added('"\\u001b[1m\\u0000": 8'), r"unknown key '\\x1b\[1m\\x00'")
     yield config_case("long key", added(f'"{"k" * 100000}": 8'), r"unknown key 'k{40}\.\.\.'")
@@ -151,7 +151,7 @@ def config_cases():
 
 
 def odd_inputs(folder):
-    """Folders, devices, endless files and links in place of every file."""
+    """Folders, devices, endless files and links in place of each file."""
     command = model(folder)
     (folder / "sparse").touch()
     os.truncate(folder / "sparse", 1 << 32)
@@ -170,7 +170,7 @@ def odd_inputs(folder):
 
 
 def outputs(folder):
-    """What cannot be written is said before the work, and nothing waits for ever."""
+    """An output that cannot be written is an error before the work, and nothing waits forever."""
     command = model(folder)
     os.mkfifo(folder / "pipe")
     st.check_run([*command, "--compile-to=import", "-o", folder / "in.mlir"])
@@ -206,7 +206,7 @@ def runners(folder):
 
 
 def dumps(folder):
-    """A compilation that fails leaves no dumps, one that succeeds all of them."""
+    """A failing compilation leaves no dumps, a successful one leaves all of them."""
     command = model(folder)
     wrong = st.write_json(folder / "p.json", {"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "GPU:0"}}})
     dump = f"--dump-phases-to={folder / 'dumps'}"
@@ -216,7 +216,7 @@ def dumps(folder):
 
 
 def places(folder):
-    """Dumps carry no places in a file: what is wrong in them names the dump."""
+    """Dumps contain no source locations: errors in them name the dump."""
     command = model(folder)
     path = folder / "tasks.mlir"
     st.check_run([*command, "--compile-to=tasks", "-o", path])
@@ -226,12 +226,12 @@ def places(folder):
 
 
 def memory(folder):
-    """Where memory or threads end, so does the tool, in one line."""
+    """A tool that runs out of memory or threads ends with one line."""
     config = dict(TINY_BERT, num_hidden_layers=1000)
     path = st.write_json(folder / "big" / "config.json", config)
     tools = ([st.BIN / "st-compile", "-q", path.parent, "--task=mlm", "--seq=16"],
              [st.BIN / "st-translate", "--import-hf-config", path, "--seq=16"])
-    limit = 350 << 20  # the libraries alone take more than 300 MiB of addresses
+    limit = 350 << 20  # the libraries alone need more than 300 MiB of address space
     few = lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for tool in tools:
         refuse([*tool, "-o", folder / "a.bin"], "error: out of memory", folder, preexec_fn=few)

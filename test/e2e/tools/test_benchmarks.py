@@ -1,4 +1,5 @@
-"""Benchmarks report a peer that is missing, is killed or fails as a row and go on, and docs/performance.md has the stored figures."""
+"""Benchmarks report a peer that is missing, is killed or fails as a row and go on, and docs/performance.md shows the stored
+figures."""
 
 import json
 import pathlib
@@ -48,7 +49,7 @@ def failing_peers(folder):
 
 
 def failing_peers_of_gpus(folder):
-    """The same of the GPU benchmark: eager PyTorch fails with a message, and JAX has no module."""
+    """The same for the GPU benchmark: eager PyTorch fails with a message, and JAX has no module."""
     stored = folder / "figures.json"
     fails = script(folder, "fails", "#!/bin/sh\necho out of memory >&2\nexit 3\n")
     lacks = script(folder, "lacks", "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'jax'\" >&2\nexit 1\n")
@@ -62,7 +63,7 @@ def failing_peers_of_gpus(folder):
 
 
 def tables(folder):
-    """The page has what the files say, and a changed figure or a missing key does not pass."""
+    """The page agrees with the files; a changed figure or a missing key is an error."""
     command = [sys.executable, st.ROOT / "benchmarks/report.py", "--check"]
     st.check_run(command)
     changed = folder / "figures"

@@ -1,4 +1,4 @@
-"""What --explain says that reshards move is what the emitted collectives move, each as often as it runs."""
+"""--explain reports for each reshard the bytes that the emitted collectives move, as often as they run."""
 
 import json
 import math
@@ -25,7 +25,8 @@ def sizes(text):
 
 
 def sent(match, axes):
-    """Bytes that a device sends: a ring's share, of what is whole; of a collective of several tensors, for each."""
+    """Bytes that a device sends in a collective: a ring's share of the whole tensor; if there are several tensors, for
+    each."""
     kind, over, operands, results = match.groups()
     members = math.prod(axes[name] for name in json.loads(over))
     if kind == "all_gather":
@@ -36,7 +37,7 @@ def sent(match, axes):
 
 
 def moved(path):
-    """Bytes of all collectives of a module, once each and as often as a step runs them."""
+    """Bytes of all collectives of a module: once each, and multiplied by their runs per step."""
     once = step = 0
     times = 1
     for line in path.read_text().splitlines():
@@ -81,7 +82,7 @@ def case(name, model, task, parallel):
 
 
 def advice(folder):
-    """Every reshard names an annotation that led to it, most one that would avoid it."""
+    """Every reshard names an annotation that caused it, and most name one that would avoid it."""
     model = st.write_json(folder / "model" / "config.json", st.SMALL_BERT).parent
     table, report = folder / "table.txt", folder / "report.json"
     command = [*st.COMPILE, model, "--batch=4", "--seq=32", "--compile-to=resharded", "-o", folder / "out.mlir",
@@ -98,7 +99,7 @@ def advice(folder):
 
 
 def links(folder):
-    """On T10, whose chips have four clusters, replicas are further from each other than the shards of one."""
+    """On T10, with four clusters per chip, replicas are further apart than the shards of one replica."""
     model = st.write_json(folder / "model" / "config.json", st.SMALL_GPT2).parent
     rates = {}
     for shards in (4, 8):

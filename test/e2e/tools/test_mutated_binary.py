@@ -1,4 +1,4 @@
-"""Each field of a training binary's program changed, its checksums repaired: a run that works, or one clear line.
+"""Changes each field of a training binary's program and repairs the checksums: the run works, or gives one clear line.
 
 The schema is read from lib/Proto/executable.proto, so that a new field is tested as soon as it is there.
 """
@@ -43,7 +43,7 @@ def read_schema():
 
 
 MESSAGES, ENUMS = read_schema()
-# What a task does on a GPU lies as bytes in a task; of such a binary it is a message like any other.
+# The GPU work of a task is stored as bytes in the task; in such a binary it is mutated like any other message.
 TASK_PROGRAMS = {False: MESSAGES["Task"][4], True: ("program", "CudaProgram", False)}
 
 
@@ -71,7 +71,7 @@ def is_integer(kind):
 
 
 def decode(data, message):
-    """A message as a list of [number, value]; packed integers are apart again."""
+    """A message as a list of [number, value]; packed integers are separated."""
     fields, at = [], 0
     while at < len(data):
         key, at = get_varint(data, at)
@@ -116,13 +116,13 @@ def other_values(value, kind):
         return [v for v in dict.fromkeys([value + 1, value - 1, *INTEGERS]) if v != value]
     if isinstance(value, float):
         return DOUBLES
-    if kind == "bytes" and len(value) > 400:  # A program: its own fuzz test damages it bit by bit.
+    if kind == "bytes" and len(value) > 400:  # Programs: their own fuzz test damages them bit by bit.
         return [b"", value[:-1], value + b"\0"]
     return [b"", b"x", value + b"x", value[:-1], b"a\nb", b"\xff\xfe"]
 
 
 def mutations(fields, message, path=""):
-    """(what, change, restore) for each change of each field; of a repeated field the first, second and last."""
+    """(what, change, restore) for each change of each field; of a repeated field only the first, second and last."""
     counts = {}
     for number, _ in fields:
         counts[number] = counts.get(number, 0) + 1
@@ -169,7 +169,7 @@ class Mutator:
 
 
 def verdict(command):
-    """What is wrong with how the command ends, or nothing."""
+    """What is wrong with the way the command ends, or nothing."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=30, preexec_fn=limit)
     except subprocess.TimeoutExpired:
@@ -209,7 +209,7 @@ EVERY = int(sys.argv.pop(1).removeprefix("--every=")) if len(sys.argv) > 1 and s
 CASES = [("mlm on 1x2", survives(EVERY, ONE_LAYER, "mlm", st.layout(1, 2))),
          ("mlm on 2x1, two micro-batches", survives(5 * EVERY, TINY_BERT, "mlm", st.layout(2, 1, mode="hybrid", accum=2),
                                                     "--optimizer=sgd")),
-         # With all that a product can have beside its result.
+         # With all optional inputs and outputs of a product.
          ("commands for two GPUs", survives(20 * EVERY, dict(ONE_LAYER, hidden_act="gelu_new"), "mlm",
                                             {"mode": "sharding", "data": 2}, "--target=cuda-host")),
          ("attention", survives(20 * EVERY, {key: 0.0 if "drop" in key else value for key, value in ONE_LAYER.items()}, "mlm",

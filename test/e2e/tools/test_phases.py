@@ -1,5 +1,5 @@
-"""No point of the road is skipped: every phase prints IR that st-opt verifies, and continues to the same binary;
-a pass or a continued compilation that gets another phase's IR says so in one line."""
+"""Every phase prints IR that st-opt verifies, and compilation can continue from it to the same binary. A pass or a
+continued compilation with IR of another phase gives one line."""
 
 import functools
 import pathlib
@@ -48,7 +48,7 @@ def phase_case(model, phase, precision=None):
     return f"{model} {phase} {precision or ''}".strip(), check
 
 
-# Where each pass has work to do. On the IR of any other phase it is to refuse, but for those of UNCHANGED.
+# The phases where each pass has work to do. It must refuse the IR of any other phase, except those of UNCHANGED.
 FORWARD = PHASES[:4]
 RUNS_ON = {
     "assign-precision": ["import", "precision"],
@@ -89,7 +89,7 @@ RUNS_ON = {
     "unroll-loops": [],
     "unstack-state": [],
 }
-# Where there is nothing to do: a model's front end prints what the passes on programs of other tools make.
+# Passes without work: a model's front end prints the IR that passes make of other tools' programs.
 UNCHANGED = {
     "expand-branches": PHASES[:5],
     "widen-sums": ["differentiate"],
@@ -112,8 +112,8 @@ UNCHANGED = {
 
 @functools.cache
 def dump_phases():
-    """Compiles a small model, once, and returns the binary, the command's flags by the phase that reads them, and the
-    IR after each phase."""
+    """Compiles a small model once. Returns the binary, the command's flags by the phase that reads them, and the IR
+    after each phase."""
     folder = pathlib.Path(FOLDER.name)
     config = dict(MODELS["bert"][0], num_hidden_layers=2, vocab_size=96)
     model = st.write_json(folder / "m" / "config.json", config).parent
@@ -126,7 +126,7 @@ def dump_phases():
 
 
 def refused(done, what):
-    """One line that says what is wrong, and exit 1."""
+    """One line with the error, and exit 1."""
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     st.expect(done.returncode == 1 and len(errors) == 1, f"{what}: exit {done.returncode}: {done.stderr[-800:]}")
     return errors[0]
@@ -156,7 +156,7 @@ def pass_case(name):
 
 
 def claim_case(claimed):
-    """A continued compilation makes the same binary, or says that the IR is of another phase."""
+    """A continued compilation makes the same binary, or reports that the IR is of another phase."""
     def check(folder):
         direct, flags, dumps = dump_phases()
         same = []
@@ -179,7 +179,7 @@ def claim_case(claimed):
 
 
 def contradiction(folder):
-    """A flag that contradicts what the module says is an error, not a silent change."""
+    """A flag that contradicts the module is an error, not a silent change."""
     config, task = MODELS["bert"]
     model = st.write_json(folder / "m" / "config.json", config).parent
     st.check_run([*st.COMPILE, model, f"--task={task}", "--batch=4", "--seq=32", "--target=dtu-t10",

@@ -1,4 +1,5 @@
-"""The page of st-compile --report: its figures are the binary's and add up, it stands alone; where there is none."""
+"""The page of st-compile --report: its figures are the binary's and add up, and it is self-contained; also refused
+requests."""
 
 import html.parser
 import json
@@ -35,7 +36,7 @@ LAYOUTS = {
 
 
 class Page(html.parser.HTMLParser):
-    """What a page says: text, tables by section as rows of cells, figures; tags must match."""
+    """The content of a page: text, tables by section as rows of cells, figures; tags must match."""
 
     def __init__(self, path):
         super().__init__()
@@ -60,7 +61,7 @@ class Page(html.parser.HTMLParser):
             self.tables[self.section][-1].append([])
         elif tag in ("td", "th"):
             self.tables[self.section][-1][-1].append("")
-        elif tag == "span" and "title" in attributes:  # Of a rounded figure the whole.
+        elif tag == "span" and "title" in attributes:  # The exact value of a rounded figure.
             self.tables[self.section][-1][-1][-1] = attributes["title"]
 
     def handle_startendtag(self, tag, attributes):
@@ -77,7 +78,7 @@ class Page(html.parser.HTMLParser):
             self.tables[self.section][-1][-1][-1] += data
 
     def picoseconds(self, section, table, column):
-        """The whole times of a column."""
+        """The exact times of a column."""
         return [round(float(row[column].removesuffix(" ms")) * 1e9) for row in self.tables[section][table][1:]]
 
 
@@ -90,7 +91,7 @@ def fields(message, kind, name):
 def compile_page(folder, config, task, parallel, batch, *flags):
     page = folder / "report.html"
     model = st.write_json(folder / "model" / "config.json", config).parent
-    # The last target holds.
+    # The last target is used.
     command = [*st.COMPILE, model, f"--task={task}", f"--batch={batch}", "--seq=32", "-o", folder / "model.bin",
                f"--report={page}", "--target=dtu-t10", *flags]
     if parallel:
@@ -100,7 +101,7 @@ def compile_page(folder, config, task, parallel, batch, *flags):
 
 
 def stands_alone(page):
-    """Nothing of it is elsewhere, and it is small."""
+    """The page refers to no other file, and is small."""
     for reference in ("http", "@import", "url("):
         st.expect(reference not in page.source, f"it has {reference}")
     st.expect(not re.search(r'\b(src|href)=', page.source), "it loads something")
@@ -108,7 +109,7 @@ def stands_alone(page):
 
 
 def agrees(page, binary, said):
-    """The page, the compiler's line, the prediction in the binary and what the binary prints are one."""
+    """The page, the compiler's line, the prediction in the binary and the binary's output agree."""
     report = binary.with_suffix(".json")
     printed = st.check_run([binary, "--timing-only", f"--report={report}"]).stdout
     line = re.search(r"simulated step (\S+) ms \(roofline bound (\S+) ms, sum of all instructions (\S+) ms\)", printed)
@@ -132,7 +133,7 @@ def agrees(page, binary, said):
 
 
 def adds_up(page, ranks):
-    """Classes to the step on each device, pieces of the path to the step, memory's classes to the arena."""
+    """Classes add up to the step on each device, pieces of the path to the step, and classes of memory to the arena."""
     total, figures = page.total, page.figures
     for device, busy in zip(figures["devices"], ranks, strict=True):
         times = device["times"]
@@ -163,7 +164,7 @@ def pages(name):
         page, binary, said, command = compile_page(folder, config, task, parallel, batch)
         stands_alone(page)
         adds_up(page, agrees(page, binary, said))
-        # The same page again, and the same binary without it.
+        # The same page again, and the same binary without a page.
         first, binary_first = page.source, binary.read_bytes()
         st.check_run(command)
         st.expect((folder / "report.html").read_text() == first, "another page of the same step")
@@ -172,7 +173,7 @@ def pages(name):
         times = {c: sum(g["times"][c] for g in page.figures["groups"]) for c in page.figures["groups"][0]["times"]}
         spread = parallel is not None
         st.expect(all(times[name] > 0 for name in ("forward", "backward", "update", "launches")), f"{times}")
-        # A stage alone waits at the end at most, for devices that end later.
+        # A single stage waits only at the end, for devices that end later.
         least = 0.05 if spread and parallel["stage_cnt"] > 1 else 0
         most = 1 if least else 0.01 * spread
         st.expect(least <= times["waiting"] / sum(times.values()) <= most, f"{times}")
@@ -183,7 +184,7 @@ def pages(name):
 
 
 def replayed(folder):
-    """More than 64 devices: tasks are timed once for all, and the page has a row a group."""
+    """With more than 64 devices tasks are timed once, and the page has a row per group."""
     layout = spec(tensor=4, data=9, stages=2, micro=2, schedule="1f1b", zero=1)
     page, binary, said, _ = compile_page(folder, GPT2 | {"n_layer": 2}, "clm", layout, 36)
     stands_alone(page)
@@ -203,7 +204,7 @@ def replayed(folder):
 
 
 def what_if(folder):
-    """What a better machine makes of the step is what the same code takes on such a machine."""
+    """The predicted step on a better machine equals the step of the same code on such a machine."""
     page, binary, _, command = compile_page(folder, GPT2, "clm", spec(tensor=8, stages=2, micro=2), 8)
     figures = {"links from chip to chip are twice as fast": ["chip_gbytes_per_second"],
                "device memory (L3) is twice as fast": ["l3_gbytes_per_second"],
@@ -227,7 +228,7 @@ def what_if(folder):
         st.expect(fields(prediction, "Prediction", "picoseconds") == [asked[what]], f"{what}: {asked[what]}")
         checked += 1
     st.expect(checked >= 2, f"{checked} of {asked}")
-    # From code the page lacks what only the plan knows, and says so.
+    # A page made from code lacks the plan's data, and says so.
     again = folder / "again.html"
     st.check_run([*st.COMPILE, code, "--compile-from=dtu", "-o", folder / "again.bin", f"--report={again}"])
     st.expect("not known of a program that was compiled from code" in Page(again).text, "memory over time from code")
@@ -261,7 +262,7 @@ def refused(folder):
             (["-o", binary, "--report="], "--report=: expected a value"),
             (["-o", binary, f"--report={page}", "--target=dtu-none"], "dtu-none")):
         refuse([*command, *flags], message, folder)
-    # What was there before stays.
+    # The previous file stays.
     page.write_text("before")
     refuse([*command, "-o", binary, f"--report={page}", "--batch=0"], "--batch", folder)
     st.expect(page.read_text() == "before", "a failed compilation replaced the page")
@@ -277,7 +278,8 @@ def depends_on_data(folder):
 
 
 def gpus(folder):
-    """Of GPUs the page has what commands cost: it adds up, is the binary's, and more bandwidth makes the step shorter."""
+    """For GPUs the page has the costs of commands: they add up, are the binary's, and more bandwidth shortens the
+    step."""
     totals = {}
     for target in ("cuda-sm_90", "cuda-sm_90-h200"):
         layout = spec(tensor=2, stages=2, micro=4, schedule="1f1b", precision="bf16")

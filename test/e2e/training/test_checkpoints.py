@@ -1,4 +1,4 @@
-"""Checkpoints: what does not fit is refused by name, and whatever ends a save leaves the old or the new one."""
+"""Checkpoints: one that does not fit is refused by name, and an interrupted save leaves the old or the new one."""
 
 import json
 import pathlib
@@ -23,7 +23,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(ord("a") + i) for 
 
 
 class Binary:
-    """Training binaries, each compiled once a test run."""
+    """Training binaries, each compiled once per test run."""
 
     built = {}
     folder = tempfile.TemporaryDirectory(prefix="st-checkpoints-")
@@ -56,7 +56,7 @@ def rewrite(path, edit):
 
 
 def edited(state, **changes):
-    """The state with other values, and without the checksum that would tell so."""
+    """The state with other values, and without the checksum that would reveal the change."""
     return {k: v for k, v in dict(state, **changes).items() if k != "self_crc32"}
 
 
@@ -69,7 +69,7 @@ def other_model(key, value, pattern):
 
 
 def other_dropout(folder):
-    """Dropout is not part of the function that is trained: a warning."""
+    """Dropout is not part of the trained function, so a change is a warning."""
     binary = Binary.get("dropout", dict(TINY_BERT, hidden_dropout_prob=0.25))
     done = st.check_run([binary, "--steps=1", f"--resume={saved(folder)}"])
     lines = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
@@ -96,7 +96,7 @@ def other_vocabulary(folder):
 
 
 def same_function(folder):
-    """A default that is written out, and another name of the same activation, are no difference."""
+    """An explicit default, and another name of the same activation, are not differences."""
     path = saved(folder)
     st.forget_checksums(path, ["files"])
     rewrite(path / "config.json", lambda t: json.dumps({k: v for k, v in json.loads(t).items() if k != "hidden_act"}))
@@ -121,7 +121,7 @@ def each_file(folder):
 
 
 def each_key(folder):
-    """Every key of trainer_state.json is there, once, of its type, and no other."""
+    """Each key of trainer_state.json appears once with its type, and there are no other keys."""
     path = saved(folder) / "trainer_state.json"
     text = path.read_text()
     state = edited(json.loads(text))
@@ -141,7 +141,7 @@ def each_key(folder):
     for key, value in (("style", "steep"), ("peak", -1), ("min", "x"), ("warmup", 1.5), ("decay_end", None)):
         cases.append((dict(state, learning_rate=dict(rate, **{key: value})), f'"{key}": expected'))
     cases.append((dict(state, learning_rate=dict(rate, more=1)), "learning_rate.*alone"))
-    cases.append((dict(state, files=dict(state["files"], x="00000000")), "'x' is no file of a checkpoint"))
+    cases.append((dict(state, files=dict(state["files"], x="00000000")), "'x' is not a file of a checkpoint"))
     cases.append((dict(state, optimizer={"kind": "adamw", "beta1": "x"}), "'beta1'.*expected a number"))
     given = state["optimizer"]
     name = next(k for k in given if k != "kind")
@@ -160,7 +160,7 @@ def each_key(folder):
 
 
 def earlier_formats(folder):
-    """Checkpoints of before the optimizer, and of before the learning rate, was written down."""
+    """Checkpoints from before the optimizer, and from before the learning rate, was stored."""
     path = saved(folder)
     for number, new in ((2, ("learning_rate", "files")), (1, ("learning_rate", "files", "optimizer"))):
         rewrite(path / "trainer_state.json", lambda t: json.dumps(
@@ -201,7 +201,7 @@ def full_disk(folder):
 
 
 def killed(folder):
-    """Whenever the process is killed, a whole checkpoint is there."""
+    """A process killed at any time leaves a complete checkpoint."""
     path = saved(folder, 0)
     steps = set()
     for i in range(25):
@@ -221,7 +221,7 @@ def killed(folder):
 
 
 def cut_short(folder):
-    """The moves of a save, stopped after each: the old checkpoint, or the new one, to the byte."""
+    """A save that stops after any of its renames leaves the old checkpoint or the new one, to the byte."""
     old, new = saved(folder, 1, "old"), saved(folder, 2, "new")
     for moves in range(2 * len(FILES) + 1):
         path = folder / "cut"
@@ -243,12 +243,12 @@ def cut_short(folder):
 
 
 def interrupted(number):
-    """A signal ends the run as the shell expects and leaves what was there before."""
+    """A signal ends the run as the shell expects and keeps the previous checkpoint."""
     def run(folder):
         old = folder / "metrics"
         old.write_text("old\n")
         flags = [f"--save={folder / 'save'}", f"--trace={folder / 'trace'}", f"--report={folder / 'report'}"]
-        # A shell starts what is to run in the background with SIGINT ignored, and so would this one be.
+        # A shell starts background processes with SIGINT ignored, and this process would inherit that.
         process = subprocess.Popen([Binary.get(), "--steps=1000000", f"--metrics={folder / 'new'}", *flags],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                    preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
@@ -263,7 +263,7 @@ def interrupted(number):
 
 
 def failed_run(folder):
-    """A run that fails before its first step leaves the old outputs; one that fails later has told of its steps."""
+    """A run that fails before its first step leaves the old outputs; one that fails later has printed its steps."""
     for name in ("metrics", "trace", "report"):
         (folder / name).write_text("old\n")
     outputs = [f"--{name}={folder / name}" for name in ("metrics", "trace", "report")]
@@ -276,7 +276,7 @@ def failed_run(folder):
 
 
 def standard_output(folder):
-    """/dev/stdout is what the shell opened, and what is in it stays."""
+    """/dev/stdout is the file that the shell opened, and keeps its content."""
     log = folder / "log"
     with open(log, "w") as file:
         file.write("before\n")
@@ -289,14 +289,14 @@ def standard_output(folder):
 
 
 def full_output(folder):
-    """Nobody trains for hours and prints to a full disk."""
+    """A run with its output on a full disk ends at once."""
     with open("/dev/full", "w") as file:
         done = subprocess.run([Binary.get(), "--steps=1000000"], stdout=file, stderr=subprocess.PIPE, text=True, timeout=60)
     st.expect(done.returncode == 1 and "error: cannot write to standard output: No space" in done.stderr, done.stderr)
 
 
 def for_transformers(folder):
-    """The configuration names the class whose parameters these are, and keeps what the user wrote."""
+    """The configuration names the class of these parameters, and keeps the user's settings."""
     config = dict(TINY_BERT, torch_dtype="float16")
     for task, name, head in (("mlm", "BertForPreTraining", "cls.seq_relationship.bias"),
                              ("span", "BertForQuestionAnswering", "qa_outputs.bias")):
@@ -311,7 +311,7 @@ def for_transformers(folder):
 
 
 def without_padding(folder):
-    """Shards that divide nothing: a checkpoint has the sizes of the model, and goes on on one device and back."""
+    """With shards of unequal sizes a checkpoint has the model's sizes, and continues on one device and back."""
     config = dict(TINY_BERT, vocab_size=301, intermediate_size=35)
     sharded = {"mode": "sharding", "data": 3, "sharding_size": 2, "sharding_dim": "megatron", "zero": 2, "accum_degree": 2}
     binaries = {name: st.compile_model(folder, name, config, "mlm", layout, batch=7, seq=15)
@@ -329,8 +329,8 @@ def without_padding(folder):
 
 
 def in_pieces(folder):
-    """Of GPT-2's products that make queries, keys and values at once a shard holds three pieces, and a replica parts of
-    these: the initial values and the first checkpoint are those of one device, which goes on, and back."""
+    """A shard holds three pieces of GPT-2's fused products of queries, keys and values, and a replica holds parts of
+    these. The initial values and the first checkpoint equal those of one device, which continues the run, and back."""
     config = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4,
               "vocab_size": 64, "n_positions": 16}
     sharded = {"mode": "sharding", "data": 2, "sharding_size": 4, "sharding_dim": "megatron", "zero": 3}

@@ -1,5 +1,5 @@
-"""Evaluations of a training run: what they say is what JAX says of the same parameters and batches, in any layout; and
-they change nothing of the training."""
+"""Evaluations of a training run give JAX's results for the same parameters and batches in any layout, and do not affect
+the training."""
 
 import collections
 import json
@@ -48,7 +48,7 @@ def make_batches(task, seed):
 
 
 def mlm_accuracies(config, parameters, batches):
-    """Parts of the labels that have the largest logit: of masked tokens, and of second sentences."""
+    """The shares of labels with the largest logit: of masked tokens, and of second sentences."""
     rights = [[], []]
     for i in range(BATCHES):
         batch = {name: value[i] for name, value in batches.items()}
@@ -64,7 +64,7 @@ def mlm_accuracies(config, parameters, batches):
 
 
 def normalize(text):
-    """SQuAD 1.1's evaluation."""
+    """As SQuAD 1.1's evaluation script."""
     text = "".join(c for c in text.lower() if c not in set(string.punctuation))
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
 
@@ -84,7 +84,7 @@ def span_scores(config, parameters, batches):
         for row in range(BATCH):
             if batch["start_positions"][row] == 0:
                 continue
-            # The second segment but for its last token.
+            # The second segment without its last token.
             text = np.flatnonzero(batch["token_type_ids"][row])[:-1]
             spans = [(a, b) for a in text for b in text if a <= b < a + 30]
             a, b = max(spans, key=lambda span: logits[row, span[0], 0] + logits[row, span[1], 1])
@@ -135,7 +135,7 @@ def evaluates(config, task, parallel, *flags):
         found = [line for line in lines if "evaluation" in line]
         st.expect([line["step"] for line in found] == [2, 4], f"evaluations after {[line['step'] for line in found]}")
 
-        # The checkpoint by itself says the same.
+        # The checkpoint alone gives the same result.
         st.check_run([binary, "--eval-only", f"--resume={folder / 'plain'}", *valid, f"--metrics={folder / 'only.jsonl'}"])
         only, = read_lines(folder / "only.jsonl")
         st.expect(without_times(only) == without_times(found[-1]), f"{only} is not {found[-1]}")
@@ -148,7 +148,7 @@ def evaluates(config, task, parallel, *flags):
 
 
 def resumed(folder):
-    """A run that is resumed evaluates and trains as one that went through."""
+    """A resumed run evaluates and trains like an uninterrupted one."""
     binary = st.compile_model(folder, "m", GPT2, "clm", st.layout(2, 2, "hybrid", accum=2), "--eval", batch=BATCH, seq=LENGTH)
     run = [binary, "--valid-data=synthetic", "--test-data=synthetic", "--eval-interval=3", "--eval-iters=1", "--lr=1e-3"]
     st.check_run([*run, "--steps=6", f"--metrics={folder / 'whole'}", f"--save={folder / 'a'}"])
@@ -156,7 +156,7 @@ def resumed(folder):
     st.check_run([*run, "--steps=2", f"--metrics={folder / 'second'}", f"--resume={folder / 'b'}", f"--save={folder / 'b'}"])
     whole = [without_times(line) for line in read_lines(folder / "whole")]
     parts = [without_times(line) for name in ("first", "second") for line in read_lines(folder / name)]
-    # The first part ends behind step 4 and evaluates there as well.
+    # The first part ends after step 4 and evaluates there too.
     parts = [line for line in parts if "evaluation" not in line or line["step"] != 4]
     st.expect(parts == whole, f"{parts}\nis not\n{whole}")
     for file in sorted((folder / "a").iterdir()):
@@ -188,7 +188,7 @@ def refused(folder):
 
 
 def of_each_micro_batch(folder):
-    """What a function computes of each micro-batch its binary gives back as one tensor."""
+    """A binary returns a function's results for each micro-batch as one tensor."""
     program, parallel, binary = folder / "f.mlir", folder / "parallel.json", folder / "f.bin"
     program.write_text("func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {\n"
                        "  %0 = stablehlo.negate %x : tensor<4x2xf32>\n  return %0 : tensor<4x2xf32>\n}\n")

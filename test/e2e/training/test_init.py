@@ -1,4 +1,4 @@
-"""--init: a run starts from a Hugging Face folder, in whatever form transformers saved it."""
+"""--init: a run starts from a Hugging Face folder, in any format that transformers saves."""
 
 import json
 import pathlib
@@ -23,7 +23,7 @@ WORDS = "bert.embeddings.word_embeddings.weight"
 
 
 class Binary:
-    """A training binary, compiled once a test run, and values for its parameters."""
+    """A training binary, compiled once per test run, and values for its parameters."""
 
     built = {}
     folder = tempfile.TemporaryDirectory(prefix="st-init-")
@@ -49,7 +49,7 @@ def bert():
 
 
 def write_folder(folder, tensors, config=None, shards=1):
-    """What transformers writes: one file, or several and their index."""
+    """Writes a folder as transformers does: one file, or several and their index."""
     folder = pathlib.Path(folder) / "hf"
     folder.mkdir(exist_ok=True)
     if config is not None:
@@ -67,7 +67,7 @@ def write_folder(folder, tensors, config=None, shards=1):
 
 
 def saved(binary, folder, hf):
-    """The parameters that a run from folder `hf` begins with, and what it said."""
+    """The initial parameters of a run from folder `hf`, and its output."""
     done = st.check_run([binary.path, "--steps=0", f"--init={hf}", f"--save={folder / 'out'}"])
     return load_file(folder / "out" / "model.safetensors"), done.stderr
 
@@ -79,7 +79,7 @@ def expect_values(found, expected):
 
 
 def starts_from(binary, edit=dict, note="", config=True, **options):
-    """`edit` turns the weights into what the folder holds; all of them must arrive."""
+    """`edit` turns the weights into the folder's content; all of them must arrive."""
     def run(folder):
         model = binary()
         hf = write_folder(folder, edit(dict(model.weights)), model.config if config else None, **options)
@@ -106,7 +106,7 @@ def with_buffers(tensors):
 
 
 def converted(dtype):
-    """16-bit weights become the parameters' f32 exactly."""
+    """16-bit weights are converted to f32 exactly."""
     def run(folder):
         model = bert()
         narrow = {n: v.astype(dtype) for n, v in model.weights.items()}
@@ -116,7 +116,7 @@ def converted(dtype):
 
 
 def fresh_head(folder):
-    """A folder of the encoder alone: the heads start as they would without it."""
+    """A folder of the encoder alone: the heads get their usual initial values."""
     model = bert()
     encoder = {n: v for n, v in model.weights.items() if n.startswith("bert.") and "pooler" not in n}
     extra = {"qa_outputs.weight": np.ones((2, 16), np.float32), "classifier.bias": np.ones(3, np.float32)}
@@ -133,7 +133,7 @@ def untied():
 
 
 def tied_folder(folder):
-    """The program has an output matrix of its own; the folder says that it is the embeddings."""
+    """The program has a separate output matrix; the folder ties it to the embeddings."""
     model = untied()
     tensors = {n: v for n, v in model.weights.items() if n != "lm_head.weight"}
     found, said = saved(model, folder, write_folder(folder, tensors, TINY_GPT2))
@@ -149,11 +149,11 @@ def untied_folder_lacks_head(folder):
 
 
 def same_losses(folder):
-    """A folder that one layout saved trains on another as it does on its own."""
+    """A folder that one layout saved gives the same losses on another layout."""
     losses = {}
     for name, layout in (("bert", st.layout(1, 2)), ("bert 2x2", st.layout(2, 2))):
         model = Binary.get(name, layout=layout)
-        # Weights of deviation 1 would explode: the training needs the usual ones.
+        # Weights of deviation 1 would explode, so the training needs the usual ones.
         hf = write_folder(folder, {n: v * np.float32(0.05) for n, v in bert().weights.items()})
         losses[name] = st.losses(st.train(model.path, f"--init={hf}", steps=3))
     difference = st.relative_difference(*losses.values())
@@ -163,7 +163,7 @@ def same_losses(folder):
 
 
 def refused(pattern, edit=None, change=None, flags=(), **options):
-    """One clear line where the weights are edited, or the folder's files are changed."""
+    """One clear line for edited weights or changed files of the folder."""
     def run(folder):
         model = bert()
         tensors = dict(model.weights)
@@ -190,7 +190,7 @@ def resize(path, size):
 
 
 def flipped_header(folder):
-    """Any damage to a header is one line or no matter; never a crash."""
+    """Damage to a header gives one line or has no effect, and never crashes."""
     model = bert()
     path = write_folder(folder, model.weights) / "model.safetensors"
     data = path.read_bytes()
@@ -259,7 +259,7 @@ def vit():
 
 
 def numbers_as_labels(problem, loss):
-    """Where the classifier has a bias alone, that is what it says of each picture."""
+    """With only a bias in the classifier, each picture gets the bias as its logits."""
     def run(folder):
         model = Binary.get(f"vit {problem}", VIT | {"problem_type": problem}, "classify", st.layout(2, 2), seq=17)
         rng = np.random.default_rng(11)

@@ -1,4 +1,4 @@
-"""Layout changes nothing: a small BERT and a small GPT-2 under every layout against one device.
+"""A layout does not change results: a small BERT and a small GPT-2 under every layout, compared with one device.
 
 Ten steps in f32 with dropout on. Losses agree to 1e-5 relative at every step;
 with SGD each final parameter p' agrees with p of one device:
@@ -18,7 +18,7 @@ import st_testing as st
 
 
 def shared(stages, shards, ranks, **options):
-    """A layout with `ranks` neighbouring shards of a stage on each device."""
+    """A layout with `ranks` adjacent shards of a stage on each device."""
     value = st.layout(stages, shards, **options)
     for i, stage in enumerate(value["device_mapping"].values()):
         for j, key in enumerate(stage):
@@ -70,7 +70,7 @@ def compare_parameters(reference, initial, other):
 
 
 class Reference:
-    """Losses and parameters of one device, computed once a model and optimizer."""
+    """Losses and parameters of one device, computed once per model and optimizer."""
 
     cache = {}
 
@@ -108,7 +108,7 @@ def layout_case(model, optimizer, layout, dim):
 
 
 def shared_devices(folder):
-    """Four shards of a stage on two devices: the same losses, half the devices, a longer step."""
+    """Four shards of a stage on two devices: the same losses with half the devices, and a longer step."""
     config, task = MODELS["bert-mlm"]
     losses, steps = {}, {}
     for name, parallel in (("apart", st.layout(2, 4)), ("shared", shared(2, 4, ranks=2))):
@@ -121,7 +121,7 @@ def shared_devices(folder):
 
 
 def cut_products(layout, collectives):
-    """Every product is cut with the collective beside it, which no product of so small a model would be by itself."""
+    """Cuts every product into parts together with its collective, which is not the default for such a small model."""
     def check(folder):
         base = st.losses(st.train(st.compile_model(folder, "one", st.SMALL_GPT2, "clm", None)))
         whole = st.compile_model(folder, "whole", st.SMALL_GPT2, "clm", layout, "--optimizer=adamw")

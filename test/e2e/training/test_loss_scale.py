@@ -38,7 +38,7 @@ LAYOUTS = {
 
 
 class Scaler:
-    """megatron/core/optimizer/grad_scaler.py, by what it does."""
+    """Behaves like megatron/core/optimizer/grad_scaler.py."""
 
     def __init__(self, scale, window=1000, hysteresis=2, least=1.0):
         self.scale, self.window, self.hysteresis, self.least = scale, window, hysteresis, least
@@ -66,7 +66,7 @@ def compiled(folder, factor, *flags, layout="one device", backend="dtu-t10"):
 
 
 def run(folder, binary, steps, *flags):
-    """The metrics of each step, the parameters and the scale's states behind the last."""
+    """The metrics of each step, and the parameters and the scale's states after the last one."""
     save_file({"x": np.ones((1, 8, 4), np.float32)}, folder / "batches.safetensors")
     metrics = st.train(binary, f"--save={folder / 'saved'}", f"--data={folder / 'batches.safetensors'}", *flags, steps=steps)
     states = load_file(folder / "saved" / "optimizer.safetensors")
@@ -75,15 +75,15 @@ def run(folder, binary, steps, *flags):
 
 
 def follows(scaler, metrics, largest):
-    """Whether each step's scale is the one expected of a program whose gradients are finite up to a scale."""
+    """Whether each step has the expected scale, for a program whose gradients are finite up to a given scale."""
     for i, metric in enumerate(metrics):
         st.expect(np.float32(metric["loss_scale"]) == scaler.scale, f"step {i + 1}: {metric['loss_scale']}, not {scaler.scale}")
         scaler.update(scaler.scale > largest)
 
 
 def seventeen_overflows(layout, backend="dtu-t10"):
-    """From 2^32, hysteresis 2: 2^16 is left of it, and nothing else has changed. The eighteenth step is the schedule's first.
-    Saving compares what ranks have of one state: they agree."""
+    """From 2^32 with hysteresis 2, the scale falls to 2^16, and nothing else changes. The eighteenth step is the schedule's
+    first. Saving checks that ranks agree about each state."""
     def check(folder):
         binary = compiled(folder, 0.9, layout=layout, backend=backend)
         st.check_run([binary, "--steps=0", f"--save={folder / 'first'}"])
@@ -104,9 +104,9 @@ def seventeen_overflows(layout, backend="dtu-t10"):
 
 
 def a_thousand_clean(folder):
-    """1,000 clean steps double the scale; the first overflow after that leaves it, the second halves it."""
+    """1,000 finite steps double the scale; the next overflow keeps it, and the second halves it."""
     binary = compiled(folder, 0.9, "--initial-loss-scale=65536")
-    # Parameters hardly move, and gradients with them.
+    # Parameters, and so gradients, hardly move.
     metrics, _, scale = run(folder, binary, 1000, "--lr=1e-7")
     st.expect({m["loss_scale"] for m in metrics} == {2.0**16} and scale["scale"] == 2.0**17, f"{scale}")
     metrics, _, scale = run(folder, binary, 4, f"--resume={folder / 'saved'}")
@@ -115,7 +115,7 @@ def a_thousand_clean(folder):
 
 
 def window(folder):
-    """Growth resets the hysteresis, and nothing else does: a clean step between two overflows does not."""
+    """Only growth resets the hysteresis: a finite step between two overflows does not."""
     binary = compiled(folder, 0.9, "--initial-loss-scale=1048576", "--loss-scale-window=3", "--hysteresis=3")
     metrics, _, _ = run(folder, binary, 40)
     follows(Scaler(2.0**20, window=3, hysteresis=3), metrics, 2.0**16)
@@ -123,7 +123,7 @@ def window(folder):
 
 
 def minimum(folder):
-    """Gradients that no scale makes finite: it stops at the minimum."""
+    """Gradients that no scale makes finite: the scale stops at the minimum."""
     metrics, _, scale = run(folder, compiled(folder, 3e38, "--min-loss-scale=4"), 40)
     follows(Scaler(2.0**32, least=4.0), metrics, 0)
     st.expect(scale["scale"] == 4 and scale["skipped_steps"] == 40, f"{scale}")
@@ -133,7 +133,7 @@ def minimum(folder):
 
 
 def refused(folder):
-    """A flag that says nothing, or the opposite of the file."""
+    """A flag without effect, or one that contradicts the file."""
     program = folder / "model.mlir"
     program.write_text(MODEL.replace("FACTOR", "1.0"))
     for precision, flags, error in (

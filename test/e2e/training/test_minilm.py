@@ -65,7 +65,7 @@ def tokens_match(folder):
 
 
 def run_compiled(folder, batch):
-    """The encoder as a binary for two shards, which reads the folder's weights itself."""
+    """The encoder as a binary for two shards, which reads the folder's weights."""
     binary, given, found = folder / "encoder.bin", folder / "batch.safetensors", folder / "states.safetensors"
     rows, length = batch["input_ids"].shape
     parallel = st.write_json(folder / "parallel.json", st.layout(1, 2))

@@ -1,7 +1,7 @@
 """Every optimizer under stages, shards, replicas, micro-batches and each ZeRO level: the losses of one device, on the DTU and on cuda-host.
 
-What is kept in 8 bits is compared too: in the file it is the same under any layout but for elements that rounding puts on the
-other side of a middle between two codes.
+State in 8 bits is compared too: the file is the same under any layout, except for elements that rounding moves across the middle
+of two codes.
 """
 
 import pathlib
@@ -13,7 +13,8 @@ import numpy as np
 import st_testing as st
 from safetensors.numpy import load_file
 
-# Rows of 64 are one block in four shards' parts; rows of 512 are two blocks, and eight shards end within them.
+# Rows of 64 are one block in parts of four shards; rows of 512 are two blocks, and boundaries of eight shards split
+# them.
 BERT = st.SMALL_BERT | {"hidden_size": 64, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4}
 OPTIMIZERS = {
     "adamw-8bit": ["--optimizer=adamw-8bit", "--lr=1e-3", "--min-8bit-size=64"],
@@ -56,7 +57,7 @@ def train(folder, optimizer, clip, layout, target="dtu-t10"):
 
 
 def compare_states(expected, found):
-    """The share of codes that differ. The gradient of a key's bias is nothing but rounding."""
+    """The share of codes that differ. The gradient of a key's bias is only rounding."""
     st.expect(sorted(expected) == sorted(found), "the files have other tensors")
     codes = apart = 0
     for name, value in expected.items():

@@ -1,4 +1,4 @@
-"""What optimizers keep, in the memory table, in the checkpoint and in st-plan; and that 8 bits train as 32 do."""
+"""The memory of optimizers in the memory table, in the checkpoint and in st-plan; and training in 8 bits as in 32."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ STEPS = 60
 
 
 def train(folder, optimizer, layout=None, steps=STEPS):
-    """Losses, bytes of state a parameter in the file, and in the table of the devices."""
+    """Losses, and the bytes of state per parameter in the file and in the devices' table."""
     binary = st.compile_model(folder, optimizer, GPT2, "clm", layout, f"--optimizer={optimizer}", "--lr=1e-3", batch=4, seq=32)
     metrics = folder / "metrics"
     run = st.check_run([binary, f"--steps={steps}", f"--metrics={metrics}", f"--save={folder / optimizer / 'out'}"])
@@ -36,7 +36,7 @@ def bytes_of(optimizer):
     def check(folder):
         _, in_file, in_table, _ = train(folder, optimizer, LAYOUT, steps=1)
         st.expect(in_file <= MOST[optimizer], f"{in_file:.3f} bytes a parameter in the file")
-        # The table has one digit behind the point, and biases that no shard splits once a device.
+        # The table has one decimal digit, and counts biases, which no shard splits, once per device.
         st.expect(abs(in_table - in_file) <= 0.15, f"{in_table:.3f} bytes a parameter in the table, {in_file:.3f} in the file")
         return f"{in_file:.4f} bytes a parameter in the file, {in_table:.2f} in the table"
     return check

@@ -1,6 +1,6 @@
-"""Optimizers over several steps on given gradients: beside optax, and beside bitsandbytes' formula written in numpy.
+"""Several steps of optimizers on given gradients, compared with optax and with bitsandbytes' formula in NumPy.
 
-optax prints the step's own state, so parameters are compared, and what both keep. The 8-bit formula is that of
+optax has its own state, so the test compares parameters, and the state that both keep. The 8-bit formula is that of
 bitsandbytes' block-wise Adam kernel: its map of 256 values, the nearest of which each element gets, is built here as
 its create_dynamic_map builds it.
 """
@@ -34,7 +34,7 @@ def program(folder, shapes, options):
 
 
 def gradients_of(rng, shapes):
-    """Of very different sizes, element by element, as gradients are."""
+    """Sizes differ widely from element to element, as in real gradients."""
     return {n: (rng.normal(size=shape) * 10.0 ** rng.uniform(-4, 0, size=shape)).astype(np.float32)
             for n, shape in shapes.items()}
 
@@ -52,7 +52,7 @@ def step_of(path, number, parameters, states, gradients):
 
 
 def as_optax(options, make, shapes, is_compared=lambda name: True):
-    """Parameters as optax leaves them, within 1e-5 of their change."""
+    """optax's parameters, within 1e-5 of their change."""
     def check(folder):
         path = program(folder, shapes, options)
         rng = np.random.default_rng(7)
@@ -80,12 +80,12 @@ def as_optax(options, make, shapes, is_compared=lambda name: True):
 
 
 def blocks_of(shape):
-    """The slices of the last dimension that are blocks."""
+    """The slices of the last dimension that form blocks."""
     return [slice(first, min(first + 256, shape[-1])) for first in range(0, shape[-1], 256)]
 
 
 def nearest(table, x):
-    """The index of the nearest value, and how much nearer it is than the next."""
+    """The index of the nearest value, and how much nearer it is than the second nearest."""
     middle = (table[1:] + table[:-1]) / 2
     index = np.searchsorted(middle, x)
     gap = np.abs(middle[:, None] - x.reshape(-1)).min(axis=0).reshape(x.shape)
@@ -93,7 +93,7 @@ def nearest(table, x):
 
 
 def coded(table, x, is_signed):
-    """Codes and absmax of a tensor; where an element is so close to two that rounding decides."""
+    """Codes and absmax of a tensor; and where rounding decides, because an element is equally close to two codes."""
     codes, unsure = np.zeros(x.shape, np.uint8), np.zeros(x.shape, bool)
     maxima = np.zeros((*x.shape[:-1], len(blocks_of(x.shape))))
     for i, part in enumerate(blocks_of(x.shape)):
@@ -146,7 +146,7 @@ def as_bitsandbytes(shape, flags="", kind="adamw"):
 
 
 def every_code(folder):
-    """What a code stands for is what it is made of: no moment decays by being read and written."""
+    """Each code decodes to a value that encodes to the same code: reading and writing do not shrink moments."""
     table = {True: dynamic_map(True), False: dynamic_map(False)}
     path = program(folder, {"w": (256,)}, "kind=adamw state-bits=8 min-8bit-size=2 beta1=0.9999999 beta2=0.9999999")
     codes = np.arange(256, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""One step of each optimizer on given gradients, beside PyTorch's formulas in float64."""
+"""One step of each optimizer on given gradients, compared with PyTorch's formulas in float64."""
 
 import pathlib
 import sys

@@ -1,8 +1,8 @@
-"""Mixed precision: gradients beside JAX's, the loss scale beside PyTorch's rule, training beside f32, checkpoints.
+"""Mixed precision: gradients compared with JAX's, the loss scale with PyTorch's rule, training with f32, and checkpoints.
 
 The reference of the loss scale is the documentation of torch.amp.GradScaler, which is a hysteresis of 1 (test_loss_scale.py
-has others): halved after a step whose gradients are not all finite, doubled after so many others in a row, and such a step
-leaves parameters and optimizer alone.
+has others): it is halved after a step with a non-finite gradient, which does not change parameters and optimizer, and
+doubled after a number of finite steps in a row.
 """
 
 import pathlib
@@ -28,10 +28,10 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_disable_most_optimizations", True)
 
 TYPES = {"bf16": jnp.bfloat16, "f16": jnp.float16}
-# Of the norm of all gradients together, and of the loss; measured are at most half of them.
+# Relative to the norm of all gradients, and to the loss; measured values are at most half of these.
 GRADIENT_BOUNDS = {"bf16": 2e-2, "f16": 3e-3}
 LOSS_BOUNDS = {"bf16": 3e-3, "f16": 2e-4}
-# Relative difference of losses from those in f32 over 5 and 50 steps of the models of test_specs.py.
+# Relative difference of losses from those in f32, over 5 and 50 steps of the models of test_specs.py.
 TRAINING_BOUNDS = {"bf16": (5e-4, 2e-3), "f16": (1e-4, 5e-4)}
 SCALE = 1024.0
 
@@ -40,13 +40,13 @@ SCALE = 1024.0
 
 
 def distance(found, expected):
-    """Of two dictionaries of arrays, relative to the norm of the second."""
+    """The distance of two dictionaries of arrays, relative to the norm of the second."""
     squares = sum(((np.asarray(found[name], np.float64) - value)**2).sum() for name, value in expected.items())
     return np.sqrt(squares / sum((value**2).sum() for value in expected.values()))
 
 
 def gradients_match(config, task, name):
-    """About as far from JAX's in f64 as JAX's own with parameters in 16 bits."""
+    """About as far from JAX's f64 gradients as JAX's own gradients with parameters in 16 bits."""
     def run(folder):
         program = transform(import_model(folder, config, task, 3, 16), f"--assign-precision=compute={name}",
                             f"--scale-loss=scale={SCALE}", "--differentiate", "--widen-sums",
@@ -95,7 +95,7 @@ func.func @main(%w: tensor<5x7xf32> {st.name = "w", st.role = "parameter"},
 
 
 class GradScaler:
-    """By its documentation."""
+    """As documented."""
 
     def __init__(self, scale, growth_interval):
         self.scale, self.growth_interval, self.good = np.float32(scale), growth_interval, 0
@@ -112,7 +112,7 @@ class GradScaler:
 
 
 def scaler_matches(kind, start, clip_norm=0.0):
-    """Fourteen steps; those marked have a gradient that is not finite."""
+    """Fourteen steps; the marked ones have a gradient that is not finite."""
     bad = {0: np.inf, 1: np.nan, 6: -np.inf, 8: np.inf}
 
     def run(folder):
@@ -170,7 +170,7 @@ def one_device(precision):
     return {"mode": "sharding", "data": 1, "precision": precision}
 
 
-# What a short run in f16 begins with, whose first steps would else be left out.
+# The initial scale of a short run in f16, which would otherwise skip its first steps.
 FIRST_SCALE = {"f16": ["--initial-loss-scale=65536"]}
 
 
@@ -193,7 +193,7 @@ def trains(model, name):
 
 
 def vit_trains(folder):
-    """Pictures are f32; the products of their patches are not. In bf16 also over replicas that share the parameters."""
+    """Pictures are f32; the products of their patches are not. In bf16 also with replicas that share the parameters."""
     losses = {}
     rows = {"f32": one_device("f32"), "bf16": one_device("bf16"), "f16": one_device("f16"),
             "bf16 2x2": {"mode": "sharding", "data": 2, "sharding_size": 2, "sharding_dim": "megatron", "zero": 3,
@@ -211,7 +211,7 @@ def vit_trains(folder):
 
 
 def started_from(folder, scale, *flags, parallel=None):
-    """A small GPT-2 in f16 whose scale starts so high that gradients overflow."""
+    """A small GPT-2 in f16 with an initial scale so high that gradients overflow."""
     task, config = MODELS["gpt2"]
     model = st.write_json(folder / "m" / "config.json", config).parent
     spec = st.write_json(folder / "parallel.json", dict(parallel or {"mode": "sharding", "data": 1}, precision="f16"))
@@ -221,7 +221,7 @@ def started_from(folder, scale, *flags, parallel=None):
 
 
 def overflow(parallel):
-    """Steps that overflow change nothing but the scale; then it trains. A resumed run goes on with the scale."""
+    """Steps that overflow change only the scale; then the model trains. A resumed run keeps the scale."""
     def run(folder):
         binary = started_from(folder, 2.0**26, parallel=parallel)
         st.check_run([binary, "--steps=0", f"--save={folder / 'start'}"])
@@ -246,7 +246,7 @@ def overflow(parallel):
 
 
 def fixed_scale(folder):
-    """A number is the scale for good; a sensible one gives the losses of another, a bad one leaves out every step."""
+    """A number is a fixed scale. A reasonable one gives the losses of another; a bad one skips every step."""
     task, config = MODELS["gpt2"]
     losses = {}
     for scale in (256, 4096, 1e30):
@@ -264,7 +264,7 @@ def fixed_scale(folder):
 
 
 def checkpoint(folder):
-    """Parameters and optimizer state stay f32 under their names; a run in bf16 goes on from one in f32."""
+    """Parameters and optimizer state stay f32 under their names; a run in bf16 resumes one in f32."""
     task, config = MODELS["bert"][0], dict(MODELS["bert"][1], torch_dtype="bfloat16")
     saved = {}
     for precision in ("f32", "bf16", "f16"):
@@ -285,12 +285,12 @@ def checkpoint(folder):
 
 
 def reduced_bytes(folder):
-    """Replicas send half of the bytes where gradients are reduced in bf16, and losses differ little."""
+    """Replicas send half of the bytes if gradients are reduced in bf16, and losses differ little."""
     task, config = MODELS["gpt2"]
     sent, losses = {}, {}
     for reduce in ("f32", "bf16"):
         spec = {"mode": "sharding", "data": 2, "accum_degree": 2, "precision": {"compute": "bf16", "reduce": reduce}}
-        # With few rows these are gathered instead of gradients.
+        # If there are few rows, they are gathered instead of gradients.
         binary = st.compile_model(folder, reduce, config, task, spec, "--lr=1e-3", batch=128, seq=16)
         report = folder / f"{reduce}.json"
         metrics = st.train(binary, f"--report={report}", steps=5)
@@ -306,7 +306,7 @@ def reduced_bytes(folder):
 
 
 def after_its_phase(folder):
-    """The file has to be there when the types are chosen, or to say what was chosen."""
+    """The file must exist when types are chosen, or match the types that were chosen."""
     task, config = MODELS["gpt2"]
     model = st.write_json(folder / "m" / "config.json", config).parent
     specs = {name: st.write_json(folder / f"{name}.json", one_device(name)) for name in ("bf16", "f16", "f32")}
@@ -321,7 +321,7 @@ def after_its_phase(folder):
 
 
 def of_its_own(folder):
-    """A step that updates its parameters itself has types of its own; what devices send is the file's."""
+    """A step with its own update has its own types; the file determines the types that devices send."""
     def step(w, x):
         loss, gradient = jax.value_and_grad(lambda w: ((x @ w)**2).sum())(w)
         return w - 0.1 * gradient, loss
@@ -332,7 +332,7 @@ def of_its_own(folder):
     for precision in ("bf16", {"compute": "f16"}):
         spec = st.write_json(folder / "p.json", one_device(precision))
         expect_error([*st.COMPILE, program, f"--parallel={spec}", "-o", folder / "out.bin"],
-                     r'p\.json:1:\d+: .*precision.compute is "b?f16", but the program is no forward pass with a loss')
+                     r'p\.json:1:\d+: .*precision.compute is "b?f16", but only a forward pass with a loss can change its types')
     spec = st.write_json(folder / "p.json", {"mode": "sharding", "data": 2, "precision": {"reduce": "bf16"}})
     st.check_run([*st.COMPILE, program, f"--parallel={spec}", "-o", folder / "out.bin"])
 

@@ -1,11 +1,11 @@
-"""Parallel specs: small models trained under every row of a matrix, against one device.
+"""Parallel specs: small models trained under every row of a matrix, compared with one device.
 
-Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 186 rows: every product of data, tensor,
-stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself; what is
-computed again, or waits on the host, under shards, ZeRO and each schedule; no buckets of collectives, and small ones; sizes that nothing
-divides. 42 more are in bf16 and f16, beside one device in the same type: sums of shards are rounded there that one
-device does not round. A run takes a third of the rows, drawn, and eight specs of no row; ST_SEED repeats a draw, ST_ALL=1
-takes all rows. The examples of the documentation are checked against the schema and compiled.
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 186 rows: every product of data, tensor, stages and
+micro-batches for each model, with the other keys in turn, and every level of ZeRO by itself; recomputation and offload under
+shards, ZeRO and each schedule; collectives without buckets, and with small ones; sizes that no axis divides. 42 more rows are in
+bf16 and f16, compared with one device in the same type: there sums over shards are rounded more often. A run draws a third of the
+rows, and eight specs that are not rows; ST_SEED repeats a draw, ST_ALL=1 takes all rows. The examples of the documentation are
+checked against the schema and compiled.
 """
 
 import itertools
@@ -33,7 +33,7 @@ MODELS = {
         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 96,
         "max_position_embeddings": 16}),
 }
-# Sizes that the axes of the rows below do not divide, heads, rows and tokens among them.
+# Sizes that the axes of the rows below do not divide, including heads, rows and tokens.
 ODD = {
     "bert": dict(hidden_size=30, num_attention_heads=3, intermediate_size=50, vocab_size=97),
     "gpt2": dict(n_embd=30, n_head=5, vocab_size=97),
@@ -43,16 +43,16 @@ OPTIMIZERS = {
     "adamw": ["--optimizer=adamw", "--lr=1e-3"],
     "sgd": ["--optimizer=sgd", "--momentum=0.9", "--lr=0.1", "--clip-norm=0.5"],
 }
-# What names are split by rules, in each model: a product's output, and what its successor contracts.
+# Names that rules split, in each model: a product's output, and its successor's contracted input.
 RULES = {
     "bert": {"*.intermediate.dense.*": ["tensor"], "*.layer.*.output.dense.weight": [None, "tensor"],
              "*word_embeddings*": ["tensor"]},
     "gpt2": {"*.mlp.c_fc.weight": [None, "tensor"], "*.mlp.c_fc.bias": ["tensor"], "*.mlp.c_proj.weight": ["tensor"]},
     "llama": {"*.{gate,up}_proj.weight": ["tensor", None], "*.down_proj.weight": [None, "tensor"]},
 }
-# Beside 1F1B, which a pipeline has by default.
+# In addition to 1F1B, the default of a pipeline.
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v")
-# Of losses, relative, by the type of the computation; measured are at most 1.4e-4 in bf16, 1.5e-5 in f16.
+# Relative difference of losses, by type of the computation; measured are at most 1.4e-4 in bf16, 1.5e-5 in f16.
 BOUNDS = {"f32": 1e-5, "bf16": 1e-3, "f16": 1e-4}
 # A number is a budget, of so many activations of a micro-batch: some of the layers computed again, most of them.
 RECOMPUTE = ("selective", "full", 15, 6)  # and "fit", in recompute_fits
@@ -61,7 +61,7 @@ DOCS = st.ROOT / "docs"
 
 def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False,
          schedule=None, bucket=None, precision=None, recompute=None, offload=None):
-    """A parallel file; what a product of sizes makes meaningless is left out."""
+    """A parallel file without the keys that have no meaning for these sizes."""
     value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
     if tensor > 1:
@@ -144,7 +144,7 @@ def odd_rows():
 
 
 def in_16_bits():
-    """The layouts that treat values differently, in both types; gradients are sent in 16 bits in half of the rows."""
+    """The layouts that treat values differently, in both types; half of the rows send gradients in 16 bits."""
     optimizers = itertools.cycle(OPTIMIZERS)
     levels = itertools.cycle(range(4))
     schedules = itertools.cycle(SCHEDULES)
@@ -181,7 +181,7 @@ def losses_of(folder, name, model, optimizer, parallel, odd):
 
 
 class Reference:
-    """Losses of one device, once a model, optimizer and type."""
+    """Losses of one device, once per model, optimizer and type."""
 
     cache = {}
 
@@ -218,8 +218,8 @@ def memory_of(binary):
 
 
 def recompute_memory(folder):
-    """What is computed again lowers the peak: one layer at a time comes back as workspace. Of attention, as Korthikanti
-    et al. count it, what softmax and dropout make and a mask are not kept: here 4 + 4 + 1 bytes an element."""
+    """Recomputation lowers the peak: one layer at a time comes back as workspace. In attention, as Korthikanti et al.
+    count it, the results of softmax and dropout and a mask are not kept: here 4 + 4 + 1 bytes per element."""
     task, config = MODELS["bert"]
     layers, in_flight = 8, 2
     layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4}
@@ -235,17 +235,18 @@ def recompute_memory(folder):
     grown = sizes["full"]["workspace"] - sizes["none"]["workspace"]
     st.expect(grown < 2 * of_layer, f"{grown} bytes more workspace, where a layer's stash is {of_layer}")
     rows, heads, length = 2, config["num_attention_heads"], 16
-    # A layer's input alone is kept of it; the embeddings, which are computed once, keep less than two such tensors.
+    # Only a layer's input is kept; the embeddings, which are computed once, keep less than two such tensors.
     of_tensors = sizes["full"]["activations"] / (rows * length * config["hidden_size"] * 4 * in_flight)
     st.expect(layers / 2 <= of_tensors < layers / 2 + 2, f"{of_tensors} layers' inputs are kept of {layers / 2}")
     of_attention = (sizes["none"]["activations"] - sizes["selective"]["activations"]) / (layers / 2 * in_flight)
-    expected = rows * heads * length * (9 * length - 4)  # The maximum of each row is kept instead, beside its sum.
+    expected = rows * heads * length * (9 * length - 4)  # The maximum and sum of each row are kept instead.
     st.expect(expected <= of_attention <= 1.02 * expected, f"a layer's attention took {of_attention} bytes, not {expected}")
     return f"arenas of {arenas} bytes"
 
 
 def offload_memory(folder):
-    """What leaves the device is on the host, and no more stays than a budget says. Losses stay the same bits."""
+    """Offloaded activations are on the host, and at most the budget stays on the device. Losses are the same to the
+    bit."""
     task, config = MODELS["bert"]
     layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4}
     found = []
@@ -265,7 +266,7 @@ def offload_memory(folder):
 
 
 def offload_by_workers(folder):
-    """A cluster with a transfer engine a core has none to spare: those of the kernels do the copies to the host."""
+    """A cluster with one transfer engine per core has none to spare, so the kernels' engines copy to the host."""
     task, config = MODELS["gpt2"]
     few = folder / "few.textproto"
     text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
@@ -278,7 +279,7 @@ def offload_by_workers(folder):
 
 
 def recompute_fits(folder):
-    """On devices that are too small for the plan, "fit" computes again no more than it has to, in the groups that have to."""
+    """On devices that are too small for the plan, "fit" recomputes only as much as necessary, in the groups that need it."""
     task, config = MODELS["gpt2"]
     layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4, "schedule": "gpipe"}
 
@@ -308,7 +309,7 @@ def recompute_fits(folder):
 
 
 def violations(value, schema, where="$"):
-    """What of a value contradicts a schema; of JSON Schema the keywords that ours uses."""
+    """The violations of a schema in a value, for the keywords of JSON Schema that our schemas use."""
     known = {"$schema", "$id", "title", "description", "type", "enum", "minimum", "maximum", "exclusiveMinimum", "minItems", "items",
              "properties", "patternProperties", "additionalProperties", "required", "anyOf", "default", "minProperties"}
     st.expect(set(schema) <= known, f"the schema uses {set(schema) - known}, which this test does not know")
@@ -351,7 +352,7 @@ def violations(value, schema, where="$"):
 
 
 def examples():
-    """The parallel files of the documentation, each with the key it stands under, and those of examples/."""
+    """The parallel files of the documentation, each with the key that it documents, and those of examples/."""
     key = "?"
     for line in re.findall(r"^## `(\w+)`|^```json\n(.*?)^```", (DOCS / "parallel-spec.md").read_text(), re.M | re.S):
         if line[0]:

@@ -1,4 +1,4 @@
-"""Work is really split and really exchanged.
+"""Work is actually split, and data is actually exchanged.
 
 Split: the parameter bytes of all devices and the multiply-accumulates that the
 simulator counts are the sharded share of what formulas for the model give, and
@@ -21,7 +21,7 @@ BATCH, LENGTH = 4, 32
 
 
 def bert_macs(config):
-    """Multiply-accumulates of one training step: forward, and twice that backward."""
+    """Multiply-accumulates of one training step: the forward pass, and twice as many in the backward pass."""
     hidden, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
     rows = BATCH * LENGTH
     layer = rows * (4 * hidden * hidden + 2 * hidden * inner) + 2 * rows * LENGTH * hidden
@@ -71,7 +71,8 @@ def share_case(model, dim):
 
 
 def expect_parameter_share(tensors, devices, dim):
-    """Bytes over all devices: a cut parameter once, a whole one on each of 8 shards, a tied one in two stages."""
+    """Bytes over all devices: a split parameter counts once, a replicated one on each of 8 shards, a tied one in two
+    stages."""
     least = most = 0
     for name, tensor in tensors.items():
         whole = tensor.nbytes
@@ -111,7 +112,7 @@ def changed_shards(folder):
     base = st.losses(st.train(binary, f"--resume={folder / 'c'}", steps=1))
     path = folder / "c" / "model.safetensors"
     clean = load_file(path)
-    # The checksums are there to refuse just this.
+    # The checksums would reject this.
     st.forget_checksums(folder / "c")
     name = "bert.encoder.layer.1.intermediate.dense.weight"
     rows = clean[name].shape[0] // 8

@@ -81,7 +81,7 @@ ref::NamedTensors mlir::st::nudge(const ref::NamedTensors &inputs) {
 static double largestDifference(const std::vector<double> &a, const std::vector<double> &b) {
   double error = 0;
   for (size_t i = 0; i < a.size(); ++i)
-    // Also where it is no number.
+    // The negated comparison also catches NaN.
     if (double difference = std::abs(a[i] - b[i]); !(difference <= error))
       error = difference;
   return error;

@@ -1,4 +1,4 @@
-// Whether two runs of a program gave the same numbers.
+// Compares the numbers of two runs of a program.
 #pragma once
 
 #include "lib/Reference/Interpreter.h"
@@ -7,21 +7,20 @@
 
 namespace mlir::st {
 
-/// The largest difference, in parts of the largest number, that other orders of summation explain
-/// in a program whose coarsest type of float is that of `module`; 0 where it computes in integers
-/// alone.
+/// The largest difference, relative to the largest number, that other orders of summation explain
+/// in a program with the coarsest float type of `module`; 0 if it computes only in integers.
 double getTolerance(ModuleOp module);
 
-/// Whether all numbers are finite and none is so large that a difference says nothing.
+/// Returns true if all numbers are finite and small enough for a meaningful comparison.
 bool areWellConditioned(const ref::NamedTensors &results);
 
-/// The same inputs, each number in f32 or f64 a unit or two of f32's last place away.
+/// The same inputs, with each f32 or f64 number changed by a unit or two in f32's last place.
 ref::NamedTensors nudge(const ref::NamedTensors &inputs);
 
-/// The first result that differs, in words; empty where there is none. Of a result that replaces an
-/// input the change is compared. Results that only `actual` has do not count. With `nudged`, the
-/// results of the nudged inputs, differences of the order of those that the nudge makes do not
-/// count either: rounding explains them.
+/// Describes the first result that differs; empty if there is none. For a result that replaces an
+/// input compares the change. Ignores results that only `actual` has. With `nudged`, the results of
+/// the nudged inputs, also ignores differences of the size that the nudge causes: rounding explains
+/// them.
 std::string describeDifference(const ref::NamedTensors &inputs, const ref::NamedTensors &expected,
                                const ref::NamedTensors &actual, double tolerance,
                                const ref::NamedTensors *nudged = nullptr);

@@ -2,20 +2,22 @@
 //
 // st-differential [--save=FOLDER] FILE...
 //
-// Runs each program in the reference interpreter, then passes on it, and what they leave in the
-// interpreter: both must give the same numbers. A program says in attributes of its module what is
-// done with it, so that it is a case of its own, also after a reduction:
+// Runs each program in the reference interpreter, applies passes, and runs the result in the
+// interpreter: both must give the same numbers. Attributes of the module define the case, so that
+// a program stays a complete case when it is reduced:
 //
-//   st.prepare   pipeline that runs before both (a loss becomes a training step); may be left out
+//   st.prepare   optional pipeline that runs before both (a loss becomes a training step)
 //   st.passes    pipeline between both
-//   st.parallel  a parallel file's text; CONFIG in `st.passes` stands for the path of it
+//   st.parallel  text of a parallel file; CONFIG in `st.passes` stands for its path
 //
-// Prints `begin FILE` and one line of what came out for each:
+// Prints `begin FILE` and one line with the outcome of each:
 //
-//   ok FILE ops=NAME:COUNT,... moves=NAME:COUNT,...     the ops of the prepared program; the
-//   collectives after refused FILE MESSAGE      a pass failed broken FILE MESSAGE       the program
-//   itself does not run extreme FILE              numbers too large for a comparison differs FILE
-//   MESSAGE      other numbers, or what the passes leave does not run
+//   ok FILE ops=NAME:COUNT,... moves=NAME:COUNT,...
+//                           ops of the prepared program; collectives after the passes
+//   refused FILE MESSAGE    a pass failed
+//   broken FILE MESSAGE     the program itself does not run
+//   extreme FILE            numbers are too large for a comparison
+//   differs FILE MESSAGE    numbers differ, or the output of the passes does not run
 //
 // With --save the inputs and results of NAME.mlir are written to FOLDER/NAME.in and
 // FOLDER/NAME.out. Exits 0 if all are ok.
@@ -49,7 +51,7 @@ struct Outcome {
   std::string kind, text;
 };
 
-/// One program on its way.
+/// The processing of one program.
 class Case {
 public:
   Case(MLIRContext *context, StringRef path, StringRef save)
@@ -122,7 +124,7 @@ LogicalResult Case::saveTensors(StringRef extension, const ref::NamedTensors &te
   return written.ok() ? success() : module->emitError(std::string(written.message()));
 }
 
-/// Names and how often each is there; ops without a name do not count.
+/// Lists names with their counts; ops without a name do not count.
 std::string Case::countOps(function_ref<StringRef(Operation *)> nameOf) {
   std::map<std::string, int> counts;
   module->walk([&](Operation *op) {
@@ -143,7 +145,7 @@ static StringRef nameOfTensorOp(Operation *op) {
   return counts && name != "stablehlo.return" ? name : "";
 }
 
-/// What moves data between ranks or stages, and what sums up micro-batches.
+/// Names ops that move data between ranks or stages, or sum over micro-batches.
 static StringRef nameOfCollective(Operation *op) {
   StringRef name = op->getName().getStringRef();
   return llvm::is_contained({"st.all_gather", "st.all_reduce", "st.all_slice", "st.all_to_all",
@@ -201,7 +203,7 @@ int main(int argc, char **argv) {
   }
   bool allOk = true;
   for (const std::string &path : files) {
-    // What one program leaves in a context does not reach the next.
+    // A separate context isolates each program from the others.
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     context.printOpOnDiagnostic(false);
     llvm::outs() << "begin " << path << '\n';

@@ -5,10 +5,9 @@
 
 namespace mlir::st {
 
-/// A value for each argument of `@main`, by the name that the interpreter knows it by. It follows
-/// from the name and the type alone, so that a program that loses other arguments keeps it. Numbers
-/// are normally distributed, integers small (below `st.limit` where there is one), an optimizer's
-/// state positive.
+/// A value for each argument of `@main`, by its name in the interpreter. It depends only on the
+/// name and the type, so a program that loses other arguments keeps it. Numbers are normally
+/// distributed, integers small (below `st.limit` if present), an optimizer's state positive.
 FailureOr<ref::NamedTensors> makeRandomInputs(ModuleOp module);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// XLA's HLO, protos and text: what is read imports as a module that verifies, or says why not.
+// XLA's HLO, protos and text: accepted input imports as a valid module, or gives an error.
 
 #include "lib/Hlo/HloImporter.h"
 #include "test/fuzz/targets/FuzzTarget.h"
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   OwningOpRef<ModuleOp> imported;
   if (module)
     imported = importHloModule(*module, &context);
-  // What does not import says so, what does has no error.
+  // Exactly one of a module and an error.
   if (hasError == static_cast<bool>(imported))
     __builtin_trap();
   return 0;

@@ -1,5 +1,5 @@
-// A program as JAX prints it, through the import: annotations, calls, loops, simplification, roles.
-// What is imported verifies, what is not says why.
+// Imports a program as JAX prints it: annotations, calls, loops, simplification, roles. The
+// imported module verifies, or there is an error.
 
 #include "lib/Driver/ImportProgram.h"
 #include "test/fuzz/targets/FuzzTarget.h"

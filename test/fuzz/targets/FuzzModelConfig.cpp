@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Larger models are as good to build, but not in a fuzzer's time.
+/// Larger models are as valid, but take too long for a fuzzer.
 static bool isSmall(const ModelConfig &config) {
   return config.layerCount <= 2 && config.hiddenSize <= 256 && config.vocabSize <= 4096;
 }

@@ -1,5 +1,5 @@
-// The text of a program as JAX prints it, or of any phase: what parses prints and parses again, and
-// folds without harm.
+// The text of a program as JAX prints it, or of any phase: a program that parses prints and parses
+// again, and folds without a crash.
 
 #include "test/fuzz/targets/FuzzTarget.h"
 #include "test/fuzz/targets/ParsedProgram.h"

@@ -1,5 +1,5 @@
-// Small executables with damaged programs: refused, or run in simulated time and on data to an end
-// or a fault. What is proven holds: no deadlock, and the same bytes however instances interleave.
+// Small executables with damaged programs are refused, or run in simulated time and on data to an
+// end or a fault. A proof holds: no deadlock, and the same bytes in any interleaving of instances.
 
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/Fields.h"
@@ -24,7 +24,7 @@ namespace {
 
 /// Larger ones are left out: they would only take longer.
 constexpr int64_t kMostArena = 1 << 20, kMostScratch = 1 << 20, kMostRanks = 8, kMostEntries = 64;
-/// Of all runs: instructions, and elements that they touch.
+/// Limits for all runs: instructions, and elements that they access.
 constexpr int64_t kMostInstructions = 50'000, kMostElements = 4'000'000;
 
 /// The product of an instruction's extents.
@@ -52,11 +52,11 @@ struct ElementCounter {
   template <typename... Arguments> void operands(Arguments &&...) {}
 };
 
-/// What runs may still cost.
+/// The remaining budget of runs.
 struct Budget {
   int64_t instructions = kMostInstructions, elements = kMostElements;
 
-  /// Takes the cost of a run; false if too little is left, or if what it costs depends on data.
+  /// Takes the cost of a run; false if too little is left, or if the cost depends on data.
   bool take(const Program &program, const RunView &view);
 };
 
@@ -97,7 +97,7 @@ bool isSmall(const proto::Group &group) {
          group.arena_bytes() <= kMostArena && group.host_arena_bytes() <= kMostArena;
 }
 
-/// Nothing where a program is refused or the step is too large.
+/// Returns nothing if a program is rejected or the step is too large.
 std::optional<Step> decodeStep(const proto::Executable &executable, Budget &budget) {
   Step step;
   MachineLimits limits = machineLimits(executable.dtu());
@@ -219,7 +219,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-/// libFuzzer's own changes of bytes would hardly ever leave an executable.
+/// libFuzzer's own mutations of bytes would rarely leave a valid executable.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
                                           unsigned int seed) {
   st::dtu::ProgramMutator mutator(seed);

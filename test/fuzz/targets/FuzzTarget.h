@@ -1,5 +1,5 @@
-// What every fuzz target defines: libFuzzer's entry point. One input must neither crash nor hang
-// nor trip a sanitizer; whether it is accepted is not asked.
+// Each fuzz target defines libFuzzer's entry point. An input must not crash, hang or trip a
+// sanitizer; it may be accepted or rejected.
 #ifndef ST_TEST_FUZZ_FUZZTARGET_H
 #define ST_TEST_FUZZ_FUZZTARGET_H
 

@@ -1,5 +1,5 @@
-// A tokenizer.json, and behind its first zero byte a text: what is read encodes the text, whose
-// tokens lie within it.
+// A tokenizer.json, followed by a zero byte and a text: an accepted tokenizer encodes the text, and
+// its tokens are within it.
 
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "test/fuzz/targets/FuzzTarget.h"

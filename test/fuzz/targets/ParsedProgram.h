@@ -10,8 +10,8 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/SourceMgr.h"
 
-/// In a context of its own: names of resources are unique in a context. What is wrong is counted,
-/// not printed.
+/// Parsed in a separate context: names of resources are unique in a context. Counts errors without
+/// printing them.
 struct ParsedProgram {
   explicit ParsedProgram(llvm::StringRef text)
       : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {

@@ -134,7 +134,7 @@ void ProgramMutator::moveInstructions(Stream &stream) {
   switch (below(4)) {
   case 0:
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
-    // Labels stand at instructions that exist, or at the end.
+    // Labels must be at existing instructions, or at the end.
     for (auto &start : stream.labelStarts)
       start.first = std::min(start.first, static_cast<int64_t>(list.size()));
     break;

@@ -1,4 +1,4 @@
-// Small changes to instruction streams, most of which leave a program that decodes.
+// Small changes to instruction streams, most of which keep a program decodable.
 #ifndef ST_TEST_FUZZ_PROGRAMMUTATOR_H
 #define ST_TEST_FUZZ_PROGRAMMUTATOR_H
 

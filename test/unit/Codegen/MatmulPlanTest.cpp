@@ -1,4 +1,4 @@
-// How products are tiled: several of one left operand in one kernel, against each in its own.
+// Tiling of products: several with one left operand in one kernel, compared with separate kernels.
 #include "backends/dtu/codegen/products/MatmulTime.h"
 #include "lib/Timing/DtuDescription.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 Machine t10() { return Machine(*::st::builtinDtuDescription("dtu-t10")); }
 
-/// [rows, depth] x [depth, cols], dense, as often as there are products.
+/// [rows, depth] x [depth, cols], dense, once per product.
 MatmulSizes sizesOf(int64_t rows, int64_t cols, int64_t depth, int64_t products,
                     int64_t width = 4) {
   MatmulSizes sizes;
@@ -23,7 +23,7 @@ MatmulSizes sizesOf(int64_t rows, int64_t cols, int64_t depth, int64_t products,
   return sizes;
 }
 
-/// The result of every product is stored as it is.
+/// The result of every product is stored unchanged.
 MatmulEpilogue plain(const MatmulSizes &sizes) {
   MatmulEpilogue epilogue;
   epilogue.bytes = [=](unsigned slots, int64_t rows, int64_t cols) {
@@ -49,7 +49,7 @@ TEST(MatmulPlan, SharedOperandsAreFetchedOnce) {
 }
 
 TEST(MatmulPlan, SmallProductsAreNoSlowerTogether) {
-  // As large as form-kernels lets them be for eight cores.
+  // The largest products that form-kernels allows for eight cores.
   for (int64_t products : {2, 3, 4})
     for (auto [rows, cols, depth] :
          {std::tuple(512, 128, 1024), {128, 512, 64}, {256, 256, 256}, {1024, 64, 192}})

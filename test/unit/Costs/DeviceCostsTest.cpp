@@ -5,7 +5,7 @@
 namespace st {
 namespace {
 
-/// Figures without a common factor, two axes of which the second is slower, and one without links.
+/// Coprime figures, two axes with a slower second one, and one without links.
 DevicePeaks somePeaks() {
   DevicePeaks peaks;
   peaks.flops = 3000;

@@ -28,7 +28,7 @@ public:
     exchange.set_count(2);
     return *this;
   }
-  /// Packs into scratch memory, or unpacks out of it.
+  /// Packs into scratch memory, or unpacks from it.
   Program &copy(int from, int to, bool fromScratch, bool toScratch) {
     proto::CudaCopy &copy = *program.add_commands()->mutable_copy();
     place(*copy.mutable_from(), from);
@@ -39,8 +39,8 @@ public:
     copy.set_rows(1);
     return *this;
   }
-  /// GELU of a product of two values of the first one, and what goes into it, or its gradient
-  /// there.
+  /// GELU of a product with its input stored, or its gradient from that input. Operands are two
+  /// values from the first one.
   Program &gelu(int from, int to, int aux, bool isGradient) {
     proto::CudaProduct &product = *program.add_commands()->mutable_product();
     product.set_m(2), product.set_n(8), product.set_k(1);
@@ -72,7 +72,7 @@ public:
     *loop.mutable_body() = body.program.commands();
     return *this;
   }
-  /// Lets the last command's first place have two slots, a value apart.
+  /// Gives the last command's first place two slots, one value apart.
   Program &inSlots() {
     proto::CudaPlace &first = *program.mutable_commands(program.commands_size() - 1)
                                    ->mutable_launch()
@@ -82,7 +82,7 @@ public:
     return *this;
   }
 
-  /// A letter for each command: k, that of kernels, or t, that of transfers; large where it waits.
+  /// A letter per command: k for the stream of kernels, t for transfers; upper case: waits.
   std::string streams() {
     const KernelArgument arguments[] = {{64, true}, {64, false}};
     assignStreams(program, [&](int64_t) -> ArrayRef<KernelArgument> { return arguments; });
@@ -114,7 +114,7 @@ TEST(AssignStreams, AResultIsWaitedForWhereItIsRead) {
 
 TEST(AssignStreams, WhatIsSentIsNotWrittenBefore) {
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(0, 1).streams(), "TkK");
-  // But it may be read.
+  // Reading is allowed.
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(1, 4).streams(), "Tkk");
 }
 
@@ -143,7 +143,7 @@ TEST(AssignStreams, SlotsCountAllTogether) {
 }
 
 TEST(AssignStreams, WhatAProductHasBesideItsResultCounts) {
-  // Sent, or what has come.
+  // Data that is sent or received.
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 5, false).streams(), "Tkk");
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, false).streams(), "TkK");
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, true).streams(), "Tkk");

@@ -1,4 +1,4 @@
-// Whether our declarations of functions are those of a vendor's headers.
+// Compares declarations of functions with a vendor's headers.
 #ifndef ST_TEST_UNIT_CUDA_CALLEDAS_H
 #define ST_TEST_UNIT_CUDA_CALLEDAS_H
 
@@ -6,8 +6,8 @@
 
 namespace st::cuda {
 
-/// Whether an argument is passed as what the header declares: pointers and handles as any pointer,
-/// enumerations as int, structures by their size.
+/// Returns true if an argument is passed as the header declares it: pointers and handles as any
+/// pointer, enumerations as int, structures by their size.
 template <class Ours, class Theirs> constexpr bool isPassedAs() {
   if constexpr (std::is_pointer_v<Theirs>)
     return std::is_pointer_v<Ours>;
@@ -26,7 +26,7 @@ constexpr bool isCalledAs(OurResult (*)(Ours...), TheirResult (*)(Theirs...)) {
   else
     return false;
 }
-// Of a member that is a pointer to a function.
+// For a member that is a pointer to a function.
 #define CALLED_AS(MEMBER, FUNCTION)                                                                \
   static_assert(isCalledAs(decltype(MEMBER){}, static_cast<decltype(&FUNCTION)>(nullptr)))
 

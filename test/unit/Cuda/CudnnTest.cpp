@@ -1,5 +1,5 @@
-// Our declarations of cuDNN are those of its header, as scripts/setup.sh --tests fetches it; and
-// cuDNN, where it is found, has engines for our attention on GPUs that need not be there.
+// Compares declarations of cuDNN with its header, which scripts/setup.sh --tests fetches. If cuDNN
+// is found, checks that it has engines for attention on GPUs that need not be present.
 #include "backends/cuda/runtime/driver/DriverAttention.h"
 
 #include "absl/strings/str_cat.h"
@@ -146,7 +146,7 @@ std::string describe(const Gpu &gpu) {
       gpu.sharedBytes, R"(, "deviceVer": )", gpu.version, R"(, "deviceName": ")", gpu.name, "\"}");
 }
 
-/// Heads beside each other in q, k and v, behind each other in o.
+/// Heads are adjacent in q, k and v, and contiguous matrices in o.
 proto::CudaAttention attentionOf(int64_t length, int64_t depth) {
   proto::CudaAttention made;
   made.set_batch(8);
@@ -168,7 +168,7 @@ proto::CudaAttention attentionOf(int64_t length, int64_t depth) {
   return made;
 }
 
-/// The same, as a gradient: of do and into dq, dk and dv as o lay.
+/// The same as a gradient: do, dq, dk and dv have the layout of o.
 proto::CudaAttention gradientOf(proto::CudaAttention attention) {
   *attention.mutable_d_o() = attention.q();
   for (proto::CudaHeads *heads :
@@ -190,7 +190,7 @@ proto::CudaHeads biasOf(int64_t batch, int64_t head, int64_t row) {
 
 class CudnnPlans : public testing::TestWithParam<Gpu> {};
 
-// test/e2e/cuda/test_cudnn_plans.py runs it where there is no GPU.
+// Without a GPU, test/e2e/test_cudnn_plans.py runs it.
 TEST_P(CudnnPlans, AttentionHasAnEngine) {
   if (!std::getenv("ST_CUDNN_PLANS"))
     GTEST_SKIP() << "ST_CUDNN_PLANS is not set";

@@ -1,4 +1,4 @@
-// Our declarations of NVIDIA's libraries are those of its headers, where these are found.
+// Compares declarations of NVIDIA's libraries with its headers, if these are found.
 #include "backends/cuda/runtime/libraries/DriverLibraries.h"
 
 #include "gtest/gtest.h"

@@ -43,15 +43,15 @@ TEST(Exchange, MembersMeetMoreThanOnce) {
   EXPECT_TRUE(exchange.status().ok());
 }
 
-// Nobody is left who could send.
+// No sender is left.
 TEST(Exchange, WaitingForEachOtherIsAnError) {
   Exchange exchange(2);
   exchange.begin();
   std::thread other([&] { exchange.end(exchange.receive({0, 1, 0}).status()); });
   exchange.end(exchange.receive({1, 0, 0}).status());
   other.join();
-  EXPECT_EQ(exchange.status().message(), "the program cannot go on: 2 of 2 ranks wait for what "
-                                         "nobody sends, the others have ended");
+  EXPECT_EQ(exchange.status().message(), "the program cannot continue: 2 of 2 ranks wait for "
+                                         "messages that nobody sends, the others have ended");
 }
 
 TEST(Exchange, AFailedRankEndsTheOthersWait) {

@@ -28,7 +28,7 @@ void setStrides(proto::CudaHeads &heads, int64_t batch, int64_t head, int64_t ro
   heads.set_row(row);
 }
 
-/// Queries and keys side by side, as one product of both leaves them, heads behind each other.
+/// Queries and keys side by side, as the result of one product; heads are contiguous.
 struct Case {
   std::unique_ptr<GpuDevice> device = createHostDevice(proto::CudaCode()).value();
   proto::CudaAttention gradient;
@@ -64,7 +64,7 @@ struct Case {
     EXPECT_TRUE(device->write(operands.bias, bytesOf(bias)).ok());
   }
 
-  /// By all columns, of what lies in memory.
+  /// The expected values, computed from memory over all columns.
   void expectRows() {
     const std::vector<BFloat16> both = readAll<BFloat16>(*device, operands.q, kCount);
     std::vector<float> bias(kBatch * kColumns);

@@ -5,8 +5,7 @@
 namespace st::cuda {
 namespace {
 
-/// A launch that reads bytes 100 to 199 and writes 1000 to 1049, of all steps or not, behind a
-/// copy.
+/// A launch that reads bytes 100 to 199 and writes 1000 to 1049, in all steps or not, after a copy.
 proto::CudaProgram programOf(bool leftByUpdate) {
   proto::CudaProgram program;
   program.add_commands()->mutable_copy();

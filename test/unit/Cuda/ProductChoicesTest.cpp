@@ -43,7 +43,7 @@ TEST_F(ProductChoicesTest, ProcessesTakeThoseOfTheFirst) {
   EXPECT_TRUE(second.adopt(first.used()));
   EXPECT_TRUE(second.find("both") == choiceOf(1));
   EXPECT_FALSE(second.adopt(first.used())) << "nothing is another one any more";
-  // What only another process has is known, and changes nothing that was used.
+  // Choices of another process are recorded, but do not replace used ones.
   EXPECT_FALSE(first.adopt(second.used()));
   EXPECT_TRUE(first.find("own") == choiceOf(4));
   EXPECT_TRUE(first.find("both") == choiceOf(1));

@@ -160,7 +160,7 @@ TEST_F(GeluDerivatives, TimesSomethingElse) {
   EXPECT_EQ(kind(), None);
 }
 
-/// What is written for GELU and its gradient is what is recognised.
+/// The generated GELU and its gradient are recognised.
 TEST_F(ScalarFunctions, WrittenFunctionsAreRecognised) {
   for (StringRef type : {"f32", "bf16", "f16"}) {
     std::string tensor = "tensor<4x8x" + type.str() + ">";

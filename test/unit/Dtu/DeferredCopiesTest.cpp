@@ -1,4 +1,4 @@
-// Copies that are put off, against memories in which they were carried out at once.
+// Compares deferred copies with memories in which they were executed at once.
 #include "backends/dtu/simulator/data/DeferredCopies.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using Found = DeferredCopies::Found;
 
 constexpr int64_t kCores = 2, kPlace = 16384, kL3 = 65536;
 
-/// The L1s and behind them L2, and L3.
+/// The L1s followed by L2, and L3.
 struct Memories {
   std::vector<uint8_t> chip = std::vector<uint8_t>((kCores + 1) * kPlace),
                        l3 = std::vector<uint8_t>(kL3);
@@ -72,7 +72,7 @@ public:
     passedOn += fromL2 && view.data != source(lazy);
   }
 
-  /// From L3 to an L1 or L2, or from L2 to an L1; in two parts at times, either of them first.
+  /// From L3 to an L1 or L2, or from L2 to an L1; sometimes in two parts in either order.
   void copy() {
     const bool fromL2 = below(2);
     const int64_t place = below(fromL2 ? kCores : kCores + 1);
@@ -144,7 +144,7 @@ TEST_F(DeferredCopiesTest, NobodySeesThatTheyWerePutOff) {
   };
   for (int i = 0; i < 200000 && !HasFailure(); ++i)
     (this->*steps[below(8)])();
-  // What is asked for is often where nothing is put off, or in another shape.
+  // Many requests hit no deferred copy, or another shape.
   EXPECT_GT(putOff, 10000);
   EXPECT_GT(foundElsewhere, 1000);
   EXPECT_GT(passedOn, 100);
@@ -163,7 +163,8 @@ TEST_F(DeferredCopiesTest, WhatIsOverwrittenIsNeverMoved) {
 }
 
 TEST_F(DeferredCopiesTest, RowsOfATileComeFromWhereTheTileIsFrom) {
-  // Four rows of 512 bytes, 1024 apart in L3, side by side in L2; the last two go on to an L1.
+  // Four rows of 512 bytes, 1024 apart in L3 and adjacent in L2; the last two are copied on to an
+  // L1.
   deferred.defer(kCores, &lazy.chip[kCores * kPlace], {&lazy.l3[0], 4, 512, 1024});
   RowsView rows =
       deferred.find(kCores, {&lazy.chip[kCores * kPlace] + 1024, 1, 1024, 1024}, Found::Split);
@@ -172,7 +173,7 @@ TEST_F(DeferredCopiesTest, RowsOfATileComeFromWhereTheTileIsFrom) {
   EXPECT_EQ(rows.rowBytes, 512);
   EXPECT_EQ(rows.stride, 1024);
   deferred.defer(0, &lazy.chip[0], rows);
-  // Another tile takes the first one's place in L2: that moves nothing.
+  // Another tile replaces the first one in L2: that moves nothing.
   tellOfWrite(kCores, &lazy.chip[kCores * kPlace], &lazy.chip[kCores * kPlace] + 2048, true);
   EXPECT_EQ(lazy.chip, Memories().chip);
   deferred.beforeRead(0, &lazy.chip[0], &lazy.chip[0] + 1024);

@@ -88,7 +88,7 @@ TEST(Encoding, TextIsReadable) {
   absl::StatusOr<Program> program = parseProgram(text);
   ASSERT_TRUE(program.ok()) << program.status();
   std::string printed = printProgram(*program);
-  // A constant of 0 beside terms is the one thing that prints shorter.
+  // Only a constant of 0 with other terms prints shorter.
   EXPECT_NE(printed.find("signal sem=1*r1\n"), std::string::npos) << printed;
   EXPECT_NE(printed.find("label 0\n    loop reg=r4 limit=1024 step=256\n      copy "
                          "dst=L1[0;1*r1]{32,4} src=L3[128+4*r4]{64,4} "

@@ -1,5 +1,5 @@
-// Matrix products on every host instruction set: against a loop in f64, and bit for
-// bit in the order of sums that docs/dtu-isa.md states.
+// Matrix products on every host instruction set: compared with a loop in f64, and bit for bit with
+// the order of sums in docs/dtu-isa.md.
 #include "backends/dtu/simulator/data/HostMatmul.h"
 
 #include "backends/dtu/simulator/Simulator.h"
@@ -201,7 +201,7 @@ TEST(HostMatmul, SumsAreInTheOrderTheDocumentStates) {
   for (HostIsa isa : hostIsas())
     for (DType type : {DType::F32, DType::BF16, DType::F16})
       for (int layout = 0; layout < 8; ++layout) {
-        // Of 17 to 64 columns: none of 16 or fewer left over, which libxsmm sums in parts.
+        // 17 to 64 columns, without a rest of 16 or fewer, which libxsmm sums in parts.
         int64_t m = random() % 40 + 1, n = random() % 48 + 17, k = random() % 200 + 1;
         expectStatedOrder(Product(m, n, k, layout, type, random), isa);
         if (HasFatalFailure())
@@ -286,8 +286,8 @@ TEST(HostIsa, EachChoiceByNameHasItsProducts) {
             "avx512-bf16 and amx");
 }
 
-/// Leaves with 0 where a simulator does without the tile registers and says so if told
-/// to use them.
+/// Exits with 0 if a simulator works without the tile registers and reports so when told to use
+/// them.
 [[noreturn]] void runWithoutTiles() {
   // The system refuses tile registers to a process whose signal stack cannot hold them.
   static char memory[4096];
@@ -312,7 +312,7 @@ TEST(HostIsa, EachChoiceByNameHasItsProducts) {
 TEST(HostIsaDeathTest, WithoutTheSystemsLeaveProductsDoWithoutTiles) {
   if (!__builtin_cpu_supports("amx-bf16"))
     GTEST_SKIP() << "this host has no tile registers to refuse";
-  // In a process of its own, which has not asked for them yet.
+  // In a separate process, which has not requested them yet.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(runWithoutTiles(), testing::ExitedWithCode(0), "");
 }

@@ -1,5 +1,5 @@
-// Several ranks: collectives written as sends and receives, the same bits for any
-// number of host threads, and deadlocks that are reported.
+// Several ranks: collectives written as sends and receives, the same bits for any number of host
+// threads, and reported deadlocks.
 #include "SimulatorFixture.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// Tiles that are packed once for all who multiply with them, while their source is written to.
+// Tiles that are packed once for all products that read them, while their source is written to.
 #include "backends/dtu/simulator/data/PackedTiles.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(PackedTilesTest, FilledIsWhatTheSourceHolds) {
         memory[e] = static_cast<uint8_t>(random());
       continue;
     }
-    // Few shapes, so that many a tile is asked for again.
+    // Few shapes, so that many tiles are requested again.
     const RowsView rows = {&memory[1024 * below(2)], 1 + below(3), 8 * (1 + below(2)),
                            32 * (1 + below(2))};
     const DType type = below(2) ? DType::F32 : DType::BF16;

@@ -1,5 +1,5 @@
-// Loops in a steady state are added, not run: to the picosecond what running every trip gives,
-// which a traced run does.
+// Loops in a steady state are not run, and their time is added: to the picosecond the time of all
+// trips, as in a traced run.
 #include "SimulatorFixture.h"
 
 #include <numeric>
@@ -30,7 +30,8 @@ void expectEqualTimings(const TimingResult &added, const TimingResult &run) {
   }
 }
 
-/// What ranks were busy with is the same whether trips are run or added, and is all of their time.
+/// The activity of ranks is the same whether trips are run or added, and accounts for all of their
+/// time.
 void expectEqualLogs(const StepLog &added, const StepLog &run, const TimingResult &timing) {
   ASSERT_EQ(added.sums, run.sums);
   for (size_t rank = 0; rank < run.sums.size(); ++rank) {
@@ -58,8 +59,8 @@ void expectEqualLogs(const StepLog &added, const StepLog &run, const TimingResul
   EXPECT_EQ(time, timing.total);
 }
 
-/// Times schedules with and without a trace, and compares; the part of the instructions that was
-/// simulated.
+/// Times schedules with and without a trace, and compares. Returns the share of instructions that
+/// was simulated.
 double simulatedPart(const Simulator &simulator, const std::vector<RankSchedule> &schedules) {
   Trace trace;
   StepLog ofRun, ofAdded;
@@ -95,7 +96,7 @@ std::string program(const std::string &dte, const std::string &core, int64_t wor
                       core, " }\n}\n");
 }
 
-/// Tiles that a queue loads and a core multiplies, two at a time in L1.
+/// A queue loads tiles and a core multiplies them; two are in L1 at a time.
 std::string tiles(const std::string &loop, const std::string &size) {
   return program("signal sem=8+1*r1 count=2\n" + loop +
                      "wait sem=8+1*r1\ncopy dst=L1[0;1*r1]{256,4} src=L3[0]{256,4} sizes=[" + size +
@@ -120,10 +121,10 @@ TEST(PeriodicLoops, ARankOfTheChipHasEndedAllItsTasks) {
 }
 
 TEST(PeriodicLoops, ARaggedEndIsRun) {
-  // Of the last trips one is short and one moves nothing.
+  // Among the last trips one is short and one moves nothing.
   const std::string loop = "loop reg=r4 limit=3202\nindex dst=r5 value=20*r4\n";
   EXPECT_LT(simulatedPart(tiles(loop, "min(20,64005-r5)"), 2), 0.1);
-  // Each trip is shorter than the one before: no two are alike.
+  // Each trip is shorter than the previous one, so no two are alike.
   EXPECT_EQ(simulatedPart(tiles("loop reg=r4 limit=60\n", "min(64,64-r4)")), 1);
 }
 
@@ -132,7 +133,7 @@ TEST(PeriodicLoops, WorkersWithMoreTripsGoOn) {
 }
 
 TEST(PeriodicLoops, WhatComesFromCountersIsFollowed) {
-  // Trips of three sizes in turn, and a size that changes each 256 trips.
+  // Trips of three alternating sizes, and a size that changes every 256 trips.
   EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=6000\nindex dst=r5 value=1*r4 modulo=3\n",
                                 "min(64,65-r5)")),
             0.1);
@@ -143,7 +144,7 @@ TEST(PeriodicLoops, WhatComesFromCountersIsFollowed) {
 
 TEST(PeriodicLoops, LoopsInLoopsAreAdded) {
   const std::string nest = "loop reg=r4 limit=100\nloop reg=r5 limit=";
-  // Trips of the outer loop are added as a whole, and so are those of the inner one.
+  // Whole trips of the outer loop are added, and so are those of the inner one.
   auto text = [&](const std::string &inner) {
     std::string result = tiles(nest + inner + "\n", "64");
     for (size_t at = 0; (at = result.find("end\n", at)) != std::string::npos; at += 8)
@@ -152,13 +153,13 @@ TEST(PeriodicLoops, LoopsInLoopsAreAdded) {
   };
   EXPECT_LT(simulatedPart(text("3")), 0.3);
   EXPECT_LT(simulatedPart(text("300")), 0.02);
-  // The inner loop has one trip more each time, or none at first.
+  // The inner loop has one more trip each time, or none at first.
   EXPECT_LT(simulatedPart(text("1*r4")), 1);
   EXPECT_LT(simulatedPart(text("-20+2*r4")), 1);
 }
 
-/// Copies in a loop beside a queue that waits for messages of the rank in table entry 0, one after
-/// the other, and for each lets a second loop go on.
+/// Copies in a loop, and a queue that waits for messages of the rank in table entry 0, one after
+/// another, and wakes a second loop for each.
 std::string waitingText(int64_t trips, int64_t messages, int64_t bytes) {
   return absl::StrCat(
       "program \"waiting\" semaphores=64 barriers=0 l1=65536 l2=0 l3=65536 table=2 {\n",
@@ -181,8 +182,8 @@ std::string sendingText(int64_t trips, int64_t messages, int64_t bytes) {
 }
 
 TEST(PeriodicLoops, TripsThatAMessageMeetsAreTakenBack) {
-  // The ranks stand on one chip, on two of a group, and on two groups; two others of the receiver's
-  // chip compute all the while.
+  // The ranks are on one chip, on two of a group, and on two groups; two others on the receiver's
+  // chip compute all the time.
   for (int64_t device : {1, 5, 20})
     for (int64_t trips : {30, 31, 47, 500})
       for (int64_t bytes : {1000, 60000}) {
@@ -199,7 +200,7 @@ TEST(PeriodicLoops, TripsThatAMessageMeetsAreTakenBack) {
                         works = *simulator->load(parseOrDie(waitingText(5000, 0, bytes)));
         const double part =
             simulatedPart(*simulator, {{{waits, 0}}, {{works, 0}}, {{works, 0}}, {{sends, 0}}});
-        // Beside the receiver the sender's loop has other trips, and no state recurs.
+        // Near the receiver the sender's loop has other trips, and no state recurs.
         if (device > 4)
           EXPECT_LT(part, 0.3) << device << " " << trips << " " << bytes;
         ASSERT_FALSE(HasFailure()) << device << " " << trips << " " << bytes;
@@ -207,7 +208,7 @@ TEST(PeriodicLoops, TripsThatAMessageMeetsAreTakenBack) {
 }
 
 TEST(PeriodicLoops, AMessageEndsASteadyState) {
-  // Rank 1 computes while messages of rank 0 arrive, and receives them in between.
+  // Rank 1 computes while messages of rank 0 arrive, and receives them between trips.
   const Program sends =
       parseOrDie(R"(program "sends" semaphores=1 barriers=0 l1=0 l2=0 l3=65536 table=0 {
   stream tx first=0 count=1 {
@@ -246,15 +247,15 @@ TEST(PeriodicLoops, AMessageEndsASteadyState) {
   }
 }
 
-/// Kernels of random loops, sizes and steps, one after the other.
+/// A sequence of kernels with random loops, sizes and steps.
 class RandomLoops {
 public:
   explicit RandomLoops(uint64_t seed) : engine(seed) {}
 
   int64_t below(int64_t n) { return static_cast<int64_t>(engine() % static_cast<uint64_t>(n)); }
 
-  /// The same layer over and over in other places of memory. In each the ranks of a ring send to
-  /// each other, and wait for it now or `late` layers later.
+  /// The same layer repeatedly, at other addresses. In each layer the ranks of a ring send to each
+  /// other, and wait for the message in this layer or `late` layers later.
   std::string layers(int64_t count, int64_t late) {
     std::string dte, core, tx = "table dst=r5 index=0\n", rx = "table dst=r5 index=1\n";
     std::string layerDte, layerCore;
@@ -372,7 +373,7 @@ TEST(PeriodicLoops, RandomLoopsTakeTheTimeOfTheirTrips) {
       return;
     }
   }
-  // Most of what they do is added.
+  // Most of the instructions are added.
   EXPECT_LT(sum / kSeeds, 0.6);
 }
 
@@ -399,8 +400,8 @@ TEST(PeriodicLoops, LayersThatAreAlikeTakeTheTimeOfEach) {
 }
 
 TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
-  // Few trips are alike. Behind each layer the queue copies alone, while the core has ended or
-  // waits for the next one.
+  // Few trips are alike. After each layer the queue copies alone, while the core has ended or waits
+  // for the next one.
   auto layers = [](int64_t count) {
     const std::string loop = "loop reg=r4 limit=250\nindex dst=r5 value=1*r4 divide=4\n",
                       copy = "copy dst=L1[0]{256,4} src=L3[0]{256,4} sizes=[min(64,64-r5),64]\n";
@@ -418,7 +419,7 @@ TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
   EXPECT_LT(simulatedPart(*simulator, {schedule, schedule, schedule, schedule}), 0.9);
 }
 
-/// Layers in which no two trips are alike, and a queue that copies whenever a message has arrived.
+/// Layers without equal trips, and a queue that copies whenever a message has arrived.
 std::string layersBesideMessages(int64_t layers, int64_t messages, int64_t bytes) {
   const std::string loop = "loop reg=r4 limit=60\nindex dst=r5 value=1*r4\n";
   std::string dte, core;

@@ -1,6 +1,6 @@
-// Programs of plausible nonsense: whatever the validator lets through runs to its
-// end, faults or deadlocks, on data and in time alike, and never touches a byte
-// that is not its own (the address sanitizer's build says so).
+// Random programs that are almost valid: every program that the validator accepts finishes, faults
+// or deadlocks, on data and in time alike, and never accesses foreign memory (checked in the
+// address sanitizer's build).
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Fields.h"
@@ -12,7 +12,7 @@
 namespace st::dtu {
 namespace {
 
-/// Fills instructions with small numbers, so that a good part of them is valid.
+/// Fills instructions with small numbers, so that many of them are valid.
 class PlausibleFiller {
 public:
   explicit PlausibleFiller(uint64_t seed) : engine(seed) {}
@@ -72,7 +72,7 @@ public:
     Instruction result;
     dims = below(4);
     type = static_cast<DType>(below(kNumDTypes));
-    // What blocks would end most programs before they did anything.
+    // Blocking instructions would stop most programs too early.
     do
       makeInstruction(static_cast<size_t>(below(std::variant_size_v<Instruction>)), result);
     while ((std::holds_alternative<Wait>(result) || std::holds_alternative<Barrier>(result) ||
@@ -139,7 +139,7 @@ TEST(ProgramFuzz, ValidNonsenseNeverCrashes) {
     ++(status.ok() ? ran : faulted);
     (void)simulator->time(schedules);
   }
-  // Both ways out are taken.
+  // Both outcomes occur.
   EXPECT_GT(ran, 5);
   EXPECT_GT(faulted, 5);
 }

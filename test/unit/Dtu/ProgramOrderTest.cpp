@@ -1,4 +1,4 @@
-// Planted races and deadlocks, each found, and the same programs put right.
+// Finds planted races and deadlocks, and accepts the same programs once corrected.
 #include "backends/dtu/isa/order/ProgramOrder.h"
 #include "backends/dtu/isa/StridedBytes.h"
 #include "backends/dtu/isa/Text.h"
@@ -127,7 +127,7 @@ TEST(ProgramOrder, ASemaphoreOfSeveralSignallersTellsNothing) {
               "semaphore 0 is signalled by dte 0 and by dte 1");
 }
 
-/// A transfer under way: what is sent may be overwritten only behind the send.
+/// The source of a send may be overwritten only after the send.
 TEST(ProgramOrder, ASendUnderWay) {
   auto program = [](const std::string &done) {
     return std::string("stream dte first=0 count=1 {\n"
@@ -150,7 +150,7 @@ TEST(ProgramOrder, ASendUnderWay) {
   expectError(program(""), "stream 1 (tx)");
 }
 
-/// What a rank sends comes back to the same place: the other rank orders the two.
+/// A rank receives where it sent from. The other rank orders the two transfers.
 TEST(ProgramOrder, AReturnIsLeftToTheCaller) {
   absl::StatusOr<ProgramOrder> order = prove("stream tx first=0 count=1 {\n"
                                              "  table dst=r4 index=0\n"
@@ -166,8 +166,7 @@ TEST(ProgramOrder, AReturnIsLeftToTheCaller) {
   EXPECT_EQ(order->returns[0].receives, 1u);
 }
 
-/// Against sets of bytes.
-/// Loops of many trips are proven as trip by trip, with less work: what the verdict was.
+/// Returns the verdict on loops of many trips, which are proven without visiting every trip.
 bool proveLoops(const std::string &streams, int64_t mostWork = 2000) {
   absl::StatusOr<Program> program = parseProgram(
       "program \"p\" semaphores=8 barriers=1 l1=8192 l2=4096 l3=10000000 host=0 table=1 {\n" +
@@ -185,8 +184,8 @@ bool proveLoops(const std::string &streams, int64_t mostWork = 2000) {
   return true;
 }
 
-/// A loader, a core and a storer, with so many slots free at first in each of two double buffers;
-/// tiles go from `from` on to `to` on.
+/// A loader, a core and a storer with two double buffers. `loaded` and `stored` count their
+/// initially free slots. Tiles move from addresses at `from` to addresses at `to`.
 std::string pipelined(int loaded, int stored, int from, int to, int trips, int stride = 256) {
   auto number = [](int value) { return std::to_string(value); };
   const std::string loop = "  loop reg=r4 limit=" + number(trips) +
@@ -214,16 +213,16 @@ TEST(PeriodicOrder, PipelinesOfManyTrips) {
 
 TEST(PeriodicOrder, InPlace) {
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 0, 2000)));
-  // A tile is stored where one is loaded that many trips later.
+  // A tile is stored where one is loaded one or two trips later.
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 256, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 512, 2000)));
 }
 
 TEST(PeriodicOrder, WhatMeetsAfterManyTrips) {
-  // On tiles that are loaded later, by which time the store is over or not.
+  // Stores to tiles that are loaded 4 trips later, when the store is over, or 3, when it is not.
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 256 * 4, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 256 * 3, 2000)));
-  // Stores that come towards the loads, which meet them or not.
+  // Stores that move towards the loads, and meet them or not.
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 256 * 1500, 2000, -128)));
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 256 * 3000, 2000, -128)));
 }
@@ -260,8 +259,8 @@ TEST(PeriodicOrder, LoopsInLoops) {
   EXPECT_FALSE(proveLoops(nest(3)));
 }
 
-/// A chain of queues, each of which works on what the one before left in a ring of slots and may
-/// run so many ahead of the next; what they touch of L3 moves by strides of their own.
+/// A pipeline of queues. Each one reads slots of a ring that the previous one fills, and may run a
+/// fixed number of slots ahead of the next. Each one moves through L3 by its own strides.
 std::string randomChain(std::mt19937 &random) {
   auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
   const int links = 1 + below(3), outer = 1 + below(12), inner = 1 + below(12);

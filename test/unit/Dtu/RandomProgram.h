@@ -1,5 +1,5 @@
-// Random instructions and programs, made through the field visitors, so that a
-// new field is covered as soon as it is stated.
+// Random instructions and programs, made through the field visitors, so that new fields are
+// covered.
 #pragma once
 
 #include "backends/dtu/isa/Fields.h"

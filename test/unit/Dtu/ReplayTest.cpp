@@ -1,5 +1,4 @@
-// Replayed time: what it must share with the full simulation to the last picosecond, and what it
-// refuses.
+// Replayed time: equality with the full simulation to the picosecond, and rejected programs.
 #include "SimulatorFixture.h"
 
 #include <map>
@@ -47,8 +46,8 @@ struct Machine {
   std::vector<RankSchedule> schedules;
 };
 
-/// Groups of `size` ranks, every rank on a chip of its own. Rank r of a group sends to rank r of
-/// the next one and receives from that of the one before, or has its neighbour in the group as a
+/// Groups of `size` ranks, each rank on a separate chip. Rank r of a group sends to rank r of the
+/// next one and receives from that of the previous one, or has its neighbour in the group as a
 /// peer.
 std::vector<RankConfig> groupsOf(int64_t groups, int64_t size, bool neighbours = false) {
   std::vector<RankConfig> ranks;
@@ -108,7 +107,7 @@ void expectSameWork(const TimingResult &once, const TimingResult &each) {
   }
 }
 
-/// Replays the schedules and compares all with the full simulation, times included.
+/// Replays the schedules and compares everything with the full simulation, including times.
 TimingResult expectExact(const Machine &machine) {
   StepLog log, ofEach;
   absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
@@ -143,7 +142,7 @@ TEST(Replay, RanksThatExchangeInPairsAreTimedOnce) {
   EXPECT_EQ(expectExact(machine).simulatedTasks, 2);
 }
 
-/// Sixteen ranks in four groups of chips, each of which sends to the one so many further on.
+/// Sixteen ranks in four groups of chips; each sends to the rank at distance `distance`.
 Machine circleOf(int64_t distance) {
   std::vector<RankConfig> ranks = groupsOf(1, 16);
   for (int64_t i = 0; i < 16; ++i)
@@ -169,7 +168,7 @@ Machine circleOf(int64_t distance) {
   return machine;
 }
 
-/// The same, where each rank passes on what it has got: most wait for a message that is sent late.
+/// The same, where each rank forwards what it received: most wait for a late message.
 Machine passingCircle(int64_t distance) {
   Machine machine = circleOf(distance);
   ProgramId program =
@@ -195,7 +194,7 @@ Machine passingCircle(int64_t distance) {
   return machine;
 }
 
-/// The ranks of a group end together in the replay. How many tasks it simulated.
+/// The ranks of a group end together in the replay. Returns the number of simulated tasks.
 int64_t expectSameTotal(const Machine &machine) {
   StepLog log, ofEach;
   absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
@@ -212,7 +211,7 @@ int64_t expectSameTotal(const Machine &machine) {
 }
 
 TEST(Replay, RanksInACircleAreTimedByTurns) {
-  // One group of chips stands for the others.
+  // One group of chips represents the others.
   for (int64_t distance : {1, 3, 15})
     EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
 }
@@ -223,12 +222,12 @@ TEST(Replay, WhatRanksOfACirclePassOnIsTimedByTurns) {
 }
 
 TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
-  // Of what a cable takes a quarter comes from two groups before.
+  // A quarter of a cable's traffic comes from two groups before.
   EXPECT_EQ(expectSameTotal(circleOf(5)), 4 + 16);
 }
 
 TEST(Replay, RanksSendWhileOthersOfTheirGroupWait) {
-  // Each group has a rank that waits for one of the other group's that sends later.
+  // In each group a rank waits for a rank of the other group that sends later.
   std::vector<RankConfig> ranks = groupsOf(2, 2);
   for (size_t i = 0; i < 4; ++i) {
     const bool sends = i == 1 || i == 2;
@@ -284,8 +283,8 @@ TEST(Replay, APipelineWaitsForItsMessages) {
 }
 
 TEST(Replay, AGroupGoesOnTogether) {
-  // Three ranks send over one cable: the replay waits for the last message before it lets any of
-  // the receivers go on, which takes no longer in all.
+  // Three ranks send over one cable: the replay waits for the last message before it releases any
+  // receiver, which takes no longer in total.
   Machine machine{makeSimulator(groupsOf(2, 3)), {}};
   ProgramId send = loadOrDie(*machine.simulator, senderText(20, 0));
   ProgramId receive = loadOrDie(*machine.simulator, receiverText(1));

@@ -49,7 +49,7 @@ TEST(TileInstruction, MatmulInEveryLayoutAndHostInstructionSet) {
 }
 
 TEST(TileInstruction, MatmulAccumulatesByRegisterAndClearsWithoutK) {
-  // Two k tiles: the first overwrites what C held, the second adds to it.
+  // Two k tiles: the first overwrites C, the second adds to it.
   std::vector<float> memory(64, 7.0f);
   for (int i = 0; i < 8; ++i)
     memory[i] = static_cast<float>(i + 1);
@@ -300,7 +300,7 @@ TEST(TileInstruction, HalfTypesSurviveARoundTrip) {
       genericConvertKernel(DType::F32, type)(&generic, &half, 1);
       ASSERT_TRUE(generic == wide || std::isnan(wide));
     }
-  // Ties go to even; what is too large becomes infinite; small values keep denormals.
+  // Ties round to even; too large values become infinite; small values stay denormal.
   EXPECT_EQ((convertOne<uint16_t>(DType::F16, DType::F32, 1.0f + 0x1p-11f)), 0x3c00);
   EXPECT_EQ((convertOne<uint16_t>(DType::F16, DType::F32, 1.0f + 0x3p-11f)), 0x3c02);
   EXPECT_EQ((convertOne<uint16_t>(DType::F16, DType::F32, 65520.0f)), 0x7c00);
@@ -309,7 +309,7 @@ TEST(TileInstruction, HalfTypesSurviveARoundTrip) {
 }
 
 TEST(TileInstruction, EveryOpTheValidatorTakesHasAKernel) {
-  // Types the kernels are looked up with; bf16 and f16 compute as f32.
+  // Types by which kernels are found; bf16 and f16 compute as f32.
   auto simulator = makeSimulator(rankConfigs(1, 4096));
   for (unsigned o = 0; o < kNumVectorOps; ++o)
     for (unsigned t = 0; t < kNumDTypes; ++t) {

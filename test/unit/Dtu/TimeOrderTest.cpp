@@ -1,5 +1,5 @@
-// What falls on one instant goes by named priorities, then by rank and instance (docs/dtu-isa.md,
-// "Time"): in each test two ask for one memory at one instant, and the order decides who waits.
+// Events at the same instant are ordered by named priorities, then by rank and instance
+// (docs/dtu-isa.md, "Time"). In each test two request one memory at once, and the order decides.
 #include "SimulatorFixture.h"
 
 #include <fstream>
@@ -9,7 +9,7 @@ namespace st::dtu {
 namespace {
 
 constexpr int64_t kLaunch = 5000000, kSync = 50000, kDteLatency = 200000; // picoseconds, T10
-/// Of copies of 65536 bytes where L3 is by far the slowest.
+/// Copies of 65536 bytes, for which L3 is by far the slowest.
 constexpr int64_t kCopy = 8000000;
 
 /// Runs a program twice in a row on each rank; L3 serves 65536 bytes in 8 us.
@@ -57,7 +57,7 @@ TEST(TimeOrder, ArrivalsComeBeforeWhatGoesOn) {
   std::vector<RankConfig> configs = rankConfigs(2, 65536);
   configs[1].deviceId = 5; // of another chip
   TimingResult result = timesOf(program, configs);
-  // The message is there, so that the receive asks for L3 first, being the lower instance.
+  // The message has arrived, so the receive requests L3 first: it is the lower instance.
   EXPECT_EQ(result.ranks[1].taskEnd[0], kLaunch + kArrival + kCopy / 4 + kCopy + kDteLatency);
 }
 
@@ -92,7 +92,8 @@ TEST(TimeOrder, StreamsThatAreListedFirstComeFirst) {
         .ranks[0]
         .taskEnd[0];
   };
-  // Behind the short copy its queue copies again: the later it is served, the later all ends.
+  // After the short copy its queue copies again: the later it is served, the later the program
+  // ends.
   const int64_t both = kLaunch + kCopy / 8 + kCopy;
   EXPECT_EQ(end(shortCopy + after, kCopyText), both + kCopy + kDteLatency);
   EXPECT_EQ(end(kCopyText, shortCopy + after), both + kDteLatency + kSync + kCopy + kDteLatency);

@@ -1,5 +1,5 @@
-// Simulated time: hand-computed durations, contention, bounds, determinism, and
-// that each figure of the description matters to what uses it.
+// Simulated time: hand-computed durations, contention, bounds, determinism, and the effect of each
+// figure of the description.
 #include "SimulatorFixture.h"
 
 #include "lib/Timing/DtuCosts.h"
@@ -101,7 +101,7 @@ TEST(Time, ACopyTakesItsSlowestPart) {
   EXPECT_EQ(totalOf(streamProgram("dte", text, 65536)),
             kLaunch + kDteLatency + costs.dteBytes(65536));
   EXPECT_EQ(costs.dteBytes(65536), 839345);
-  // A broadcast reads its source once: the same time from the side that writes.
+  // A broadcast reads its source once, and takes the same time on the writing side.
   text = "copy dst=L2[0]{4} src=L3[0]{0} sizes=[16384]";
   absl::StatusOr<TimingResult> result = timeOf(streamProgram("dte", text, 65536));
   EXPECT_EQ(result->ranks[0].l3Bytes, 4);
@@ -137,7 +137,7 @@ TEST(Time, AChipsClustersShareItsLinkToTheHostEachWay) {
   ASSERT_EQ(four->links.size(), 1);
   EXPECT_EQ(four->links[0].name, "chip 0 -> host");
   EXPECT_EQ(four->links[0].bytes, 4 * bytes);
-  // The fifth rank is on a chip of its own.
+  // The fifth rank is on a separate chip.
   EXPECT_EQ(timeOf(hostProgram(true, true), 5)->total, ends + 4 * one);
 }
 
@@ -146,9 +146,8 @@ TEST(Time, SignalsAndBarriersCostSync) {
   EXPECT_EQ(totalOf(streamProgram("core", "barrier\nbarrier id=1", 64)), kLaunch + 2 * kSync);
 }
 
-/// Cores that wait for semaphore 0, each after as many signals of its own as `delays` says for as
-/// much as `counts` says; core `busy` then takes five more. A queue gives what `given` says, from
-/// the fourth signal on.
+/// Cores wait for semaphore 0. Each does so after `delays` signals of its own, and takes `counts`;
+/// core `busy` then takes five more. A queue gives `given`, from the fourth signal on.
 Program waitersProgram(const std::vector<int> &delays, const std::vector<int> &counts, int busy,
                        const std::vector<int> &given) {
   const std::string idle = "signal sem=1\n";
@@ -169,16 +168,16 @@ Program waitersProgram(const std::vector<int> &delays, const std::vector<int> &c
 }
 
 TEST(Time, SemaphoresLetGoInTheOrderOfWaiting) {
-  // Core 2 waits first and takes what comes first.
+  // Core 2 waits first and takes the first signals.
   EXPECT_EQ(totalOf(waitersProgram({2, 1, 0}, {1, 1, 1}, 2, {1, 1, 1})), kLaunch + 9 * kSync);
   EXPECT_EQ(totalOf(waitersProgram({2, 1, 0}, {1, 1, 1}, 1, {1, 1, 1})), kLaunch + 10 * kSync);
   EXPECT_EQ(totalOf(waitersProgram({2, 1, 0}, {1, 1, 1}, 0, {1, 1, 1})), kLaunch + 11 * kSync);
 }
 
 TEST(Time, SemaphoresLetGoThoseBehindOneWhoWantsMore) {
-  // What core 0 waits for is not there yet when core 1 takes its part.
+  // The signals for core 0 have not arrived when core 1 takes its part.
   EXPECT_EQ(totalOf(waitersProgram({0, 1}, {3, 1}, 1, {2, 2})), kLaunch + 9 * kSync);
-  // Core 1 comes with the second signal and before it, and takes its part of the first at once.
+  // Core 1 arrives with the second signal or before it, and takes its part of the first at once.
   EXPECT_EQ(totalOf(waitersProgram({0, 5}, {3, 1}, 0, {2, 1, 1})), kLaunch + 11 * kSync);
 }
 
@@ -197,18 +196,18 @@ TEST(Time, ConflictsOfBanksCostWhatTheWorstOperandDoes) {
     const int64_t time = totalOf(streamProgram("core", vector, 64)) - kLaunch;
     return std::llround(static_cast<double>(time) / costs.cycle) - 16;
   };
-  // Four vectors, whose words lie in one bank, in all of them, in some.
+  // Four vectors with words in one bank, in all banks, and in some.
   for (auto [stride, each] :
        {std::pair{64, 32}, {32, 32}, {33, 1}, {1, 1}, {0, 1}, {2, 2}, {12, 4}})
     EXPECT_EQ(cycles(absl::StrCat("vector op=add dst=f32:L1[0]{0,1} a=f32:L1[0]{0,1} ",
                                   "b=f32:L1[4096]{0,", stride, "} rows=1 cols=128")),
               4 * each)
         << stride;
-  // A tile of few columns goes along its rows where these are an odd number of words apart.
+  // A tile of few columns is processed along its rows if their distance is an odd number of words.
   const std::string narrow = " rows=64 cols=8";
   EXPECT_EQ(cycles("vector op=neg dst=f32:L1[0]{8,1} a=f32:L1[0]{8,1}" + narrow), 64);
   EXPECT_EQ(cycles("vector op=neg dst=f32:L1[0]{9,1} a=f32:L1[0]{9,1}" + narrow), 16);
-  // What the rows are added up to is one word, however far apart its columns would be.
+  // The sum of the rows is one word, whatever the distance of its columns.
   EXPECT_EQ(cycles("vector op=row_sum dst=f32:L1[0]{1,32} a=f32:L1[4096]{32,1} rows=4 cols=32"), 4);
   // Slow ops read the next operands meanwhile.
   EXPECT_EQ(cycles("vector op=exp dst=f32:L1[0]{0,1} a=f32:L1[4096]{0,4} rows=1 cols=64"), 16);
@@ -242,7 +241,7 @@ TEST(Time, DeviceMemoryMovesWholeBursts) {
         << c.side;
     EXPECT_LE(result->rooflineBound, result->total);
   }
-  // Rows that are picked share none; a burst of another size changes what it should.
+  // Selected rows share none; another burst size changes the expected figures.
   const std::string gather = "gather dst=L2[0] table=L3[0] index=L2[4096] dst_stride=40 "
                              "table_stride=40 count=50 elements=10 rows=64";
   EXPECT_EQ(timeOf(streamProgram("dte", gather, 4096))->ranks[0].l3BurstBytes, 50 * 64);
@@ -251,7 +250,7 @@ TEST(Time, DeviceMemoryMovesWholeBursts) {
 }
 
 TEST(Time, CopiesShareTheMemory) {
-  // Ten engines of 78 GB/s ask for more than the 512 GB/s of L3.
+  // Ten engines of 78 GB/s need more than the 512 GB/s of L3.
   Program program =
       parseOrDie(R"(program "p" semaphores=0 barriers=0 l1=0 l2=2621440 l3=2621440 table=0 {
   stream dte first=0 count=10 {
@@ -367,7 +366,7 @@ TEST(Time, TwoRunsAgreeToTheLastPicosecondAndTheTraceFits) {
     EXPECT_EQ(first->ranks[r].taskEnd.size(), 3u);
     EXPECT_EQ(first->ranks[r].taskStart[0], 0);
   }
-  // Eight dte queues and eight cores a rank, a span a task.
+  // Eight dte queues and eight cores per rank, one span per task.
   EXPECT_EQ(trace.tracks.size(), 8u * 16);
   EXPECT_EQ(trace.spans.size(), 3u * 8 * 16);
   EXPECT_EQ(trace.labels, std::vector<std::string>({"load", "multiply"}));

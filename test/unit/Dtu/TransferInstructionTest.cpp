@@ -1,5 +1,4 @@
-// Copies, fills, gathers and scatters against plain loops, control flow, and
-// what faults.
+// Copies, fills, gathers and scatters compared with plain loops; control flow, and faults.
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Names.h"
@@ -21,8 +20,7 @@ TEST(TransferInstruction, RandomStridedCopies) {
     std::vector<int64_t> sizes(dims), dst(dims), src(dims), order(dims);
     for (int64_t &size : sizes)
       size = 1 + below(round % 3 ? 6 : 40);
-    // Each side lays the dimensions out in an order of its own, with gaps at times; the
-    // source may broadcast.
+    // Each side orders the dimensions differently, sometimes with gaps; the source may broadcast.
     for (auto *strides : {&dst, &src}) {
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), random);
@@ -189,7 +187,7 @@ TEST(TransferInstruction, ScatterReplacesOrCombines) {
 TEST(TransferInstruction, LoadsWiden) {
   std::vector<int32_t> memory(64, 0);
   memory[0] = -2;
-  // -2 as ui8 is 254, and so many times a loop runs; as i16 it is -2.
+  // -2 as ui8 is 254, the trip count of a loop; as i16 it is -2.
   std::string text =
       "load dst=r4 address=L3[0] type=ui8\nloop reg=r5 limit=1*r4\n"
       "fill dst=L3[64]{4} sizes=[min(8,261-r4)] type=i32 value=0x7\nend\n"
@@ -199,7 +197,7 @@ TEST(TransferInstruction, LoadsWiden) {
   EXPECT_EQ(memory[30], 9);                                              // 128 - 8
 }
 
-/// A queue counts down in memory what a core works on, until nothing is left.
+/// A queue counts down in memory the number of items that a core processes.
 Program countdown(const std::string &limit) {
   return parseOrDie(absl::StrCat(
       R"(program "w" semaphores=2 barriers=0 l1=64 l2=0 l3=64 table=0 {
@@ -263,7 +261,7 @@ TEST(TransferInstruction, IndexTableAndNestedLoops) {
   config.table = {3, 40};
   config.rankInGroup = 2;
   auto simulator = makeSimulator({config});
-  // 2 x 3 positions, each stored at a place that Index derives and shifted by table and rank.
+  // 2 x 3 positions, each stored at a position that Index derives and shifted by table and rank.
   Program program = parseOrDie(R"(program "i" semaphores=0 barriers=0 l1=0 l2=0 l3=256 table=2 {
   stream dte first=0 count=1 {
     table dst=r10 index=1

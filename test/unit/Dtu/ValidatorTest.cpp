@@ -1,4 +1,4 @@
-// Each check of the validator, once, and that it raises no false alarm.
+// Tests each check of the validator once, and that the validator accepts valid programs.
 #include "backends/dtu/isa/Validator.h"
 #include "backends/dtu/isa/Text.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 MachineLimits limits() { return {8, 10, 1 << 18, 1 << 22, int64_t(1) << 32, 65536}; }
 
-/// The error of a program with one stream, without the place that precedes it.
+/// The error of a program with one stream, without the location before it.
 std::string
 errorOf(const char *engine, const char *body,
         const char *header = "semaphores=2 barriers=1 l1=65536 l2=65536 l3=65536 table=4",
@@ -56,8 +56,8 @@ TEST(Validator, ControlFlow) {
             "address covers bytes 65532 to 65540 of L3, of which the program has 65536");
   EXPECT_EQ(errorOf("dte", "load dst=r2 address=L3[0]"), "register r2 cannot be written");
   EXPECT_EQ(errorOf("tx", "load dst=r4 address=L3[0]"),
-            "stands in a link stream and belongs in a core or dte stream");
-  // A loop that may be left reaches fewer bytes than its limit says.
+            "is in a link stream, expected a core or dte stream");
+  // A loop with a leave instruction may access fewer bytes than its limit suggests.
   EXPECT_EQ(errorOf("dte", "load dst=r5 address=L3[0]\nloop reg=r4 limit=99999999\n"
                            "fill dst=L3[4*r4]{4} sizes=[1]\nleave unless=r5\nend"),
             "");
@@ -71,7 +71,7 @@ TEST(Validator, ControlFlow) {
 
 TEST(Validator, EnginesAndSpaces) {
   EXPECT_EQ(errorOf("core", "fill dst=L1[0]{4} sizes=[4]"),
-            "stands in a core stream and belongs in a dte stream");
+            "is in a core stream, expected a dte stream");
   EXPECT_EQ(errorOf("core", "vector op=neg dst=f32:L2[0]{4,1} a=f32:L1[0]{4,1} rows=1 cols=4"),
             "a core reaches its own L1 only");
   EXPECT_EQ(errorOf("dte", "fill dst=L2[0]{4} sizes=[4] multicast=2"), "multicast is to L1 only");
@@ -86,14 +86,14 @@ TEST(Validator, EnginesAndSpaces) {
   EXPECT_EQ(errorOf("dte", "copy dst=host[60]{4} src=L3[0]{4} sizes=[2]", "l3=64 host=64"),
             "destination covers bytes 60 to 68 of host, of which the program has 64");
   EXPECT_EQ(errorOf("rx", "send src=L3[0]{4} sizes=[4]"),
-            "stands in a rx stream and belongs in a tx stream");
+            "is in a rx stream, expected a tx stream");
 }
 
 TEST(Validator, ShapesAndTypes) {
   EXPECT_EQ(errorOf("dte", "copy dst=L1[0]{4} src=L3[0]{4,4} sizes=[2,2]"),
             "destination has 1 strides for 2 dimensions");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[0]{6} sizes=[4]"),
-            "stride 6 is no multiple of the element's 4 bytes");
+            "stride 6 is not a multiple of the element's 4 bytes");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[2]{4} sizes=[4]"), "destination is not aligned to 4 bytes");
   EXPECT_EQ(errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=8 ldc=4 lda=4 ldb=4"),
             "leading dimension 4 for rows of 8");

@@ -23,7 +23,7 @@ std::vector<HostIsa> hostIsas() {
   return isas;
 }
 
-/// Floats of all magnitudes, around typical values, and the special ones.
+/// Floats of all magnitudes, around typical values, and special values.
 std::vector<float> samples() {
   std::mt19937 random(1);
   std::vector<float> values = {0.0f,

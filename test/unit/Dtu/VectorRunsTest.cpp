@@ -1,4 +1,4 @@
-// Vector instructions a strip at a time, against one after the other.
+// Vector instructions in strips, compared with one instruction after another.
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Names.h"
@@ -20,8 +20,7 @@ struct Generator {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
   }
 
-  /// A tile, one of a few that lie apart, or shifted a little into the next one; or in the slot
-  /// that r4 says.
+  /// A tile: one of a few separate ones, shifted a little into the next one, or the slot in r4.
   std::string tile(const char *type, int64_t width, bool mayBroadcast) {
     const int64_t apart = (rows * cols * 4 + 63) / 64 * 64;
     const int64_t places = std::max<int64_t>((kBytes - 128) / apart, 1);
@@ -76,7 +75,7 @@ TEST(VectorRuns, LeaveWhatSingleInstructionsLeave) {
     absl::Status status = runOn(program, memory);
     absl::Status single = runOn(program, alone, shuffled);
     ASSERT_EQ(status, single);
-    // Bits, since there are NaNs among them.
+    // Compares bits, since there are NaNs.
     ASSERT_EQ(std::memcmp(memory.data(), alone.data(), kBytes), 0) << text;
   }
   EXPECT_GT(inRuns, 1000);

@@ -1,4 +1,4 @@
-// What st-compile makes of Megatron's arguments: all 139 of the case, one by one.
+// st-compile's treatment of Megatron's arguments: all 139 of the case, one by one.
 #include "lib/Frontend/Megatron/Compile/CompiledRun.h"
 #include "TestInputs.h"
 
@@ -46,7 +46,7 @@ CompiledRun compileText(const std::string &text) {
   return run.ok() ? *run : CompiledRun();
 }
 
-/// All that the compilation and the run are made of.
+/// All inputs of the compilation and the run.
 auto partsOf(const CompiledRun &run) {
   std::set<std::pair<std::string, std::string>> flags;
   for (const DefaultFlag &flag : run.flags)
@@ -61,12 +61,12 @@ std::string flagOf(const CompiledRun &run, const std::string &name) {
   return "";
 }
 
-/// Values to start from, and what is changed then; the argument is among the changes.
+/// Initial values and changes to them, including that of the argument.
 struct Change {
   Values before, change;
 };
 
-/// Where another value of the argument alone would contradict the others.
+/// Arguments whose change alone would contradict others.
 const std::map<std::string, Change> kChanges = {
     {"hidden_size", {{}, {{"hidden_size", "2048"}, {"kv_channels", "128"}}}},
     {"num_attention_heads", {{}, {{"num_attention_heads", "8"}, {"kv_channels", "128"}}}},
@@ -127,7 +127,7 @@ Change changeOf(const ArgumentOutcome &outcome) {
   if (it != kChanges.end())
     return it->second;
   std::string other = otherValue(outcome.value);
-  // Counts stay whole.
+  // Counts stay integers.
   if (!outcome.value.empty() && outcome.value.find_first_not_of("0123456789") == std::string::npos)
     other = outcome.value == "0" ? "1" : std::to_string(std::stoll(outcome.value) * 2);
   return {{}, {{outcome.name, other}}};
@@ -152,7 +152,7 @@ TEST(CompiledRunTest, AnotherValueOfAnHonouredArgumentIsAnotherRun) {
     const Change change = changeOf(outcome);
     const std::string before = caseLog(change.before);
     const CompiledRun start = compileText(before);
-    // Another value in place of the first one decides whether it counts here.
+    // A different value instead of the first one shows whether it counts here.
     const auto found = std::find_if(start.outcomes.begin(), start.outcomes.end(),
                                     [&](auto &other) { return other.name == outcome.name; });
     ASSERT_NE(found, start.outcomes.end()) << outcome.name;
@@ -258,7 +258,7 @@ TEST(CompiledRunTest, ACommandLineHasMegatronsDefaults) {
   EXPECT_EQ(tryCompile(command + " --reset-position-ids").status().message(),
             "run.log:1: argument 'reset_position_ids': expected None or False: attention and "
             "positions of a model go across the ends of documents; found 'True'");
-  // Megatron's defaults of what the command line leaves out.
+  // Megatron's defaults of arguments that the command line omits.
   EXPECT_TRUE(run.evaluates);
   EXPECT_EQ(flagOf(run, "eval-interval"), "10");
   EXPECT_EQ(flagOf(run, "eval-iters"), "100");

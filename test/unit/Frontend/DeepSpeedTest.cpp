@@ -1,4 +1,4 @@
-// What is read out of DeepSpeed's configurations.
+// Values read from DeepSpeed's configurations.
 #include "TestInputs.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedKeys.h"

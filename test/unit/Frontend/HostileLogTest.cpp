@@ -1,4 +1,4 @@
-// Damaged logs and configurations: an error of one line, or what can still be read.
+// Damaged logs and configurations: an error of one line, or the readable rest.
 #include "RandomLog.h"
 #include "TestInputs.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
@@ -11,7 +11,7 @@ using namespace mlir::st;
 
 namespace {
 
-/// Whether a message is one line that a person can read.
+/// Returns true if a message is one readable line.
 bool isOneLine(llvm::StringRef message) {
   constexpr size_t longest = 1000;
   return !message.empty() && message.size() <= longest &&
@@ -70,7 +70,7 @@ std::string mutate(std::string text, Draws &draws) {
       break;
     }
     case 6:
-      // Another number for one of those in the text.
+      // Replaces a number of the text.
       if (size_t at = text.find_first_of("0123456789", place()); at != std::string::npos) {
         size_t end = text.find_first_not_of("0123456789", at);
         text.replace(at, end - at,
@@ -144,7 +144,7 @@ TEST(HostileLogTest, LinesOfTenMegabytes) {
   }
 }
 
-/// What a parser could read again and again.
+/// Input that a parser might read repeatedly.
 TEST(HostileLogTest, RepeatedPieces) {
   constexpr size_t bytes = size_t(1) << 20;
   for (const char *piece : {" ", "'", "\"", "${", "(", "A=(", "A=\"", "--x ", "| iteration 1/", "[",

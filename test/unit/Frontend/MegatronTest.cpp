@@ -1,4 +1,4 @@
-// What is read out of Megatron's logs and command lines.
+// Values read from Megatron's logs and command lines.
 #include "lib/Frontend/Megatron/Megatron.h"
 #include "TestInputs.h"
 
@@ -211,7 +211,7 @@ TEST(MegatronTest, TimersAsRanges) {
   EXPECT_EQ(run.measured->memoryMax, 4.5);
 }
 
-/// Lines of a newer version: other names, long ones without dots, values that are empty.
+/// Lines of a newer version: other names, long names without dots, empty values.
 TEST(MegatronTest, NewerDump) {
   TrainingRun run = readRun("INFO:megatron.core:setting number of microbatches to constant 16\n"
                             "------------------------ arguments ------------------------\n"
@@ -286,7 +286,7 @@ TEST(MegatronTest, Errors) {
             "run.log:1: the argument dump does not end: expected 'end of arguments', found the end "
             "of the file");
   EXPECT_EQ(errorOf("---- arguments ----\n  num_layers ..... 2\n  num_layers ..... 3\n"),
-            "run.log:3: argument 'num_layers' is there twice: expected '2' as before, found '3'");
+            "run.log:3: argument 'num_layers' appears twice: expected '2' as before, found '3'");
 }
 
 } // namespace

@@ -19,7 +19,7 @@ std::string text(double value, const char *format) {
   return buffer;
 }
 
-/// The arguments of a real log, so that each dump has all that a version prints.
+/// The arguments of a real log, so that each dump has everything that a version prints.
 const std::map<std::string, std::string> &realArguments() {
   static const std::map<std::string, std::string> arguments = [] {
     std::map<std::string, std::string> result;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// Draws numbers alike with every standard library.
+/// Draws the same numbers with every standard library.
 class Draws {
 public:
   explicit Draws(uint64_t seed) : engine(seed) {}
@@ -28,7 +28,7 @@ private:
   std::mt19937_64 engine;
 };
 
-/// What the sizes of a run are drawn from, before its arguments are written.
+/// The random sizes of a run, from which its arguments follow.
 struct RandomSizes {
   bool isBert = true;
   int64_t tensor = 1, pipeline = 1, parts = 1, replicas = 1;
@@ -44,14 +44,14 @@ struct RandomSizes {
 /// A log before it is printed.
 struct RandomLog {
   RandomSizes sizes;
-  /// As a dump prints them.
+  /// The arguments as in a dump.
   std::map<std::string, std::string> arguments;
-  /// What the command line says otherwise than the dump.
+  /// Differences of the command line from the dump.
   std::map<std::string, std::string> commandChanges;
   std::string script;
   int64_t startedProcesses = 0;
 
-  /// "using world size: ..."; empty where it is not printed.
+  /// "using world size: ..."; empty if not printed.
   std::map<std::string, int64_t> layoutLine;
   int64_t printedMicroBatches = 0, vocabulary = 0, paddedVocabulary = 0;
   double iterationTime = 0.0, sampleTime = 0.0;
@@ -70,7 +70,7 @@ struct RandomLog {
 struct Plant {
   /// The finding that has to name it.
   const char *id;
-  /// Makes sizes with which it is one.
+  /// Makes sizes with which it is a contradiction.
   void (*prepare)(RandomSizes &sizes);
   void (*apply)(RandomLog &log, Draws &draws);
 };

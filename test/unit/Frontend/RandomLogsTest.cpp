@@ -1,4 +1,4 @@
-// How well lint names a contradiction among random logs, and how often it raises a false alarm.
+// How often lint finds a contradiction in random logs, and how often it raises a false alarm.
 #include "RandomLog.h"
 #include "lib/Frontend/Megatron/Lint.h"
 #include "lib/Frontend/Megatron/Megatron.h"

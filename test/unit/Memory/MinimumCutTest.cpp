@@ -1,4 +1,4 @@
-// The minimum cut against all subsets of the nodes of small random graphs.
+// Compares the minimum cut with all subsets of the nodes of small random graphs.
 #include "passes/Memory/Recompute/MinimumCut.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ struct Graph {
 
   unsigned size() const { return capacities.size(); }
 
-  /// Whether no path is left without the nodes of a subset.
+  /// Returns true if no path remains without the nodes of a subset.
   bool isCutBy(unsigned subset) const {
     unsigned reached = 0;
     for (unsigned source : sources)
@@ -84,7 +84,7 @@ TEST(MinimumCut, CostsNoMoreThanAnySubset) {
 }
 
 TEST(MinimumCut, LiesNearTheSinks) {
-  // 0 -> 1 -> 2, all of one cost.
+  // 0 -> 1 -> 2, with equal costs.
   Graph graph{{3, 3, 3}, {{0, 1}, {1, 2}}, {0}, {2}};
   EXPECT_EQ(solve(graph), 4u);
   // Unless it costs more there.

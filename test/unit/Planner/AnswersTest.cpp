@@ -1,4 +1,4 @@
-// Answers to questions about capacity, against arithmetic by hand.
+// Answers to questions about capacity, compared with arithmetic by hand.
 
 #include "TestModel.h"
 
@@ -20,7 +20,7 @@ TEST(Answers, ClosedFormOfDays) {
   EXPECT_NEAR(training.days(), 300e9 / 1e5 / 86400, 1e-9);
   EXPECT_NEAR(training.device_hours(), training.days() * 24 * 1024, 1e-6);
   EXPECT_NEAR(training.ratio(), training.days() / training.assumed_days(), 1e-12);
-  // The X that the prediction stands for gives the predicted days.
+  // The predicted X gives the predicted days.
   EXPECT_NEAR(8 * 300e9 * 175e9 / (1024 * training.closed_form_tflops() * 1e12) / 86400,
               training.days(), 1e-9);
 }
@@ -42,8 +42,7 @@ TEST(Answers, FrontOfNodesAgainstDays) {
   EXPECT_DOUBLE_EQ(scale.rows(1).efficiency(), 0.9);
 }
 
-// The change that is advised is one that was composed: the layout with it takes the memory that the
-// sentence says.
+// The suggested change has been composed: the layout with it takes the memory in the sentence.
 TEST(Answers, AdviceOnMemoryMakesTheLayoutFit) {
   int advised = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {

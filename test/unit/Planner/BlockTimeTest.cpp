@@ -39,10 +39,10 @@ double timeHead(int64_t vocabulary, int64_t tensor, bool isUnpadded) {
 
 TEST(BlockTime, TakesAnOddVocabularySlowlyWhereItIsNotPadded) {
   const double padded = timeHead(50257, 1, false);
-  // Rows of 2 bytes more than a multiple of 4 go at 0.4 of full speed.
+  // Rows of 4n + 2 bytes run at 0.4 of full speed.
   EXPECT_NEAR(timeHead(50257, 1, true) / padded, 1 / 0.4, 0.02);
   EXPECT_DOUBLE_EQ(timeHead(50304, 1, true), padded);
-  // Tensor shards divide a padded one.
+  // Tensor shards divide a padded vocabulary.
   EXPECT_DOUBLE_EQ(timeHead(50257, 2, true), padded);
 }
 

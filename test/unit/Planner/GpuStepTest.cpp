@@ -1,4 +1,4 @@
-// Programs of commands for GPUs, written by hand, played against costs that are easy to add up.
+// Hand-written programs of commands for GPUs, with costs that are easy to add up.
 #include "lib/Driver/Prediction/GpuStep.h"
 #include "lib/Timing/GpuDescription.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 namespace proto = ::st::proto;
 
-/// A microsecond a byte and a thousand operations, and 100 a collective.
+/// A microsecond per byte and per thousand operations, and 100 per collective.
 class PlainCosts : public ::st::Costs {
 public:
   ::st::OpTime op(const proto::OpWork &work) const override {
@@ -33,7 +33,7 @@ class GpuStepTest : public ::testing::Test {
 protected:
   GpuStepTest() { program.mutable_cuda()->mutable_gpu()->set_gpus_per_node(8); }
 
-  /// A kernel that moves so many bytes and so takes as many microseconds.
+  /// A kernel that moves a number of bytes and takes as many microseconds.
   int64_t addKernel(double bytes, double flops = 0) {
     proto::CudaKernel &kernel = *program.mutable_cuda()->add_kernels();
     kernel.set_bytes(bytes);
@@ -116,7 +116,7 @@ TEST_F(GpuStepTest, ProductsAndAttentionCountTheirOperations) {
     attention.set_width(600);
     attention.set_causal(true);
   });
-  // The product is bound by its bytes: 4 a number.
+  // The product is bound by its bytes: 4 per number.
   const double product = 3 * 4 * (100 * 100 * 3), attention = 2 * 2000e3 * 1000 / 2 / 1000;
   EXPECT_DOUBLE_EQ(total(), product + std::max(attention, 4.0 * 3000 * 1000));
 }
@@ -129,7 +129,7 @@ TEST_F(GpuStepTest, ExchangesWaitForTheLastMember) {
     made.set_from_stride(stride);
     made.set_count(2);
   };
-  // Ranks of two groups meet, of which the second is late; then again, at once.
+  // Ranks of two groups meet, the second one late; then again without a wait.
   addGroup({0}, 2, [&](proto::CudaProgram &code) {
     exchange(code, 0);
     exchange(code, 5);
@@ -217,7 +217,7 @@ TEST_F(GpuStepTest, LoopsThatDependOnDataHaveNoTime) {
   EXPECT_FALSE(step->has_value());
 }
 
-/// What is bound by memory takes an H200 less time than an H100, by the ratio of their bandwidths.
+/// Memory-bound work takes less time on an H200 than on an H100, by the ratio of their bandwidths.
 TEST(GpuCostsOfDevices, MemoryOfAnH200IsFaster) {
   auto timeOn = [](const char *name) {
     auto gpu = describeGpu(*::st::builtinGpuDescription(name));

@@ -1,4 +1,4 @@
-// Memory against published formulas, and what ZeRO and recomputation must do to it.
+// Memory compared with published formulas, and the expected effects of ZeRO and recomputation.
 
 #include "TestModel.h"
 
@@ -13,7 +13,7 @@ using namespace st;
 
 namespace {
 
-/// A GPT as Megatron-LM trains it, and the blocks that the compiler makes of it.
+/// A GPT as in Megatron-LM, with blocks from the compiler.
 class CompiledGpt {
 public:
   CompiledGpt() {
@@ -70,8 +70,8 @@ TEST(Memory, ActivationsOfALayer) {
     }
 }
 
-// What optimizers keep of a parameter is that of the compiled program: a number for each row and
-// column of a factored matrix, which tensor shards keep whole where they split the other dimension.
+// Optimizer state per parameter is that of the compiled program: a number for each row and column
+// of a factored matrix, which tensor shards replicate along the dimension that they do not split.
 TEST(Memory, OptimizerStates) {
   CompiledGpt gpt;
   TestPlan plan(1);
@@ -88,7 +88,7 @@ TEST(Memory, OptimizerStates) {
   EXPECT_EQ(bytes("adam", 1), 8);
   EXPECT_EQ(bytes("lamb", 4), 8);
   EXPECT_EQ(bytes("sgd", 1), 4);
-  // Codes of a byte and a scale in f32 for 256 of them; vectors stay as they are.
+  // Codes of one byte, and an f32 scale for every 256 of them; vectors stay as they are.
   EXPECT_GT(bytes("adam-8bit", 1), 2 * (1 + 4.0 / 256));
   EXPECT_LT(bytes("adam-8bit", 1), 2.2);
   const auto h = static_cast<double>(gpt.row.model.hidden),
@@ -113,7 +113,7 @@ StepEstimate estimate(TestPlan &plan, const Layout &layout) {
 } // namespace
 
 // arXiv 1910.02054, figure 1: with 16-bit weights and gradients and 12 bytes of optimizer state, 16
-// bytes a parameter fall to 4 + 12 / N, 2 + 14 / N and 16 / N.
+// bytes per parameter fall to 4 + 12 / N, 2 + 14 / N and 16 / N.
 TEST(Memory, ZeroSplitsState) {
   TestPlan plan(1);
   plan.profile = *findProfile("deepspeed");
@@ -149,8 +149,8 @@ TEST(Memory, BuffersOfCommunicators) {
                    inNode / 2 + network * (ofWorld + ofData + ofModel + ofPairs));
 }
 
-// What has no room beside each other is returned to the driver and taken again: time that more
-// memory saves.
+// Blocks that do not fit together are returned to the driver and allocated again, which takes time
+// that more memory saves.
 TEST(Memory, ReturnsBlocksWhereThereIsNoRoom) {
   TestPlan plan(1);
   plan.profile = *findProfile("megatron-deepspeed");
@@ -176,8 +176,8 @@ TEST(Memory, ReturnsBlocksWhereThereIsNoRoom) {
   EXPECT_GT(before, 0);
 }
 
-// A micro-batch more, or less recomputation, never takes less; the classes add up; and what is
-// needed is within the total.
+// One more micro-batch, or less recomputation, never takes less; the classes add up; and needed
+// memory is within the total.
 TEST(Memory, Monotone) {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     TestPlan plan(seed);

@@ -1,5 +1,4 @@
-// What must hold of every plan, whatever its costs. ST_PLANNER_TESTS=all tries 10,000 plans of each
-// kind.
+// Properties of every plan under any costs. ST_PLANNER_TESTS=all tries 10,000 plans of each kind.
 
 #include "TestModel.h"
 
@@ -84,7 +83,7 @@ TEST(Metamorphic, BetterHardwareIsNeverWorse) {
       compose(plan.inputs(changed), layout, after);
       EXPECT_LE(after.ms, before.ms * (1 + 1e-9)) << change.name;
       EXPECT_LE(after.fit, before.fit) << change.name;
-      // The allocator fills the device's memory, however large it is; what is needed stays.
+      // The allocator fills memory of any size; the needed part stays.
       EXPECT_EQ(after.memory[after.fullest].needed(), before.memory[before.fullest].needed())
           << change.name;
     }
@@ -123,9 +122,9 @@ TEST(Metamorphic, PhasesAddUpToTheStep) {
   });
 }
 
-// Equal stages whose messages take no time run the closed form of their schedule: (m v + p - 1) / v
-// times what a group does for one micro-batch (Narayanan et al., "Efficient large-scale language
-// model training on GPU clusters", section 2.2).
+// Equal stages with free messages take the closed form of their schedule: (m v + p - 1) / v times a
+// group's work for one micro-batch (Narayanan et al., "Efficient large-scale language model
+// training on GPU clusters", section 2.2).
 TEST(Metamorphic, ClosedFormWithoutCommunication) {
   forEachPlan([](TestPlan &plan, Layout layout) {
     layout.zero = std::min<int64_t>(layout.zero, 1);
@@ -151,7 +150,7 @@ TEST(Metamorphic, ClosedFormWithoutCommunication) {
       all +=
           isWork || timer.name == "forward-recv" || timer.name == "backward-recv" ? timer.last : 0;
     }
-    // Of the last group: the first micro-batch has passed all others, and no other follows.
+    // For the last group: the first micro-batch has passed all others, and no other follows.
     const auto chunks = static_cast<double>(layout.microBatches * layout.virtualStages);
     double forward = 0;
     for (const Timer &timer : step.timers)
@@ -161,8 +160,7 @@ TEST(Metamorphic, ClosedFormWithoutCommunication) {
   });
 }
 
-// Devices are numbered anew: what is alike for the cluster takes the same time, whatever it is
-// called.
+// Renumbered devices that are equivalent on the cluster take the same time.
 TEST(Metamorphic, RenamingDevicesChangesNothing) {
   forEachPlan([](TestPlan &plan, Layout layout) {
     StepEstimate before;

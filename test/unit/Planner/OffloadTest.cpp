@@ -1,4 +1,4 @@
-// Optimizer state in the host's memory: what it frees, costs and needs.
+// Optimizer state in the host's memory: its savings, costs and limits.
 
 #include "TestModel.h"
 
@@ -21,8 +21,8 @@ TEST(Offload, FreesTheDeviceAndNeedsTheHost) {
   // A master weight and two moments in f32 of a quarter of the parameters.
   EXPECT_NEAR(moved->hostBytes, 12 * moved->parameters / 4, 1);
   EXPECT_LT(moved->memory[0].optimizer, kept->memory[0].optimizer);
-  // A gradient goes and a weight comes, in 16 bits; the host reads and writes its 12 bytes a
-  // parameter, the gradient and the weight, four devices beside each other.
+  // A gradient is sent and a weight is received, in 16 bits. The host reads and writes its 12 bytes
+  // per parameter, the gradient and the weight, for four devices at the same time.
   const double own = moved->parameters / 4;
   EXPECT_NEAR(moved->ms - kept->ms, own * (4 / 10e9 + (4 + 2 * 12) * 4 / 100e9) * 1e3,
               0.01 * kept->ms);

@@ -45,7 +45,7 @@ TEST(Pipeline, ClosedForms) {
     }
 }
 
-// With v stages a group the bubble is a v-th: m v + p - 1 units of one stage.
+// With v stages per group the bubble shrinks by v: m v + p - 1 units of one stage.
 TEST(Pipeline, Interleaved) {
   for (int64_t groups : {2, 4, 8})
     for (int64_t chunks : {2, 3, 4})
@@ -78,8 +78,7 @@ TEST(Pipeline, WorkAndWaitsAddUp) {
                   group.end, 1e-6);
 }
 
-// The closed form bounds each group's end, whatever the times are; equal stages without messages
-// reach it.
+// The closed form bounds each group's end for any times; equal stages without messages reach it.
 TEST(Pipeline, BoundsItsPlay) {
   std::mt19937 random(1);
   auto draw = [&](double least, double most) {

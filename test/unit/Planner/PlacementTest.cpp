@@ -1,4 +1,4 @@
-// Where ranks are, counted device by device.
+// Placement of ranks, counted device by device.
 
 #include "TestModel.h"
 
@@ -12,7 +12,7 @@ using namespace st;
 
 namespace {
 
-/// Nodes of a group along an axis, at most.
+/// The maximum number of nodes of a group along an axis.
 size_t mostNodes(const RankNumbering &numbering, const Layout &layout, int64_t node,
                  bool alongTensor) {
   size_t most = 0;
@@ -89,7 +89,7 @@ TEST(Placement, LinksCrossWhereANodeEnds) {
   EXPECT_EQ(placement.tied.perNode, 1);
 }
 
-// Within a node without far devices, and with one axis alone, no order differs.
+// Orders are equivalent within a node without far devices, and with only one axis.
 TEST(Placement, ConsidersOrdersOnlyWhereTheyMatter) {
   const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
   Layout layout;

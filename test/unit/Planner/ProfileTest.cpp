@@ -67,7 +67,7 @@ TEST_F(Profiles, WhatIsNamedReplacesTheBase) {
   EXPECT_EQ(own->kernels().tiles_size(), base->kernels().tiles_size());
 }
 
-// A base that is a file is beside the file that names it, and extends another in turn.
+// The path of a base is relative to the extending file, and a base may extend another.
 TEST_F(Profiles, FilesExtendFiles) {
   write("first.textproto", R"(name: "first" extends: "st" replica_skew: 0.5)");
   auto second =

@@ -1,4 +1,4 @@
-// Queued work against a host and a device that are played op by op, and rows played by their own
+// Queued work compared with a host and a device that run op by op, and rows that run by their own
 // timers.
 #include "lib/Planner/Step/QueuedWork.h"
 #include "lib/Planner/Step/Predict.h"

@@ -1,4 +1,4 @@
-// What levels of ZeRO send, and the table of micro-batches.
+// Traffic of ZeRO levels, and the table of micro-batches.
 
 #include "TestModel.h"
 
@@ -13,7 +13,7 @@ using namespace st;
 
 namespace {
 
-/// Costs in which a collective takes its share of the bytes and nothing else costs anything.
+/// Costs in which a collective takes its share of the bytes and everything else is free.
 class CountedCosts : public Costs {
 public:
   OpTime op(const proto::OpWork &) const override { return {}; }
@@ -46,7 +46,7 @@ ReplicaTime timeLevel(int64_t zero, int64_t microBatches,
 } // namespace
 
 // Rajbhandari et al., "ZeRO", arXiv 1910.02054, section 7: volumes are 2 P for replicas, ZeRO-1 and
-// ZeRO-2, and 3 P for ZeRO-3, of which 2 P for each micro-batch.
+// ZeRO-2, and 3 P for ZeRO-3, 2 P of it per micro-batch.
 TEST(Replicas, Volumes) {
   const double once = 300; // of 400 bytes over 4 ranks
   for (int64_t zero : {0, 1, 2}) {
@@ -69,7 +69,8 @@ TEST(Replicas, MeanOfTheLargest) {
     EXPECT_NEAR(meanOfLargest(count), mean, 0.03) << count;
 }
 
-// Replicas of one node do not wait, those of several do, the longer the more they are.
+// Replicas of one node do not wait for each other; replicas of several nodes do, the longer the
+// more there are.
 TEST(Replicas, WaitForTheSlowest) {
   proto::ImplementationProfile profile;
   profile.set_replica_skew(0.1);
@@ -106,7 +107,7 @@ TEST(Replicas, HostOpsOfEachLevel) {
   EXPECT_DOUBLE_EQ(more(3, 2), tensors * (1 + 2 * 2 + 2 * 2 * 3));
 }
 
-// The largest micro-batch is the last that fits, whoever looks for it.
+// The largest micro-batch is the last one that fits, in any search.
 TEST(Replicas, TableFindsTheLargestMicroBatch) {
   TestPlan plan(0);
   plan.cluster = *builtinClusterDescription("v100-16");
@@ -130,12 +131,12 @@ TEST(Replicas, TableFindsTheLargestMicroBatch) {
       EXPECT_EQ(step->fit == Fit::Fits, fit) << "ZeRO-" << i << ", micro-batch " << microBatch;
     }
     EXPECT_LT(space.endToEnd, space.inStep) << "the host's time between steps counts end to end";
-    // ZeRO-3 has room for gathered weights besides: little next to a model's state, but all of a
+    // ZeRO-3 also has room for gathered weights: little compared with a model's state, but all of a
     // model this small.
     if (i == 1 || i == 2)
       EXPECT_GE(space.largest, table->spaces[i - 1].largest) << "ZeRO-" << i;
   }
-  // Of rates that are nearly the same the larger micro-batch counts.
+  // With nearly equal rates the larger micro-batch wins.
   EXPECT_LE(0.98 * table->doubling.inStep, table->spaces[0].inStep);
   EXPECT_NE(printZeroTable(*table).find("tuning_space"), std::string::npos);
 }

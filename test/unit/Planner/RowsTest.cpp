@@ -73,13 +73,13 @@ TEST(Rows, Errors) {
             "r.csv:2: column zero: expected none or an integer from 0 to 3, found \"4\"");
   EXPECT_EQ(errorOf(header + "recompute", sizes + "some"),
             "r.csv:2: column recompute: expected none, selective or full, found \"some\"");
-  EXPECT_EQ(
-      errorOf(header + "mem_mib", sizes + "1-2-3"),
-      "r.csv:2: column mem_mib: expected a number above 0, or two as 5624-6176, found \"1-2-3\"");
+  EXPECT_EQ(errorOf(header + "mem_mib", sizes + "1-2-3"),
+            "r.csv:2: column mem_mib: expected a number above 0, or a range such as 5624-6176, "
+            "found \"1-2-3\"");
   EXPECT_EQ(errorOf(header + "gpus", sizes + "0"),
             "r.csv:2: column gpus: expected an integer from 1, found \"0\"");
   EXPECT_EQ(errorOf(header + "gpus,devices", sizes + "1,1"),
-            "r.csv:1: column devices is there twice");
+            "r.csv:1: column devices appears twice");
   EXPECT_EQ(errorOf(header + "accumulation", sizes + "3"),
             "r.csv:2: expected global_batch = dp x micro_batch x accumulation = 3, found 8");
   EXPECT_EQ(errorOf("tp,pp,micro_batch,global_batch", "1,1,1,8"),
@@ -99,7 +99,7 @@ static std::vector<Contradiction> contradictionsOf(const std::string &header,
   return file.ok() ? findContradictions(file->rows) : std::vector<Contradiction>();
 }
 
-// Replicas change nothing of a rank's passes and update: the slower row is disturbed.
+// Replicas do not change a rank's passes and update: the slower row is disturbed.
 TEST(Contradictions, TimersOfTheSameWork) {
   const std::string header =
       std::string(kModel) + "tp,pp,dp,micro_batch,global_batch,forward_ms,backward_ms,optimizer_ms";

@@ -1,4 +1,4 @@
-// The search finds what trying every layout finds.
+// The search finds the results of trying every layout.
 
 #include "TestModel.h"
 
@@ -14,7 +14,7 @@ using namespace st;
 
 namespace {
 
-/// A point of a front: time a sample, memory and devices.
+/// A point of a front: time per sample, memory and devices.
 struct Point {
   double msPerSample, bytes;
   int64_t devices;
@@ -24,7 +24,7 @@ struct Point {
   }
 };
 
-/// Composes each layout of a space by itself.
+/// Composes each layout of a space separately.
 std::vector<Point> tryAll(const StepInputs &inputs, const SearchSpace &space, size_t &count) {
   std::vector<Point> front;
   const std::vector<Layout> layouts = enumerateLayouts(space, inputs.model, inputs.cluster);
@@ -97,7 +97,7 @@ TEST(Search, EqualToTryingAll) {
   RecordProperty("left_out", std::to_string(skipped));
 }
 
-// Sketches of compiled blocks leave out nothing that is better.
+// Sketches of compiled blocks do not exclude better layouts.
 TEST(Search, EqualToTryingAllCompiledBlocks) {
   const std::vector<std::pair<const char *, const char *>> all = {
       {"gpt", "megatron-lm"}, {"bert", "deepspeed"}, {"gpt", "megatron-deepspeed"}, {"gpt", "st"}};
@@ -164,7 +164,7 @@ TEST(Search, RefusesSpacesWithoutAnEnd) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// A replica stays within so many devices, and all kinds of limits hold at once.
+// A replica stays within the device limit, and all kinds of limits hold together.
 TEST(SearchSpace, KeepsItsLimits) {
   TestPlan plan(0);
   SearchSpace space;

@@ -1,5 +1,4 @@
-// Steps of simulated devices: pipelines whose times are known, and searches whose simulator is made
-// up.
+// Steps of simulated devices: pipelines with known times, and searches with a made-up simulator.
 
 #include "TestModel.h"
 
@@ -18,7 +17,7 @@ static Layout pipelineLayout(int64_t groups, int64_t microBatches) {
   return layout;
 }
 
-/// Stages of one kind, each on a chip of its own.
+/// Stages of one kind, each on a separate chip.
 static SimulatedPipeline makePipeline(const Layout &layout, SimulatedStageTimes times) {
   SimulatedPipeline pipeline;
   for (int64_t group = 0; group < layout.stages; ++group) {
@@ -38,7 +37,7 @@ static double end(const Layout &layout, const SimulatedPipeline &pipeline) {
   return last;
 }
 
-// (m + p - 1)(f + b), where messages take no time; with a prologue before and an update behind.
+// (m + p - 1)(f + b) with free messages; with a prologue before and an update after.
 TEST(SimulatedPipeline, ClosedForms) {
   for (int64_t groups : {1, 2, 3, 8})
     for (int64_t microBatches : {1, 2, 7, 16}) {
@@ -54,15 +53,15 @@ TEST(SimulatedPipeline, ClosedForms) {
     }
 }
 
-// What is sent before a task ends is there earlier, what is under way when it ends later.
+// Data sent before a task ends arrives earlier, data in flight at its end later.
 TEST(SimulatedPipeline, Lags) {
   const Layout layout = pipelineLayout(2, 1);
   EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 6, 20})), 6 + 10 + 20 + 20, 1e-6);
   EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 13, 24})), 13 + 10 + 24 + 20, 1e-6);
 }
 
-// While both groups of a chip are busy a task takes twice as long; with one micro-batch they never
-// are, but for updates.
+// While both groups of a chip are busy a task takes twice as long. With one micro-batch they never
+// are, except in updates.
 TEST(SimulatedPipeline, SharedChips) {
   Layout layout = pipelineLayout(2, 1);
   SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
@@ -72,7 +71,8 @@ TEST(SimulatedPipeline, SharedChips) {
   }
   for (auto &row : pipeline.contention.slowdown)
     row.fill(1);
-  // The last group's update beside the first one's backward task: 12 in which that does 6 of 20.
+  // The last group's update overlaps the first one's backward task: 12, in which the latter does 6
+  // of 20.
   EXPECT_NEAR(end(layout, pipeline), 10 + 10 + 20 + 12 + 14 + 6, 1e-6);
   pipeline.contention.pace[ForwardTask] = pipeline.contention.pace[BackwardTask] = 1.5;
   EXPECT_NEAR(end(layout, pipeline), 15 + 15 + 30 + 12 + (30 - 6) + 6, 1e-6);
@@ -82,7 +82,7 @@ TEST(SimulatedPipeline, SharedChips) {
   EXPECT_NEAR(end(layout, pipeline), 120, 1e-6) << "a group does not slow itself down";
 }
 
-// The first and the last stage wait for each other before the update, where they share a table.
+// The first and the last stage wait for each other before the update if they share a table.
 TEST(SimulatedPipeline, SharedTables) {
   const Layout layout = pipelineLayout(3, 2);
   SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
@@ -93,7 +93,7 @@ TEST(SimulatedPipeline, SharedTables) {
   EXPECT_NEAR(end(layout, pipeline), apart + 4 + 1, 1e-6);
 }
 
-// Parts of a table, as replicas have them that split their weights, go one way: from the first
+// Parts of a table, which replicas have if they split their weights, go one way: from the first
 // stage before the step, and their gradients back to it.
 TEST(SimulatedPipeline, SharedTablesOneWay) {
   const Layout layout = pipelineLayout(2, 2);
@@ -103,7 +103,7 @@ TEST(SimulatedPipeline, SharedTablesOneWay) {
     group.prologue = 3;
   pipeline.groups.front().update = 1;
   pipeline.groups.back().update = 100;
-  // The last stage is through with its units a backward task before the first one is.
+  // The last stage completes its units one backward task before the first one.
   EXPECT_NEAR(end(layout, pipeline), 3 + apart - 20 + 100, 1e-6);
   pipeline.lastUpdateLag = 4;
   EXPECT_NEAR(end(layout, pipeline), 3 + apart - 20 + 100, 1e-6) << "the last stage waits for none";
@@ -117,8 +117,8 @@ TEST(SimulatedPipeline, SharedTablesOneWay) {
 
 namespace {
 
-/// Tasks are proportional to layers, and slower than any bound; the simulator knows better by a
-/// share that depends on the layout.
+/// Tasks are proportional to layers, and slower than any bound; the simulator differs by a share
+/// that depends on the layout.
 class MadeUpBlocks : public SimulatedBlocks {
 public:
   explicit MadeUpBlocks(const PlannedModel &model) : model(model) {}
@@ -165,8 +165,8 @@ public:
 
 } // namespace
 
-// The best is what the simulator says of the fastest ones, to the picosecond and the byte; what it
-// refuses is replaced.
+// The best has the simulated time and memory, exact to the picosecond and the byte; rejected
+// layouts are replaced.
 TEST(SimulatedSearch, TakesWhatWasSimulated) {
   TestPlan plan(1);
   plan.model.layers = 8;
@@ -209,7 +209,7 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
   }
 }
 
-// What the compiler's plan takes decides what fits, whatever was composed.
+// The memory of the compiler's plan decides whether a layout fits, regardless of the estimate.
 TEST(SimulatedSearch, JudgesMemoryByThePlan) {
   TestPlan plan(1);
   plan.model.layers = 8;
@@ -229,7 +229,7 @@ TEST(SimulatedSearch, JudgesMemoryByThePlan) {
   EXPECT_GT(result->composed, 3u);
 }
 
-// What is left out would not have been simulated, unless the limit says so.
+// Excluded layouts would not have been simulated, unless the limit excludes them.
 TEST(SimulatedSearch, LeavesOutWhatPromisesLess) {
   TestPlan plan(1);
   plan.model.layers = 8;
@@ -260,7 +260,7 @@ TEST(SimulatedSearch, LeavesOutWhatPromisesLess) {
   }
   EXPECT_EQ(composed, result->composed);
   EXPECT_LT(composed, result->candidates.size());
-  // Without a limit the estimate is no reason, only what is certain.
+  // Without a limit only the certain bound excludes layouts, not the estimate.
   blocks.known.clear();
   auto all = searchSimulated(inputs, space, {2});
   ASSERT_TRUE(all.ok());

@@ -1,4 +1,4 @@
-// Sketched blocks stand for compiled ones.
+// Sketched blocks replace compiled ones.
 
 #include "lib/Planner/Search/Sketch.h"
 #include "lib/Costs/Profile.h"
@@ -10,8 +10,8 @@
 
 using namespace st;
 
-// Steps of sketched blocks take as long and as much memory as those of compiled ones, to what the
-// search allows for.
+// Steps of sketched blocks need the time and memory of those of compiled ones, within the search's
+// slack.
 TEST(Sketch, BoundsLikeCompiledBlocks) {
   const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
   mlir::st::PlannedModels models("cuda-sm_80");

@@ -1,4 +1,4 @@
-// A model whose blocks are made up, for tests of what composes them.
+// A model with made-up blocks, for tests of the code that composes them.
 #ifndef ST_TEST_UNIT_PLANNER_TESTMODEL_H
 #define ST_TEST_UNIT_PLANNER_TESTMODEL_H
 
@@ -11,10 +11,10 @@
 
 namespace st {
 
-/// Whether long tests try all that they can: ST_PLANNER_TESTS=all.
+/// True if long tests run in full: ST_PLANNER_TESTS=all.
 bool testsAll();
 
-/// Blocks of a transformer by its products and passes alone. The planner must not know the
+/// Blocks of a transformer with only its products and passes. The planner must not notice the
 /// difference.
 class TestBlocks : public BlockSource {
 public:
@@ -28,13 +28,13 @@ private:
   std::map<BlockKey, proto::ProgramWork> made;
 };
 
-/// A model, a cluster and what else a step needs, drawn from a seed.
+/// A model, a cluster and the other inputs of a step, drawn from a seed.
 class TestPlan {
 public:
   explicit TestPlan(unsigned seed);
 
   StepInputs inputs() { return inputs(cluster); }
-  /// With another cluster, which the result refers to, and other blocks.
+  /// With another cluster, which must outlive the result, and other blocks.
   StepInputs inputs(const proto::ClusterDescription &other, BlockSource *otherBlocks = nullptr);
   /// A layout that can run.
   Layout drawLayout();

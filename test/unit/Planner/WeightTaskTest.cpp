@@ -1,4 +1,4 @@
-// Schedules that put gradients of weights off: their tasks come from compiled programs.
+// Schedules that defer gradients of weights: their tasks come from compiled programs.
 
 #include "TestModel.h"
 
@@ -48,7 +48,8 @@ TEST(WeightTask, ComesFromCompiledBlocks) {
   ASSERT_TRUE(together.ok() && split.ok()) << together.status() << split.status();
   auto before = productsOf(**together), after = productsOf(**split);
   EXPECT_EQ(before["weight"], 0);
-  // The four products with weights, of 12 hidden^2 parameters, take 2 FLOPs a token each way.
+  // The four products with weights, of 12 hidden^2 parameters, take 2 FLOPs per token in each
+  // direction.
   EXPECT_EQ(after["weight"], 2.0 * 64 * 12 * 128 * 128);
   EXPECT_EQ(after["backward"] + after["weight"], before["backward"]);
   EXPECT_EQ(after["forward"], before["forward"]);
@@ -56,7 +57,7 @@ TEST(WeightTask, ComesFromCompiledBlocks) {
   for (const proto::StashWork &stash : (*split)->stashes())
     if (stash.until() == "weight")
       (stash.made() == "backward" ? gradients : kept) += stash.bytes();
-  // Inputs of these products, and gradients of what they leave, in 16 bits at least.
+  // Inputs of these products, and gradients of their results, in at least 16 bits.
   EXPECT_GE(kept, 2 * 64 * 128 * (1 + 1 + 1 + 4) * 2);
   EXPECT_GE(gradients, 2 * 64 * 128 * (3 + 1 + 4 + 1) * 2);
 }

@@ -84,7 +84,7 @@ TEST(Kernels, DotGeneralBlocks) {
     }
 }
 
-// The sum of many f32 is right to the last digit, in whatever order.
+// The sum of many f32 is exact to the last digit in any order.
 TEST(Kernels, ReductionsAccumulateInDouble) {
   constexpr int64_t kCount = 100001;
   Tensor tenth = splat(Tensor::scalar(ElementType::F32, 0.1f), {kCount});
@@ -94,8 +94,7 @@ TEST(Kernels, ReductionsAccumulateInDouble) {
   EXPECT_EQ(*results[0].data<float>(), static_cast<float>(kCount * static_cast<double>(0.1f)));
 }
 
-/// Writes the digits of two numbers one after the other. Not commutative, so that
-/// any reordering shows.
+/// Appends the digits of two numbers. Not commutative, so that any reordering shows.
 class Concatenate : public ScalarComputation {
 public:
   bool apply(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const override {
@@ -122,7 +121,7 @@ TEST(Kernels, ReductionsKeepTheOrder) {
   EXPECT_EQ(*results[0].data<double>(), 91234567.0);
 }
 
-/// Says that everything precedes everything: no order at all.
+/// Orders everything before everything, which is not an order.
 class Always : public ScalarComputation {
 public:
   bool apply(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const override {

@@ -50,7 +50,7 @@ TEST_F(ShardedTest, BlocksAreSplitEach) {
   RankValues pieces;
   ASSERT_TRUE(succeeded(
       shard(global, parseSharding("#st.sharding<@mesh, [{2, \"b\"}]>"), grid, mesh, pieces)));
-  // Of 2 x 3 x 2 rank 1 has the second third of both halves.
+  // Rank 1 has the second third of both halves of 2 x 3 x 2.
   EXPECT_EQ(SmallVector<int32_t>(pieces[1].data<int32_t>(), pieces[1].data<int32_t>() + 4),
             (SmallVector<int32_t>{2, 3, 8, 9}));
 }

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kThreads = 3, kRounds = 8;
 
-/// Each message is different, and what it holds follows from who sent it when.
+/// Each message is different, and determined by its sender, receiver and time.
 std::vector<uint8_t> message(int64_t from, int64_t to, int channel, int round) {
   const size_t sizes[] = {0, 1, 4096, 100003, size_t(5) << 20};
   const uint64_t seed = static_cast<uint64_t>(((from * 31 + to) * 31 + channel) * 31 + round);

@@ -228,7 +228,7 @@ TEST(SquadDataTest, AnswersOutsideTheWindowAreTheFirstToken) {
                              R"("answer_start": 201}]}]}]}]})"));
   auto source = *createBatchSource("squad:" + path, makeSpec("span", 1, 64));
   std::multiset<int32_t> starts;
-  // 60 tokens a window, 30 apart: six windows reach the end of 204.
+  // 60 tokens per window, at a distance of 30: six windows reach the end of 204.
   for (int64_t i = 0; i < 6; ++i)
     starts.insert(tensor(*source->batch(i), "start_positions").ints()[0]);
   EXPECT_EQ(starts.count(0), 5u);
@@ -299,7 +299,7 @@ TEST(BatchSourceTest, BadSquadIsOneLine) {
   EXPECT_TRUE(absl::StrContains(error("{\"data\": [],}"), "malformed JSON"));
   EXPECT_TRUE(absl::StrContains(error("{}"), "no \"data\""));
   EXPECT_TRUE(absl::StrContains(error("{\"data\": 3}"), "a wrong \"data\""));
-  EXPECT_TRUE(absl::StrContains(error("{\"data\": [3]}"), "is no object"));
+  EXPECT_TRUE(absl::StrContains(error("{\"data\": [3]}"), "is not an object"));
   EXPECT_TRUE(absl::StrContains(error("{\"data\": []}"), "no questions"));
   EXPECT_TRUE(absl::StrContains(error(R"({"data": [{"paragraphs": [{"context": "a b",
     "qas": [{"question": "q", "answers": [{"text": "b", "answer_start": 1}]}]}]}]})"),

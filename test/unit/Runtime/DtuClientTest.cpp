@@ -26,9 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Gradient descent on half the sum of squares of w, of which each of two ranks
-// holds four elements. The loss is all-reduced: each sends its part (at 320) and
-// adds the other's to its own (at 256).
+// Gradient descent on half the sum of squares of w; each of two ranks holds four elements. The loss
+// is all-reduced: each sends its part (at 320) and adds the other's to its own (at 256).
 constexpr char kStep[] = R"(
 program "step" semaphores=4 barriers=0 l1=1024 l2=0 l3=384 table=1 {
   stream dte first=0 count=1 {
@@ -209,7 +208,7 @@ TEST_F(DtuClientTest, BadProgramsAreErrors) {
   expectError([](Program &p, Group &) { p.mutable_dtu()->set_cores_per_cluster(0); });
 }
 
-// The runner lies beside this test's binary.
+// The runner is next to this test's binary.
 class RunnerTest : public DtuClientTest {
 protected:
   void SetUp() override {

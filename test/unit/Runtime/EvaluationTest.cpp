@@ -48,7 +48,8 @@ TEST(EvaluationSumsTest, LossesAreMeansAndAccuraciesCountLabels) {
   EXPECT_EQ(sums.values(), expected);
 }
 
-// A row with an answer that is found but for one word, and one whose answer is not in its window.
+// A row with an answer that is found except for one word, and one with an answer outside of its
+// window.
 TEST(EvaluationSumsTest, SpansAreTextOfTheVocabulary) {
   BatchSpec spec;
   spec.task = "span";

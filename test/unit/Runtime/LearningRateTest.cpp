@@ -46,7 +46,7 @@ TEST(LearningRateTest, StaysWhereNothingIsSaid) {
   EXPECT_EQ(resolve({}).at(1000), 1e-3);
 }
 
-// A published BERT run: a million iterations, of which the rate falls over 990,000.
+// A published BERT run: a million iterations; the rate decays over 990,000 of them.
 TEST(LearningRateTest, MegatronsLinear) {
   LearningRateOptions options = decaying("linear", 1e-4, 1e-5, 0, 990000);
   options.warmupFraction = 0.01;

@@ -11,7 +11,7 @@ TEST(PredictionTest, MeasuredStepsStandBesideThePredictedOne) {
   program.mutable_prediction()->set_picoseconds(10'000'000'000);
   program.mutable_prediction()->set_basis("costs");
   EXPECT_EQ(compareMeasured(program, {}), "");
-  // The first step, in which everything is prepared, counts only where it is the only one.
+  // The first step includes preparation, so it counts only if it is the only one.
   EXPECT_EQ(compareMeasured(program, {0.02}),
             "predicted step 10 ms (costs), measured 20 ms (the first step): +100.0 %\n");
   EXPECT_EQ(compareMeasured(program, {9, 0.009}),

@@ -40,7 +40,7 @@ protected:
     ASSERT_TRUE(writeSafetensors(folder + "/model.safetensors", {tensor}).ok());
   }
 
-  // What rank 1 of two holds, the lower rows, as the program's type.
+  // Rank 1's part of two, the lower rows, in the program's type.
   std::vector<uint8_t> load(proto::ElementType element, int64_t width) const {
     proto::Executable program = makeToyProgram(2, 1);
     program.mutable_groups(0)->mutable_states(0)->mutable_global()->set_element(element);

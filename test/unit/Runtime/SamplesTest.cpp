@@ -29,7 +29,7 @@ BatchSpec specOf(const std::string &task, int64_t batch, int64_t sequence = 19) 
   return spec;
 }
 
-// Documents of sentences that have a token each, so that a sample shows where it comes from.
+// Documents of one-token sentences, so that a sample shows its origin.
 Corpus numberedCorpus(int64_t documents, int64_t sentencesEach) {
   Corpus corpus;
   corpus.name = "numbers";
@@ -63,7 +63,7 @@ std::vector<std::string> rowsOf(const Batch &batch, int64_t rows) {
   return out;
 }
 
-// The least token of the text in a row, which names its sample.
+// The smallest text token of a row, which identifies its sample.
 int32_t sampleOf(const Batch &batch, int64_t row, int64_t sequence) {
   const int32_t *ids = tensor(batch, "input_ids").ints() + row * sequence;
   const int32_t *labels = tensor(batch, "labels").ints() + row * sequence;
@@ -79,7 +79,7 @@ int32_t sampleOf(const Batch &batch, int64_t row, int64_t sequence) {
 
 class EverySample : public testing::TestWithParam<const char *> {
 protected:
-  // Swapped segments are of one sample, others are not.
+  // Swapped segments come from one sample, others do not.
   BatchSpec spec(int64_t batch) const {
     const bool isClm = GetParam() == std::string("clm");
     BatchSpec spec = specOf(GetParam(), batch, isClm ? 16 : 19);
@@ -148,7 +148,7 @@ TEST_P(EverySample, EpochsHaveOrdersOfTheirOwn) {
   EXPECT_NE(orders[0], orders[1]);
 }
 
-// A run that ends anywhere and starts again at its last checkpoint, which may lie before that.
+// A run that ends anywhere and resumes at its last checkpoint, possibly an earlier step.
 TEST_P(EverySample, FiftyResumesChangeNothing) {
   auto whole = source(2);
   std::mt19937 draw(11);
@@ -381,7 +381,7 @@ TEST(JsonLinesTest, DocumentsAndErrors) {
   EXPECT_EQ(error("\n"), ": no documents");
 }
 
-// Counts what is asked of it; number 5 fails.
+// Counts requests; number 5 fails.
 class CountingSource : public BatchSource {
 public:
   explicit CountingSource(std::atomic<int64_t> &furthest) : furthest(furthest) {}

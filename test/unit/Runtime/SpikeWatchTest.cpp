@@ -33,7 +33,7 @@ TEST(SpikeWatchTest, NoLossIsNaNOrInfinite) {
 
 TEST(SpikeWatchTest, BoundIsThatOfTheDefinition) {
   SpikeWatch watch(watching(4));
-  // The median of 1 to 17 is 9, that of the distances from it 4.
+  // The median of 1 to 17 is 9, and the median distance from it is 4.
   for (int i = 1; i <= 17; ++i)
     EXPECT_FALSE(watch.isSpike(i));
   EXPECT_NEAR(watch.bound(), 9 + 4 * 1.4826 * 4, 1e-12);

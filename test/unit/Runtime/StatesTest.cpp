@@ -11,7 +11,7 @@
 namespace st {
 namespace {
 
-// The whole of w, put together from the blocks of all ranks.
+// The complete w, from the blocks of all ranks.
 std::vector<float> gatherW(const proto::Executable &program, ToyExecutable &executable) {
   std::vector<float> global(96, NAN);
   const proto::State &state = program.groups(0).states(0);

@@ -35,7 +35,7 @@ protected:
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  // What is printed for four steps of a run of four.
+  // The output for four steps of a run of four steps.
   std::string print(const LogOptions &options, const LoggedRun &run = {4, 8, 128, {}, ""}) {
     char *text = nullptr;
     size_t size = 0;
@@ -170,7 +170,7 @@ TEST_F(StepLogTest, BadFlags) {
                                 "/nonexistent/x: cannot make the folder"));
 }
 
-// The record that TensorFlow's own writer makes of an empty string.
+// The record that TensorFlow's own writer makes for an empty string.
 TEST(EventFileTest, RecordsHaveMaskedChecksums) {
   EXPECT_EQ(frameRecord(""), std::string("\0\0\0\0\0\0\0\0\x29\x03\x98\x07\xd8\xea\x82\xa2", 16));
 }

@@ -26,7 +26,7 @@ proto::Input makeInput(int64_t rows, int64_t columns, int64_t height, int64_t wi
   return input;
 }
 
-/// What of 0..34 a block holds; -1 where it has padding.
+/// The elements of 0..34 in a block; -1 for padding.
 std::vector<float> held(const TensorBlock &block) {
   std::vector<float> global(35), local(block.numElements(), -1);
   std::iota(global.begin(), global.end(), 0.0f);
@@ -44,7 +44,7 @@ TEST(TensorLayoutTest, PaddingIsNotCopied) {
 }
 
 TEST(TensorLayoutTest, APartMayHavePaddingAlone) {
-  // As large as the tensor, but behind it.
+  // As large as the tensor, but after it.
   proto::Input input = makeInput(1, 2, 7, 5);
   EXPECT_EQ(blockOf(input.global(), input.slice(), 0).numReal(), 35);
   TensorBlock behind = blockOf(input.global(), input.slice(), 1);
@@ -74,7 +74,7 @@ TEST(TensorLayoutTest, MicroBatchesComeFirst) {
 }
 
 TEST(TensorLayoutTest, ARankMayHoldAPartOfEachBlock) {
-  // f32[12,2] as 3 x 4 x 2, of which two ranks share out the 4.
+  // f32[12,2] as 3 x 4 x 2, with the 4 split over two ranks.
   proto::TensorType global;
   global.set_element(proto::F32);
   for (int64_t size : {12, 2})
@@ -172,7 +172,7 @@ TEST(TensorLayoutTest, PartsMakeUpTheTensor) {
       std::vector<float> local = held(block);
       copyToGlobal(block, reinterpret_cast<const uint8_t *>(local.data()),
                    reinterpret_cast<uint8_t *>(global.data()));
-      // In any pieces of the block.
+      // Transfers the block in any pieces.
       int64_t count = 0;
       for (int64_t begin = 0; begin < block.numElements(); begin += 4)
         forEachRun(block, begin, std::min<int64_t>(begin + 4, block.numElements()),

@@ -15,7 +15,7 @@
 namespace st {
 namespace {
 
-// Pieces are compared by name, so that the tests read.
+// Pieces are compared by name, to keep the tests readable.
 class WordPieceTest : public testing::Test {
 protected:
   static constexpr char kVocabulary[] =
@@ -129,7 +129,7 @@ std::string errorOfJson(absl::string_view text) {
   return std::string(tokenizer.status().message());
 }
 
-// What is not known is refused by name.
+// Rejects unknown options by name.
 TEST(TokenizerFilesTest, RefusesByName) {
   const std::string model =
       R"("model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"})";
@@ -177,7 +177,7 @@ TEST(TokenizerFilesTest, RefusesHalfATokenizer) {
             "m/vocab.json: expected an object of pieces and their ids");
 }
 
-// A pattern that would take for ever is an error of the text.
+// A pattern that would take forever is an error of the text.
 TEST(TokenizerFilesTest, PatternsThatTakeTooLong) {
   auto tokenizer = createFileTokenizer(
       {{"tokenizer.json",
@@ -198,7 +198,7 @@ TEST(UnicodeTest, DecodesAndRefuses) {
     EXPECT_EQ(decodeUtf8(text, position), code);
     EXPECT_EQ(position, text.size());
   }
-  // Overlong, surrogate, too large, cut short, a continuation alone.
+  // Overlong, surrogate, too large, truncated, a lone continuation.
   for (absl::string_view bad :
        {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE4\xB8", "\x80"}) {
     size_t position = 0;

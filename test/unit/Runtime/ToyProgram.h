@@ -17,7 +17,7 @@ namespace st {
 
 constexpr int64_t kToyBatch = 4, kToySequence = 16;
 
-/// Puts a program of one group together, an arena's content in the order of the calls.
+/// Builds a program of one group; an arena's content is in the order of the calls.
 class ToyProgramBuilder {
 public:
   ToyProgramBuilder(int64_t ranks, int64_t microBatches);
@@ -116,9 +116,9 @@ inline proto::Executable ToyProgramBuilder::take() {
   return std::move(program);
 }
 
-/// Parameters "w" f32[8,12] (normal) and "b" f32[12] (ones), optimizer state
-/// "w.exp_avg". Cut into `rows` x `columns` ranks of one group; b lies whole on
-/// every rank. Each of `microBatches` takes its rows of input_ids i32[4,16].
+/// Parameters "w" f32[8,12] (normal) and "b" f32[12] (ones), optimizer state "w.exp_avg". Split
+/// over `rows` x `columns` ranks of one group; b is replicated on every rank. Each of
+/// `microBatches` takes its rows of input_ids i32[4,16].
 inline proto::Executable makeToyProgram(int64_t rows, int64_t columns, int64_t microBatches = 1) {
   const int64_t ranks = rows * columns;
   ToyProgramBuilder builder(ranks, microBatches);
@@ -164,8 +164,8 @@ public:
   std::vector<uint8_t> bytes;
 };
 
-/// Momentum that pulls w to what the key and the tokens say, element by element,
-/// so that every layout does the same. From step `nanAt` on the loss is NaN.
+/// Momentum that pulls w towards the key and the tokens, element by element, so that all layouts
+/// agree. From step `nanAt` on the loss is NaN.
 class ToyExecutable : public Executable {
 public:
   ToyExecutable(const proto::Executable &program, int64_t nanAt)

@@ -30,7 +30,7 @@ protected:
 
   std::string path(const std::string &name) const { return absl::StrCat(folder, "/", name); }
 
-  // Runs and keeps what was printed.
+  // Runs and stores the output.
   absl::Status run(const proto::Executable &program, const TrainOptions &options,
                    int64_t nanAt = 1 << 30) {
     char *text = nullptr;

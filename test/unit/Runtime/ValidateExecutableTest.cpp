@@ -147,7 +147,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrongInInputsAndOutputs) {
   const Case cases[] = {
       {"not a whole u32[2]",
        SPOIL(group.mutable_inputs(0)->mutable_global()->set_element(proto::I32))},
-      {"no scalar that the runner knows", SPOIL(group.mutable_inputs(1)->set_name("x"))},
+      {"not a scalar that the runner supports", SPOIL(group.mutable_inputs(1)->set_name("x"))},
       {"input \"input_ids\" has the unknown role", SPOIL(group.mutable_inputs(3)->set_role("x"))},
       {"micro-batches along dimension 2 of 2", SPOIL(group.mutable_inputs(3)->set_micro_dim(2))},
       {"16 bytes apart",
@@ -169,7 +169,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrongInInputsAndOutputs) {
   expectRefused(cases);
 }
 
-// Whatever the bytes, the answer is a status.
+// Any bytes give a status and do not crash.
 TEST(ValidateExecutableTest, SurvivesNoise) {
   const std::string good = makeToyProgram(2, 3, 2).SerializeAsString();
   ASSERT_TRUE(parseExecutable(good).ok());

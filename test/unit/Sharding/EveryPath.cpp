@@ -73,7 +73,7 @@ double EveryPath::bytes(const State &state) const {
   return count;
 }
 
-/// Whether axes split one dimension with nothing unsplit between them.
+/// Returns true if axes split one dimension with nothing unsplit between them.
 bool EveryPath::lieTogether(const State &state, ArrayRef<size_t> moved) const {
   int64_t first = 64, last = 0;
   for (size_t axis : moved) {
@@ -88,7 +88,7 @@ bool EveryPath::lieTogether(const State &state, ArrayRef<size_t> moved) const {
   return true;
 }
 
-/// Whether devices hold the same parts in both, if not the same devices.
+/// Returns true if devices hold the same parts in both, on possibly different devices.
 bool EveryPath::isPermutation(const State &a, const State &b) const {
   for (size_t dim = 0; dim < digits.size(); ++dim)
     for (int64_t digit = 0; digit < digits[dim]; ++digit)
@@ -102,7 +102,7 @@ bool EveryPath::isPermutation(const State &a, const State &b) const {
   return terms[0] == terms[1];
 }
 
-/// What leads from `a` to `b` in one step costs.
+/// The cost of a single step from `a` to `b`.
 double EveryPath::edge(const State &a, const State &b, const State &goal) const {
   SmallVector<size_t> moved;
   double members = 1;
@@ -132,7 +132,7 @@ double EveryPath::edge(const State &a, const State &b, const State &goal) const 
     for (size_t i : moved)
       for (size_t j : moved) {
         fits &= i == j || (a[i].digit < a[j].digit) == (b[i].digit < b[j].digit);
-        // Nothing moves onto the digits that are left.
+        // Nothing moves onto the remaining digits.
         fits &= a[i].dim != b[j].dim || b[j].digit >= a[i].digit + llvm::Log2_64(sizes[i]) ||
                 a[i].digit >= b[j].digit + llvm::Log2_64(sizes[j]);
       }
@@ -145,7 +145,7 @@ double EveryPath::edge(const State &a, const State &b, const State &goal) const 
 }
 
 double EveryPath::cost(size_t from, size_t to) const {
-  // Of axes that neither uses there are no uses between.
+  // Axes that neither sharding uses stay unused in between.
   auto isUseless = [&](const State &state) {
     for (size_t axis = 0; axis < sizes.size(); ++axis)
       if (state[axis].kind != Role::Free && states[from][axis].kind == Role::Free &&

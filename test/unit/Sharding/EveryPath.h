@@ -1,8 +1,9 @@
-// The cheapest way between shardings by definition, for comparison with planReshard: every sharding
-// of a small tensor is a node, and an edge is whatever one collective, slice or mask does.
+// The cheapest path between shardings by definition, for comparison with planReshard: every
+// sharding of a small tensor is a node, and every result of one collective, slice or mask is an
+// edge.
 //
-// Sizes of dimensions and axes are powers of two. A dimension is a row of binary digits, an axis
-// covers as many neighbouring ones as its size has.
+// Sizes of dimensions and axes are powers of two. A dimension is a row of binary digits; an axis
+// covers as many adjacent digits as the logarithm of its size.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardPlan.h"
@@ -17,11 +18,11 @@ public:
   /// Every sharding of the tensor over the spatial axes, sums included.
   std::vector<TensorSharding> shardings;
 
-  /// The least cost from one of them to another.
+  /// The least cost from one sharding to another.
   double cost(size_t from, size_t to) const;
 
 private:
-  /// Where an axis is: nowhere, unreduced, or from a digit of a dimension on.
+  /// The position of an axis: none, unreduced, or its first digit in a dimension.
   struct Role {
     enum { Free, Unreduced, Placed } kind = Free;
     size_t dim = 0;

@@ -24,8 +24,8 @@ protected:
     context.loadDialect<StDialect, func::FuncDialect, stablehlo::StableHLODialect>();
   }
 
-  /// A mesh, and a tensor type of f32, that the plans of a test are for. `links`, if given: bytes a
-  /// microsecond along each axis.
+  /// The mesh and the f32 tensor type of a test's plans. `links`, if given: bytes per microsecond
+  /// along each axis.
   void use(StringRef mesh, ArrayRef<int64_t> shape, StringRef links = "") {
     std::string speed;
     if (!links.empty())
@@ -123,7 +123,7 @@ TEST_F(ReshardPlanTest, SlowLinksAreAvoided) {
   StringRef from = "[{\"x\"}, {}], unreduced = sum [\"y\"]", to = "[{}, {}]";
   EXPECT_EQ(kinds(from, to), (Kinds{Kind::AllReduce, Kind::AllGather}));
   use("[\"x\"=2, \"y\"=2], micro=1>", {256, 256}, "8, 1");
-  // Over the slow axis a quarter less is sent where the fast one is gathered last.
+  // A gather over the fast axis last sends a quarter less over the slow axis.
   const ReshardPlan *plan = planReshard(read(from), read(to), type, *axes);
   EXPECT_EQ(plan->front().axes[0], 2);
   EXPECT_EQ(bytesSent(plan->front(), 4, *axes), 256 * 256 * 2);
@@ -174,15 +174,15 @@ TEST_F(ReshardPlanTest, CheapestOfAllOverThreeAxes) {
 // On virtual ranks
 //===----------------------------------------------------------------------===//
 
-/// Whether each device holds one block of each dimension, as arguments and results are given.
+/// Returns true if each device holds one block of each dimension, as for arguments and results.
 static bool isContiguous(const TensorSharding &sharding) {
   return llvm::none_of(sharding.dims, [](const Splits &splits) {
     return llvm::any_of(splits, [](const Split &split) { return split.axis == kUnsplit; });
   });
 }
 
-/// Adds a function that takes its argument in one sharding and gives it back in another; whole
-/// where the boundary of a function cannot have them so.
+/// Adds a function that takes its argument in one sharding and returns it in another; the argument
+/// or result is whole if a function's boundary does not allow the sharding.
 void ReshardPlanTest::addFunction(StringRef name, const TensorSharding &from,
                                   const TensorSharding &to) {
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
@@ -207,7 +207,7 @@ void ReshardPlanTest::addFunction(StringRef name, const TensorSharding &from,
   function.setResultAttr(0, kShardingAttr, axes->write(left));
 }
 
-/// Checks that every function of the module gives back what it takes.
+/// Checks that every function of the module returns its argument.
 void ReshardPlanTest::expectIdentities() {
   PassManager manager(&context);
   manager.addPass(createGlobalToLocal());

@@ -17,7 +17,7 @@ template <class T> class Float16Test : public ::testing::Test {};
 using Formats = ::testing::Types<Float16, BFloat16>;
 TYPED_TEST_SUITE(Float16Test, Formats);
 
-// Every value comes back from float and double with its bits; a NaN stays one.
+// Every value converts to float and double and back to the same bits; a NaN stays a NaN.
 TYPED_TEST(Float16Test, EveryValueSurvives) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     TypeParam value = fromBits<TypeParam>(static_cast<uint16_t>(bits));
@@ -31,8 +31,8 @@ TYPED_TEST(Float16Test, EveryValueSurvives) {
   }
 }
 
-// Between two neighbours, the halfway point goes to the even one and all others
-// to the nearer one, from double as if there were no float on the way.
+// Between two adjacent values, the midpoint rounds to the even one and all others to the nearer
+// one. Conversion from double does not round through float.
 TYPED_TEST(Float16Test, RoundsToNearestEven) {
   for (uint32_t bits = 0; bits < 0x7000; ++bits) {
     TypeParam low = fromBits<TypeParam>(static_cast<uint16_t>(bits));

@@ -22,13 +22,13 @@ protected:
     folder = testing::TempDir() + "/process-end";
     fs::remove_all(folder);
     fs::create_directory(folder);
-    // What started the tests may have them ignored.
+    // The parent of the tests may have set them to be ignored.
     for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
       ::signal(number, SIG_DFL);
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  // How a process ends that does this.
+  // Returns how a process ends that does this.
   static int statusOf(const std::function<void()> &work) {
     const pid_t child = ::fork();
     if (child == 0) {

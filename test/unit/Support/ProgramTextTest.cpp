@@ -30,7 +30,7 @@ TEST(ProgramTextTest, StringsCommentsAndArrowsDoNot) {
   EXPECT_FALSE(isDeep(repeat("func.func private @f(tensor<2xf32>) -> tensor<2xf32>\n", 1000)));
   EXPECT_FALSE(isDeep(repeat("{ a < b }\n", 1000)));
   EXPECT_FALSE(isDeep(repeat("affine_set<(d0) : (d0 >= 0, d0 <= 3)>\n", 1000)));
-  // A string that its line does not close hides nothing behind it.
+  // An unterminated string ends with its line and hides no later text.
   EXPECT_TRUE(isDeep("\"\n" + repeat("(", 1000)));
 }
 
@@ -56,7 +56,7 @@ TEST(ProgramTextTest, AliasesMayNotMultiply) {
     text += "!a" + std::to_string(i) + " = tuple<" + use + ", " + use + ">\n";
   }
   EXPECT_TRUE(isDeep(text));
-  // Many uses by the ops of a program are none of an alias.
+  // Uses by ops of a program do not count as uses by an alias.
   std::string program = "#loc = loc(unknown)\n#loc1 = loc(\"x\"(#loc))\nmodule {\n";
   program += repeat("%0 = foo.bar loc(#loc1)\n", (1 << 20) / 2 + 10) + "}\n";
   EXPECT_FALSE(isDeep(program));

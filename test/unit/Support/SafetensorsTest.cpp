@@ -141,7 +141,7 @@ TEST_F(SafetensorsTest, HostileLength) {
   EXPECT_EQ(openError(), "cannot read: No such file or directory");
 }
 
-// No truncation and no flipped bit may crash or read past the end.
+// A truncated file or a flipped bit must not crash or cause a read past the end.
 TEST_F(SafetensorsTest, DamagedFilesNeverCrash) {
   std::string header =
       "{\"__metadata__\":{\"a\":\"\\u00e9\\n\"}," + entry("x", "[1,2]", "[0,8]") + "}";

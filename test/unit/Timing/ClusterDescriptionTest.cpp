@@ -1,5 +1,5 @@
-// Cluster descriptions: what ships loads, a device's figures are filled in, and every field that is
-// wrong is named.
+// Cluster descriptions: the built-in ones load, a device's figures are filled in, and every wrong
+// field is named.
 #include "lib/Timing/ClusterDescription.h"
 #include "lib/Timing/BuiltinTexts.h"
 
@@ -51,7 +51,7 @@ TEST(ClusterDescription, EveryShippedFileLoads) {
     ASSERT_TRUE(description.ok()) << description.status();
     EXPECT_EQ(description->name(), name);
     EXPECT_EQ(description->placement(0), "tensor");
-    // What was filled in is a description by itself.
+    // The completed description is valid by itself.
     std::string text;
     ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(*description, &text));
     absl::StatusOr<proto::ClusterDescription> again = parseClusterDescription(text, name);

@@ -1,5 +1,5 @@
-// Times of collectives: what was measured is reproduced, what lies between is near, and no time
-// grows with a rate or shrinks with bytes, whatever the cluster and the group.
+// Times of collectives: measured times are reproduced, times between them are near, and no time
+// grows with a rate or shrinks with bytes, for any cluster and group.
 #include "lib/Timing/CollectiveTime.h"
 #include "lib/Timing/ClusterDescription.h"
 
@@ -53,7 +53,7 @@ TEST(MeasuredCurve, ReproducesWhatWasMeasured) {
       for (const proto::CollectiveCurve::Point &point : curve.points()) {
         const int ranks = static_cast<int>(curve.ranks());
         const double us = time.allReduce(point.bytes(), {ranks, ranks});
-        // Five per cent where a larger message was measured to be faster than a smaller one.
+        // Five percent if a larger message was measured to be faster than a smaller one.
         EXPECT_NEAR(us, point.us(), point.us() * 0.05)
             << name << " " << ranks << " " << point.bytes();
         exact += std::abs(us - point.us()) < 1e-9 * point.us();
@@ -79,7 +79,7 @@ TEST(MeasuredCurve, OutOfOrderPointsGetTheirMean) {
   EXPECT_DOUBLE_EQ(curve.us(4e6), 20);
   EXPECT_DOUBLE_EQ(curve.us(8e6), 80);
   EXPECT_DOUBLE_EQ(curve.us(16e6), 160);
-  // 10 us a megabyte: the first point leaves no latency.
+  // 10 us per megabyte: the first point has no latency.
   EXPECT_DOUBLE_EQ(curve.us(0.5e6), 5);
 }
 
@@ -149,7 +149,7 @@ TEST(CollectiveTime, GathersAreHalfOfAnAllReduce) {
     EXPECT_DOUBLE_EQ(time.allGather(bytes, group), time.allReduce(bytes, group) / 2);
     EXPECT_DOUBLE_EQ(time.reduceScatter(bytes, group), time.allReduce(bytes, group) / 2);
   }
-  // A curve of the kind itself goes before.
+  // A curve of the kind itself has priority.
   proto::ClusterDescription description = cluster("dgx-a100-80gb");
   *description.add_curves() = description.curves(6);
   description.mutable_curves(7)->set_kind("all_gather");
@@ -193,13 +193,13 @@ TEST(CollectiveTime, NodesShareTheirCards) {
   // Nodes of eight, eight cards of 25 GB/s, of which 96 % arrive: 192 GB/s on the ring.
   const double ring = time.allReduce(8 * kGiB, {16, 8});
   EXPECT_NEAR(2 * 15.0 / 16 * 8 * kGiB / 1e3 / ring, 192, 0.5);
-  // One rank a node has one card, whether or not others use theirs.
+  // One rank per node has one card, whether or not others use theirs.
   EXPECT_NEAR(time.allReduce(24e6, {2, 1, 1}), 2 * 9.5 + 1000, 1e-9);
   EXPECT_NEAR(time.allReduce(24e6, {2, 1, 8}), 2 * 9.5 + 1000, 1e-9);
   EXPECT_NEAR(time.pointToPoint(24e6, /*crossesNodes=*/true), 9.5 + 1000, 1e-9);
   EXPECT_NEAR(time.pointToPoint(24e6, true, /*sharers=*/16), 9.5 + 2000, 1e-9);
 
-  // Where a device may use every card, four groups share four of them.
+  // If a device may use every card, four groups share four of them.
   CollectiveTime cubeMesh(cluster("v100-8x32gb"));
   EXPECT_NEAR(cubeMesh.allReduce(10e6, {2, 1, 1}), 2 * 10 + 250, 1e-9);
   EXPECT_NEAR(cubeMesh.allReduce(10e6, {2, 1, 4}), 2 * 10 + 1000, 1e-9);
@@ -207,21 +207,22 @@ TEST(CollectiveTime, NodesShareTheirCards) {
 }
 
 TEST(CollectiveTime, GroupsThatShareACardWaitForEachOther) {
-  // One card of 24 GB/s for a group: four groups of two devices in each node have a quarter of it where all pass the
-  // same one, and one each where they do not.
+  // One card of 24 GB/s per group: four groups of two devices in each node have a quarter of it if
+  // all use the same card, and one card each if they do not.
   const auto description = cluster("dgx-a100-80gb");
   CollectiveTime apart(description, /*mostCards=*/1), together(description, 1, /*sameCards=*/true);
   constexpr double kBytes = 8 * kGiB;
-  // Within nodes the bytes move as fast in both, so that the whole is a little less than four times as slow.
+  // Within nodes the bytes move at the same rate in both, so the total is a little less than four
+  // times as slow.
   const auto slower = [&](const GroupPlacement &group) {
     return together.allReduce(kBytes, group) / apart.allReduce(kBytes, group);
   };
   EXPECT_NEAR(slower({32, 2, 4}), 4, 0.1);
   EXPECT_NEAR(slower({32, 4, 2}), 2, 0.2);
   EXPECT_DOUBLE_EQ(slower({32, 8, 1}), 1);
-  // Alone in its node, a device has the card nearest to it.
+  // Alone in its node, a device uses the nearest card.
   EXPECT_DOUBLE_EQ(together.allReduce(kBytes, {32, 1, 8}), apart.allReduce(kBytes, {32, 1, 8}));
-  // Without a limit groups share all cards as before.
+  // Without a limit groups share all cards.
   EXPECT_DOUBLE_EQ(CollectiveTime(description, 0, true).allReduce(kBytes, {32, 2, 4}),
                    CollectiveTime(description).allReduce(kBytes, {32, 2, 4}));
 }
@@ -261,7 +262,7 @@ TEST(CollectiveTime, MoreBytesAreNeverFaster) {
   }
 }
 
-/// Changes a description so that something in it is faster by `factor`.
+/// Changes a description so that one of its figures is faster by `factor`.
 using Speedup = std::function<void(proto::ClusterDescription &, double factor)>;
 
 void scale(proto::Figure *figure, double factor) { figure->set_value(figure->value() * factor); }

@@ -1,5 +1,5 @@
-// Device descriptions: what ships loads, what is wrong is named, and the figures
-// say what the data sheet says.
+// Device descriptions: the built-in ones load, errors are named, and the figures agree with the
+// data sheet.
 #include "lib/Timing/DtuDescription.h"
 #include "lib/Timing/DtuCosts.h"
 #include "lib/Timing/DtuTopology.h"

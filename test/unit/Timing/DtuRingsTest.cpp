@@ -1,4 +1,4 @@
-// Costs of rings: what they count of a machine, and how many pieces follow from them.
+// Costs of rings: the resources that they count, and the number of pieces that follows from them.
 #include "lib/Timing/DtuRings.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ DtuRings ringsOn(const std::vector<int64_t> &devices) {
   return {description, std::move(places)};
 }
 
-/// From each rank to the next of so many.
+/// From each of this many ranks to the next.
 Messages around(int64_t ranks) {
   Messages messages;
   for (int64_t rank = 0; rank < ranks; ++rank)
@@ -57,7 +57,7 @@ TEST(DtuRings, LargePartsGoInPieces) {
   EXPECT_GT(rings.timeOf(hop, large, 1), onLink * 13 / 10);
 }
 
-/// The sizes of the stages of an all-reduce of so many bytes between a cluster of each group.
+/// The sizes of the stages of an all-reduce of this many bytes between one cluster of each group.
 std::vector<int64_t> stagesOf(int64_t ranks, int64_t bytes) {
   std::vector<int64_t> devices;
   for (int64_t rank = 0; rank < ranks; ++rank)
@@ -88,7 +88,7 @@ TEST(DtuRings, StagesWhereLatenciesDecide) {
   EXPECT_EQ(stagesOf(7, 64), Sizes({7}));
   EXPECT_EQ(stagesOf(8, 16384), Sizes({2, 2, 2}));
   EXPECT_EQ(stagesOf(6, 16384).size(), 2u);
-  // All ways send as many bytes; one ring has most of them under way at a time.
+  // All ways send the same bytes; a single ring has most of them in flight at a time.
   EXPECT_EQ(stagesOf(8, int64_t(16) << 20), Sizes({8}));
 }
 

@@ -13,7 +13,7 @@ TEST(GpuDescription, EveryShippedFileLoads) {
     absl::StatusOr<proto::GpuDescription> description = builtinGpuDescription(name);
     ASSERT_TRUE(description.ok()) << description.status();
     EXPECT_EQ(description->name(), name);
-    // A chip's other cards have a name behind its own.
+    // The other cards of a chip append to its name.
     EXPECT_EQ(name.find("cuda-" + description->chip()), 0U);
   }
   EXPECT_EQ(

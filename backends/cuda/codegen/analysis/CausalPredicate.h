@@ -1,4 +1,4 @@
-// Predicates of masks that compare the row of an element with its column, such as causal masks.
+// Masks that compare an element's row index with its column index.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -8,22 +8,22 @@
 
 namespace mlir::cuda {
 
-/// Added to a score, a number of at most this makes exp of it 0 beside any other column's.
+/// If a score has a number of at most this added, its exp is 0 relative to other columns.
 constexpr double kFarBelow = -1e30;
 
-/// A comparison of an element's row with its column.
+/// A comparison of an element's row index with its column index.
 class CausalPredicate {
 public:
-  /// Of iotas along these two groups of a space, maybe broadcast.
+  /// Matches iotas along these two groups of a space, with or without broadcasts.
   static std::optional<CausalPredicate> match(Value predicate, const st::IterationSpace &space,
                                               unsigned rows, unsigned columns);
 
-  /// Whether it holds where the row is less than the column (-1), equal (0) or greater (1).
+  /// Returns the result where the row is less than the column (-1), equal (0) or greater (1).
   bool holds(int order) const;
 
 private:
   stablehlo::ComparisonDirection direction;
-  bool isTurned; ///< of column and row
+  bool isTurned; ///< the column is the left operand
 };
 
 } // namespace mlir::cuda

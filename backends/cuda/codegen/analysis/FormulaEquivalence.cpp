@@ -44,7 +44,7 @@ static Binary binaryOf(Operation *op) {
       .Default([](Operation *) -> Binary { return nullptr; });
 }
 
-/// A sum or a maximum along the columns, from their neutral element on.
+/// A sum or a maximum along the columns that starts at its neutral element.
 static std::optional<Sample> reduce(hlo::ReduceOp op, const IterationSpace &space, unsigned columns,
                                     const Samples &samples) {
   if (op.getInputs().size() != 1 || !llvm::hasNItems(op.getBody().front(), 2))
@@ -93,9 +93,9 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
 
 // ---- masks --------------------------------------------------------------------------------------
 
-/// Whether a choice between two numbers is 0 where the column is at most the row, and elsewhere so
-/// low that no score added to it counts. What compares the row with the column alone is known from
-/// their order.
+/// Returns true if a choice between two numbers is 0 where the column is at most the row, and
+/// elsewhere so low that the score does not count. The order of row and column decides a comparison
+/// of the two.
 static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
                          const RowsAndColumns &groups) {
   auto compare = CausalPredicate::match(select.getPred(), space, groups.rows, groups.columns);
@@ -120,7 +120,7 @@ LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
                                      std::string &reason) {
   for (Operation &op : body.without_terminator()) {
     if (isa<hlo::IotaOp, hlo::CompareOp>(op))
-      continue; // Read by masks alone: what else reads them is refused.
+      continue; // Only masks read these; `sampleRows` fails for other users.
     const bool hasOperands = llvm::all_of(op.getOperands(), [&](Value operand) {
       return samples.contains(operand) || getSplat(operand);
     });
@@ -131,7 +131,7 @@ LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
     else if (hasOperands && op.getNumResults() == 1)
       made = compute(&op, space, groups.columns, samples);
     if (!made) {
-      reason = (op.getName().getStringRef() + " is no part of it").str();
+      reason = (op.getName().getStringRef() + " is not an op of attention").str();
       return failure();
     }
     samples.try_emplace(op.getResult(0), std::move(*made));

@@ -1,5 +1,5 @@
-// Equivalence of formulas by evaluation at random points: computes the rows of an attention kernel
-// on a few numbers, so that formulas are compared by value, however they are written.
+// Evaluates the row computation of a fused kernel on a few numbers, so that formulas are compared
+// by value and not by form.
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
@@ -9,8 +9,8 @@
 
 namespace mlir::cuda {
 
-/// A value of an attention kernel's rows at some rows and columns of one batch, row by row. What
-/// does not vary along one of them is repeated.
+/// A value of a kernel's rows at some rows and columns of one batch, row-major. A value that does
+/// not vary along rows or columns is repeated along them.
 class Sample {
 public:
   static constexpr int64_t kRows = 4, kColumns = 4;
@@ -23,24 +23,24 @@ public:
   std::array<double, static_cast<size_t>(kRows *kColumns)> numbers;
 };
 
-/// Whether two samples are the same but for the rounding of f64.
+/// Returns true if two samples are equal up to the rounding of f64.
 bool isSame(const Sample &one, const Sample &other);
 
 using Samples = DenseMap<Value, Sample>;
 
-/// Groups of an attention kernel's space.
+/// Groups of a kernel's iteration space.
 struct RowsAndColumns {
   unsigned rows = 0, columns = 0;
 };
 
-/// Computes in f64 what the body of kind "loop" makes of its arguments, which are in `samples`.
-/// Conversions between floats change nothing. Only functions that are smooth in their operands,
-/// sums and maxima along the columns, and masks of the columns behind a row are known, so that
-/// formulas that agree at random points are the same. Fails with the op that is of another kind.
+/// Evaluates in f64 the body of a kernel of kind "loop"; `samples` has its arguments. Conversions
+/// between floats change nothing. Supports only functions that are smooth in their operands, sums
+/// and maxima along the columns, and causal masks, so that formulas that agree at random points are
+/// the same. On failure `reason` names the unsupported op.
 LogicalResult sampleRows(Block &body, const st::IterationSpace &space, const RowsAndColumns &groups,
                          Samples &samples, std::string &reason);
 
-/// Of a body that sampleRows knows.
+/// Returns true if the body, which sampleRows supports, has a causal mask.
 bool hasCausalMask(Block &body);
 
 } // namespace mlir::cuda

@@ -57,7 +57,7 @@ Value ReachingDefinitions::of(Value value) const {
 }
 
 namespace {
-/// Compares values with a memory: ops of random bits read each other many times.
+/// Compares values and memoises the results: ops of random bits share many operands.
 class Comparison {
 public:
   explicit Comparison(const ReachingDefinitions &definitions) : definitions(definitions) {}
@@ -88,7 +88,7 @@ bool Comparison::compute(Value one, Value other) {
   if (!a || !b || a->getName() != b->getName() || one.getType() != other.getType())
     return false;
   if (auto read = dyn_cast<mlir::st::ReadOp>(a)) {
-    // Of what the program is given: the same for all tasks of a micro-batch.
+    // Inputs and states of the program are the same for all tasks of a micro-batch.
     auto program = read->getParentOfType<mlir::st::ProgramOp>();
     Operation *source = SymbolTable::lookupNearestSymbolFrom(program, read.getSourceAttr());
     return isa_and_nonnull<mlir::st::InputOp, mlir::st::StateOp>(source) &&

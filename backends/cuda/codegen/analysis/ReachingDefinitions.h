@@ -1,26 +1,25 @@
-// The definitions that reach values of tasks and kernels, across kernels and stashes.
+// ReachingDefinitions of values across kernels, tasks and the values that tasks stash for each other.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
 
 namespace mlir::cuda {
 
-/// The definition of a value: an op of a kernel's body or of a task, or a read. Looks through
-/// kernels' arguments and results, and through reads for which `getWritten` returns the value that
-/// a task wrote there.
+/// Returns the origin of a value: an op of a kernel's body or of a task, or a read. Looks through
+/// arguments and results of kernels, and through reads for which `getWritten` returns a value.
 Value findDefinition(Value value, llvm::function_ref<Value(st::ReadOp)> getWritten);
 
-/// The same through all stashes of some programs that one task writes once for each micro-batch,
-/// and through reshapes.
+/// Also looks through reshapes, and through stashes that exactly one task writes, once for each
+/// micro-batch.
 class ReachingDefinitions {
 public:
-  /// Of the programs in an op, or of the one that it is in. Their reads and writes are looked up
-  /// once; what is written may change.
+  /// Takes the programs inside `root`, or the program around it. Reads and writes are looked up
+  /// once; the written values may change.
   explicit ReachingDefinitions(Operation *root);
 
   Value of(Value value) const;
-  /// Whether two values are computed by the same ops from the same definitions, as a value that a
-  /// backward task recomputes is. Loops and reductions are the same only if they are one op.
+  /// Returns true if the same ops compute both values from the same origins, as when a backward
+  /// task recomputes a value. Loops and reductions are the same only if they are one op.
   bool areSame(Value one, Value other) const;
 
 private:

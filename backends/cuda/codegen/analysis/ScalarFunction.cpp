@@ -23,7 +23,7 @@ double mlir::cuda::geluDerivative(double x) {
 
 // ---- values -------------------------------------------------------------------------------------
 
-/// One number whatever the point, of a float constant of equal elements.
+/// Returns the number of a float constant whose elements are all equal.
 static std::optional<double> getSplat(hlo::ConstantOp constant) {
   auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
   if (!splat || !isa<FloatType>(splat.getElementType()))
@@ -58,7 +58,7 @@ static std::optional<double> apply(Operation *op, double x, double y) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Whether an element of the result is the operand's at the same place of memory.
+/// Returns true if each element of the result is the operand's element at the same memory offset.
 static bool keepsPlaces(Operation *op) {
   auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
@@ -80,7 +80,7 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
   std::optional<Numbers> left = evaluate(op->getOperand(0), known);
   if (!left)
     return std::nullopt;
-  // A constant is the same at all places.
+  // A constant is the same at all offsets.
   if (keepsPlaces(op) || (isa<hlo::BroadcastInDimOp>(op) && left->size() == 1))
     return left;
   std::optional<Numbers> right;
@@ -97,8 +97,8 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
   return result;
 }
 
-/// At all points, or one number for a constant. Nothing where it is no elementwise function of what
-/// is known.
+/// Returns the value at all points, or one number for a constant. Returns nothing if the value is
+/// not an elementwise function of the known values.
 std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const {
   value = definition(value);
   if (auto it = known.find(value); it != known.end())
@@ -111,7 +111,7 @@ std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const
 
 // ---- functions ----------------------------------------------------------------------------------
 
-/// Beyond both sides of where GELU is curved.
+/// Points that extend past the curved part of GELU on both sides.
 static Numbers samplePoints() {
   Numbers points;
   for (double x = -8.137; x < 8.5; x += 0.25)
@@ -141,7 +141,7 @@ bool ScalarFunction::isGeluGradient(Value value, Value gradient, Value x) const 
   if (definition(gradient) == definition(x))
     return false;
   for (double factor : {1.0, -0.37, 2.5}) {
-    // Not the same at all points, so that a product with its sum, say, is found out.
+    // The factor varies between points, so that a product with, say, its sum does not match.
     Numbers factors = llvm::map_to_vector(points, [&](double point) { return factor + point / 8; });
     Known known{{definition(gradient), factors}, {definition(x), points}};
     std::optional<Numbers> found = evaluate(value, known);

@@ -1,4 +1,4 @@
-// Which function of one number an elementwise computation is, whatever its form.
+// Recognises the scalar function that an elementwise computation applies, whatever its form.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -10,22 +10,22 @@ namespace mlir::cuda {
 
 /// Computes elementwise ops in f64 at several points at once.
 ///
-/// Differentiation and simplification leave a formula in any order of ops, and what it keeps of the
-/// forward pass may come from another kernel. So a function is recognised by its values: rounding
-/// to narrower types, and that constants are of these, moves them by less than functions that
-/// networks use are apart.
+/// Differentiation and simplification leave a formula with its ops in any order, and its stashed
+/// forward values may come from another kernel. So a function is recognised by its values. Rounding
+/// to narrower types, of values and constants, changes them by less than the difference between
+/// functions that networks use.
 class ScalarFunction {
 public:
   using Numbers = SmallVector<double, 0>;
-  /// Where a value was made that an op reads, such as the body of another kernel for an argument.
+  /// Returns the origin of an operand, such as a value in another kernel's body for an argument.
   using Definition = std::function<Value(Value)>;
 
   explicit ScalarFunction(Definition definition) : definition(std::move(definition)) {}
 
-  /// Whether `value` is GELU of `x` as its tanh approximation (Hendrycks and Gimpel, 2016):
+  /// Returns true if `value` is GELU of `x` in its tanh approximation (Hendrycks and Gimpel, 2016):
   /// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
   bool isGelu(Value value, Value x) const;
-  /// Whether `value` is `gradient` times the derivative of that at `x`.
+  /// Returns true if `value` is `gradient` times the derivative of that GELU at `x`.
   bool isGeluGradient(Value value, Value gradient, Value x) const;
 
 private:
@@ -41,7 +41,7 @@ private:
 double gelu(double x);
 double geluDerivative(double x);
 
-/// The same as ops on f32; `x` and `gradient` of any float type, the result of `x`'s.
+/// The same as ops on f32. `x` and `gradient` have any float type; the result has that of `x`.
 Value emitGelu(OpBuilder &builder, Location loc, Value x);
 Value emitGeluGradient(OpBuilder &builder, Location loc, Value gradient, Value x);
 

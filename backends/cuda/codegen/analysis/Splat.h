@@ -1,4 +1,4 @@
-// Constants of equal elements in the bodies of kernels.
+// Constants with equal elements in the bodies of kernels.
 #pragma once
 
 #include "mlir/IR/Value.h"
@@ -7,10 +7,10 @@
 
 namespace mlir::cuda {
 
-/// What a value repeats along further dimensions, or in another shape.
+/// Looks through broadcasts and reshapes.
 Value skipBroadcasts(Value value);
 
-/// The number that all elements of a constant of floats are, maybe broadcast.
+/// Returns the number that all elements of a float constant are equal to, through broadcasts.
 std::optional<double> getSplat(Value value);
 
 } // namespace mlir::cuda

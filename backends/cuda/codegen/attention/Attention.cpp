@@ -30,30 +30,30 @@ LogicalResult Matcher::sample(const Sample &scores, const Sample &bias, Samples 
   return rows.sample(samples);
 }
 
-/// What else the kernel stores: numbers of its rows.
+/// Finds the row statistics that the kernel stores besides its output.
 LogicalResult Matcher::setStatistics(const Samples &samples, const ExpectedRows &expected) {
   const st::IterationSpace &space = rows.fused.space;
   for (auto [number, index] : llvm::enumerate(rows.fused.stored)) {
     Value value = rows.fused.body().getTerminator()->getOperand(number);
     st::GroupSet along = space.getGroups(value);
     if ((along >> rows.groups.rows & 1) && (along >> rows.groups.columns & 1))
-      return rows.refuse("it stores something of each score");
+      return rows.refuse("it stores a value for each score");
     if (!getElementTypeOrSelf(value.getType()).isF32())
-      return rows.refuse("what it stores of rows is not of f32");
+      return rows.refuse("its stored row statistics are not f32");
     SmallVector<int64_t> strides = space.getStrides(value);
     auto isDense = [&](unsigned group, int64_t size, int64_t stride) {
       return size == 1 || strides[group] == stride;
     };
     if (!isDense(rows.groups.rows, found.rows, 1) || !isDense(rows.head, found.heads, found.rows) ||
         !isDense(rows.batch, found.batch, found.heads * found.rows))
-      return rows.refuse("what it stores of rows does not lie dense");
+      return rows.refuse("its stored row statistics are not contiguous");
     auto is = [&](const Sample &statistic) {
       return isSame(samples.find(value)->second, statistic);
     };
     Value result = rows.kernel.getResult(index);
     Value &place = is(expected.max) ? found.max : found.sum;
     if ((!is(expected.max) && !is(expected.sum)) || (place && place != result))
-      return rows.refuse("it stores other numbers of rows than a maximum and a sum of "
+      return rows.refuse("it stores row statistics other than a maximum and a sum of "
                          "exponentials");
     place = result;
   }
@@ -70,7 +70,7 @@ LogicalResult Matcher::checkFormula() {
   found.isCausal = hasCausalMask(rows.fused.body());
   found.scale = findScale(scores, first.find(made)->second);
   if (found.scale == 0)
-    return rows.refuse("it is no softmax of its scores");
+    return rows.refuse("it does not compute a softmax of its scores");
   if (found.isCausal && rows.bias)
     return rows.refuse("it is causal and adds another mask");
   for (int trial = 0; trial < kTrials; ++trial) {
@@ -81,7 +81,7 @@ LogicalResult Matcher::checkFormula() {
       return failure();
     ExpectedRows expected(found, scores, bias);
     if (!isSame(samples.find(made)->second, expected.probabilities))
-      return rows.refuse("it is no softmax of its scores");
+      return rows.refuse("it does not compute a softmax of its scores");
     if (failed(setStatistics(samples, expected)))
       return failure();
   }
@@ -103,10 +103,10 @@ FailureOr<Attention> Matcher::run() {
       failed(rows.set("o", values.own, fused.own, found, found.o)))
     return failure();
   if (scores.own.element != values.own.element || scores.own.element != values.streamed.element)
-    return rows.refuse("its matrices are of several types");
+    return rows.refuse("its matrices have different types");
   SmallVector<BlockArgument> read = rows.readArguments();
   if (read.size() > 1)
-    return rows.refuse("it reads more than a mask beside its scores");
+    return rows.refuse("it reads more than its scores and one mask");
   if (!read.empty()) {
     rows.bias = read.front();
     if (failed(rows.setBias(found)))

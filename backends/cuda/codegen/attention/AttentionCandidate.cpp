@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Of the groups that are not the rows or the columns, the outer is the batch.
+/// The outermost group besides rows and columns is the batch, the next one the heads.
 LogicalResult AttentionCandidate::read(Attention &attention) {
   FailureOr<FusedAttention> analyzed = analyzeAttention(kernel);
   if (failed(analyzed))
@@ -41,7 +41,7 @@ LogicalResult AttentionCandidate::set(StringRef name, const AttentionMatrix &mat
   if (!matrix.element.isF16() && !matrix.element.isBF16())
     return refuse(name + " is not of a 16-bit type");
   if (matrix.widthStride != 1)
-    return refuse(name + " has rows that do not lie dense");
+    return refuse(name + " has rows that are not contiguous");
   if ((tensor.batch == 0 && attention.batch > 1) || (tensor.head == 0 && attention.heads > 1))
     return refuse(name + " is the same for several heads");
   return success();
@@ -65,7 +65,7 @@ LogicalResult AttentionCandidate::setBias(Attention &attention) {
   auto strideOf = [&](unsigned group) { return group < strides.size() ? strides[group] : 0; };
   attention.bias = {outside(bias), strideOf(batch), strideOf(head), strideOf(groups.rows)};
   if (strideOf(groups.columns) != 1)
-    return refuse("its mask has rows that do not lie dense");
+    return refuse("its mask has rows that are not contiguous");
   return success();
 }
 
@@ -101,10 +101,10 @@ ExpectedRows::ExpectedRows(const Attention &attention, const Sample &scores, con
   }
 }
 
-/// Between two columns the logarithm of probabilities differs as scores do. It is a constant of
-/// f32.
+/// Between two columns the logarithms of probabilities differ by scale times the difference of the
+/// scores. The scale is an f32 constant.
 double mlir::cuda::findScale(const Sample &scores, const Sample &probabilities) {
-  constexpr int64_t last = Sample::kRows - 1; // which sees all columns
+  constexpr int64_t last = Sample::kRows - 1; // this row attends to all columns
   const double scale =
       static_cast<float>(std::log(probabilities.at(last, 0) / probabilities.at(last, 1)) /
                          (scores.at(last, 0) - scores.at(last, 1)));

@@ -1,4 +1,4 @@
-// A kernel of kind "attention", matched as attention or as half of its gradient.
+// A fused kernel interpreted as a part of attention.
 #pragma once
 
 #include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
@@ -12,19 +12,19 @@ class AttentionCandidate {
 public:
   AttentionCandidate(st::KernelOp kernel, std::string &reason) : kernel(kernel), reason(reason) {}
 
-  /// Analyses the kernel, and sets sizes and the bias.
+  /// Analyses the kernel, and sets the sizes and groups.
   LogicalResult read(Attention &attention);
 
-  /// A matrix of the kernel with its rows along a group.
+  /// Sets `tensor` from a matrix of the kernel whose rows are along a group.
   LogicalResult set(StringRef name, const AttentionMatrix &matrix, unsigned along,
                     const Attention &attention, Attention::Tensor &tensor);
   LogicalResult setBias(Attention &attention);
 
-  /// Arguments that the rows read beside scores.
+  /// Arguments that the row computation reads besides the scores.
   SmallVector<BlockArgument> readArguments() const;
   Value outside(BlockArgument argument) { return kernel.getInputs()[argument.getArgNumber()]; }
 
-  /// Random numbers that vary along some groups.
+  /// Draws random numbers between -most and most that vary along some groups.
   Sample draw(st::GroupSet groups, double most, std::mt19937 &random) const;
   LogicalResult sample(Samples &samples) {
     return sampleRows(fused.body(), fused.space, groups, samples, reason);
@@ -37,24 +37,24 @@ public:
   st::KernelOp kernel;
   FusedAttention fused;
   RowsAndColumns groups;
-  unsigned batch = 0, head = 0; ///< groups; the number of groups: there is none
+  unsigned batch = 0, head = 0; ///< group numbers; the number of groups if absent
   BlockArgument bias;           ///< may be null
 
 private:
   std::string &reason;
 };
 
-/// What the formula of attention makes of some scores.
+/// The row values that the formula of attention gives for some scores.
 struct ExpectedRows {
   ExpectedRows(const Attention &attention, const Sample &scores, const Sample &bias);
 
   Sample probabilities, max, sum;
 };
 
-/// The scale by which probabilities without a bias follow from scores; 0: by none.
+/// Returns the scale that turns scores into these probabilities without a bias, or 0 if none does.
 double findScale(const Sample &scores, const Sample &probabilities);
 
 constexpr st::GroupSet kAllGroups = ~st::GroupSet(0);
-constexpr int kTrials = 3; ///< of a formula
+constexpr int kTrials = 3; ///< per formula
 
 } // namespace mlir::cuda

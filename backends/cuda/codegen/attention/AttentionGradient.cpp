@@ -19,19 +19,19 @@ private:
   Attention found;
   std::mt19937 random;
 
-  /// Which product is which, by its number among a kernel's: of scores, of the gradient of
-  /// probabilities, and among the columns' results the gradient of v.
+  /// Which product is which, by position. The producers of each kernel compute the scores and the
+  /// gradient of probabilities; the consumers of `columns` compute dV and dK.
   struct Roles {
     unsigned scores = 0, columnScores = 0, values = 0;
   };
 
-  /// What is read of rows that attention kept: its maxima or its sums.
+  /// A row statistic that the forward kernel stashed.
   struct Statistic {
     BlockArgument argument;
     bool isMax = false;
   };
   SmallVector<Statistic> statistics;
-  Attention forward; ///< that kept them
+  Attention forward; ///< the kernel that stashed the statistics
   bool hasForward = false;
 
   bool setTensors(const Roles &roles);
@@ -45,7 +45,7 @@ private:
 };
 } // namespace
 
-/// Whether two values outside of kernels lie in the same place, as several reads of a buffer do.
+/// Returns true if two values outside of kernels are the same memory, as two reads of a buffer are.
 static bool isSamePlace(Value one, Value other) {
   auto addressOf = [](Value value) -> Attribute {
     Operation *op = value.getDefiningOp();
@@ -62,7 +62,7 @@ static bool isSameTensor(const Attention::Tensor &one, const Attention::Tensor &
          isSamePlace(one.value, other.value);
 }
 
-/// Both attention kernels read the same matrices where the formula says so.
+/// Checks that both kernels read the same matrices where the formula requires it.
 bool GradientMatcher::setTensors(const Roles &roles) {
   const FusedAttention &a = rows.fused, &b = columns.fused;
   const AttentionProduct &scores = a.producers[roles.scores],
@@ -98,7 +98,7 @@ bool GradientMatcher::setTensors(const Roles &roles) {
 bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const Sample &gradients,
                                  const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
                                  Samples &ofColumns) {
-  // Where nothing is expected yet, the scale shows whatever they are.
+  // The first trial finds the scale, which does not depend on the statistics.
   for (const Statistic &statistic : statistics)
     (statistic.argument.getOwner() == &rows.fused.body() ? ofRows : ofColumns)
         .try_emplace(statistic.argument, !expected         ? Sample(statistic.isMax ? 0 : 1)
@@ -121,7 +121,7 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
       ofColumns.try_emplace(argument, bias);
       continue;
     }
-    // What the first attention kernel stored.
+    // The first kernel stores this value.
     const auto *stored = llvm::find(rows.fused.stored, result.getResultNumber());
     if (stored == rows.fused.stored.end())
       return false;
@@ -131,7 +131,7 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
   return succeeded(columns.sample(ofColumns));
 }
 
-/// dV is made of probabilities p, dQ and dK of scale * p * (dp - sum of p * dp along the row).
+/// dV uses the probabilities p; dQ and dK use scale * p * (dp - sum of p * dp along the row).
 bool GradientMatcher::hasFormula(const Roles &roles) {
   Value ofValues = columns.fused.consumers[roles.values].rows;
   Value ofKeys = columns.fused.consumers[1 - roles.values].rows;
@@ -149,7 +149,7 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
     if (!sampleBoth(roles, scores, gradients, bias, expected ? &*expected : nullptr, ofRows,
                     ofColumns))
       return false;
-    if (trial == 0) { // Without a bias the scale shows.
+    if (trial == 0) { // Finds the scale, without a bias.
       found.scale = findScale(scores, ofColumns.find(ofValues)->second);
       if (found.scale == 0)
         return false;
@@ -172,7 +172,7 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
   return true;
 }
 
-/// Takes note of what is read if it is a maximum or a sum that attention kept of each row.
+/// Records an argument that is a maximum or sum of each row from the forward kernel.
 bool GradientMatcher::isStatistic(AttentionCandidate &candidate, BlockArgument argument) {
   Value definition = definitions.of(candidate.outside(argument));
   Operation *op = definition.getDefiningOp();
@@ -198,8 +198,8 @@ bool GradientMatcher::isStatistic(AttentionCandidate &candidate, BlockArgument a
   return false;
 }
 
-/// Whether what was kept of rows is of the same scores: chunks of a longer row may be given the
-/// maximum of all of it.
+/// Checks that the statistics are those of the same scores: the chunks of a longer row may receive
+/// the maximum of the full row.
 bool GradientMatcher::isOfForward() const {
   if (statistics.empty())
     return true;
@@ -215,13 +215,13 @@ bool GradientMatcher::isOfForward() const {
          isSameAs(forward.k, found.k) && isSameAs(forward.bias, found.bias);
 }
 
-/// The same mask, in both attention kernels or in none.
+/// Requires the same mask in both kernels, or none in either.
 LogicalResult GradientMatcher::setBias() {
   SmallVector<BlockArgument> ofRows = rows.readArguments(), ofColumns = columns.readArguments();
   llvm::erase_if(ofRows, [&](BlockArgument argument) { return isStatistic(rows, argument); });
   llvm::erase_if(ofColumns, [&](BlockArgument argument) { return isStatistic(columns, argument); });
   if (ofRows.size() > 1)
-    return rows.refuse("it reads more than a mask beside its scores");
+    return rows.refuse("it reads more than its scores and one mask");
   if (!ofRows.empty()) {
     rows.bias = ofRows.front();
     if (failed(rows.setBias(found)))
@@ -246,21 +246,21 @@ FailureOr<Attention> GradientMatcher::run() {
   const FusedAttention &a = rows.fused, &b = columns.fused;
   if (a.own > a.streamed || b.own < b.streamed || a.producers.size() != 2 ||
       b.producers.size() != 2 || a.consumers.size() != 1 || b.consumers.size() != 2)
-    return rows.refuse("it is no gradient of attention by its products");
+    return rows.refuse("its products are not those of an attention gradient");
   const Type type = a.producers.front().own.element;
   for (const auto *products : {&a.producers, &a.consumers, &b.producers, &b.consumers})
     for (const AttentionProduct &product : *products)
       if (product.own.element != type || product.streamed.element != type)
-        return rows.refuse("its matrices are of several types");
+        return rows.refuse("its matrices have different types");
   if (found.batch != again.batch || found.heads != again.heads || found.rows != again.rows ||
       found.columns != again.columns)
-    return rows.refuse("its two kernels are of different sizes");
+    return rows.refuse("its two kernels have different sizes");
   for (unsigned index : a.stored)
     for (Operation *user : rows.kernel.getResult(index).getUsers())
       if (user != columns.kernel)
-        return rows.refuse("what it stores of rows is read elsewhere");
+        return rows.refuse("its stored row statistics have another user");
   if (!b.stored.empty())
-    return rows.refuse("it stores something of each score");
+    return rows.refuse("it stores a value for each score");
   if (failed(setBias()))
     return failure();
   found.isCausal = hasCausalMask(a.body());
@@ -271,14 +271,14 @@ FailureOr<Attention> GradientMatcher::run() {
     if (!setTensors(tried) || !hasFormula(tried))
       continue;
     if (!isOfForward())
-      return rows.refuse("the maxima or sums that it reads are of other scores");
+      return rows.refuse("it reads the maxima or sums of other scores");
     for (const Statistic &statistic : statistics)
       (statistic.isMax ? found.max : found.sum) =
           (statistic.argument.getOwner() == &rows.fused.body() ? rows : columns)
               .outside(statistic.argument);
     return found;
   }
-  return rows.refuse("it is no gradient of a softmax");
+  return rows.refuse("it does not compute the gradient of a softmax");
 }
 
 FailureOr<Attention> mlir::cuda::matchAttentionGradient(mlir::st::KernelOp ofRows,
@@ -289,14 +289,14 @@ FailureOr<Attention> mlir::cuda::matchAttentionGradient(mlir::st::KernelOp ofRow
 
 // ---- the joined kernel --------------------------------------------------------------------------
 
-/// Which products of a gradient's attention kernel are which follows from the matrices that they
-/// read: the gradient of queries and scores read k, the gradient of k and scores q.
+/// The matrices that the products of a gradient read identify them: dQ and the scores read k, dK
+/// and the scores read q.
 FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
                                                      std::string &reason) {
   AttentionCandidate whole(kernel, reason);
   auto scale = kernel->getAttrOfType<FloatAttr>(kGradientScaleAttr);
   if (!scale)
-    return whole.refuse("it is no gradient of attention without dropout");
+    return whole.refuse("it is not a gradient of attention without dropout");
   Attention found;
   if (failed(whole.read(found)))
     return failure();
@@ -310,7 +310,7 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
   const AttentionProduct &dK = fused.consumers[ofKeys], &dV = fused.consumers[1 - ofKeys];
   if (!(scores.own == dQ.own) || !(dK.streamed == scores.streamed) ||
       !(dV.streamed == other.streamed))
-    return whole.refuse("its products read other matrices than those of a gradient");
+    return whole.refuse("its products do not read the matrices of an attention gradient");
   found.scale = scale.getValueAsDouble();
   found.depth = scores.width;
   found.width = other.width;
@@ -327,7 +327,7 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
   for (BlockArgument argument : whole.readArguments())
     if (fused.space.getGroups(argument) >> column & 1) {
       if (whole.bias)
-        return whole.refuse("it reads more than a mask beside its scores");
+        return whole.refuse("it reads more than its scores and one mask");
       whole.bias = argument;
     }
   if (whole.bias && failed(whole.setBias(found)))

@@ -2,16 +2,16 @@
 // and reductions of their results, and products that read these.
 //
 // A block takes 64 indices of the parallel loop, and iterates over the reduction loop in tiles of
-// up to 64 indices. Each thread holds some elements of a tile in registers (AttentionTile.h):
-// accumulators of products, then what elementwise ops compute from them. Reductions run along the
-// reduction loop. One that depends on another has a separate pass over all tiles, which computes
-// the products again, so nothing of a tile is stored; a softmax has its maxima and sums in one
-// pass, and where only products read it the last pass computes them too (SoftmaxPass.cpp).
-// In the last pass values of tiles are stored, and products read them, whose accumulators of 64 x
-// width elements stay in registers from tile to tile.
+// up to 64 indices. Each thread holds some elements of a tile in registers (AttentionTile.h): the
+// accumulators of products, then the results of elementwise ops. Reductions run along the reduction
+// loop. A reduction that depends on another one takes a separate pass over all tiles, which
+// recomputes the products, so that no tile is stored. The maxima and sums of a softmax share a
+// pass. If only products read the softmax, they share the last pass too (SoftmaxPass.cpp). The last
+// pass stores elements of tiles and computes the products that read them. Their accumulators, 64 x
+// width elements, stay in registers across tiles.
 //
-// The parallel loop is that of rows, and the reduction loop that of columns; for products that
-// contract the rows it is the other way around.
+// The parallel loop runs over rows and the reduction loop over columns; for products that contract
+// the rows it is the other way around.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
 #include "backends/cuda/codegen/attention/CausalMask.h"
 
@@ -21,7 +21,7 @@ using mlir::st::GroupSet;
 
 // ---- elements -----------------------------------------------------------------------------------
 
-/// Values of a parallel index are cached, so that later passes over the reduction loop reuse them.
+/// Caches values of a parallel index, so that later passes over the reduction loop reuse them.
 void AttentionKernel::enterOwn(int64_t part) {
   std::swap(values.ofRow, ofOwn[part]);
   values.coordinates[fused.own] = own[part].coordinate;
@@ -29,7 +29,7 @@ void AttentionKernel::enterOwn(int64_t part) {
 
 void AttentionKernel::leaveOwn(int64_t part) { std::swap(values.ofRow, ofOwn[part]); }
 
-/// Computes, for each parallel index, what does not vary along the reduction loop.
+/// Computes for each parallel index the values that do not vary along the reduction loop.
 LogicalResult AttentionKernel::prepare(ArrayRef<Value> needed) {
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     enterOwn(part);
@@ -42,7 +42,7 @@ LogicalResult AttentionKernel::prepare(ArrayRef<Value> needed) {
   return success();
 }
 
-/// The products from which values of tiles are computed.
+/// Returns the products that the needed values of tiles depend on.
 SmallVector<AttentionProduct *> AttentionKernel::producersOf(ArrayRef<Value> needed) {
   SmallVector<Value> stack(needed);
   DenseSet<Value> seen;
@@ -68,7 +68,7 @@ AttentionKernel::forTiles(Numbers carried, ArrayRef<AttentionProduct *> products
   carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
     Numbers next(before);
     tile->enterTile(i);
-    // All threads have written what they add to the tile before.
+    // All threads have written their contribution to the previous tile.
     if (inTurn)
       emitter.onlyIf(emitter.less(firstTile, i), [&] { endTurn(emitter.add(i, -1)); });
     if (succeeded(result))
@@ -82,7 +82,7 @@ AttentionKernel::forTiles(Numbers carried, ArrayRef<AttentionProduct *> products
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
 }
 
-/// Rounded to the products' types, two neighbours by one instruction.
+/// Rounds the results to the products' types, two adjacent elements per instruction.
 AttentionKernel::ProductTiles AttentionKernel::multiply(Value first,
                                                         ArrayRef<AttentionProduct *> producers) {
   ProductTiles products;
@@ -121,7 +121,7 @@ LogicalResult AttentionKernel::forPoints(Value first, const ProductTiles &produc
 
 // ---- passes over all tiles ----------------------------------------------------------------------
 
-/// Adds the elements of a tile to totals: for each reduction one for each parallel index.
+/// Adds a tile's elements to the totals, one number per reduction and parallel index.
 LogicalResult AttentionKernel::accumulate(Value first, const ProductTiles &products,
                                           const Sums &level, MutableArrayRef<Number> totals) {
   return forPoints(first, products, [&](int64_t part, int64_t, Value exists) {
@@ -136,7 +136,7 @@ LogicalResult AttentionKernel::accumulate(Value first, const ProductTiles &produ
   });
 }
 
-/// Combines what all threads have of a parallel index.
+/// Combines the totals of all threads that share a parallel index.
 LogicalResult AttentionKernel::finishSum(ElementValues::Sum &sum, ArrayRef<Number> totals) {
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     Number total = tile->combine(sum.combiner, totals[part], part);
@@ -191,8 +191,8 @@ AttentionKernel::Results AttentionKernel::getResults() {
   return results;
 }
 
-/// What products read of the current element: zero where there is none. A value that is rounded to
-/// the type in which all threads are shown it is not rounded before.
+/// Returns the current element of a value that products read, or zero out of bounds. Skips the
+/// rounding of a value that `publish` rounds to the same type.
 FailureOr<Number> AttentionKernel::getPanel(Value panel, Value exists) {
   auto round = panel.getDefiningOp<stablehlo::ConvertOp>();
   if (round && getElementTypeOrSelf(round.getOperand().getType()).isF32() &&
@@ -205,7 +205,7 @@ FailureOr<Number> AttentionKernel::getPanel(Value panel, Value exists) {
   return exists ? emitter.number(exists).select(wide, wide.constant(0)) : wide;
 }
 
-/// All products of the last pass.
+/// Returns all products that need their operands loaded in the last pass.
 SmallVector<AttentionProduct *>
 AttentionKernel::withConsumers(ArrayRef<AttentionProduct *> producers) {
   SmallVector<AttentionProduct *> products(producers);
@@ -214,7 +214,7 @@ AttentionKernel::withConsumers(ArrayRef<AttentionProduct *> producers) {
   return products;
 }
 
-/// Adds a tile to the products' sums.
+/// Accumulates a tile into the products' sums.
 void AttentionKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                                   MutableArrayRef<Number> sums) {
   if (inTurn)
@@ -240,7 +240,7 @@ void AttentionKernel::storeProducts(ArrayRef<Number> sums) {
   }
 }
 
-/// Results that are per row: the first of the threads that share a row stores them.
+/// Stores per-row results from the first of the threads that share a row.
 LogicalResult AttentionKernel::storeRows(const Results &results) {
   GroupSet rows = (GroupSet(1) << fused.space.getNumGroups()) - 1;
   rows &= ~(GroupSet(1) << fused.streamed);
@@ -277,7 +277,7 @@ LogicalResult AttentionKernel::finish() {
         if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
           return failure();
       for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
-        // Rows of a block that are not there are in no result of its own.
+        // Without crossing products, the block stores no result for rows out of bounds.
         FailureOr<Number> number = getPanel(panel, inTurn ? exists : streamedExists);
         if (failed(number))
           return failure();

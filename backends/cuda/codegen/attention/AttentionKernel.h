@@ -17,7 +17,7 @@ private:
   using Point = AttentionTile::Point;
   using Numbers = AttentionTile::Numbers;
   using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
-  /// `own` and `point`: numbers among this thread's parallel indices and its elements of a tile.
+  /// `own` and `point` index this thread's parallel indices and its elements of a tile.
   using AtPoint = llvm::function_ref<LogicalResult(int64_t own, int64_t point, Value exists)>;
   /// Accumulators of products: this thread's elements of a tile.
   using ProductTiles = SmallVector<std::pair<Value, Numbers>>;
@@ -26,20 +26,20 @@ private:
       llvm::function_ref<void(size_t index, const SoftmaxScale &scale, size_t part)>;
   /// What the last pass computes.
   struct Results {
-    SmallVector<std::pair<Value, unsigned>> stored; ///< with their buffers
-    SmallVector<Value> tiles;  ///< of these, what varies along the reduction loop
-    SmallVector<Value> panels; ///< what products read
-    Numbers sums;              ///< of products, before any tile
+    SmallVector<std::pair<Value, unsigned>> stored; ///< values and their buffers
+    SmallVector<Value> tiles;  ///< the stored values that vary along the reduction loop
+    SmallVector<Value> panels; ///< the values that products read
+    Numbers sums;              ///< initial sums of the products
   };
 
   KernelEmitter &emitter;
   FusedAttention &fused;
   ElementValues values;
   std::unique_ptr<AttentionTile> tile;
-  SmallVector<Point> own;    ///< of this thread
+  SmallVector<Point> own;    ///< parallel indices of this thread
   Value firstTile, endTiles; ///< of the reduction loop
   SmallVector<ElementValues::Known> ofOwn;
-  /// Where there are crossing products: what blocks add up in turn.
+  /// Set if there are crossing products: the buffers into which blocks accumulate in turn.
   std::optional<AttentionTile::InTurn> inTurn;
   int64_t ownTiles = 1; ///< blocks of a head
   bool skipsMaskedTiles = false;

@@ -30,7 +30,7 @@ public:
   LogicalResult run();
 
 private:
-  /// A product's two matrices along the axes, before groups are known.
+  /// The strides of a product's two matrices along the axes, before groups are formed.
   struct Accesses {
     IterationSpace::AxisStrides own, streamed;
   };
@@ -53,8 +53,8 @@ static LogicalResult refuse(DotGeneralOp dot) {
   return dot.emitOpError("of this form has no CUDA code generation inside an attention kernel");
 }
 
-/// The dimension with more than one point of those for which `isOne` holds: -1 if there is none,
-/// nothing if there are several.
+/// Returns the only dimension of size above 1 for which `isOne` holds: -1 if there is none, nothing
+/// if there are several.
 static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
   int64_t only = -1;
   for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
@@ -66,7 +66,7 @@ static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int
   return only;
 }
 
-/// Of a product its transpose, where nothing else reads it.
+/// Returns the transpose of a product if that is its only user, else the product.
 static Value getStored(DotGeneralOp dot) {
   auto transpose =
       dot->hasOneUse() ? dyn_cast<stablehlo::TransposeOp>(*dot->user_begin()) : nullptr;
@@ -79,7 +79,7 @@ static DotGeneralOp getProduct(Value stored) {
   return stored.getDefiningOp<DotGeneralOp>();
 }
 
-/// Elements between neighbours along each dimension of a product, where it is stored.
+/// Strides of the stored result along each dimension of a product.
 static SmallVector<int64_t> getStoredStrides(DotGeneralOp dot) {
   Value stored = getStored(dot);
   SmallVector<int64_t> dense = mlir::st::denseStrides(shapeOf(stored)), strides = dense;
@@ -133,7 +133,7 @@ void AttentionAnalysis::cloneRows() {
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
   fused.rows =
       mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), ValueRange());
-  // What products read of 16 bits is rounded to them; maxima and sums of rows serve these.
+  // 16-bit products round their operands anyway, so the maxima and sums of rows may be less exact.
   if (llvm::all_of(body.getOps<DotGeneralOp>(), [](DotGeneralOp dot) {
         auto of16Bits = [](Value value) {
           return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() == 16;
@@ -158,7 +158,7 @@ void AttentionAnalysis::cloneRows() {
   mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
                               return mapping.lookup(value);
                             }));
-  // A reverse iterator does not outlive the op that it has passed.
+  // The reverse iterator becomes invalid when its op is erased.
   auto ops = llvm::map_to_vector(rows->without_terminator(), [](Operation &op) { return &op; });
   for (Operation *op : llvm::reverse(ops))
     if (op->use_empty())
@@ -194,7 +194,7 @@ LogicalResult AttentionAnalysis::addProducer(AttentionProduct &product) {
   IterationSpace::AxisStrides left(space.getNumAxes(), 0), right = left;
   SmallVector<int64_t> leftStrides = mlir::st::denseStrides(shapeOf(dot.getLhs()));
   SmallVector<int64_t> rightStrides = mlir::st::denseStrides(shapeOf(dot.getRhs()));
-  int64_t next = 0; // dimension of the result
+  int64_t next = 0; // index of a dimension of the result
   for (auto [l, r] : llvm::zip_equal(leftBatch, rightBatch))
     if (std::optional<unsigned> axis = space.getAxis(product.rows, next++)) {
       left[*axis] = leftStrides[l];
@@ -263,7 +263,7 @@ LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
       made[*axis] = strides[next];
     ++next;
   }
-  // The result's last dimensions are the free ones of the right operand.
+  // The free dimensions of the right operand are the last ones of the result.
   int64_t widthDim = -1;
   for (int64_t dim = 0; *width >= 0 && dim <= *width; ++dim)
     if (isFree(dim))

@@ -1,5 +1,5 @@
-// The parts of an attention kernel: which part of its body works on rows, and the strides of its
-// products' operands and results along the loops of that part.
+// The plan of a fused attention-like kernel: the part of its body that computes rows, and the
+// strides of its products' matrices along the loops of that part.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -9,8 +9,8 @@
 
 namespace mlir::cuda {
 
-/// A matrix in memory: along the groups of the space, and along one dimension that is no loop of
-/// it, the depth of a product that makes rows or the columns of another one's result.
+/// A matrix in memory: its strides along the groups of the space, and along the `width` dimension,
+/// which is no loop of the space: a producer's contracted dimension, a consumer's result columns.
 struct AttentionMatrix {
   unsigned buffer = 0; ///< of the kernel
   Type element;
@@ -25,23 +25,23 @@ struct AttentionMatrix {
 
 struct AttentionProduct {
   stablehlo::DotGeneralOp op;
-  Value rows; ///< of the part on rows: what the product makes, or reads
+  Value rows; ///< a producer's result or a consumer's left operand, in the row part
   int64_t width = 1;
-  // Of one that makes rows: its operands along either loop. Of another: `streamed` is what it
-  // multiplies the rows with, `own` its result.
+  // A producer's matrices are its operands along either loop. For a consumer, `streamed` is its
+  // right operand and `own` its result.
   AttentionMatrix own, streamed;
 };
 
-/// The parts of a body of kind "attention". Of the two innermost loops one is the block's own,
-/// along which it takes some points; along the other one everything streams by.
+/// The parts of a body of kind "attention". The two innermost loops are the parallel loop, split
+/// over blocks, and the reduction loop, over which each block iterates.
 struct FusedAttention {
-  /// A kernel of kind "loop" with the attention kernel's arguments and, behind these, what each
-  /// producer makes. Its results are those `stored`, then what the consumers read.
+  /// A kernel of kind "loop". Its arguments are those of the fused kernel, then the result of each
+  /// producer. Its results are those in `stored`, then the left operands of the consumers.
   OwningOpRef<st::KernelOp> rows;
-  SmallVector<unsigned> stored; ///< results of the attention kernel
+  SmallVector<unsigned> stored; ///< indices of the fused kernel's results
   SmallVector<AttentionProduct, 0> producers, consumers;
-  /// Consumers that contract the parallel loop, where the others contract the reduction loop: `own`
-  /// is what they multiply the rows with, `streamed` their result, to which each block adds.
+  /// Consumers that contract the parallel loop, while the others contract the reduction loop. `own`
+  /// is their right operand and `streamed` their result, into which each block accumulates.
   SmallVector<AttentionProduct, 0> crossing;
   st::IterationSpace space;
   unsigned own = 0, streamed = 0; ///< groups
@@ -49,11 +49,11 @@ struct FusedAttention {
   Block &body() const { return const_cast<FusedAttention *>(this)->rows->getBody().front(); }
 };
 
-/// Products whose result has more columns than these, and rows of more depth, are none of a
-/// attention kernel's: a block holds so many sums.
+/// Maximum number of columns of a consumer's result, and of a producer's depth. It limits the
+/// accumulators of a block.
 constexpr int64_t kMostAttentionWidth = 128;
 
-/// Whether a product of rows that a kernel makes contracts them, and not their columns.
+/// Returns true if a product contracts the rows of its left operand rather than its columns.
 bool contractsRows(stablehlo::DotGeneralOp dot);
 
 /// Fails with a diagnostic.

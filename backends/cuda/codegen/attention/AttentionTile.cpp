@@ -1,16 +1,16 @@
-// Tiles without tensor cores: of 16 x 16 threads each has every 16th element along either side, and
-// computes a product's results there alone.
+// Tiles without tensor cores. A block has 16 x 16 threads. Each thread has every 16th element along
+// both sides, and computes the results of products only there.
 #include "backends/cuda/codegen/attention/AttentionTile.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Threads along a side of a tile, and elements of a thread along it.
+/// Threads along a side of a tile; elements of a thread along a side.
 static constexpr int64_t kSide = 16, kPart = AttentionTile::kSize / kSide;
 static constexpr int64_t kThreads = kSide * kSide;
-/// Depth of a slice of a product's operands.
+/// Depth of a slice of a product's operands in shared memory.
 static constexpr int64_t kSlice = 16;
-/// Elements of a row in shared memory, so that neither side meets a bank twice.
+/// Pitch of a row in shared memory; accesses along either side have no bank conflicts.
 static constexpr int64_t kPitch = AttentionTile::kSize + 1;
 
 namespace {
@@ -35,7 +35,7 @@ private:
   void loadSlice(Value shared, const AttentionMatrix &matrix, Value outer, unsigned group,
                  Value first, Value depth, int64_t width);
 
-  Value slow, fast;                ///< numbers of this thread along the sides of a block
+  Value slow, fast;                ///< position of this thread along the sides of a block
   Value left, right, panel, slice; ///< shared memory
 };
 } // namespace
@@ -74,8 +74,8 @@ std::unique_ptr<AttentionTile> AttentionTile::createPlain(KernelEmitter &emitter
   return std::make_unique<PlainTile>(emitter, fused, values, firstOwn);
 }
 
-/// Two blocks share a multiprocessor where 128 registers a thread are enough: its sums of products
-/// take a quarter of these at most.
+/// Two blocks share a multiprocessor if 128 registers per thread suffice: the accumulators take at
+/// most a quarter of them.
 static int64_t countTogether(const FusedAttention &fused) {
   int64_t columns = 0;
   for (const AttentionProduct &product : fused.consumers)
@@ -89,7 +89,7 @@ PlainTile::PlainTile(KernelEmitter &emitter, const FusedAttention &fused,
                     {kThreads, kPart, kPart, kSize, countTogether(fused)}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
-  // The columns of rows are neighbours in memory.
+  // Elements of a row are adjacent in memory.
   bool ownsRows = fused.own < fused.streamed;
   ownLane = ownsRows ? slow : fast;
   streamedLane = ownsRows ? fast : slow;
@@ -104,11 +104,11 @@ PlainTile::PlainTile(KernelEmitter &emitter, const FusedAttention &fused,
   slice = emitter.addShared(kSlice * columns, f32());
 }
 
-/// Brings 64 indices of an operand along `group` and a slice of its depth to shared memory, depth
-/// by depth; zeros where there is no more of it.
+/// Loads 64 indices of an operand along `group` and a slice of its depth into shared memory, depth
+/// by depth. Out-of-bounds elements are zero.
 void PlainTile::loadSlice(Value shared, const AttentionMatrix &matrix, Value outer, unsigned group,
                           Value first, Value depth, int64_t width) {
-  // Neighbouring threads take neighbours in memory.
+  // Adjacent threads load adjacent elements.
   bool isDeep = matrix.widthStride == 1;
   for (int64_t part = 0; part < kPart; ++part) {
     Value across = isDeep ? emitter.add(slow, part * kSide) : emitter.rem(emitter.thread(), kSize);

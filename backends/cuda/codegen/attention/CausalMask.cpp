@@ -8,7 +8,7 @@ using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-/// What a value is at points beyond the diagonal.
+/// The value of the elements above the diagonal.
 enum class Beyond { Unknown, Zero, FarBelow };
 
 class CausalAnalysis {
@@ -35,7 +35,7 @@ bool CausalAnalysis::variesAlongRow(Value value) {
   return values.space.getGroups(skipBroadcasts(value)) >> column & 1;
 }
 
-/// What a product makes, in another type or scaled.
+/// Returns true for the result of a product, also when converted or scaled.
 bool CausalAnalysis::isScore(Value value) {
   if (llvm::any_of(fused.producers, [&](const AttentionProduct &p) { return p.rows == value; }))
     return true;
@@ -58,7 +58,7 @@ Beyond CausalAnalysis::compute(Operation *op) {
       Value other = holds ? select.getOnFalse() : select.getOnTrue();
       Value taken = holds ? select.getOnTrue() : select.getOnFalse();
       std::optional<double> constant = getSplat(taken);
-      // Of a table, or of scores themselves.
+      // A mask table of zeros, or the scores themselves.
       if (constant && *constant <= kFarBelow && (getSplat(other) == 0.0 || isScore(other)))
         return Beyond::FarBelow;
       return constant == 0.0 ? Beyond::Zero : get(taken);

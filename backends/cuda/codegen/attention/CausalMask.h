@@ -1,4 +1,4 @@
-// Attention kernels whose points beyond the diagonal add nothing: attention under a causal mask.
+// Kernels whose elements above the diagonal contribute nothing: attention under a causal mask.
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
@@ -6,11 +6,11 @@
 
 namespace mlir::cuda {
 
-/// Whether points whose column lies beyond their row can be left out: each product that reads rows
-/// has zeros there, each sum as well, each maximum is another point's, and no value of points is
-/// stored. It takes a comparison of positions of the two that chooses between a score and what is
-/// far below any (-1e30 or less), or adds such to it; scores must come from a product alone, so
-/// that every row has one that is not masked. `values` knows its reductions.
+/// Returns true if elements above the diagonal can be skipped: there each consumer reads zeros,
+/// each sum adds zeros, each maximum has a greater element elsewhere, and no value is stored per
+/// element. This requires a comparison of row and column that selects between a score and -1e30 or
+/// less, or adds such a number to the score. Scores must come directly from a product, so that
+/// every row has an unmasked element. `values` has the reductions.
 bool isCausal(const FusedAttention &fused, const ElementValues &values);
 
 } // namespace mlir::cuda

@@ -4,7 +4,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t kWarp = 32, kMatrix = 8;
-/// Elements of 16 bytes: of an access, and of the padding behind a row.
+/// Elements in 16 bytes: the size of an access, and of the padding at the end of a row.
 static constexpr int64_t kAccess = 8;
 static constexpr int64_t kBytes = 2;
 
@@ -12,7 +12,7 @@ int64_t CoreOperands::Rows::pitch() const { return columns() + kAccess; }
 
 // ---- which there are ----------------------------------------------------------------------------
 
-/// Products that read the same matrix share it.
+/// Products that read the same matrix share its shared memory.
 SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const FusedAttention &fused,
                                                               int64_t size) {
   SmallVector<Rows> all;
@@ -27,7 +27,7 @@ SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const FusedAttenti
   return all;
 }
 
-/// Those that are not in registers, and those that crossing products read.
+/// Collects the operands that are not in registers, and those of crossing products.
 SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const FusedAttention &fused, Plan plan) {
   SmallVector<Rows> all;
   auto add = [&](const AttentionProduct &product) {
@@ -95,8 +95,8 @@ bool CoreOperands::fits(const FusedAttention &fused, Plan plan, int64_t sharedBy
   return bytes <= sharedBytes;
 }
 
-/// The warps of some rows read all columns of each product together, and each of them its rows for
-/// each tile where these are not in registers.
+/// The warps that share rows read all columns of each product together. Each warp reads its rows
+/// for each tile, unless they are in registers.
 int64_t CoreOperands::countBytes(const FusedAttention &fused, Plan plan) {
   constexpr int64_t size = AttentionTile::kSize;
   const int64_t below = size / (kRows * plan.cores), tiles = size / plan.streamedSize;
@@ -134,8 +134,8 @@ CoreOperands::Rows &CoreOperands::find(const AttentionMatrix &matrix, int64_t wi
 
 // ---- to shared memory ---------------------------------------------------------------------------
 
-/// Where this thread's row of four matrices of 8 x 8 is, of 16 x 16 elements: the matrices below
-/// each other first, or (turned) beside each other.
+/// Sets the offset of the row that this thread passes to ldmatrix for 16 x 16 elements. The four 8
+/// x 8 matrices are in row-major or (turned) column-major order.
 void CoreOperands::prepare(Rows &rows) {
   Value lane = emitter.rem(emitter.thread(), kWarp);
   Value row = emitter.rem(lane, kMatrix);
@@ -169,8 +169,8 @@ void CoreOperands::begin(AttentionTile &forTile, Value firstOwn) {
   }
 }
 
-/// Brings rows of a matrix, from `first` on, to a place in shared memory; zeros where there are
-/// none. Copies that run ahead where there are stages for it.
+/// Loads rows of a matrix from `first` on into shared memory, with zeros out of bounds. The copies
+/// are asynchronous if the plan has stages for them.
 void CoreOperands::load(const Rows &rows, Value first, Value target) {
   const AttentionMatrix &matrix = *rows.matrix;
   const bool isAsync = plan.stages > 1 && rows.group == fused.streamed;
@@ -180,7 +180,7 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
   const int64_t access = isWhole ? kAccess : 1, perRow = rows.columns() / access;
   const int64_t all = rows.size * perRow, stride = matrix.strides[rows.group];
   for (int64_t begin = 0; begin < all; begin += threads) {
-    // Neighbouring threads take neighbours in memory. What no tile changes comes first.
+    // Adjacent threads load adjacent elements. Terms that do not depend on the tile come first.
     Value across, along;
     int64_t below = 0; // rows
     if (isDeep && threads % perRow == 0) {
@@ -226,7 +226,7 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
   }
 }
 
-/// The tile of that number to the stage that it has.
+/// Loads a tile, given by number, into its stage.
 void CoreOperands::load(Value number) {
   for (unsigned i : loaded) {
     const Rows &rows = streamed[i];
@@ -248,12 +248,12 @@ void CoreOperands::beginPass(ArrayRef<AttentionProduct *> products, Value begin,
   }
   if (plan.stages == 1)
     return;
-  // Another pass may still read.
+  // Threads may still read tiles of the previous pass.
   emitter.barrier();
   emitter.onlyIf(emitter.less(begin, end), [&] { load(begin); });
 }
 
-/// Of a tile whose copies were begun a tile before, or which is loaded now.
+/// Waits for a tile's asynchronous copies, or loads the tile now.
 void CoreOperands::enterTile(Value number) {
   if (plan.stages == 1) {
     emitter.barrier();
@@ -285,8 +285,8 @@ const CoreOperands::Rows &CoreOperands::findOwn(const AttentionMatrix &matrix,
       own, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
 }
 
-/// 16 x 16 elements of the current tile, from a row and a column on; `further`: as many elements
-/// beyond.
+/// Returns 16 x 16 elements of the current tile from a row and a column on; `further` is an offset
+/// in elements.
 SmallVector<Value> CoreOperands::loadFromTile(const AttentionProduct &product, int64_t row,
                                               int64_t column, bool isTurned, Value further) {
   const Rows &rows = find(product.streamed, product.width);

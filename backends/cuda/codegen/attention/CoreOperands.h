@@ -1,4 +1,4 @@
-// Operands of tensor cores that come through shared memory.
+// Operands of tensor cores in shared memory.
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
@@ -6,76 +6,75 @@
 
 namespace mlir::cuda {
 
-/// The matrices along the reduction loop, a tile of them at a time, and those along the parallel
-/// loop that are too many for registers. Where 16 bytes of them are neighbours, the next tile is on
-/// its way while one is worked on. A row in shared memory is followed by 16 bytes of padding, so
-/// that eight rows that are read together are in different banks.
+/// Shared memory holds the matrices along the reduction loop, one tile at a time, and those along
+/// the parallel loop that do not fit registers. Where the elements of 16 bytes are contiguous, the
+/// copy of the next tile overlaps the work on the current one. A row is followed by 16 bytes of
+/// padding, so that eight rows that are read together are in different banks.
 class CoreOperands {
 public:
-  /// Rows and depth of a core's product; columns that are read together.
+  /// Rows and depth of one tensor-core product; columns that are read together.
   static constexpr int64_t kRows = 16, kDepth = 16;
 
-  /// How a block works on its tiles.
+  /// Distribution of a tile over a block.
   struct Plan {
     int64_t streamedSize; ///< rows of a tile along the reduction loop
-    int64_t stages;       ///< tiles in shared memory: two where copies run ahead
-    int64_t cores;        ///< products of 16 rows that a warp has below each other
-    unsigned kept;        ///< producers, by bit, whose parallel operands are in registers
+    int64_t stages;       ///< tiles in shared memory: two for asynchronous copies
+    int64_t cores;        ///< vertically adjacent products of 16 rows per warp
+    unsigned kept;        ///< bit mask of the producers whose parallel operands are in registers
     int64_t ownSize = AttentionTile::kSize; ///< rows of a tile along the parallel loop
-    /// Warps of the same rows: each has a part of the tile's columns, and of the columns of what
-    /// consumers make.
+    /// Warps that share rows. Each has a part of the tile's columns, and of the columns of the
+    /// consumers' results.
     int64_t beside = 1;
 
     bool keeps(size_t producer) const { return kept >> producer & 1; }
     int64_t warps() const { return ownSize / (kRows * cores) * beside; }
     int64_t columnsOfWarp() const { return streamedSize / beside; }
   };
-  /// How the warps of a block share what a tile adds to a crossing product: each has `rows` of the
-  /// tile along the reduction loop and `columns` of the result. No rows: they cannot.
+  /// Distribution of a tile's contribution to a crossing product over warps: each has `rows` of the
+  /// tile along the reduction loop and `columns` of the result. Zero rows: no distribution exists.
   struct CrossingShare {
     int64_t rows = 0, columns = 0;
   };
   static CrossingShare shareCrossing(const AttentionProduct &product, Plan plan);
 
-  /// Whether all operands of the reduction loop are copied 16 bytes at a time.
+  /// Returns true if all operands of the reduction loop can be copied 16 bytes at a time.
   static bool canCopyAsync(const KernelEmitter &emitter, const FusedAttention &fused);
-  /// Whether so many bytes of shared memory have room, and warps can share the work so.
+  /// Returns true if a plan fits this many bytes of shared memory, and divides its work over warps.
   static bool fits(const FusedAttention &fused, Plan plan, int64_t sharedBytes);
-  /// Bytes of shared memory that a block reads and writes for 64 x 64 elements.
+  /// Bytes of shared memory that a block reads and writes per 64 x 64 elements.
   static int64_t countBytes(const FusedAttention &fused, Plan plan);
 
   CoreOperands(KernelEmitter &emitter, const FusedAttention &fused, Plan plan);
   const Plan plan;
 
-  /// Code ahead of all tiles.
+  /// Emits code ahead of all tiles.
   void begin(AttentionTile &tile, Value firstOwn);
   void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end);
   void enterTile(Value number);
 
-  /// First operand of one of this warp's cores: 16 indices of the parallel loop, 16 of the depth.
+  /// First operand of one of this warp's products: 16 parallel indices, 16 of the depth.
   SmallVector<Value> getOwn(const AttentionProduct &product, int64_t core, int64_t depth);
   /// Second operands of two products of 8 columns: 16 indices of the reduction loop from `row` on,
   /// 16 of the depth.
   SmallVector<Value> getStreamed(const AttentionProduct &product, int64_t row, int64_t depth);
-  /// Second operands of two products of 8 columns: 16 indices of the reduction loop are the depth,
-  /// from `depth` on, and there are 16 columns.
-  /// `further`: as many rows beyond `depth`.
+  /// Second operands of two products of 8 columns. 16 indices of the reduction loop from `depth` on
+  /// are the depth. `further` is an additional row offset.
   SmallVector<Value> getStreamedTurned(const AttentionProduct &product, int64_t depth,
                                        int64_t column, Value further = {});
 
-  // What products read, where it is in shared memory, rounded: columns are those of the tile.
+  // Operands computed from the tile, rounded, if they are in shared memory. Columns are the tile's.
   bool sharesPanels() const { return plan.beside > 1 || !fused.crossing.empty(); }
-  /// Two neighbours of a row.
+  /// Stores two adjacent elements of a row.
   void putPanel(size_t panel, Value row, Value column, Number pair);
-  /// First operand of one of this warp's cores, 16 columns from one on.
+  /// First operand of one of this warp's products, 16 columns from `column` on.
   SmallVector<Value> getPanel(size_t panel, int64_t core, Value column);
-  /// First operand for which the panel's columns are rows, and its rows the depth.
+  /// First operand with the panel transposed: its columns are rows, its rows the depth.
   SmallVector<Value> getPanelTurned(size_t panel, int64_t row, Value column);
-  /// Second operands of two products of 8 columns of a crossing product: 16 of the block's rows are
-  /// the depth.
+  /// Second operands of two 8-column products of a crossing product. 16 rows of the block are the
+  /// depth.
   SmallVector<Value> getCrossing(const AttentionProduct &product, int64_t row, Value column);
 
-  /// This thread's warp: its place among those of other rows, and among those of the same rows.
+  /// Index of this thread's warp among those of other rows, and among those of the same rows.
   Value warpBelow, warpBeside;
 
 private:
@@ -83,14 +82,14 @@ private:
   struct Rows {
     const AttentionMatrix *matrix = nullptr;
     unsigned group = 0;
-    int64_t width = 0, size = 0; ///< of the matrix; rows of a tile
+    int64_t width = 0, size = 0; ///< of the matrix; rows of a tile in shared memory
     Value memory;
     Value outer, lane, turnedLane; ///< of this thread
     int64_t columns() const { return static_cast<int64_t>(llvm::alignTo(width, kDepth)); }
     int64_t pitch() const;
   };
 
-  /// Panels of a tile: distinct values that products read.
+  /// Number of distinct values of a tile that products read.
   static size_t countPanels(const FusedAttention &fused);
 
   static SmallVector<Rows> collectStreamed(const FusedAttention &fused, int64_t size);
@@ -108,9 +107,9 @@ private:
   int64_t threads;
   AttentionTile *tile = nullptr;
   SmallVector<Rows> streamed, own, panels;
-  SmallVector<unsigned> loaded; ///< of `streamed`: those of this pass
-  Value end;                    ///< of this pass
-  Value stage;                  ///< tiles ahead of the current one in shared memory
+  SmallVector<unsigned> loaded; ///< indices in `streamed` of the operands of this pass
+  Value end;                    ///< end of this pass
+  Value stage;                  ///< stage of the current tile in shared memory
 };
 
 } // namespace mlir::cuda

@@ -1,21 +1,21 @@
-// Tiles with tensor cores. A warp computes one or two products of 16 parallel indices below each
-// other, for all indices of the reduction loop, as m16n8k16 of nvgpu.mma.sync leaves them: a quad
-// of four lanes has two rows eight apart, and of each eight columns a lane has two neighbours.
-// These are the elements of a thread, and what it computes from them is the first operand of the
-// products that read it, so no element of a tile ever moves. Second operands come through shared
-// memory (CoreOperands.h): two products of 16 rows share one, at twice the registers.
+// Tiles with tensor cores. A warp computes one or two products of 16 parallel indices for all
+// indices of the reduction loop, in the register layout of m16n8k16 of nvgpu.mma.sync: a quad of
+// four lanes has two rows eight apart, and of each eight columns a lane has two adjacent ones. A
+// thread's elementwise results are then already in the layout of the first operand of the
+// consumers, so no element of a tile moves. Second operands come through shared memory
+// (CoreOperands.h). Two products of 16 rows share one, at twice the registers.
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Rows, columns and depth of a core's product, and how many numbers each lane has.
+/// Rows, columns and depth of a tensor-core product, and accumulators per lane.
 static constexpr int64_t kRows = CoreOperands::kRows, kColumns = 8, kDepth = CoreOperands::kDepth,
                          kNumbers = 4;
 static constexpr int64_t kWarp = 32, kQuad = 4;
-/// Registers of a multiprocessor, of a thread at most, and those that a thread needs beside what
-/// products have in them.
+/// Registers of a multiprocessor, the maximum per thread, and an estimate of a thread's registers
+/// for values other than operands and accumulators.
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 64;
 
 namespace {
@@ -38,7 +38,7 @@ public:
              Value last) override {
     crossTile({emitter, fused, operands, *this}, product, {number, panel, inTurn, last});
   }
-  /// Sums of a core are those of its columns, and lie behind each other.
+  /// The sums of one product of 16 rows are adjacent, ordered by column.
   int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const override {
     const int64_t ofCore = countSums(product) / operands.plan.cores;
     return index / ofCore * (kRows / kColumns) + index % kNumbers / 2;
@@ -53,18 +53,18 @@ private:
                   ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums);
 
   CoreOperands operands;
-  Type narrow;    ///< of all operands
-  Value lanePair; ///< twice this thread's column in a core's operands
-  /// Operands along the parallel loop in registers, depth by depth and there core by core.
+  Type narrow;    ///< type of all operands
+  Value lanePair; ///< twice this thread's column index in an operand
+  /// Parallel operands in registers, by depth and then by product of 16 rows.
   DenseMap<const AttentionProduct *, SmallVector<SmallVector<Value>>> kept;
-  /// What products read, as first operands: of each panel core by core and in it depth by depth.
+  /// The consumers' first operands: by panel, then by product of 16 rows, then by depth.
   SmallVector<SmallVector<SmallVector<Value>>> panels;
 };
 } // namespace
 
 // ---- how a block works --------------------------------------------------------------------------
 
-/// The type of all that products read, where it is one of 16 bits.
+/// Returns the type of all operands of products if it is a single 16-bit type.
 static Type getNarrowType(const FusedAttention &fused) {
   SmallVector<Type> types;
   for (const AttentionProduct &product : fused.producers)
@@ -77,8 +77,8 @@ static Type getNarrowType(const FusedAttention &fused) {
   return types.front();
 }
 
-/// Registers of a thread that products have: sums of the consumers, parallel operands, tiles, and
-/// these again as operands of the consumers.
+/// Registers of a thread for products: sums of the consumers, parallel operands, the tile, and the
+/// tile as operands of the consumers.
 static int64_t countRegisters(const FusedAttention &fused, const CoreOperands::Plan &plan) {
   auto columnsOf = [](const AttentionProduct &product) {
     return static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
@@ -91,7 +91,7 @@ static int64_t countRegisters(const FusedAttention &fused, const CoreOperands::P
   return ofRow * plan.cores * kRows / kWarp;
 }
 
-/// Those of a thread, whatever a kernel needs them for, and of all threads of a block.
+/// Estimate of all registers of a thread.
 static int64_t estimateRegisters(const FusedAttention &fused, const CoreOperands::Plan &plan) {
   return std::min(countRegisters(fused, plan) + kOtherRegisters, kMostRegisters);
 }
@@ -100,7 +100,7 @@ static int64_t countTogether(const FusedAttention &fused, const CoreOperands::Pl
   return kRegisters / (plan.warps() * kWarp * estimateRegisters(fused, plan));
 }
 
-/// The plans of a block of so many rows, with so many tiles in shared memory at a time.
+/// Lists the plans of a block with `ownSize` rows and `stages` tiles in shared memory.
 static SmallVector<CoreOperands::Plan> listPlans(const FusedAttention &fused, int64_t ownSize,
                                                  int64_t stages) {
   SmallVector<CoreOperands::Plan> plans;
@@ -113,9 +113,9 @@ static SmallVector<CoreOperands::Plan> listPlans(const FusedAttention &fused, in
   return plans;
 }
 
-/// Of plans for which there are registers and shared memory: with crossing products that of most
-/// rows a block, as so often is the result of these read and written; with copies that run ahead;
-/// with the fewest bytes of shared memory.
+/// Chooses a plan that fits registers and shared memory. With crossing products it prefers most
+/// rows per block, since each block reads and writes their results once. Then it prefers
+/// asynchronous copies, then the least traffic of shared memory.
 static std::optional<CoreOperands::Plan> choosePlan(const FusedAttention &fused, bool isAsync,
                                                     int64_t sharedBytes) {
   const bool crosses = !fused.crossing.empty();
@@ -185,7 +185,7 @@ CoreTile::CoreTile(KernelEmitter &emitter, const FusedAttention &fused, const El
 
 // ---- operands -----------------------------------------------------------------------------------
 
-/// A core's first operand from memory: this thread's pairs of its rows, from a depth on.
+/// Loads a first operand from memory: this thread's pairs of its rows, from a depth on.
 SmallVector<Value> CoreTile::loadOwn(const AttentionProduct &product, int64_t core, int64_t depth) {
   const AttentionMatrix &matrix = product.own;
   Value outer = getOuterPosition(matrix);
@@ -230,7 +230,7 @@ void CoreTile::beginPass(ArrayRef<AttentionProduct *> products, Value begin, Val
 
 // ---- products -----------------------------------------------------------------------------------
 
-/// First operands of all of this warp's cores.
+/// Returns the first operands of all of this warp's products.
 SmallVector<SmallVector<Value>> CoreTile::getOwn(const AttentionProduct &product, int64_t depth) {
   const auto cores = static_cast<size_t>(operands.plan.cores);
   if (auto found = kept.find(&product); found != kept.end())
@@ -245,7 +245,7 @@ SmallVector<SmallVector<Value>> CoreTile::getOwn(const AttentionProduct &product
 AttentionTile::Numbers CoreTile::multiply(const AttentionProduct &product, Value) {
   const auto cores = static_cast<size_t>(operands.plan.cores);
   const size_t columns = operands.plan.columnsOfWarp() / kColumns;
-  // Of each core the sums of 8 columns, then of the next ones.
+  // Ordered by product of 16 rows, then by group of 8 columns.
   SmallVector<Numbers> sums(cores * columns, Numbers(kNumbers, zero()));
   for (int64_t depth = 0; depth < product.width; depth += kDepth) {
     SmallVector<SmallVector<Value>> a = getOwn(product, depth);
@@ -268,7 +268,7 @@ AttentionTile::Numbers CoreTile::multiply(const AttentionProduct &product, Value
   return points;
 }
 
-/// A warp's sums of two products beside each other are, rounded, the first operand of one.
+/// Two adjacent products' accumulators, once rounded, are one first operand.
 void CoreTile::publish(ArrayRef<Number> points, size_t number) {
   panels.resize(std::max(panels.size(), number + 1));
   panels[number].assign(operands.plan.cores, {});
@@ -284,7 +284,7 @@ void CoreTile::publish(ArrayRef<Number> points, size_t number) {
       }
 }
 
-/// Adds products of 16 indices of the reduction loop, from `depth` on and `further`.
+/// Accumulates products of 16 indices of the reduction loop from `depth` on, offset by `further`.
 void CoreTile::addColumns(const AttentionProduct &product, int64_t depth, Value further,
                           ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums) {
   const int64_t ofCore = countSums(product) / operands.plan.cores;
@@ -300,7 +300,7 @@ void CoreTile::addColumns(const AttentionProduct &product, int64_t depth, Value 
   }
 }
 
-/// First with the columns of a tile that this warp computed, then with those of the warps beside.
+/// Uses the columns that this warp computed first, then those of its adjacent warps.
 AttentionTile::Numbers CoreTile::add(const AttentionProduct &product, Value, size_t number,
                                      ArrayRef<Number> sums) {
   const CoreOperands::Plan &plan = operands.plan;
@@ -351,7 +351,7 @@ void CoreTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// A quad has all of a row.
+/// The lanes of a quad together have a row.
 Number CoreTile::combine(const Combiner &combiner, Number number, int64_t) {
   for (int64_t mask = 1; mask < kQuad; mask *= 2)
     number = combiner.combine(number, emitter.shuffleXor(number, mask));

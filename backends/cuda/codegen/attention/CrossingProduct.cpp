@@ -4,7 +4,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t kWarp = 32, kQuad = 4, kColumns = 8, kNumbers = 4;
-/// Numbers of f32 in an access of 16 bytes.
+/// f32 numbers in an access of 16 bytes.
 static constexpr int64_t kAccess = 4;
 
 namespace {
@@ -30,7 +30,7 @@ private:
   const AttentionProduct &product;
   const CrossingTile &of;
   const CoreOperands::CrossingShare share;
-  Value row, column; ///< of this thread's warp, in the tile and in the result
+  Value row, column; ///< offset of this thread's warp in the tile and in the result
 
   AttentionTile::Numbers multiply();
   AttentionTile::Numbers addBefore(AttentionTile::Numbers sums);
@@ -41,7 +41,7 @@ private:
 };
 } // namespace
 
-/// Core by core 16 rows below each other, in each 8 columns after the other.
+/// Ordered by product of 16 rows, then by group of 8 columns.
 AttentionTile::Numbers CrossingEmitter::multiply() {
   const Number zero =
       emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
@@ -66,8 +66,8 @@ AttentionTile::Numbers CrossingEmitter::multiply() {
   return sums;
 }
 
-/// Where this thread's `access`th four numbers are among all sums: threads beside each other, so
-/// that a warp's accesses are of neighbours.
+/// Offset of this thread's `access`th four numbers among all sums. The accesses of a warp are
+/// contiguous.
 Value CrossingEmitter::getPlace(size_t access) {
   const int64_t threads = tile.shape.threads,
                 ofTile = share.rows * share.columns * (threads / kWarp);
@@ -78,7 +78,7 @@ Value CrossingEmitter::getPlace(size_t access) {
 
 Value CrossingEmitter::isTurn(Value turn) { return emitter.equal(of.inTurn.turn, turn); }
 
-/// Behind what the blocks before have added; the first one adds to nothing.
+/// Adds the sums of the previous blocks; the first block has none.
 AttentionTile::Numbers CrossingEmitter::addBefore(AttentionTile::Numbers sums) {
   return emitter.choose(
       isTurn(emitter.index(0)), [&] { return sums; },

@@ -1,5 +1,4 @@
-// Products of an attention kernel that contract its parallel loop: all blocks add to their results,
-// in turn.
+// Products that contract the parallel loop: all blocks accumulate into their results in turn.
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionTile.h"
@@ -7,7 +6,7 @@
 
 namespace mlir::cuda {
 
-/// What writes the code of a tile.
+/// The objects that emit the code of a tile.
 struct CrossingWriter {
   KernelEmitter &emitter;
   const FusedAttention &fused;
@@ -15,8 +14,8 @@ struct CrossingWriter {
   AttentionTile &tile;
 };
 
-/// A tile along the reduction loop; the value that the product reads of it; the block whose turn is
-/// the last.
+/// A tile along the reduction loop, the panel that the product reads, and the turn of the last
+/// block.
 struct CrossingTile {
   Value number;
   size_t panel;
@@ -24,12 +23,12 @@ struct CrossingTile {
   Value last;
 };
 
-/// Adds the block's part of a tile to the sums of f32, in the order of turns: the first block
-/// stores it, the last one stores the result in its own type. It is this block's turn.
+/// Adds the block's part of a tile to the f32 sums when it is this block's turn. The first block
+/// stores its part; the last block stores the result in its own type.
 void crossTile(CrossingWriter writer, const AttentionProduct &product, const CrossingTile &tile);
 
-/// Words of `sums` and `turns` for crossing products of an attention kernel, whatever its plan. The
-/// last word of `turns` counts blocks.
+/// Words of `sums` and `turns` for the crossing products of a kernel under any plan. The last word
+/// of `turns` counts blocks.
 int64_t countCrossingSums(const FusedAttention &fused);
 int64_t countCrossingTurns(const FusedAttention &fused);
 

@@ -26,7 +26,7 @@ std::optional<size_t> mlir::cuda::findMaximum(const ElementValues::Sum &sum,
 }
 
 namespace {
-/// The powers in which a value has e and the sum of e as factors. A zero has any.
+/// The exponents with which a value has e and the sum of e as factors. Zero matches any exponents.
 struct Powers {
   int exponential = 0, sum = 0;
   bool isZero = false;
@@ -37,7 +37,7 @@ struct Powers {
   }
 };
 
-/// The powers of values in one sum and what it adds up. Nothing: no power of them.
+/// Exponents of values with respect to a sum and its operand; nothing if it is no such product.
 class PowerAnalysis {
 public:
   explicit PowerAnalysis(const ElementValues::Sum &sum) : sum(sum.op) {}
@@ -53,7 +53,7 @@ private:
 };
 } // namespace
 
-/// Of a choice between two, or of their sum.
+/// Exponents of a selection between two values, or of their sum.
 std::optional<Powers> PowerAnalysis::join(Value a, Value b) {
   std::optional<Powers> left = get(a), right = get(b);
   if (!left || !right)

@@ -11,8 +11,8 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 namespace {
-/// What a copy has to remember until it is made, an element a thread: whether it is under way, and
-/// the operands that differ between threads.
+/// State of a copy until its wait, one element per thread: whether it is pending, and the operands
+/// that differ between threads.
 struct Delayed {
   nvgpu::DeviceAsyncCopyOp op;
   Value source, target;
@@ -24,7 +24,7 @@ static Value makeIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-/// `elements` of the source, then zeros.
+/// Copies `elements` of the source, then zeros.
 static void makeCopy(OpBuilder &builder, Location loc, Delayed copy, Value from, Value to,
                      Value elements) {
   const int64_t width = copy.op.getDstElements().getSExtValue();
@@ -52,7 +52,7 @@ static LogicalResult check(nvgpu::DeviceAsyncCopyOp op) {
   const int64_t bytes = op.getDstElements().getSExtValue() * target.getElementTypeBitWidth() / 8;
   if (bytes != 16 || op.getDstIndices().size() != 1 || op.getSrcIndices().size() != 1 ||
       !op.getAsyncToken().use_empty())
-    return op.emitOpError("is no copy of 16 bytes of one dimension without a token");
+    return op.emitOpError("is not a one-dimensional copy of 16 bytes without a token");
   return success();
 }
 
@@ -67,7 +67,7 @@ LogicalResult mlir::cuda::makeCopiesOfThreads(gpu::GPUFuncOp kernel, int64_t thr
       copies.push_back({copy, copy.getSrc(), copy.getDst(), {}, {}, {}, {}});
     } else if (auto wait = dyn_cast<NVVM::CpAsyncWaitGroupOp>(op)) {
       if (wait.getN() != 0)
-        result = wait.emitOpError("leaves copies under way, expected to wait for all");
+        result = wait.emitOpError("leaves copies pending, expected to wait for all");
       waits.push_back(wait);
     }
   });

@@ -14,7 +14,7 @@ namespace hlo = mlir::stablehlo;
 
 static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 
-/// Products of what a kernel computes, those that contract its rows or the others.
+/// Counts the consumers that contract rows (`ofColumns`) or columns.
 static size_t countConsumers(KernelOp kernel, bool ofColumns) {
   return llvm::count_if(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [&](hlo::DotGeneralOp dot) {
     return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot) == ofColumns;
@@ -26,8 +26,7 @@ static size_t countProducers(KernelOp kernel) {
                         [](hlo::DotGeneralOp dot) { return isa<BlockArgument>(dot.getLhs()); });
 }
 
-/// Whether the first attention kernel may as well run where the second one does, for all but that
-/// one.
+/// Returns true if all other users of the first kernel's results come after the second kernel.
 static bool canWait(KernelOp rows, KernelOp columns) {
   return llvm::all_of(rows->getUsers(), [&](Operation *user) {
     return user == columns ||
@@ -41,7 +40,7 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
   inside.setInsertionPointToEnd(body);
   SmallVector<Value> inputs, yielded;
   SmallVector<Type> types;
-  IRMapping made; // of the first attention kernel's results
+  IRMapping made; // results of the first kernel
   for (KernelOp kernel : {rows, columns}) {
     IRMapping mapping;
     for (auto [argument, input] :
@@ -70,7 +69,7 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
   auto whole = KernelOp::create(builder, columns.getLoc(), types, columns.getKindAttr(), inputs);
   whole->setDiscardableAttrs(columns->getDiscardableAttrDictionary());
   whole.getBody().push_back(body);
-  // Scores are computed once.
+  // The scores of both kernels become one product.
   IRRewriter rewriter(columns.getContext());
   DominanceInfo dominance(whole);
   eliminateCommonSubExpressions(rewriter, dominance, whole);

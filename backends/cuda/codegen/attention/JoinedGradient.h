@@ -1,19 +1,19 @@
-// The two kernels of attention's gradient joined to one, whose blocks take turns.
+// Joins the two kernels of attention's gradient into one, whose blocks accumulate in turn.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
 
 namespace mlir::cuda {
 
-/// Of both attention kernels of a gradient that cuDNN may compute, and of what becomes of them: the
-/// scale of scores, an f64. Sums of rows are not among what it computes any more.
+/// Marks both kernels of a gradient that cuDNN may compute, and the kernel that replaces them, with
+/// the scale of the scores, an f64. The replacement does not compute the sums of rows.
 constexpr llvm::StringLiteral kGradientScaleAttr = "cuda.gradient_scale";
 
-/// Whether the attention kernel of the gradient of queries, and the one behind it, of the gradients
-/// of keys and values, could be one kernel but for sums of rows.
+/// Returns true if the kernel of dQ and the later kernel of dK and dV could be one kernel, apart
+/// from sums of rows.
 bool canJoinGradientKernels(st::KernelOp rows, st::KernelOp columns);
 
-/// One kernel with the results of both, where the second one is, which stay as they are.
+/// Creates one kernel, at the second one, with the results of both; leaves the originals in place.
 st::KernelOp joinGradientKernels(st::KernelOp rows, st::KernelOp columns);
 
 } // namespace mlir::cuda

@@ -1,5 +1,5 @@
-// Passes over tiles in which the maxima of rows, and the sums of exponentials below these, are
-// known after the last tile only.
+// Passes over tiles in which the maxima of rows, and the sums of exponentials relative to them, are
+// final only after the last tile.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
 
 using namespace mlir;
@@ -11,16 +11,16 @@ FailureOr<Number> AttentionKernel::emitExponential(const ElementValues::Sum &sum
   return emitElementwise(reduce.getInputs()[0].getDefiningOp(), x);
 }
 
-/// Of a maximum so far, what exponentials are taken below: nothing is below an infinite one but
-/// itself.
+/// Returns the number to subtract from exponents for a running maximum: the maximum, or 0 if it is
+/// minus infinity.
 static Number getBelow(Number greatest) {
   Number lowest = greatest.extreme(/*largest=*/false, /*isUnsigned=*/false);
   return (greatest == lowest).select(greatest.constant(0), greatest);
 }
 
-/// Takes exponentials below the maxima so far from here on, and scales the sums of those that were
-/// taken below the maxima `before`. `carried`: maxima, then sums, for each row of the thread.
-/// `scales`: by sum and row.
+/// Makes later exponentials relative to the new maxima, and rescales the sums that are relative to
+/// the maxima `before`. `carried`: maxima, then sums, for each row of the thread. `scales` is
+/// ordered by sum, then row.
 LogicalResult AttentionKernel::enterMaxima(const Sums &maxima, const Sums &level,
                                            ArrayRef<Number> before, MutableArrayRef<Number> carried,
                                            SmallVectorImpl<Number> &scales) {
@@ -42,9 +42,9 @@ LogicalResult AttentionKernel::enterMaxima(const Sums &maxima, const Sums &level
   return success();
 }
 
-/// Sets maxima and sums for what follows. `sums` are those of all tiles, `scales` what exponentials
-/// below the maxima of tiles are to those below the last ones, which may be the reductions' initial
-/// values.
+/// Finalises maxima and sums. `sums` has the totals of all tiles. `scales` receives the ratios of
+/// exponentials relative to the tiles' maxima to those relative to the final maxima, which include
+/// the reductions' initial values.
 LogicalResult AttentionKernel::finishSoftmax(Sums &maxima, Sums &level,
                                              MutableArrayRef<Number> sums,
                                              SmallVectorImpl<Number> &scales) {
@@ -76,7 +76,7 @@ static SmallVector<Value> inputsOf(ArrayRef<ElementValues::Sum> sums) {
   });
 }
 
-/// What maxima and sums of each row of a thread begin with.
+/// Initial values of the maxima and sums of each row of a thread.
 AttentionKernel::Numbers AttentionKernel::getIdentities(const Sums &maxima, const Sums &level) {
   Numbers totals;
   for (const Sums *sums : {&maxima, &level})
@@ -85,9 +85,9 @@ AttentionKernel::Numbers AttentionKernel::getIdentities(const Sums &maxima, cons
   return totals;
 }
 
-/// Sums of exponentials in the pass that finds the maxima: each thread adds up what lies below the
-/// greatest that it has seen, and scales its sum when it sees a greater one (Milakov and
-/// Gimelshein, "Online normalizer calculation for softmax", 2018).
+/// Sums exponentials in the pass that finds the maxima. Each thread sums relative to its running
+/// maximum, and rescales its sum when the maximum rises (Milakov and Gimelshein, "Online normalizer
+/// calculation for softmax", 2018).
 LogicalResult AttentionKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
   const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
   SmallVector<Value> needed = inputsOf(maxima);
@@ -117,8 +117,8 @@ LogicalResult AttentionKernel::reduceWithExponentials(Sums &maxima, Sums &level)
 
 // ---- the last pass, with the softmax ------------------------------------------------------------
 
-/// Whether all that products read is a softmax that a later maximum scales, and nothing else is
-/// computed from tiles.
+/// Returns true if all operands of consumers are a softmax that a later maximum only scales, and
+/// tiles have no other use.
 bool AttentionKernel::canFinishWithSoftmax(const Sums &level) {
   Results results = getResults();
   return results.tiles.empty() && !results.panels.empty() &&

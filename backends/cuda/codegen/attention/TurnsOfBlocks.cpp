@@ -1,15 +1,14 @@
-// Crossing products: all blocks of a head add to each of their results, tile by tile, one after the
-// other. Which block is whose turn is known beforehand, so that bits do not depend on which of them
-// is ahead of others.
+// Crossing products: all blocks of a head accumulate into their results, tile by tile, in a fixed
+// order of turns. So the bits of the result do not depend on the speed of blocks.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// The number of this block's tile along the parallel loop. Where blocks take turns they are
-/// numbered as they begin, and those of all heads' first tiles come first: when a block begins,
-/// that of its head's tile before is far ahead.
+/// Returns the index of this block's tile along the parallel loop. Blocks that take turns are
+/// numbered in the order in which they start, with the first tiles of all heads first. So when a
+/// block starts, the previous block of its head started long before.
 Value AttentionKernel::enterBlock(int64_t heads) {
   if (fused.crossing.empty())
     return emitter.rem(emitter.block(), ownTiles);
@@ -25,7 +24,7 @@ Value AttentionKernel::getTurnPlace(Value tileNumber) {
   return emitter.add(emitter.mulValues(inTurn->head, inTurn->tiles), tileNumber);
 }
 
-/// The last block that adds to a tile: under a causal mask that of the diagonal.
+/// The last block that adds to a tile: with a causal mask, the block of the diagonal.
 Value AttentionKernel::getLastTurn(Value tileNumber) {
   if (!skipsMaskedTiles)
     return emitter.index(ownTiles - 1);

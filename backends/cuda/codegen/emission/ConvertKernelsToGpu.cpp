@@ -39,7 +39,7 @@ public:
 
 // ---- kernels ------------------------------------------------------------------------------------
 
-/// Which layer an op is of, as st.block says, is no matter of its code.
+/// Discardable attributes, such as the layer in st.block, do not affect the code of an op.
 static constexpr auto kSameCode = OperationEquivalence::Flags(
     OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs);
 
@@ -64,8 +64,8 @@ FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
   return bucket.back().get();
 }
 
-/// Says on the function what the kernel does. One that picks rows reads as many as it makes,
-/// whatever it picks them from.
+/// Records the kernel's work as attributes of the function. A gather reads as many elements as it
+/// writes, whatever the size of its operand.
 static void describeWork(st::KernelOp kernel, gpu::GPUFuncOp function) {
   auto bytesOf = [](ValueRange values) {
     double bytes = 0;
@@ -231,11 +231,11 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
   return success();
 }
 
-/// A product is no kernel of ours: cuBLASLt's.
+/// cuBLASLt computes products; no kernel is generated.
 LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place> places) {
   std::optional<Product> product = matchProductKernel(kernel);
   if (!product)
-    return kernel.emitOpError("of kind \"matmul\" is no single product of cuBLASLt, which "
+    return kernel.emitOpError("of kind \"matmul\" is not a single product of cuBLASLt, which "
                               "convert-kernels-to-gpu needs: run split-products first");
   auto type = [](Value value) { return getElementTypeOrSelf(value.getType()); };
   Type left = type(product->dot.getLhs()), right = type(product->dot.getRhs());
@@ -245,7 +245,7 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
            << " has no CUDA code generation";
   Location loc = kernel.getLoc();
   const size_t inputs = kernel.getInputs().size();
-  // An argument of the kernel or, of what it makes, its second result.
+  // An argument of the kernel, or else the kernel's second result.
   auto viewOf = [&](Value value) -> Value {
     if (!value)
       return {};
@@ -268,7 +268,7 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
   return hasEpilogue ? emitProductBody(kernel, *product, places, op) : success();
 }
 
-/// Whether a kernel joins what has been made in its places of the result: there is nothing to do.
+/// Returns true if a kernel joins values that are already in place in the result.
 static bool joinsInPlace(st::KernelOp kernel, ArrayRef<Place> places) {
   if (!stablehlo::findJoinOfRuns(kernel.getBody().front()))
     return false;
@@ -299,7 +299,7 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
   return joinsInPlace(kernel, *places) ? success() : launch(kernel, *places);
 }
 
-/// Of its inputs and results.
+/// Returns the places of a kernel's inputs and results.
 FailureOr<SmallVector<Place>> TaskConverter::placesOf(st::KernelOp kernel) {
   SmallVector<Place> places;
   for (ValueRange values : {ValueRange(kernel.getInputs()), ValueRange(kernel.getResults())})
@@ -363,8 +363,7 @@ LogicalResult TaskConverter::convertBlock(Block &block) {
   return success();
 }
 
-/// What the trips hand on lies in buffers, also the predicate of the next one, which the host
-/// fetches.
+/// Carried values are in buffers, and so is the predicate of the next trip, which the host fetches.
 LogicalResult TaskConverter::convertLoop(st::LoopOp loop) {
   auto put = [&](Value value, StringRef buffer) -> LogicalResult {
     FailureOr<Place> from = placeOf(value), to = placeOfStorage(loop, buffer);

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Whether two places have bytes in common, whatever the micro-batch.
+/// Returns true if two places have bytes in common in any two micro-batches.
 static bool overlap(const Place &one, const Place &other) {
   auto endOf = [](const Place &place) {
     return place.address.getOffset() + (place.address.getSlots() - 1) * place.address.getStride() +
@@ -15,8 +15,8 @@ static bool overlap(const Place &one, const Place &other) {
          other.address.getOffset() < endOf(one);
 }
 
-/// cuDNN reads 16 bytes at once, and writes one result while it reads for others: the plan of
-/// memory is that of kernels which run one after the other.
+/// cuDNN reads 16 bytes at once, and writes one result while it reads operands of another. The
+/// memory plan assumes that the kernels run one after the other.
 static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
                                 ArrayRef<SmallVector<Place>> places) {
   for (const SmallVector<Place> &ofKernel : places)
@@ -30,7 +30,7 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
       for (const Place &result : results.drop_front(writerOp.getInputs().size()))
         for (auto [input, place] : llvm::zip(readerOp.getInputs(), inputs))
           if (!llvm::is_contained(kernels, input.getDefiningOp()) && overlap(result, place))
-            return "a result lies where its kernels read";
+            return "a result overlaps an operand of its kernels";
     }
   return "";
 }
@@ -39,7 +39,7 @@ LogicalResult TaskConverter::convertAttentionKernel(st::KernelOp kernel, ArrayRe
   if (attention.isTold) {
     SmallVector<st::KernelOp> kernels{kernel};
     auto next = dyn_cast_or_null<st::KernelOp>(kernel->getNextNode());
-    // Attention is one kernel, and its gradient two.
+    // Attention is one fused kernel, and its gradient two.
     if (next && next.getKind() == "attention" && llvm::is_contained(kernel->getUsers(), next))
       kernels.push_back(next);
     FailureOr<bool> isAttention = convertAttention(kernels);

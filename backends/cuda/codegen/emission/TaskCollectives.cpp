@@ -1,6 +1,6 @@
-// Collectives as exchanges of pieces with all members, between copies that pack what goes and
-// unpack what has come. Tensors of one type go together. A sum is a kernel over what came from each
-// member, in the order of the members, so that all hold the same bits.
+// Collectives as exchanges of pieces with all members, between copies that pack the sent data and
+// unpack the received data. Tensors of one type are exchanged together. A sum is a kernel over the
+// data of all members in the order of the members, so that all have the same bits.
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/emission/TaskConverter.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -13,30 +13,30 @@ using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
-/// A kernel that adds up takes an argument for each member.
+/// A kernel that sums has one argument per member.
 static constexpr int64_t kMostMembers = 256;
 static constexpr uint64_t kScratchAlignment = 256;
-/// All-reduced tensors up to here go whole to all members, which saves an exchange.
+/// Largest all-reduce that sends all data to all members, which saves an exchange.
 static constexpr int64_t kMostGatheredBytes = 16384;
-/// Of messages between ranks of one group, which have no other.
+/// Channel of messages between ranks of one device group, which use no other.
 static constexpr int64_t kPermuteChannel = 0;
 
 struct TaskConverter::Collective {
-  /// A tensor, where it lies before and after.
+  /// A tensor's places before and after the collective.
   struct Tensor {
     Place from, to;
   };
 
   Operation *op;
-  /// Entry of the table with the rank's position, behind it those with the ranks of all members.
+  /// Table entry with the rank's position; the ranks of all members follow it.
   int64_t position = 0, count = 1;
-  SmallVector<Tensor> tensors{}; ///< of one type of elements, none empty
+  SmallVector<Tensor> tensors{}; ///< non-empty, of one element type
   int64_t scratchBytes = 0;
 
   Type element() const { return tensors.front().from.type.getElementType(); }
   bool isAlone() const { return tensors.size() == 1; }
 
-  /// Scratch memory for elements.
+  /// Allocates scratch memory for elements.
   Place takeScratch(int64_t elements) {
     auto address = mlir::st::AddressAttr::get(op->getContext(), scratchBytes, 0, 1);
     Place place{address, RankedTensorType::get({elements}, element())};
@@ -45,7 +45,7 @@ struct TaskConverter::Collective {
     return place;
   }
 
-  /// Whether nothing that is sent lies in a place.
+  /// Returns true if no sent tensor overlaps the place.
   bool isFree(const Place &place) const {
     return llvm::none_of(tensors, [&](const Tensor &tensor) {
       auto end = [](const Place &of) {
@@ -66,7 +66,7 @@ static RankedTensorType partOf(RankedTensorType type, int64_t dim, int64_t count
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// How often a part along a dimension begins anew in the whole tensor.
+/// Number of contiguous runs of a part along a dimension.
 static int64_t rowsOf(RankedTensorType type, int64_t dim) {
   int64_t rows = 1;
   for (int64_t size : type.getShape().take_front(dim))
@@ -74,7 +74,7 @@ static int64_t rowsOf(RankedTensorType type, int64_t dim) {
   return rows;
 }
 
-/// What lies some elements behind the begin of a place.
+/// A place that begins some elements after another one.
 static Place behind(const Place &place, int64_t elements, RankedTensorType type) {
   Place part = place;
   part.type = type;
@@ -90,11 +90,11 @@ static Place behind(const Place &place, int64_t elements, int64_t count) {
   return behind(place, elements, RankedTensorType::get({count}, place.type.getElementType()));
 }
 
-/// A place as one dimension.
+/// The place with a one-dimensional shape.
 static Place flat(const Place &place) { return behind(place, 0, place.type.getNumElements()); }
 
 Value TaskConverter::bytesView(Location loc, const Place &place, int64_t bytes, Value further) {
-  // A view begins where the place does, or so many times the bytes further.
+  // The view begins at the place, or `further` times `bytes` later.
   auto begin = view(loc, place).getDefiningOp<memref::ViewOp>();
   Value offset = begin.getByteShift();
   if (further) {
@@ -143,7 +143,7 @@ LogicalResult TaskConverter::reduce(Operation *op, ArrayRef<Place> parts, const 
                                     mlir::st::ReduceKind kind) {
   OpBuilder ir(op->getContext());
   Location loc = op->getLoc();
-  // Only the body has meaning: what the kernel takes are places.
+  // Only the body matters: the launch takes places instead of the operands.
   SmallVector<Value> operands(parts.size(), op->getOperand(0));
   ownKernels.emplace_back(
       mlir::st::KernelOp::create(ir, loc, TypeRange(to.type), ir.getStringAttr("loop"), operands));
@@ -166,7 +166,7 @@ LogicalResult TaskConverter::reduce(Operation *op, ArrayRef<Place> parts, const 
   return launch(kernel, places);
 }
 
-/// Pieces that came, one from each member, to one.
+/// Reduces the received pieces, one from each member, to one.
 LogicalResult TaskConverter::reducePieces(const Collective &all, const Place &pieces,
                                           const Place &to, mlir::st::ReduceKind kind) {
   const int64_t elements = to.type.getNumElements();
@@ -187,7 +187,7 @@ void TaskConverter::exchange(const Collective &all, const Place &from, bool isSa
                      all.op->getName().stripDialect());
 }
 
-/// The tensors behind each other.
+/// Packs the tensors one after the other.
 Place TaskConverter::packWhole(Collective &all) {
   if (all.isAlone())
     return flat(all.tensors.front().from);
@@ -215,7 +215,7 @@ void TaskConverter::unpackWhole(const Collective &all, const Place &packed) {
   }
 }
 
-/// A piece for each member: its parts of all tensors along a dimension.
+/// Packs for each member one piece: its parts of all tensors along a dimension.
 Place TaskConverter::packParts(Collective &all, int64_t dim) {
   if (all.isAlone() && rowsOf(all.tensors.front().from.type, dim) == 1)
     return flat(all.tensors.front().from);
@@ -235,7 +235,7 @@ Place TaskConverter::packParts(Collective &all, int64_t dim) {
   return packed;
 }
 
-/// Where what comes from all members lies: in the result, if that is joined of it as it comes.
+/// Place for the pieces of all members: the result, if they need no reordering.
 Place TaskConverter::takeReceived(Collective &all, int64_t dim) {
   const Place &to = all.tensors.front().to;
   if (all.isAlone() && rowsOf(to.type, dim) == 1 && all.isFree(to))
@@ -246,7 +246,7 @@ Place TaskConverter::takeReceived(Collective &all, int64_t dim) {
   return all.takeScratch(elements);
 }
 
-/// The results: parts from all members, joined along a dimension.
+/// Unpacks the results, which join the members' parts along a dimension.
 void TaskConverter::unpackParts(const Collective &all, const Place &received, int64_t dim) {
   if (!received.isScratch)
     return;
@@ -263,8 +263,8 @@ void TaskConverter::unpackParts(const Collective &all, const Place &received, in
 
 // ---- collectives --------------------------------------------------------------------------------
 
-/// Small: all members get all, and each adds it up. Large: each adds up a piece, which all then
-/// get.
+/// Small tensors: all members gather all data, and each sums it. Large tensors: each member sums
+/// one piece, and all gather the sums.
 LogicalResult TaskConverter::convertAllReduce(Collective &all, mlir::st::ReduceKind kind) {
   int64_t elements = 0, bytes = 0;
   for (const Collective::Tensor &tensor : all.tensors) {
@@ -283,7 +283,7 @@ LogicalResult TaskConverter::convertAllReduce(Collective &all, mlir::st::ReduceK
   }
   const int64_t piece = llvm::divideCeil(elements, all.count);
   const bool isPacked = !all.isAlone() || elements % all.count != 0;
-  // Behind the last element of the last piece lies what means nothing, before and after.
+  // The elements after the last one of the last piece are padding.
   Place packed = isPacked ? all.takeScratch(all.count * piece) : flat(all.tensors.front().from);
   if (isPacked)
     packInto(all, packed);
@@ -343,7 +343,7 @@ LogicalResult TaskConverter::convertTensors(Collective &all) {
       .Case([&](mlir::st::CollectivePermuteOp permute) {
         return convertPermute(permute, all.tensors.front().from, all.tensors.front().to);
       })
-      .Default([](Operation *other) { return other->emitOpError("is no collective"); });
+      .Default([](Operation *other) { return other->emitOpError("is not a collective"); });
 }
 
 LogicalResult TaskConverter::convertCollective(Operation *op) {
@@ -395,7 +395,7 @@ FailureOr<int64_t> TaskConverter::counterpartIn(Operation *op, FlatSymbolRefAttr
   auto other =
       SymbolTable::lookupNearestSymbolFrom<mlir::st::ProgramOp>(program->getParentOp(), group);
   if (!other)
-    return op->emitOpError("names ") << group << ", which is no program";
+    return op->emitOpError("names ") << group << ", which is not a program";
   return table.addCounterpart(other);
 }
 

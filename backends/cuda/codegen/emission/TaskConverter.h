@@ -1,4 +1,4 @@
-// What convert-kernels-to-gpu makes of a task: a function that launches kernels.
+// Converts a task to a function that launches kernels.
 #pragma once
 
 #include "backends/common/RankTable.h"
@@ -11,10 +11,10 @@
 
 namespace mlir::cuda {
 
-/// Accesses need no more; arenas are aligned to more than this.
+/// No access needs more; arenas are aligned to more than this.
 constexpr int64_t kMostAlignment = 16;
 
-/// Where a value lies: in the rank's arena or its scratch memory.
+/// The place of a value in the rank's arena or scratch memory.
 struct Place {
   mlir::st::AddressAttr address;
   RankedTensorType type;
@@ -33,7 +33,7 @@ struct Place {
   }
 };
 
-/// The gpu.funcs of a module. Kernels that are the same, as those of equal layers, are one.
+/// The gpu.funcs of a module. Equal kernels, such as those of equal layers, share one.
 class KernelLibrary {
 public:
   explicit KernelLibrary(ModuleOp module) : module(module), symbols(module) {}
@@ -57,20 +57,20 @@ private:
   FailureOr<std::unique_ptr<Entry>> emit(st::KernelOp kernel, ArrayRef<Place> places);
 };
 
-/// How attention kernels that cuDNN may compute are converted.
+/// Handling of fused kernels that cuDNN may compute.
 struct AttentionOptions {
-  bool isTold = false;   ///< they are a cuda.attention
-  bool explains = false; ///< remarks say why others are none
+  bool isTold = false;   ///< they become a cuda.attention
+  bool explains = false; ///< remarks explain why a kernel is not attention
 };
 
-/// Scratch memory that bodies of a module's products may take.
+/// Bytes of scratch memory that the bodies of a module's products need.
 int64_t getBodyScratchBytes(ModuleOp module);
 
-/// The buffers that an attention kernel with crossing products has behind its results, with where
-/// each lies in scratch memory: sums of f32, and words for turns.
+/// The buffers that a kernel with crossing products has after its results, with their offsets in
+/// scratch memory: f32 sums, and words for turns.
 SmallVector<std::pair<int64_t, RankedTensorType>> getTurnBuffers(st::KernelOp kernel);
 
-/// The function that runs one task.
+/// Builds the function that runs one task.
 class TaskConverter {
 public:
   TaskConverter(st::TaskOp task, KernelLibrary &library, st::RankTable &table,
@@ -80,10 +80,10 @@ public:
 
   FailureOr<func::FuncOp> run();
   SmallVector<Attribute> constants;
-  /// Kernels that were made for writes, to be erased when the library needs them no more.
+  /// Kernels generated for this task. The library refers to them, so they outlive the conversion.
   SmallVector<OwningOpRef<st::KernelOp>> ownKernels;
-  int64_t scratchBytes = 0; ///< that collectives and bodies of products take
-  /// Of it the first that only bodies of products take: collectives run beside them.
+  int64_t scratchBytes = 0; ///< for collectives and bodies of products
+  /// The first bytes are only for bodies of products, because collectives run concurrently.
   int64_t bodyScratchBytes = 0;
   int64_t numAttention = 0;
 
@@ -96,7 +96,7 @@ private:
   SymbolTable symbols;
   OpBuilder builder;
   Value arena, microBatch;
-  Operation *isConverted = nullptr; ///< with the kernel before it
+  Operation *isConverted = nullptr; ///< converted together with the kernel before it
 
   FailureOr<Place> placeOf(Value value);
   FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
@@ -108,36 +108,34 @@ private:
   bool isMadeInStorage(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
-  /// Writes what a product with an activation or sums does in another way into its body.
+  /// Emits the body of a product with an activation or sums: the same work without an epilogue.
   LogicalResult emitProductBody(st::KernelOp kernel, const Product &product, ArrayRef<Place> places,
                                 ProductOp op);
   LogicalResult activate(st::KernelOp kernel, const Product &product, const Place &before,
                          const Place &result, const Place *aux);
   LogicalResult addUpOperand(st::KernelOp kernel, const Product &product, const Place &operand,
                              const Place &sums);
-  /// Along a dimension, in f32, rounded once.
+  /// Sums along a dimension in f32, and rounds once.
   LogicalResult addUp(st::KernelOp like, const Place &from, int64_t dim, const Place &to);
-  /// A kernel of places, of which `write` makes the result.
+  /// Launches a kernel on places; `write` builds its result.
   using OwnBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
   LogicalResult launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
                           const Place &result, OwnBody write);
-  /// An attention kernel as a cuda.attention, if it is one, alone or with that behind it, or as its
-  /// launch.
+  /// Converts a fused kernel, alone or with the next one, to a cuda.attention, or to its launch.
   LogicalResult convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
-  /// Nothing where it is none.
+  /// Returns false if the kernels are not attention.
   FailureOr<bool> convertAttention(ArrayRef<st::KernelOp> kernels);
   LogicalResult emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &attention,
                               ArrayRef<SmallVector<Place>> places);
-  /// A launch of an attention kernel; where blocks take turns, behind one that clears what counts
-  /// these.
+  /// Launches a fused kernel, after one that clears the counters of turns if blocks take turns.
   LogicalResult launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
   LogicalResult convertConstant(stablehlo::ConstantOp constant);
   LogicalResult convertAxisIndex(st::AxisIndexOp index);
   void copy(Operation *op, const Place &from, const Place &to);
-  /// A kernel that reduces places of one type, in their order. 16-bit floats are added up in f32
-  /// and rounded once.
+  /// Launches a kernel that reduces places of one type in their order. It sums 16-bit floats in f32
+  /// and rounds once.
   LogicalResult reduce(Operation *op, ArrayRef<Place> parts, const Place &to, st::ReduceKind kind);
 
   // Collectives (TaskCollectives.cpp).
@@ -150,8 +148,8 @@ private:
   LogicalResult convertAllSlice(st::AllSliceOp slice);
   LogicalResult reducePieces(const Collective &all, const Place &pieces, const Place &to,
                              st::ReduceKind kind);
-  /// A piece of `from` goes to each member, or, where `isSame`, all of it to each; `to` is made of
-  /// a piece from each.
+  /// Sends a piece of `from` to each member, or all of it if `isSame`; `to` receives a piece from
+  /// each member.
   void exchange(const Collective &all, const Place &from, bool isSame, const Place &to);
   Place packWhole(Collective &all);
   Place packParts(Collective &all, int64_t dim);
@@ -159,10 +157,9 @@ private:
   Place takeReceived(Collective &all, int64_t dim);
   void unpackWhole(const Collective &all, const Place &packed);
   void unpackParts(const Collective &all, const Place &received, int64_t dim);
-  /// `bytes` from a place on, or so many times the bytes further.
+  /// A view of `bytes` at a place, or `further` times `bytes` later.
   Value bytesView(Location loc, const Place &place, int64_t bytes, Value further);
-  /// Copies part `number` along a dimension of `whole` from there to `part`, or the other way
-  /// round.
+  /// Copies part `number` along a dimension of `whole` to `part`, or back.
   enum class Direction { FromWhole, IntoWhole };
   void copyPart(Location loc, const Place &whole, const Place &part, int64_t dim, Value number,
                 Direction direction);

@@ -18,7 +18,7 @@ using namespace mlir::cuda;
 namespace proto = ::st::proto;
 
 static LogicalResult refuse(Operation *op, const Twine &what) {
-  return op->emitOpError() << what << ", which no command stands for";
+  return op->emitOpError() << what << ", which no command can express";
 }
 
 static std::optional<int64_t> getConstant(Value value) {
@@ -35,8 +35,8 @@ static int64_t bytesOf(Type type) {
 
 // ---- places -------------------------------------------------------------------------------------
 
-/// Adds what stands for an offset to a place: constants, the slot of a micro-batch times a stride,
-/// an entry of the rank table times a stride.
+/// Adds an offset to a place. Supports constants, the slot of a micro-batch times a stride, and an
+/// entry of the rank table times a stride.
 static LogicalResult addOffset(Value value, proto::CudaPlace &place) {
   if (std::optional<int64_t> constant = getConstant(value)) {
     place.set_offset(place.offset() + *constant);
@@ -77,11 +77,11 @@ static LogicalResult setPlace(Operation *user, Value buffer, proto::CudaPlace &p
   place.set_scratch(isa_and_nonnull<ScratchOp>(memory));
   const bool isKnown = view && (place.scratch() || isa<BlockArgument>(view.getSource()));
   if (!isKnown || failed(addOffset(view.getByteShift(), place)))
-    return refuse(user, "has an operand that is no place of an arena");
+    return refuse(user, "has an operand that is not a view of an arena");
   return success();
 }
 
-/// The bytes, as far as a kernel makes use of them, by which an address in a place can be divided.
+/// The alignment of a place in bytes, up to the largest that kernels use.
 static int64_t alignmentOf(const proto::CudaPlace &place) {
   constexpr int64_t most = 16;
   int64_t common = place.offset() | place.position_stride() | most;
@@ -110,7 +110,7 @@ LogicalResult CommandLists::translateLaunch(gpu::LaunchFuncOp launch, proto::Cud
                   block = launch.getBlockSizeOperandValues();
   std::optional<int64_t> blocks = getConstant(grid.x), threads = getConstant(block.x);
   if (!kernel || !blocks || !threads)
-    return refuse(launch, "has no known kernel or grid");
+    return refuse(launch, "has an unknown kernel or grid");
   auto [it, isNew] = numbers.try_emplace(kernel, kernels.size());
   if (isNew) {
     kernels.push_back(kernel);
@@ -166,7 +166,7 @@ static void setMatrix(MatrixAttr from, proto::CudaMatrix &to) {
   to.mutable_batch()->Add(from.getBatch().begin(), from.getBatch().end());
 }
 
-/// All but the body.
+/// Translates all but the body.
 static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &command) {
   command.set_m(product.getM());
   command.set_n(product.getN());
@@ -178,7 +178,7 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
   };
   std::optional<proto::ElementType> type = typeOf(product.getA()), dType = typeOf(product.getD());
   if (!type || !dType)
-    return refuse(product, "has elements that no binary holds");
+    return refuse(product, "has elements of an unsupported type");
   command.set_type(*type);
   command.set_d_type(*dType);
   auto precision =
@@ -188,7 +188,7 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
   setMatrix(product.getAMatrix(), *command.mutable_a_matrix());
   setMatrix(product.getBMatrix(), *command.mutable_b_matrix());
   setMatrix(product.getDMatrix(), *command.mutable_d_matrix());
-  // Both enumerations have the same numbers.
+  // Both enumerations use the same values.
   command.set_activation(
       static_cast<proto::CudaProduct::Activation>(static_cast<int>(product.getActivation())));
   command.set_sums_of_a(product.getSummed() == Operand::A);
@@ -206,7 +206,7 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
                  succeeded(setPlace(product, product.getD(), *command.mutable_d())));
 }
 
-/// All but the body.
+/// Translates all but the body.
 static LogicalResult translateAttention(AttentionOp attention, proto::CudaAttention &command) {
   command.set_batch(attention.getBatch());
   command.set_heads(attention.getHeads());
@@ -248,7 +248,7 @@ static LogicalResult translateAttention(AttentionOp attention, proto::CudaAttent
       succeeded(setHeads(attention.getDV(), attention.getDVStrides(), &Command::mutable_d_v)));
 }
 
-/// The place from which the host fetches the byte that decides on the next trip.
+/// Sets the place from which the host fetches the predicate of the next trip.
 static LogicalResult setPredicate(scf::WhileOp loop, proto::CudaLoop &command) {
   auto fetches = loop.getBefore().getOps<gpu::MemcpyOp>();
   if (!llvm::hasSingleElement(fetches))
@@ -260,7 +260,7 @@ static LogicalResult translateIndex(WriteIndexOp write, proto::CudaIndex &comman
   if (auto entry = write.getValue().getDefiningOp<TableEntryOp>())
     command.set_entry(entry.getEntry());
   else if (!isa<BlockArgument>(write.getValue()))
-    return refuse(write, "writes a number of another kind");
+    return refuse(write, "writes a number that is neither the micro-batch nor a table entry");
   return setPlace(write, write.getTarget(), *command.mutable_to());
 }
 
@@ -298,7 +298,7 @@ static LogicalResult translateReceive(ReceiveOp receive, proto::CudaReceive &com
   return setPlace(receive, receive.getTo(), *command.mutable_to());
 }
 
-/// Products and attention, with the equivalent commands in their bodies.
+/// Translates a product or attention, with the equivalent commands of its body.
 template <typename OpTy, typename CommandTy>
 LogicalResult CommandLists::translateWithBody(OpTy op, CommandTy &command,
                                               LogicalResult (*translate)(OpTy, CommandTy &)) {
@@ -312,7 +312,7 @@ LogicalResult CommandLists::translateWithBody(OpTy op, CommandTy &command,
 LogicalResult CommandLists::translateCounted(scf::ForOp loop, proto::CudaLoop &command) {
   std::optional<int64_t> trips = getConstant(loop.getUpperBound());
   if (!trips)
-    return refuse(loop, "has no known number of trips");
+    return refuse(loop, "has an unknown number of trips");
   command.set_trips(*trips);
   return translateBlock(*loop.getBody(), *command.mutable_body());
 }
@@ -356,10 +356,10 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
           [&](scf::WhileOp loop) { return translateWhile(loop, *commands.Add()->mutable_loop()); })
       .Case([&](memref::AllocaOp) { return success(); }) // for the predicate of a loop
       .Default([](Operation *other) -> LogicalResult {
-        // Places are read where they are used.
+        // The users of a place translate it.
         if (isMemoryEffectFree(other) || other->hasTrait<OpTrait::IsTerminator>())
           return success();
-        return refuse(other, "is no work of a task");
+        return refuse(other, "is not an op of tasks");
       });
 }
 

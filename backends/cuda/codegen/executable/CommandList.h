@@ -1,4 +1,4 @@
-// From the functions of tasks to the command lists of an Executable.
+// Translates the functions of tasks to the command lists of an Executable.
 #pragma once
 
 #include "backends/cuda/codegen/passes/AssignStreams.h"
@@ -9,16 +9,16 @@
 
 namespace mlir::cuda {
 
-/// Whether nothing but loads, of the whole or of parts, uses an argument of a kernel.
+/// Returns true if only loads, of all or parts of it, use an argument of a kernel.
 bool isOnlyRead(Value buffer);
 
-/// Reads functions as `convert-kernels-to-gpu` leaves them, before anything is folded.
+/// Reads functions as `convert-kernels-to-gpu` emits them, before any folding.
 class CommandLists {
 public:
-  /// The commands of a task. Fails with a diagnostic on an op that stands for none.
+  /// Returns the commands of a task. Fails with a diagnostic on an op without a command.
   FailureOr<::st::proto::CudaProgram> translate(func::FuncOp task);
 
-  /// What all tasks so far have launched, by the numbers that commands have.
+  /// The kernels that all tasks so far launch, indexed by their number in commands.
   ArrayRef<gpu::GPUFuncOp> getKernels() const { return kernels; }
   ::st::proto::CudaKernel describe(size_t kernel) const;
 
@@ -27,7 +27,7 @@ private:
 
   struct Grid {
     int64_t blocks = 0, threads = 0;
-    SmallVector<int64_t> alignments; ///< of the arguments, in all launches
+    SmallVector<int64_t> alignments; ///< of each argument: the minimum over all launches
     SmallVector<KernelArgument> arguments;
   };
   SmallVector<gpu::GPUFuncOp> kernels;

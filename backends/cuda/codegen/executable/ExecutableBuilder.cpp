@@ -22,7 +22,7 @@ static FailureOr<proto::GpuDescription> getDescription(ModuleOp module) {
   return *std::move(description);
 }
 
-/// The images of a module of kernels, which is lowered; none where there are no kernels.
+/// Adds the images of a module of lowered kernels, if there are kernels.
 static LogicalResult addImages(ModuleOp module, const CommandLists &lists, const std::string &chip,
                                proto::CudaCode &code) {
   if (lists.getKernels().empty())

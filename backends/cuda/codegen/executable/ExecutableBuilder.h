@@ -1,4 +1,4 @@
-// From planned programs to the Executable that a runner takes.
+// Builds the Executable for the runner from planned programs.
 #pragma once
 
 #include "backends/cuda/codegen/lowering/Ptx.h"
@@ -6,9 +6,9 @@
 
 namespace mlir::cuda {
 
-/// Generates the kernels of planned programs for the chip of their GPU's description (PTX, beside
-/// it a cubin where ptxas is found; for "host" a shared object) and the command lists of their
-/// tasks. The module is consumed. Fails with a diagnostic.
+/// Generates the command lists of the tasks and the kernels for the chip of the GPU's description:
+/// PTX and, if ptxas is found, a cubin; for "host" a shared object. Consumes the module. Fails with
+/// a diagnostic.
 FailureOr<::st::proto::Executable> buildExecutable(ModuleOp module);
 
 } // namespace mlir::cuda

@@ -1,9 +1,9 @@
 // Kernels of kind "copy": one op that moves data.
 //
-// A copy is a box of the result, strides along it on both sides, and an offset on both. A
-// transpose, where neighbours in the result are none in the operand, goes through a tile in shared
-// memory, so that both sides are accessed along lines. A padded result is written once: each
-// element is looked up or is padding.
+// A copy is a box of the result, with strides and an offset on both sides. A transpose, whose
+// contiguous dimension differs between operand and result, goes through a tile in shared memory, so
+// that accesses on both sides are contiguous. A padded result is written once: each element is
+// loaded or is padding.
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
 #include "dialects/St/Interfaces/Notes.h"
@@ -19,11 +19,11 @@ namespace hlo = mlir::stablehlo;
 using llvm::divideCeil;
 using mlir::st::denseStrides;
 
-/// Side of a tile that is transposed, and the rows of it that a block moves at once.
+/// Side of a transposed tile, and the rows of it that a block moves at once.
 static constexpr int64_t kTile = 32, kRowsAtOnce = 8;
 
 namespace {
-/// A box of elements: sizes, and strides and offsets in elements on both sides.
+/// A box of elements: its sizes, and strides and offsets in elements on both sides.
 struct Box {
   SmallVector<int64_t> sizes, to, from;
   int64_t toOffset = 0, fromOffset = 0;
@@ -45,7 +45,7 @@ public:
 private:
   KernelEmitter &emitter;
   Type element;
-  int64_t threads = 256, blocks = 0; // of what has been emitted
+  int64_t threads = 256, blocks = 0; // of the emitted code
   bool isOnlyBox = true;
 
   LogicalResult copy(Box box, Value operand);
@@ -54,7 +54,7 @@ private:
   void copyVectors(const Box &box, unsigned source);
   void copyTiles(const Box &box, unsigned source, size_t line);
   FailureOr<Number> getScalar(Value value);
-  /// Code for blocks of their own; the body gets the number among these.
+  /// Emits code for `count` separate blocks; the body receives the index among them.
   void forBlocks(int64_t count, llvm::function_ref<void(Value)> body);
   Box wholeOf(Value value) const;
 };
@@ -64,7 +64,7 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// Unit dimensions and changes of shape that leave the order alone are nothing in memory.
+/// Looks through reshapes and transposes of unit dimensions, which do not move elements.
 static Value lookThrough(Value value) {
   while (auto reshape = value.getDefiningOp<hlo::ReshapeOp>())
     value = reshape.getOperand();
@@ -143,7 +143,7 @@ void CopyKernel::copyVectors(const Box &box, unsigned source) {
   });
 }
 
-/// `line`: the dimension whose neighbours are neighbours in the operand.
+/// `line`: the dimension that is contiguous in the operand.
 void CopyKernel::copyTiles(const Box &box, unsigned source, size_t line) {
   size_t last = box.sizes.size() - 1;
   int64_t lines = divideCeil(box.sizes[line], kTile), columns = divideCeil(box.sizes[last], kTile);
@@ -167,8 +167,8 @@ void CopyKernel::copyTiles(const Box &box, unsigned source, size_t line) {
       to = emitter.add(to, emitter.mul(place, box.to[i]));
       from = emitter.add(from, emitter.mul(place, box.from[i]));
     }
-    // Threads side by side along the operand's line, then along the result's. The odd row length
-    // of the tile puts what is read together into different banks.
+    // Threads are adjacent along the operand's line first, then along the result's. The odd row
+    // length of the tile avoids bank conflicts.
     for (int64_t k = 0; k < kTile; k += kRowsAtOnce) {
       Value i = emitter.add(row, x), j = emitter.add(emitter.add(y, k), column);
       Value exists =
@@ -307,7 +307,7 @@ LogicalResult CopyKernel::emit() {
     return emitter.kernel->emitOpError("has values of ")
            << element << ", which has no CUDA code generation";
   Box box = wholeOf(yielded);
-  if (!op) { // a copy of the whole
+  if (!op) { // copies its entire operand
     if (failed(copy(box, yielded)))
       return failure();
     emitter.finish({blocks, threads});

@@ -29,7 +29,7 @@ void ElementValues::setPosition(ArrayRef<unsigned> groups, Value position) {
     coordinates[group] = value;
 }
 
-/// Sorts reductions by how many others each depends on.
+/// Sorts reductions into levels by the length of their dependence on other reductions.
 LogicalResult ElementValues::findReductions() {
   DenseMap<Value, size_t> levelOf;
   std::optional<GroupSet> found;
@@ -70,7 +70,7 @@ FailureOr<Number> ElementValues::get(Value value) {
   return number;
 }
 
-/// An access of a tensor in memory along the space.
+/// Loads an element of a tensor in memory at the coordinates of the space.
 Number ElementValues::loadAccess(BlockArgument argument, Value seenAs, int64_t offset) {
   SmallVector<int64_t> strides = space.getStrides(seenAs);
   Value position = emitter.index(0);
@@ -130,7 +130,7 @@ FailureOr<Number> ElementValues::compute(Value value) {
   if (isa<hlo::BroadcastInDimOp, hlo::ReshapeOp>(op))
     return get(op->getOperand(0));
   if (isa<hlo::ReduceOp>(op))
-    return op->emitOpError("of what columns of a reduction give has no CUDA code generation");
+    return op->emitOpError("of values along reduced dimensions has no CUDA code generation");
   if (auto product = findFusedProduct(op))
     return computeFused(op, product);
   SmallVector<Number> operands;
@@ -143,8 +143,8 @@ FailureOr<Number> ElementValues::compute(Value value) {
   return emitElementwise(op, operands);
 }
 
-/// The product of f32 that is the first operand of a sum or difference in a kernel whose work is
-/// rounded to 16 bits, and is read by nothing else.
+/// Returns the f32 product that is the first operand of a sum or difference and has no other user,
+/// in a kernel with results rounded to 16 bits.
 hlo::MulOp ElementValues::findFusedProduct(Operation *op) const {
   if (!isa<hlo::AddOp, hlo::SubtractOp>(op) || !elementOf(op->getResult(0)).isF32() ||
       !op->getParentOp()->hasAttr(kRoundedAttr))
@@ -153,7 +153,7 @@ hlo::MulOp ElementValues::findFusedProduct(Operation *op) const {
   return product && product->hasOneUse() && !isOfRow(product) ? product : hlo::MulOp();
 }
 
-/// A product and a sum or difference, rounded once.
+/// A product and a sum or difference with a single rounding.
 FailureOr<Number> ElementValues::computeFused(Operation *op, hlo::MulOp product) {
   FailureOr<Number> left = get(product.getLhs()), right = get(product.getRhs()),
                     addend = get(op->getOperand(1));
@@ -162,7 +162,7 @@ FailureOr<Number> ElementValues::computeFused(Operation *op, hlo::MulOp product)
   return left->fma(*right, isa<hlo::SubtractOp>(op) ? -*addend : *addend);
 }
 
-/// Computes what a value needs of its row, so that loops over chunks find it.
+/// Computes the per-row values that a value needs, so that loops over chunks find them.
 LogicalResult ElementValues::prepare(Value value, DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return success();
@@ -188,7 +188,7 @@ LogicalResult ElementValues::store(Value value, unsigned buffer, GroupSet looped
   bool isVector = width > 1 && (own >> (space.getNumGroups() - 1) & 1);
   bool isAligned = true;
   Value position = emitter.index(0);
-  // Along what a value does not vary, the first point stores it.
+  // The first element along a group stores a value that does not vary along it.
   for (unsigned group : llvm::reverse(groupsIn(own | looped))) {
     if (own >> group & 1) {
       position = emitter.add(position, emitter.mul(coordinates[group], stride));
@@ -205,7 +205,7 @@ LogicalResult ElementValues::store(Value value, unsigned buffer, GroupSet looped
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// As a vector where the innermost group is.
+/// A vector if the innermost group is vectorised.
 Number ElementValues::identityOf(const Sum &sum) {
   Number identity = sum.combiner.identity(emitter.number(emitter.index(0)));
   return width > 1 ? identity.splat(width) : identity;
@@ -224,7 +224,7 @@ FailureOr<Number> ElementValues::accumulate(const Sum &sum, Number total, Value 
   return sum.combiner.combine(total, term);
 }
 
-/// Makes the reduction's result known from what all terms give.
+/// Sets the reduction's result from the total of all terms.
 LogicalResult ElementValues::finishSum(Sum &sum, Number total) {
   FailureOr<Number> first = get(sum.op.getInitValues()[0]);
   if (failed(first))

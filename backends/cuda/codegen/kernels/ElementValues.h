@@ -1,4 +1,4 @@
-// Values of a kernel's body at elements of its iteration space, and the results of reductions.
+// Values of a kernel's body at elements of its space, and their reductions.
 #pragma once
 
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
@@ -8,18 +8,18 @@
 namespace mlir::cuda {
 
 /// A generator sets the coordinates of an element and gets values there. Values that do not vary
-/// along the reduced groups are cached for a row, all others for a chunk of it: an element, or
-/// `width` neighbours of the innermost group.
+/// along reduced groups are cached per row, all others per chunk: one element or `width` adjacent
+/// elements of the innermost group.
 class ElementValues {
 public:
   using Known = DenseMap<Value, Value>;
-  /// One reduction under way.
+  /// A reduction in progress.
   struct Sum {
     stablehlo::ReduceOp op;
     Combiner combiner;
   };
 
-  /// `body` is the kernel's, or one whose arguments begin with the kernel's.
+  /// `body` is the kernel's, or one whose first arguments are the kernel's.
   ElementValues(KernelEmitter &emitter, Block &body, st::IterationSpace space)
       : emitter(emitter), body(body), space(std::move(space)),
         coordinates(this->space.getNumGroups()) {}
@@ -29,12 +29,11 @@ public:
   st::IterationSpace space;
   st::GroupSet reduced = 0; ///< groups that reductions run over
   int64_t width = 1;
-  SmallVector<Value> coordinates; ///< of the current point, by group
+  SmallVector<Value> coordinates; ///< of the current element, by group
   Known ofRow, ofChunk;
-  SmallVector<SmallVector<Sum>> levels; ///< reductions by how many others each depends on
+  SmallVector<SmallVector<Sum>> levels; ///< reductions by depth of dependence
 
-  /// Fills `levels` and `reduced`. Fails with a diagnostic where reductions run over different
-  /// groups.
+  /// Fills `levels` and `reduced`. Fails with a diagnostic if reductions run over different groups.
   LogicalResult findReductions();
 
   SmallVector<unsigned> groupsIn(st::GroupSet set) const;
@@ -43,16 +42,16 @@ public:
 
   /// Fails with a diagnostic.
   FailureOr<Number> get(Value value);
-  /// Computes what a value needs of its row, so that loops over chunks find it.
+  /// Computes the per-row values that a value needs, so that loops over chunks find them.
   LogicalResult prepare(Value value, DenseSet<Value> &seen);
 
   Number identityOf(const Sum &sum);
-  /// The total with the chunk's term, where `valid` (null: always).
+  /// Returns the total plus the chunk's term where `valid` holds (null: always).
   FailureOr<Number> accumulate(const Sum &sum, Number total, Value valid);
-  /// Makes the reduction's result known from what all terms give.
+  /// Sets the reduction's result from the total of all terms.
   LogicalResult finishSum(Sum &sum, Number total);
-  /// Puts a value into a dense buffer. Along those of the `looped` groups that it does not vary
-  /// along, the first point does.
+  /// Stores a value into a dense buffer. The first element of a `looped` group along which the
+  /// value does not vary stores it.
   LogicalResult store(Value value, unsigned buffer, st::GroupSet looped, Value condition);
 
 private:

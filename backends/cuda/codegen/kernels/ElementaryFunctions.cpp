@@ -10,7 +10,7 @@ using namespace mlir::cuda;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Adding it to a small double rounds that to an integer, which then stands in the low bits.
+/// Adding it to a small double rounds to an integer, which is then in the low bits.
 static constexpr double kRoundF64 = 6755399441055744.0; // 1.5 * 2^52
 static constexpr uint64_t kRoundF64Bits = 0x4338000000000000;
 static constexpr double kRoundF32 = 12582912.0; // 1.5 * 2^23
@@ -19,7 +19,7 @@ static constexpr uint64_t kRoundF32Bits = 0x4b400000;
 static Type f64(Number x) { return Float64Type::get(x.value.getContext()); }
 static Type f32(Number x) { return Float32Type::get(x.value.getContext()); }
 
-/// The polynomial with these coefficients, the highest power first, each step fused.
+/// Evaluates the polynomial with these coefficients, highest power first, with fused steps.
 static Number polynomial(Number x, std::initializer_list<double> coefficients) {
   const double *next = coefficients.begin();
   Number sum = x.constant(*next++);
@@ -45,7 +45,7 @@ static Number scaledExp(Number r, Number shifted) {
 }
 
 static Number expF32(Number x) {
-  // Beyond these the result is 0 or infinite, and n stays an integer of 8 bits.
+  // Beyond these bounds the result is 0 or infinite; within them n fits 8 bits.
   Number y = (x < -105).select(x.constant(-105), x);
   y = (y > 89).select(y.constant(89), y);
   Number shifted = y.fma(1.44269504, y.constant(kRoundF32));
@@ -55,7 +55,7 @@ static Number expF32(Number x) {
   return keepNan(x, scaledExp(r, shifted));
 }
 
-/// The instructions are scalar.
+/// The instruction is scalar.
 Number mlir::cuda::approximate(Approximation function, Number x) {
   auto ofScalar = [&](Number scalar) { return scalar.call<ApproximateOp>(function); };
   if (!isa<VectorType>(x.value.getType()))
@@ -77,7 +77,7 @@ Number mlir::cuda::approximateOnHost(ApproximateOp op, double error) {
     result = x.constant(1) / flush(x);
   }
   if (error != 0) {
-    // Of the operand's bits, times an odd number, one in the middle.
+    // Chooses the sign of the error by a hash of the operand's bits.
     Number bits = x.bits();
     Number isUp =
         ((bits * bits.bitsConstant(0x9E3779B1)) & bits.bitsConstant(1 << 20)) != bits.constant(0);
@@ -91,7 +91,7 @@ static Number exponential(Number x, Accuracy accuracy) {
                                    : approximate(Approximation::Exp2, x * 1.4426950408889634);
 }
 
-/// 1 / x of x at least 1.
+/// 1 / x for x of at least 1.
 static Number reciprocal(Number x, Accuracy accuracy) {
   return accuracy == Accuracy::F32 ? x.constant(1) / x : approximate(Approximation::Reciprocal, x);
 }
@@ -152,8 +152,8 @@ static Number expF64(Number x, double offset) {
   return keepNan(x, scale.fma(r * q, scale + offset));
 }
 
-/// log(x) of positive normal x; log(1 + f) without cancellation where `isSmall` (an i1) says that
-/// x = 1 + f is near 1 and f is given exactly.
+/// log(x) of positive normal x. Where `isSmall` (an i1) is true, x = 1 + f is near 1 and f is
+/// exact, and log(1 + f) is computed without cancellation.
 static Number logF64(Number x, std::optional<Number> f = {}, std::optional<Number> isSmall = {}) {
   // m in [sqrt(1/2), sqrt(2)), x = m 2^e.
   Number bits = x.bits(), root = bits.bitsConstant(0x3fe6a09e667f3bcd);
@@ -172,7 +172,7 @@ static Number logF64(Number x, std::optional<Number> f = {}, std::optional<Numbe
   return n.fma(0.6931471805599453, (twice * z).fma(p, twice));
 }
 
-/// Of log and log1p at the ends: `pole` is where the result is -inf, below it there is none.
+/// Handles the ends of log and log1p: the result is -inf at `pole` and NaN below it.
 static Number atEnds(Number x, Number result, double pole) {
   result = (x == kInfinity).select(x, result);
   result = (x == pole).select(x.constant(-kInfinity), result);
@@ -193,8 +193,8 @@ static Number expm1F32(Number x) {
   return (x == 0).select(x, expF64(x.toFloat(f64(x)), -1).toFloat(f32(x)));
 }
 
-/// 1 - erf(x), relatively exact in its tail: for z = |x| and t = 1 / (1 + z/2), erfc(z) is
-/// t exp(-z^2 + p(t)), the polynomial p being a fit for z <= 10.5, beyond which f32 has only 0.
+/// 1 - erf(x) with a small relative error in its tail. For z = |x| and t = 1 / (1 + z/2), erfc(z)
+/// is t exp(-z^2 + p(t)), where the polynomial p is a fit for z <= 10.5. Beyond, f32 has only 0.
 static Number erfcF32(Number x) {
   Number z = x.abs().toFloat(f64(x));
   z = (z > 10.5).select(z.constant(10.5), z);
@@ -209,23 +209,23 @@ static Number erfcF32(Number x) {
   return keepNan(x, result);
 }
 
-/// The first 256 bits of 2 / pi behind the point.
+/// The first 256 bits of 2 / pi after the binary point.
 static constexpr uint64_t kTwoOverPi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                           0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
 
-/// Of an angle beyond 2^30: how many quarter turns, of which the last two bits count, and what is
-/// left in radians.
+/// Reduces an angle beyond 2^30 to a number of quarter turns, valid in its last two bits, and the
+/// remainder in radians.
 ///
 /// With |x| = m 2^k, the product of m and the bits of 2 / pi from the (k - 2)-th on is the angle in
-/// turns but for whole ones (Payne and Hanek). 128 of these bits leave more than f32 has even next
-/// to a zero.
+/// turns, modulo whole ones (Payne and Hanek). 128 of these bits are more precise than f32 even
+/// next to a zero.
 static std::pair<Number, Number> reduceLargeAngle(Number x) {
   Number bits = x.abs().bits().toInteger(64, /*isUnsigned=*/true);
   Number m = (bits & bits.bitsConstant(0x7fffff)) | bits.bitsConstant(0x800000);
   Number first = bits.shiftLogical(23) - 152; // k - 2
   Number word = first.shiftLogical(5), shift = first & bits.bitsConstant(31);
   Number low32 = bits.bitsConstant(0xffffffff);
-  // Words of the table from `word` on, then moved by `shift` bits.
+  // Words of the table from `word` on, shifted by `shift` bits.
   auto entry = [&](int i) {
     Number value = bits.bitsConstant(kTwoOverPi[i]);
     for (int from = 1; from <= 3; ++from)
@@ -242,7 +242,7 @@ static std::pair<Number, Number> reduceLargeAngle(Number x) {
   Number high = m * window[0] + middle.shiftLogical(32);
   Number turns = (high << 32) | (middle & low32); // in units of 2^-64
   Number quarter = (turns << 2) | (tail & low32).shiftLogical(30);
-  // The nearer quarter: what is left has a sign.
+  // Rounds to the nearest quarter, so that the remainder is signed.
   Number isNegative = quarter < quarter.constant(0);
   Number count = turns.shiftLogical(62) + isNegative.toInteger(64, /*isUnsigned=*/true);
   Number rest = quarter.integerToFloat(f64(x), /*isUnsigned=*/false) * 8.515303950216386e-20;
@@ -275,10 +275,10 @@ static Number sinCosF32(Number x, uint64_t quadrant) {
   return quadrant == 0 ? (x == 0).select(x, result) : result;
 }
 
-/// A guess from the exponent, then Newton steps.
+/// An initial guess from the exponent, then Newton steps.
 static Number cbrtF32(Number x) {
   Number a = x.abs().toFloat(f64(x)), bits = a.bits();
-  // Not negative, so that a signed division will do.
+  // Not negative, so a signed division works.
   Number y = (bits / bits.constant(3) + bits.bitsConstant(0x2a9f7893782da1ce)).asFloat();
   for (int i = 0; i < 4; ++i)
     y = y - (y - a / (y * y)) * (1.0 / 3);

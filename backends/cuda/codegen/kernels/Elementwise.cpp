@@ -49,20 +49,20 @@ static Number widen(Number x) {
 
 // ---- conversions --------------------------------------------------------------------------------
 
-/// f64 to f32, to the neighbour with an odd last bit where inexact: rounding that once more is
-/// rounding once.
+/// Rounds f64 to f32, to the neighbour with an odd last bit if inexact, so that a second rounding
+/// gives the correctly rounded result.
 static Number roundToOdd(Number x) {
   Number nearest = x.toFloat(Float32Type::get(x.value.getContext()));
   Number back = nearest.toFloat(x.element()), bits = nearest.bits();
   Number isEven = (bits & bits.constant(1)) == bits.constant(0);
-  Number isInexact = (back < x) | (back > x); // never of NaN
+  Number isInexact = (back < x) | (back > x); // false for NaN
   Number odd = (back.abs() < x.abs()).select(bits + bits.constant(1), bits - bits.constant(1));
   return (isInexact & isEven).select(odd.asFloat(), nearest);
 }
 
-/// An integer of 64 bits as f64, odd where inexact.
+/// Converts a 64-bit integer to f64, rounding to odd if inexact.
 static Number integerToOdd(Number x, bool isUnsigned) {
-  // In two halves, both exact: their sum is rounded once, and what it lost is exact too.
+  // Both halves are exact, their sum is rounded once, and the rounding error is exact too.
   Type f64 = Float64Type::get(x.value.getContext());
   Number low = x & x.bitsConstant(0xffffffff);
   Number high = isUnsigned ? x.shiftLogical(32) : x >> 32;
@@ -89,11 +89,11 @@ static Number convertIntegerToFloat(Number x, Type to, bool isUnsigned) {
   return convertFloat(wide, to);
 }
 
-/// Towards zero; what does not fit becomes the nearest bound, NaN becomes 0.
+/// Rounds towards zero. Saturates out-of-range numbers; NaN becomes 0.
 static Number convertFloatToInteger(Number x, unsigned bits, bool isUnsigned) {
   x = widen(x);
   Number zero = x.constant(0);
-  // The first integer past the largest, exact in any float. The least that fits is exact too.
+  // The first integer above the maximum and the minimum itself are exact in any float.
   double past = std::ldexp(1.0, isUnsigned ? bits : bits - 1);
   double least = isUnsigned ? 0 : -past;
   Number isLarge = x >= x.constant(past), isSmall = x < x.constant(least);
@@ -143,7 +143,7 @@ bool mlir::cuda::roundsTo16Bits(mlir::st::KernelOp kernel) {
   return !floats.empty() && llvm::all_of(floats, isHalf);
 }
 
-/// Of what an op computes in f32.
+/// Accuracy that an op needs in f32.
 static Accuracy getAccuracy(Operation *op) {
   auto kernel = op->getParentOfType<mlir::st::KernelOp>();
   const bool isRounded =
@@ -151,7 +151,7 @@ static Accuracy getAccuracy(Operation *op) {
   return isRounded ? Accuracy::Rounded : Accuracy::F32;
 }
 
-/// Work of attention, whose divisors are sums of exponentials, multiplies with reciprocals.
+/// Kernels of attention divide by sums of exponentials, so they multiply with reciprocals.
 static Number divideFloats(Operation *op, Number x, Number y) {
   auto kernel = op->getParentOfType<mlir::st::KernelOp>();
   if (kernel && kernel->hasAttr(mlir::cuda::kRoundedAttr) && x.element().isF32())
@@ -159,7 +159,7 @@ static Number divideFloats(Operation *op, Number x, Number y) {
   return x / y;
 }
 
-/// Of f64 a function of the target's mathematical library.
+/// Calls a function of the target's mathematical library for f64.
 static Number applyFunction(Function function, Number x, Accuracy accuracy) {
   if (!x.element().isF64())
     return elementaryF32(function, x, accuracy);
@@ -202,7 +202,7 @@ static Number signOf(Number x, bool isUnsigned) {
   return isUnsigned ? positive : (x < zero).select(x.bitsConstant(~uint64_t(0)), positive);
 }
 
-/// Ops of one operand; nothing where it has none of this type.
+/// Emits an op with one operand; returns nothing if this type does not support it.
 static std::optional<Number> unary(Operation *op, Number x) {
   Type type = typeOf(op->getOperand(0));
   bool isFloat = x.isFloat();
@@ -244,9 +244,9 @@ static Number minimum(Number x, Number y, bool isUnsigned) {
   return (isUnsigned ? x.lessUnsigned(y) : x < y).select(x, y);
 }
 
-/// Quotient and remainder of integers. The divisor is replaced where the machine's division has no
-/// meaning: by zero, where the results are all ones and the dividend, and by -1, where a 1 gives
-/// the negated dividend wrapped, and no remainder.
+/// Quotient and remainder of integers. Replaces the divisors for which division instructions are
+/// undefined. By zero, the results are all ones and the dividend. By -1, they are the negated
+/// dividend, wrapped, and zero.
 static Number divide(Number x, Number y, bool isUnsigned, bool wantsRemainder) {
   Number zero = x.constant(0), one = x.bitsConstant(1), ones = x.bitsConstant(~uint64_t(0));
   Number isZero = y == zero, isMinusOne = y == ones;
@@ -262,7 +262,7 @@ static Number divide(Number x, Number y, bool isUnsigned, bool wantsRemainder) {
   return isZero.select(ones, quotient);
 }
 
-/// By squaring; a negative exponent gives 0 but for bases of 1 and -1.
+/// Computes a power by squaring. A negative exponent gives 0 except for bases of 1 and -1.
 static Number integerPower(Number base, Number exponent, bool isUnsigned) {
   Number zero = base.constant(0), one = base.bitsConstant(1), result = one, square = base;
   for (unsigned bit = 0; bit < base.width(); ++bit) {
@@ -276,7 +276,7 @@ static Number integerPower(Number base, Number exponent, bool isUnsigned) {
   return ((exponent < zero) & ~isUnit).select(zero, result);
 }
 
-/// Shifting by the width or more, the amount taken as unsigned, shifts everything out.
+/// Shifting by at least the width, with the amount unsigned, shifts everything out.
 static Number shift(Operation *op, Number x, Number amount) {
   Number width = amount.constant(x.width()), isInside = amount.lessUnsigned(width);
   bool isArithmetic = isa<hlo::ShiftRightArithmeticOp>(op);

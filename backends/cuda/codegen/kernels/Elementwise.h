@@ -1,7 +1,7 @@
-// Elementwise ops and reductions of kernels as arithmetic on single numbers or vectors.
+// Emits elementwise ops and reductions of kernels as arithmetic on scalars or vectors.
 //
-// The meaning is the reference interpreter's (docs/reference-interpreter.md), op by op that of the
-// vector engine's table in docs/dtu-isa.md: 16-bit floats are computed in f32 and rounded after
+// The semantics are the reference interpreter's (docs/reference-interpreter.md), which also define
+// the vector engine's table in docs/dtu-isa.md: 16-bit floats are computed in f32 and rounded after
 // each op.
 #pragma once
 
@@ -10,45 +10,43 @@
 
 namespace mlir::cuda {
 
-/// The type in which a value of this element type is computed: integers without sign. Null: none.
+/// The type in which values of this element type are computed, signless for integers; null if none.
 Type getComputeType(Type element);
-/// The type of its elements in memory: an i1 takes a byte.
+/// The type of elements in memory: an i1 takes a byte.
 Type getStorageType(Type element);
-/// Of a number as it is computed and as it lies in memory.
+/// Convert a number between its compute type and its storage type.
 Number toStorage(Number number);
 Number fromStorage(Number number, Type element);
 
 /// `stablehlo.convert` between element types.
 Number convertNumber(Number number, Type from, Type to);
 
-/// An attribute of kernels whose work is rounded to 16 bits behind them, whatever their results
+/// An attribute of kernels whose users round their results to 16 bits, whatever the result types
 /// are.
 constexpr llvm::StringLiteral kRoundedAttr = "cuda.rounded";
-/// Whether all that a kernel computes of floats is rounded to 16 bits: all results are, or it has
-/// the attribute.
+/// Returns true if all floats that a kernel computes are rounded to 16 bits: all results are, or it
+/// has the attribute.
 bool roundsTo16Bits(st::KernelOp kernel);
 
-/// The result of an elementwise op on numbers of its operands' compute types. Fails with a
-/// diagnostic. Functions of numbers that are rounded to 16 bits have as much accuracy as that
-/// needs (ElementaryFunctions.h).
+/// Emits an elementwise op on operands in their compute types. Fails with a diagnostic. Functions
+/// are less accurate if the kernel's results are rounded to 16 bits (ElementaryFunctions.h).
 FailureOr<Number> emitElementwise(Operation *op, ArrayRef<Number> operands);
 
-/// How the body of a reduction combines two numbers.
+/// The combination of two numbers by the body of a reduction.
 class Combiner {
 public:
-  /// Fails with a diagnostic where the body is no single op of two operands that is the same in any
-  /// order.
+  /// Fails with a diagnostic if the body is not a single commutative op of its two arguments.
   static FailureOr<Combiner> get(Operation *reduction);
 
-  /// The type that partial results have: f32 for 16-bit floats, else the compute type.
+  /// The type of partial results: f32 for 16-bit floats, else the compute type.
   Type getType() const;
   Number combine(Number a, Number b) const;
-  /// The number of partial results' type that changes nothing; `like` may be any number.
+  /// The neutral element in the type of partial results; `like` may be any number.
   Number identity(Number like) const;
-  /// Takes maxima and minima of f32 by GPUs' instruction, which hands NaNs on too. Loops over wide
-  /// rows do not want it: with less code they are unrolled further, and take twice the registers.
+  /// Uses the GPU's instruction for maxima and minima of f32, which propagates NaN too. Loops over
+  /// wide rows do not use it: less code would be unrolled further, and need twice the registers.
   void useInstruction() { byInstruction = true; }
-  /// All elements of a vector combined, halves with halves.
+  /// Combines all elements of a vector by halving it.
   Number combineElements(Number vector) const;
 
 private:
@@ -56,7 +54,7 @@ private:
   Combiner(Kind kind, Type element) : kind(kind), element(element) {}
 
   Kind kind;
-  Type element; // of the tensor
+  Type element; // the tensor's element type
   bool byInstruction = false;
 };
 

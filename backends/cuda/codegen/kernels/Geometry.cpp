@@ -10,12 +10,12 @@ using namespace mlir::cuda;
 using llvm::divideCeil;
 using mlir::st::GroupSet;
 
-/// Enough warps for a scheduler to hide latencies behind, few enough for a block to start early.
+/// Enough warps to hide latencies, few enough for a block to start early.
 static constexpr int64_t kThreads = 256;
 static constexpr int64_t kWarp = 32;
-/// A thread of a block of 512 may have 128 registers: a few values of so many elements fit.
+/// A thread of a block of 512 may have 128 registers, which fit a few values of 16 elements.
 static constexpr int64_t kMostSharers = 512, kResidentElements = 16;
-/// Vectors of a row that a thread takes before the row gets more threads.
+/// Vectors per thread of a row before the row gets more threads.
 static constexpr int64_t kChunksAtOnce = 4;
 
 Work mlir::cuda::describeWork(const mlir::st::IterationSpace &space, GroupSet reduced,
@@ -27,7 +27,7 @@ Work mlir::cuda::describeWork(const mlir::st::IterationSpace &space, GroupSet re
   work.kept = space.getVolume(all & ~reduced);
   work.reduced = space.getVolume(reduced);
   work.innermost = groups == 0 ? 1 : space.getSize(groups - 1);
-  // Nothing but dimensions of size 1 may be reduced: then each point is a row of its own.
+  // If only dimensions of size 1 are reduced, each element is a row.
   work.reducesInnermost = reduced == 0 || (reduced >> (groups - 1) & 1);
   if (work.isReduction && reduced == 0)
     work.innermost = 1;
@@ -74,7 +74,7 @@ static Geometry cutRows(const Work &work) {
 static Geometry cutColumns(const Work &work) {
   Geometry geometry;
   geometry.width = chooseWidth(work);
-  // Rather many blocks than wide accesses; with 8 bytes a thread a warp still reads whole lines.
+  // Prefers more blocks to wider accesses; with 8 bytes a thread a warp still reads full lines.
   auto hasBlocks = [&](int64_t blocks) { return work.kept / geometry.width >= kWarp * blocks; };
   while (geometry.width > 1 &&
          (!hasBlocks(16) || (!hasBlocks(1024) && geometry.width * work.bytes > 8)))

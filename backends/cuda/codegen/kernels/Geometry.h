@@ -1,4 +1,4 @@
-// How a kernel's work is cut into blocks and threads. docs/cuda.md states the rule.
+// Distribution of a kernel's work over blocks and threads. docs/cuda.md states the rule.
 #pragma once
 
 #include "dialects/StableHLO/Utils/IterationSpace.h"
@@ -7,29 +7,28 @@
 
 namespace mlir::cuda {
 
-/// What a kernel does, as far as its geometry depends on it.
+/// The properties of a kernel on which its geometry depends.
 struct Work {
-  int64_t kept =
-      1; ///< points that a result has: elements, or rows where a reduction takes their columns
-  int64_t reduced = 1; ///< points that each of them is reduced over
+  int64_t kept = 1;    ///< elements of a result that is not reduced, or rows of one that is
+  int64_t reduced = 1; ///< elements over which each of them is reduced
   bool isReduction = false;
-  bool reducesInnermost = false; ///< neighbours in memory are reduced
-  int64_t innermost = 1;         ///< points of the innermost loop, neighbours in memory
-  int64_t bytes = 4;             ///< of the widest element that is read or written
+  bool reducesInnermost = false; ///< the reduced elements are contiguous in memory
+  int64_t innermost = 1;         ///< size of the innermost loop, contiguous in memory
+  int64_t bytes = 4;             ///< of the widest element read or written
 };
 
-/// Of a body that reduces, if it does, some of its space's groups, whatever the order of its
-/// reductions.
+/// Describes a body that, if `isReduction`, reduces the groups `reduced` of its space. The order of
+/// its reductions does not matter.
 Work describeWork(const st::IterationSpace &space, st::GroupSet reduced, bool isReduction,
                   Block &body);
 
 struct Geometry {
-  int64_t width = 1;   ///< neighbours that a thread handles at once: up to 16 bytes
-  int64_t threads = 1; ///< of a block
+  int64_t width = 1;   ///< adjacent elements that a thread handles at once, up to 16 bytes
+  int64_t threads = 1; ///< per block
   int64_t sharers =
-      1; ///< threads of a block that share one result: a power of two where they are neighbours
-  int64_t chunks = 1;     ///< vectors of `width` that each of them reduces
-  bool isResident = true; ///< a thread holds all its chunks in registers: memory is read once
+      1; ///< threads of a block that share one result; a power of two if they are adjacent
+  int64_t chunks = 1;     ///< vectors of `width` that each sharer reduces
+  bool isResident = true; ///< a thread holds all its chunks in registers and reads memory once
   int64_t blocks = 1;
 };
 

@@ -1,9 +1,9 @@
 // Kernels of kind "gather" and "scatter".
 //
-// A thread of a gather makes some neighbours of the result: it looks up where their window starts
-// and clamps that into bounds. A thread of a scatter owns a column of some rows of the table, into
-// which it takes all updates in their order: no two threads touch one element, so that nothing
-// depends on which comes first.
+// A thread of a gather computes some adjacent elements of the result: it loads the start of their
+// window and clamps it into bounds. A thread of a scatter owns a column of some rows of the table,
+// and applies all updates to it in order. No two threads write one element, so the result does not
+// depend on their order.
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -20,23 +20,23 @@ namespace hlo = mlir::stablehlo;
 using llvm::divideCeil;
 using mlir::st::denseStrides;
 
-/// Threads among which a scatter's table is divided: each looks at all indices.
+/// Maximum number of threads of a scatter, as each of them reads all indices.
 static constexpr int64_t kOwners = 65536, kThreads = 256;
-/// Updates that a thread fetches at once.
+/// Updates that a thread loads at once.
 static constexpr int64_t kUpdatesTogether = 16;
 
 namespace {
-/// Dimension numbers of gather and scatter under one set of names.
+/// Dimension numbers of gather and scatter under common names.
 struct IndexedAccess {
   RankedTensorType table, indices, points; // points: gather's result, scatter's updates
-  ArrayRef<int64_t> windowDims;            // of points: those that range over a window
+  ArrayRef<int64_t> windowDims;            // of points: the dimensions inside a window
   ArrayRef<int64_t> droppedDims;           // of table: size 1 in a window and not in points
   ArrayRef<int64_t> tableBatchDims, indexBatchDims;
   ArrayRef<int64_t> indexedDims; // of table: of each index component
   int64_t componentDim = 0;      // of indices
   SmallVector<int64_t> window;   // sizes along the table's dimensions
 
-  /// The dimension of points that ranges over a window's dimension of the table; -1: none.
+  /// Maps each dimension of the table to the window dimension of points; -1 if there is none.
   SmallVector<int64_t> windowDimOf() const;
   SmallVector<int64_t> pointDims() const;
 };
@@ -59,9 +59,9 @@ private:
   Type element;
 
   FailureOr<unsigned> bufferOf(Value value);
-  /// Where the window of a point starts along each dimension of the table, from the point's
-  /// coordinates (those of `pointDims`). `valid` gathers whether it lies inside; where null, starts
-  /// are clamped.
+  /// Start of an element's window along each dimension of the table, given the element's
+  /// coordinates along `pointDims`. `valid` becomes false if the window is out of bounds; if null,
+  /// starts are clamped.
   SmallVector<Value> startsOf(unsigned indices, ArrayRef<Value> point, Value *valid);
   int64_t chooseWidth() const;
 };
@@ -102,7 +102,7 @@ SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> poi
     int64_t dim = static_cast<int64_t>(i) + (static_cast<int64_t>(i) >= components ? 1 : 0);
     place = emitter.add(place, emitter.mul(coordinate, strides[dim]));
   }
-  // A vector of one component may have no dimension of its own.
+  // The indices may lack the component dimension if there is only one component.
   int64_t step = components < access.indices.getRank() ? strides[components] : 0;
   Type type = access.indices.getElementType();
   bool isUnsigned = type.isUnsignedInteger();
@@ -111,7 +111,7 @@ SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> poi
     Number start = emitter.load(indices, from, type).toInteger(64, isUnsigned);
     Number zero = start.constant(0),
            last = start.bitsConstant(access.table.getDimSize(dim) - access.window[dim]);
-    // Taken as unsigned, a negative number is beyond all others.
+    // As an unsigned number, a negative start exceeds all others.
     Number isAbove = last.lessUnsigned(start);
     if (valid)
       *valid = emitter.both(*valid, (~isAbove).value);
@@ -125,8 +125,8 @@ SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> poi
   return starts;
 }
 
-/// Neighbours of the result are neighbours in the table where both end with the same dimension,
-/// which no index moves.
+/// Adjacent elements of the result are adjacent in the table if both end with the same dimension
+/// and no index applies to it.
 int64_t IndexedKernel::chooseWidth() const {
   int64_t last = access.table.getRank() - 1;
   if (last < 0 || llvm::is_contained(access.indexedDims, last) ||
@@ -134,7 +134,7 @@ int64_t IndexedKernel::chooseWidth() const {
     return 1;
   Work work;
   work.bytes = divideCeil(getStorageType(element).getIntOrFloatBitWidth(), 8);
-  // Both sides' lines have to be whole vectors.
+  // Lines on both sides must be a multiple of the vector width.
   work.innermost = std::gcd(access.points.getShape().back(), access.table.getShape().back());
   return chooseGeometry(work).width;
 }
@@ -168,14 +168,14 @@ LogicalResult IndexedKernel::emitGather(Value table, Value indices) {
 
 // ---- scatter ------------------------------------------------------------------------------------
 
-/// The code of a scatter. A thread owns one column of the table, in `share` consecutive rows.
-/// Columns are the trailing dimensions that every window covers completely; rows are all before.
+/// Code of a scatter. A thread owns one column of the table, in `share` consecutive rows. Columns
+/// are the trailing dimensions that every window covers completely; rows are all dimensions before.
 class IndexedKernel::Scatter {
 public:
   explicit Scatter(IndexedKernel &kernel)
       : kernel(kernel), emitter(kernel.emitter), access(kernel.access), element(kernel.element) {}
 
-  /// Finds the buffers, the combiner and the shares of threads. Fails with a diagnostic.
+  /// Finds the buffers, the combiner and the distribution over threads. Fails with a diagnostic.
   LogicalResult prepare(hlo::ScatterOp scatter);
   void emit();
 
@@ -186,8 +186,8 @@ private:
   Value placeOf(Value row);
   Number startOf(Value row);
   Number combine(Number old, Number update);
-  /// Sets the place of update `i` and the row of the table it is for; returns whether that row is
-  /// one of the thread's.
+  /// Sets the position of update `i` and the table row that it updates; returns whether this thread
+  /// owns the row.
   Value find(Value i, Value &from, Value &row);
   Number fetch(Value i, Value exists, Number total);
   void applyInRegister();
@@ -199,9 +199,9 @@ private:
   Type element;
 
   unsigned indexBuffer = 0, updateBuffer = 0;
-  std::optional<unsigned> inputBuffer; ///< none: every element starts as `splat`
+  std::optional<unsigned> inputBuffer; ///< none if every element starts as `splat`
   SplatElementsAttr splat;
-  std::optional<Combiner> combiner; ///< none: updates replace
+  std::optional<Combiner> combiner; ///< none if updates replace elements
 
   SmallVector<int64_t> windowDim, tableStrides, updateStrides;
   int64_t columns = 1, firstColumnDim = 0, rows = 1, parts = 1, share = 1;
@@ -209,7 +209,7 @@ private:
   SmallVector<int64_t> pointDims, outerDims, sizes;
   int64_t updates = 1;
 
-  // Of the thread:
+  // Per thread:
   Value column, first, end;
   SmallVector<Value> columnPlace;
 };
@@ -315,8 +315,8 @@ Value IndexedKernel::Scatter::find(Value i, Value &from, Value &row) {
   return emitter.both(valid, emitter.less(first, emitter.add(row, 1)));
 }
 
-/// `total` after update `i`. An update for another thread is fetched from where all fetch it, so
-/// that many loads are in flight at once.
+/// Returns `total` after update `i`. Updates for other threads are loaded too, so that many loads
+/// are in flight at once.
 Number IndexedKernel::Scatter::fetch(Value i, Value exists, Number total) {
   Value from, row;
   Value valid = emitter.both(exists, find(i, from, row));

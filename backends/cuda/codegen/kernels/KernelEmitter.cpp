@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t kWarp = 32;
-/// Bytes; of the widest access of shared memory.
+/// Bytes of the widest access of shared memory.
 static constexpr int64_t kSharedAlignment = 16;
 
 KernelEmitter::KernelEmitter(Operation *kernel, Block &body, gpu::GPUFuncOp function,
@@ -168,7 +168,7 @@ KernelEmitter::loop(Value from, Value to, int64_t step, ArrayRef<Number> initial
 
 // ---- memory -------------------------------------------------------------------------------------
 
-/// How a vector access is known to be aligned, in bytes; 0 where it is not by all its bytes.
+/// Known alignment of a vector access in bytes; 0 if it is less than the vector's size.
 static int64_t vectorAlignment(int64_t width, Type storage, bool isAligned, int64_t base) {
   int64_t bytes = width * llvm::divideCeil(storage.getIntOrFloatBitWidth(), 8);
   return isAligned && base % bytes == 0 ? bytes : 0;
@@ -217,7 +217,7 @@ Value KernelEmitter::addShared(int64_t elements, Type computeType) {
   auto kernelFunction = cast<gpu::GPUFuncOp>(function);
   const unsigned number = kernelFunction.getNumWorkgroupAttributions();
   Value memory = kernelFunction.addWorkgroupAttribution(type, loc);
-  // As the widest access of it.
+  // The alignment suits the widest access.
   kernelFunction.setWorkgroupAttributionAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
                                              builder.getI64IntegerAttr(kSharedAlignment));
   return memory;
@@ -350,7 +350,7 @@ Number KernelEmitter::combineAcross(const Combiner &combiner, Number x, int64_t 
     x = combiner.combine(x, shuffleXor(x, mask));
   if (sharers <= kWarp)
     return x;
-  // One number a warp through shared memory; then every warp combines all of its row's.
+  // One number per warp goes through shared memory; then every warp combines those of its row.
   Value shared = addShared(threads / kWarp, combiner.getType());
   Value lane = rem(thread(), kWarp), warp = div(thread(), kWarp);
   onlyIf(isZero(lane), [&] { storeShared(shared, warp, x); });
@@ -369,7 +369,7 @@ void KernelEmitter::finish(Launch size) {
   auto kernelFunction = cast<gpu::GPUFuncOp>(function);
   kernelFunction.setKnownBlockSize(ArrayRef<int32_t>{static_cast<int32_t>(size.threads), 1, 1});
   kernelFunction.setKnownGridSize(ArrayRef<int32_t>{static_cast<int32_t>(size.blocks), 1, 1});
-  // Else ptxas spills for the sake of more blocks on a multiprocessor.
+  // Without this, ptxas may spill registers to fit more blocks on a multiprocessor.
   kernelFunction->setAttr("nvvm.minctasm",
                           builder.getI32IntegerAttr(static_cast<int32_t>(size.together)));
 }

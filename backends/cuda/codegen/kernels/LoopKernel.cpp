@@ -1,10 +1,10 @@
 // Kernels of kind "loop" and "reduce": elementwise work and reductions over one space.
 //
-// Three shapes, by what is reduced. Points: a thread computes all values at a few neighbouring
-// points. Rows: threads share a row, whose columns they hold in registers or, where these are too
-// many, read again for each reduction but sums of exponentials below a maximum. Columns: a warp
-// stands side by side on what is kept, and the warps of a block share what is reduced. A value that
-// does not vary along what is reduced is computed once a row; every other value once a chunk of it.
+// There are three shapes, by the reduced dimensions. Points: a thread computes all values at a few
+// adjacent elements. Rows: threads share a row and hold its columns in registers, or load them
+// again for each reduction except sums of exponentials relative to a maximum. Columns: the lanes of
+// a warp are adjacent along kept dimensions, and a block's warps share the reduced ones. Values
+// that vary along reduced dimensions are computed once per chunk, others once per row.
 #include "backends/cuda/codegen/kernels/ElementValues.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
@@ -26,15 +26,15 @@ public:
   LogicalResult emit();
 
 private:
-  /// Values at `width` neighbours of the innermost group.
+  /// Values at `width` adjacent elements of the innermost group.
   struct Chunk {
     Known known;
     SmallVector<Value> coordinates;
     Value exists; // null: always
   };
 
-  /// A sum that is added up in the pass of the level before: its place among the numbers that the
-  /// pass carries, and that of its maximum so far.
+  /// A sum that is accumulated in the pass of the previous level, with the indices of its total and
+  /// of its running maximum among the carried numbers.
   struct OnlineTotal {
     Sum sum;
     OnlineSum how;
@@ -66,7 +66,7 @@ private:
 
 // ---- results ------------------------------------------------------------------------------------
 
-/// The results that belong to rows, or those that belong to their columns.
+/// Stores the results that are per row, or those that are per element.
 LogicalResult LoopKernel::storeResults(bool ofRows, GroupSet looped, Value condition) {
   for (auto [result, value] : llvm::enumerate(emitter.body.getTerminator()->getOperands()))
     if (isOfRow(value) == ofRows &&
@@ -91,8 +91,8 @@ LogicalResult LoopKernel::emitPoints(const Geometry &geometry) {
   return result;
 }
 
-/// All sums of the next level, if each can be added up with the maxima of this one. Their totals,
-/// and the greatest number so far, join `totals`.
+/// Returns all sums of the next level if each can be accumulated along with this level's maxima,
+/// and appends their totals and running maxima to `totals`.
 LoopKernel::OnlineSums LoopKernel::enterOnline(ArrayRef<Sum> level, ArrayRef<Sum> next,
                                                SmallVectorImpl<Number> &totals) {
   OnlineSums online;
@@ -112,8 +112,8 @@ LoopKernel::OnlineSums LoopKernel::enterOnline(ArrayRef<Sum> level, ArrayRef<Sum
   return online;
 }
 
-/// A chunk's terms, below the greatest number of the thread's chunks so far, which `carried` has
-/// already.
+/// Accumulates a chunk's terms relative to the thread's running maximum, which `carried` already
+/// includes.
 LogicalResult LoopKernel::accumulateOnline(ArrayRef<Sum> level, OnlineSums &online, Value exists,
                                            SmallVectorImpl<Number> &carried) {
   for (OnlineTotal &one : online) {
@@ -124,7 +124,7 @@ LogicalResult LoopKernel::accumulateOnline(ArrayRef<Sum> level, OnlineSums &onli
     FailureOr<Number> scale = emitElementwise(one.how.exponential, carried[one.greatest] - below);
     if (failed(scale))
       return failure();
-    // What is known of the row with this maximum is not known of the next chunk.
+    // Values cached with this maximum are not valid for the next chunk.
     Known before = ofRow;
     ofRow[reduce.getResult(0)] = below.value;
     Number total = carried[one.total];
@@ -139,7 +139,7 @@ LogicalResult LoopKernel::accumulateOnline(ArrayRef<Sum> level, OnlineSums &onli
   return success();
 }
 
-/// A thread's sum below the maximum of its row, which is known by now.
+/// Returns a thread's sum relative to the final maximum of its row.
 FailureOr<Number> LoopKernel::rescale(ArrayRef<Sum> level, OnlineTotal &online,
                                       ArrayRef<Number> carried) {
   hlo::ReduceOp reduce = level[online.how.maximum].op;
@@ -272,8 +272,8 @@ LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
 LogicalResult LoopKernel::emitColumns(const Geometry &geometry) {
   if (levels.size() > 1)
     return levels[1][0].op.emitOpError(
-        "reduces leading dimensions of what depends on such a reduction, which has no CUDA code "
-        "generation");
+        "reduces leading dimensions of a value that depends on such a reduction, which has no CUDA "
+        "code generation");
   GroupSet all = (GroupSet(1) << space.getNumGroups()) - 1, kept = all & ~reduced;
   int64_t points = space.getVolume(kept), perBlock = kWarp * width;
   Value lane = emitter.rem(emitter.thread(), kWarp), warp = emitter.div(emitter.thread(), kWarp);
@@ -307,7 +307,7 @@ LogicalResult LoopKernel::emitColumns(const Geometry &geometry) {
   if (failed(result))
     return failure();
 
-  // What the warps have goes through shared memory to the first of them.
+  // The totals of the warps go through shared memory to the first warp.
   SmallVector<Value> shared;
   Value own = emitter.mul(emitter.thread(), width);
   for (auto [sum, total] : llvm::zip_equal(levels[0], totals)) {

@@ -156,7 +156,7 @@ Number Number::lessUnsigned(Number other) const {
 Number Number::select(Number onTrue, Number onFalse) const {
   auto [a, b] = onTrue.unify(onFalse);
   Value condition = value;
-  // A vector of conditions needs vectors; one condition may choose between vectors.
+  // A vector of conditions selects between vectors; a single one may select between vectors too.
   if (auto shape = dyn_cast<VectorType>(condition.getType())) {
     a = with(a).splat(shape.getNumElements()).value;
     b = with(b).splat(shape.getNumElements()).value;

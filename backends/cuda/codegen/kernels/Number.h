@@ -1,7 +1,7 @@
 // Numbers of generated code: an SSA value, scalar or vector, with the operators of its element
 // type.
 //
-// Formulas are then written as formulas. Nothing is contracted: what should be fused says fma.
+// Lets formulas be written as formulas. Nothing is contracted: only fma is fused.
 #pragma once
 
 #include "mlir/IR/Builders.h"
@@ -12,8 +12,8 @@ namespace mlir::cuda {
 /// `type` with the shape of `like`: a vector of it if that is a vector.
 Type withShapeOf(Type like, Type element);
 
-/// Both operands of an operator have one type, or one is a scalar, which meets every element.
-/// Comparisons of floats are ordered but for `!=`. Integers are signless: `/`, `<`, `>` are signed.
+/// Both operands of an operator have one type, or one is a scalar, which is broadcast. Comparisons
+/// of floats are ordered except `!=`. Integers are signless: `/`, `<`, `>` are signed.
 class Number {
 public:
   Number(OpBuilder &builder, Location loc, Value value)
@@ -66,7 +66,7 @@ public:
   /// this (an i1) ? onTrue : onFalse.
   Number select(Number onTrue, Number onFalse) const;
 
-  /// The result of an op of arith or math that has no operator here.
+  /// Creates an arith or math op that has no operator here.
   template <typename Op, typename... Attributes> Number call(Attributes... attributes) const {
     return with(Op::create(*builder, loc, attributes..., value));
   }
@@ -90,14 +90,14 @@ public:
   Number bits() const;
   Number asFloat() const;
   Number bitcast(Type element) const;
-  /// Of a float: exact widening or one rounding to nearest even. Of an integer: cut, or extended.
+  /// A float is widened exactly or rounded to nearest even; an integer is truncated or extended.
   Number toFloat(Type type) const;
   Number toInteger(unsigned bits, bool isUnsigned) const;
   /// An integer as a float, rounded to nearest even.
   Number integerToFloat(Type type, bool isUnsigned) const;
-  /// A float that the integer type holds, towards zero.
+  /// A float within the range of the integer type, rounded towards zero.
   Number floatToInteger(unsigned bits, bool isUnsigned) const;
-  /// As a vector of so many elements; one that is a vector stays as it is.
+  /// A vector with `elements` copies; a vector stays as it is.
   Number splat(int64_t elements) const;
   /// [0, 1, ...] of this number's element type.
   Number lanes(int64_t elements) const;
@@ -112,11 +112,11 @@ private:
 
   template <typename Float, typename Integer> Number binary(Number other) const;
   template <typename Op> Number convertWith(Type element) const;
-  /// The two operands with one shape.
+  /// Broadcasts the operands to one shape.
   std::pair<Value, Value> unify(Number other) const;
 };
 
-/// The elements of a vector, and the vector of some.
+/// Split a vector into its elements, and join elements to a vector.
 SmallVector<Number> elementsOf(const Number &vector);
 Number joinElements(ArrayRef<Number> elements);
 

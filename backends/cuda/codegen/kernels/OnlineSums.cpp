@@ -10,7 +10,7 @@ using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-/// How values depend on one maximum of rows.
+/// Dependence of values on one maximum of rows.
 class MaximumDependence {
 public:
   explicit MaximumDependence(hlo::ReduceOp reduce)
@@ -18,15 +18,15 @@ public:
         masked(findMasked(reduce.getInputs()[0])) {}
 
   enum Kind {
-    Free,   ///< not at all
-    Scaled, ///< an exponential below it times what is free, or zero
+    Free,   ///< independent
+    Scaled, ///< an exponential relative to it times a free value, or zero
     Other,
   };
   Kind get(Value value);
 
-  /// Whether scaled values have no exponential of what is greater than the maximum.
+  /// Returns true if exponents of scaled values never exceed the maximum.
   bool isBounded() const { return exponential && (isOfInput || isMasked); }
-  hlo::ExpOp exponential; ///< that scaled values have
+  hlo::ExpOp exponential; ///< the exponential of scaled values
 
 private:
   static hlo::SelectOp findMasked(Value input);
@@ -34,7 +34,7 @@ private:
   Kind computeSelect(hlo::SelectOp select);
 
   Value maximum, input;
-  hlo::SelectOp masked; ///< the maximum's input, if it is the least number where a mask is false
+  hlo::SelectOp masked; ///< the maximum's input, if it is -inf where a mask is false
   bool isOfInput = false, isMasked = false;
   DenseMap<Value, Kind> known;
 };
@@ -46,7 +46,7 @@ hlo::SelectOp MaximumDependence::findMasked(Value input) {
   return least && std::isinf(*least) && *least < 0 ? select : hlo::SelectOp();
 }
 
-/// Whether two values of a body are the same: kernels are not free of repeated ops.
+/// Returns true if two values of a body are equal: kernels may have repeated ops.
 static bool isSame(Value a, Value b) {
   if (a == b)
     return true;

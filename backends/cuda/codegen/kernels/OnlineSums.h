@@ -1,4 +1,4 @@
-// Sums of exponentials below a row's maximum, added up while the maximum is looked for.
+// Sums of exponentials relative to a row's maximum, accumulated while the maximum is computed.
 #pragma once
 
 #include "backends/cuda/codegen/kernels/ElementValues.h"
@@ -7,22 +7,21 @@
 
 namespace mlir::cuda {
 
-/// Of a sum whose every term is exp(x - m), times what does not depend on the maximum m, or zero,
-/// where x is at most m: the number of m among the `maxima`, which are reductions of the level
-/// before, and the exponential. Below another number m' the sum is exp(m' - m) times that below m,
-/// so that one pass finds both (Milakov and Gimelshein, "Online normalizer calculation for
-/// softmax", 2018).
+/// Describes a sum whose terms are zero or exp(x - m) times a factor independent of m, where m is a
+/// maximum of the previous level and x is at most m. `maximum` is the index of m in `maxima`.
+/// Relative to another number m' the sum is exp(m' - m) times that relative to m, so that one pass
+/// computes both (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
 struct OnlineSum {
   size_t maximum;
   stablehlo::ExpOp exponential;
 };
 
-/// Nothing where the sum depends on one of them in another way.
+/// Returns nothing if the sum depends on a maximum in another way.
 std::optional<OnlineSum> findOnlineSum(const ElementValues::Sum &sum,
                                        ArrayRef<ElementValues::Sum> maxima);
 
-/// What exponentials are taken below, of the greatest number so far: nothing is below an infinite
-/// one but itself.
+/// Returns the number to subtract from exponents for a running maximum: the maximum, or 0 if it is
+/// minus infinity.
 Number getBelow(Number greatest);
 
 } // namespace mlir::cuda

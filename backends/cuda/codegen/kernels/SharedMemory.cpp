@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Bytes; of the widest access.
+/// Bytes of the widest access.
 static constexpr int64_t kAlignment = 16;
 
 int64_t mlir::cuda::getSharedBytes(Operation *op) {

@@ -1,21 +1,21 @@
-// Shared memory of blocks beyond what is static.
+// Dynamic shared memory of blocks.
 #pragma once
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace mlir::cuda {
 
-/// Static shared memory that a block may have, in bytes; more of it a launch asks for.
+/// Maximum static shared memory of a block in bytes; a launch requests more.
 constexpr int64_t kMostStaticShared = 48 << 10;
 
-/// What a block may have at all, by the target of the module that an op is in; without one what
-/// compute capability 8.0 has.
+/// Maximum shared memory of a block on the target of the module around an op, by default that of
+/// compute capability 8.0.
 int64_t getSharedBytes(Operation *op);
 
-/// Where each buffer of a kernel's shared memory begins, one behind the other; the end of all.
+/// Offset of each buffer of a kernel's shared memory, one after the other; last the total size.
 SmallVector<int64_t> getSharedOffsets(gpu::GPUFuncOp kernel);
 
-/// What a launch of a kernel asks for: 0 where static memory is enough.
+/// Dynamic shared memory that a kernel's launch requests: 0 if static memory suffices.
 int64_t getDynamicSharedBytes(gpu::GPUFuncOp kernel);
 
 } // namespace mlir::cuda

@@ -29,10 +29,10 @@ static constexpr int64_t kWarp = 32;
 namespace {
 /// One kernel as a function of the grid's size and the kernel's arguments.
 ///
-/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, loads and products
-/// of a warp's matrices and what holds them) cut the code into segments; their blocks are "common".
-/// Uniform ops are the same for all threads of a block and stand once. All others run in a loop
-/// over threads, one for each segment.
+/// There are three sorts of ops. Collective ops, which all threads reach together (barriers,
+/// shuffles, matrix loads and products of a warp, and the ops around them), split the code into
+/// segments; their blocks are "common". Uniform ops are equal for all threads of a block and are
+/// emitted once. All others run in one loop over threads per segment.
 class HostKernel {
 public:
   HostKernel(gpu::GPUFuncOp kernel, bool descending)
@@ -50,8 +50,8 @@ private:
   int64_t threads = 1;
 
   func::FuncOp host;
-  IRMapping uniform;             // of values that are the same for all threads
-  DenseMap<Value, Value> arrays; // of values that live across segments: an element a thread
+  IRMapping uniform;             // of values that are equal for all threads
+  DenseMap<Value, Value> arrays; // of values that live across segments: one element per thread
   DenseMap<Operation *, unsigned> segments;
   DenseSet<Block *> commonBlocks;
   DenseSet<Operation *> meetings;
@@ -85,7 +85,7 @@ private:
   LogicalResult emitTurn(Operation *op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
-  /// Copies values of all threads into others' arrays.
+  /// Copies the values of all threads to the arrays of other values.
   void assign(ValueRange from, ValueRange to);
 };
 
@@ -135,7 +135,7 @@ void HostKernel::assignSegments(Block &block) {
   }
 }
 
-/// What an op stands in, or is, directly in a common block.
+/// The ancestor of an op, or the op itself, that is directly in a common block.
 Operation *HostKernel::commonAncestor(Operation *op) {
   while (!commonBlocks.contains(op->getBlock()))
     op = op->getParentOp();
@@ -152,7 +152,7 @@ bool HostKernel::isUniform(Value value) {
   return llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand); });
 }
 
-/// Whether a thread's value is read in another segment than it is made in.
+/// Returns true if a thread's value has a user in another segment.
 bool HostKernel::livesOn(Value value) {
   unsigned own = segments.lookup(value.getDefiningOp());
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -163,14 +163,14 @@ bool HostKernel::livesOn(Value value) {
 
 // ---- values -------------------------------------------------------------------------------------
 
-/// Memory that is freed at the end of the function.
+/// Allocates memory that is freed at the end of the function.
 Value HostKernel::allocate(MemRefType type) {
-  // Vectors are accessed with the alignment of their whole size.
+  // Vector accesses require alignment to their full size.
   allocations.push_back(memref::AllocOp::create(builder, loc, type, builder.getI64IntegerAttr(64)));
   return allocations.back();
 }
 
-/// The array of a value; made at the head of the function.
+/// Returns the array of a value; created at the start of the function.
 Value HostKernel::arrayOf(Value value) {
   Value &array = arrays[value];
   if (!array) {
@@ -233,7 +233,7 @@ void HostKernel::assign(ValueRange from, ValueRange to) {
 
 // ---- code ---------------------------------------------------------------------------------------
 
-/// Ops of one segment, for each thread.
+/// Emits the ops of one segment in a loop over threads.
 void HostKernel::emitRun(ArrayRef<Operation *> run) {
   if (run.empty())
     return;
@@ -270,7 +270,7 @@ void HostKernel::emitRun(ArrayRef<Operation *> run) {
   });
 }
 
-/// An array with what each thread has of a value.
+/// Returns an array of a value for all threads.
 Value HostKernel::arrayWith(Value value) {
   if (isUniform(value)) {
     mapUniform(value);
@@ -312,7 +312,7 @@ void HostKernel::emitShuffle(gpu::ShuffleOp op) {
     };
     Value offset = toIndex(valueAt(op.getOffset(), thread));
     Value width = toIndex(valueAt(op.getWidth(), thread));
-    // Lanes of a warp in parts of `width`, each by itself.
+    // The lanes of a warp shuffle within parts of `width`.
     Value lane = combine(arith::RemUIOp(), thread, index(kWarp));
     Value inPart = combine(arith::RemUIOp(), lane, width);
     Value first = combine(arith::SubIOp(), thread, inPart), partner;
@@ -335,7 +335,7 @@ void HostKernel::emitShuffle(gpu::ShuffleOp op) {
       return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, b);
     };
     Value exists = combine(arith::AndIOp(), less(partner, width), less(source, index(threads)));
-    // A thread without a partner keeps what it has.
+    // A thread without a partner keeps its value.
     source = arith::SelectOp::create(builder, loc, exists, source, thread);
     Value number = valueAt(op.getValue(), source);
     memref::StoreOp::create(builder, loc, number, result, thread);
@@ -343,7 +343,7 @@ void HostKernel::emitShuffle(gpu::ShuffleOp op) {
   });
 }
 
-/// Blocks run one after the other, and take numbers in this order: each finds that it is its turn.
+/// Blocks run sequentially and take numbers in this order, so each block has its turn at once.
 LogicalResult HostKernel::emitTurn(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (!isUniform(operand))
@@ -437,7 +437,7 @@ LogicalResult HostKernel::emitMeeting(Operation *op) {
 }
 
 LogicalResult HostKernel::emitBlock(Block &block) {
-  // Uniform values of an inner block are valid in it alone.
+  // Uniform values of an inner block are valid only inside it.
   IRMapping outer = uniform;
   SmallVector<Operation *> run;
   for (Operation &op : block) {
@@ -516,7 +516,7 @@ LogicalResult HostKernel::emit(func::FuncOp &function) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// Gives a task's function the memory that it has beside the arena.
+/// Allocates a task function's memory outside of the arena.
 static void placeScratch(func::FuncOp function) {
   SmallVector<cuda::ScratchOp> ops;
   function.walk([&](cuda::ScratchOp op) { ops.push_back(op); });
@@ -539,7 +539,7 @@ static void placeScratch(func::FuncOp function) {
 
 static LogicalResult replaceLaunch(gpu::LaunchFuncOp launch) {
   if (launch.getAsyncToken() || !launch.getAsyncDependencies().empty())
-    return launch.emitOpError("is asynchronous, which gpu-to-host does not know");
+    return launch.emitOpError("is asynchronous, which gpu-to-host does not support");
   OpBuilder builder(launch);
   gpu::KernelDim3 grid = launch.getGridSizeOperandValues();
   SmallVector<Value> operands{grid.x, grid.y, grid.z};

@@ -25,14 +25,14 @@ using namespace mlir;
 using namespace mlir::cuda;
 namespace proto = ::st::proto;
 
-/// Hosts of the last ten years; with it 16-bit floats are converted by instructions, and no library
-/// is needed for them.
+/// Supported by hosts of the last ten years. It converts 16-bit floats by instructions, without a
+/// library.
 static constexpr StringLiteral kX86 = "x86-64-v3";
 static constexpr unsigned kOptLevel = 2;
 
 // ---- entries ------------------------------------------------------------------------------------
 
-/// A function that launches a kernel on buffers of which only the offsets in memory are given.
+/// Creates a function that launches a kernel on arguments given by their offsets in one memory.
 static void makeEntry(OpBuilder &builder, gpu::GPUFuncOp kernel,
                       const proto::CudaKernel &description) {
   Location loc = kernel.getLoc();
@@ -57,7 +57,7 @@ static void makeEntry(OpBuilder &builder, gpu::GPUFuncOp kernel,
   func::ReturnOp::create(body, loc);
 }
 
-/// A module of the kernels and their entries alone, lowered to LLVM's dialect.
+/// Returns a module with only the kernels and their entries, lowered to LLVM's dialect.
 static FailureOr<OwningOpRef<ModuleOp>> lowerKernels(ModuleOp module, const CommandLists &lists) {
   OwningOpRef<ModuleOp> code = ModuleOp::create(module.getLoc());
   (*code)->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
@@ -93,7 +93,7 @@ static FailureOr<std::unique_ptr<llvm::TargetMachine>> makeMachine(ModuleOp modu
   return machine;
 }
 
-/// To nearest, ties to even.
+/// Rounds to nearest, ties to even.
 void mlir::cuda::addBf16Rounding(llvm::Module &code) {
   llvm::IRBuilder<> builder(code.getContext());
   llvm::Type *word = builder.getInt32Ty();

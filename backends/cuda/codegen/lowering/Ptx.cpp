@@ -96,6 +96,6 @@ mlir::cuda::assemblePtx(ModuleOp module, const std::string &ptx, const std::stri
   auto bytes = llvm::MemoryBuffer::getFile(cubin, /*IsText=*/false,
                                            /*RequiresNullTerminator=*/false);
   if (!bytes)
-    return module.emitError("cannot read what ptxas made: ") << bytes.getError().message();
+    return module.emitError("cannot read the output of ptxas: ") << bytes.getError().message();
   return std::optional((*bytes)->getBuffer().str());
 }

@@ -10,7 +10,7 @@ namespace proto = ::st::proto;
 
 namespace {
 
-/// Bytes that a command touches, whatever the micro-batch and the rank.
+/// Bytes that a command accesses in any micro-batch and rank.
 struct Range {
   bool inScratch;
   int64_t begin, end;
@@ -44,7 +44,7 @@ private:
 };
 
 void Reader::add(const proto::CudaPlace &place, int64_t bytes, bool isWritten) {
-  // Positions are the rank's: what lies behind may be its part.
+  // The rank determines the position, so the access may be anywhere after the offset.
   const bool isAnywhere = place.has_position() && place.position_stride() != 0;
   const int64_t end = place.offset() + (place.slots() - 1) * place.stride() + bytes;
   ranges.push_back({place.scratch(), place.offset(), isAnywhere ? INT64_MAX : end, isWritten});
@@ -81,7 +81,7 @@ void Reader::visit(const proto::CudaProduct &product) {
     visit(each);
 }
 
-/// What the library touches, and what the commands in its place do.
+/// Accesses of cuDNN and of the commands that replace it.
 void Reader::visit(const proto::CudaAttention &attention) {
   auto addHeads = [&](const proto::CudaHeads &heads, int64_t rows, int64_t width, int64_t bytes,
                       bool isWritten) {
@@ -166,11 +166,11 @@ bool isTransfer(const proto::CudaCommand &command, const Ranges &ranges) {
          llvm::any_of(ranges, [](const Range &range) { return range.inScratch; });
 }
 
-/// For each command whether it has to wait for the other stream.
+/// Returns for each command whether it has to wait for the other stream.
 SmallVector<bool> findWaits(ArrayRef<Ranges> touched, ArrayRef<bool> isAside) {
   SmallVector<bool> waits(touched.size(), false);
-  Ranges open[2];         // by stream: what the other one has not waited for
-  bool knowsTask = false; // what came before the task the stream of transfers has waited for
+  Ranges open[2];         // by stream: accesses that the other stream has not waited for
+  bool knowsTask = false; // the transfer stream has waited for all work before the task
   for (size_t i = 0; i < touched.size(); ++i) {
     Ranges &others = open[!isAside[i]];
     waits[i] = llvm::any_of(touched[i],
@@ -205,7 +205,7 @@ void mlir::cuda::assignStreams(proto::CudaProgram &program, ArgumentsOf argument
     for (size_t begin = 0, end; begin < count; begin = end) {
       for (end = begin + 1; end < count && isAside[end] == isAside[begin];)
         ++end;
-      // It begins when all before is done, and nothing begins before it is done.
+      // The run would overlap nothing: it waits at its begin, and the next command waits for it.
       if (!isAside[begin] || !waits[begin] || (end < count && !waits[end]))
         continue;
       std::fill(isAside.begin() + begin, isAside.begin() + end, false);

@@ -1,4 +1,4 @@
-// Which commands of a task run beside the others.
+// Chooses the commands of a task that run concurrently with others.
 #pragma once
 
 #include "lib/Proto/cuda.pb.h"
@@ -12,11 +12,11 @@ struct KernelArgument {
 };
 using ArgumentsOf = function_ref<ArrayRef<KernelArgument>(int64_t kernel)>;
 
-/// Puts exchanges, and what packs and unpacks scratch memory around them, onto the stream of
-/// transfers, where they run while kernels behind them do that do not touch their memory. A command
-/// waits for the other stream where something there, which nobody has waited for since, touches the
-/// same memory and either of them writes it: memory is planned as if commands ran one by one. What
-/// would be waited for at once stays with the kernels, and so do loops with all that they repeat.
+/// Puts exchanges, and the launches that pack and unpack scratch memory for them, onto the transfer
+/// stream, where they overlap later kernels that do not access their memory. A command waits for
+/// the other stream if an access there conflicts with it and no command has waited for that access
+/// yet: the memory plan assumes sequential commands. Transfers whose results are needed at once
+/// stay on the kernels' stream, and so do loops.
 void assignStreams(::st::proto::CudaProgram &program, ArgumentsOf argumentsOf);
 
 } // namespace mlir::cuda

@@ -1,5 +1,5 @@
 // The update of a state also writes the values that the next step would compute from it element by
-// element, such as weights in 16 bits.
+// element, such as 16-bit weights.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"

@@ -33,8 +33,8 @@ static LogicalResult convert(nvgpu::MmaSyncOp product) {
   const std::array<int64_t, 3> shape = {16, 8, 16};
   if (product.getMmaShapeAsArray() != shape || !(element.isF16() || element.isBF16()) ||
       !typeOf(product.getMatrixC()).getElementType().isF32())
-    return product.emitOpError("is no product of 16-bit floats in f32, 16 x 8 x 16");
-  // A register has two numbers of 16 bits; those of bf16 are bits to the instruction.
+    return product.emitOpError("is not a 16 x 8 x 16 product of 16-bit floats in f32");
+  // A register holds two 16-bit numbers; the instruction takes bf16 as raw bits.
   auto registersOf = [&](Value matrix) {
     SmallVector<Value> registers;
     for (int64_t i = 0; i < typeOf(matrix).getDimSize(0); ++i) {
@@ -73,8 +73,8 @@ static LogicalResult convert(nvgpu::MmaSyncOp product) {
 // ---- memory -------------------------------------------------------------------------------------
 
 namespace {
-/// Where elements of memrefs of one dimension are, as convert-gpu-to-nvvm with indices of 32 bits
-/// will have them.
+/// Addresses of elements of one-dimensional memrefs, as convert-gpu-to-nvvm with 32-bit indices
+/// computes them.
 class Pointers {
 public:
   explicit Pointers(MLIRContext *context) : converter(context, options(context)) {
@@ -99,7 +99,7 @@ Value Pointers::get(OpBuilder &builder, Location loc, Value memory, Value positi
       UnrealizedConversionCastOp::create(builder, loc, converter.convertType(type), memory)
           .getResult(0);
   Value pointer = MemRefDescriptor(descriptor).alignedPtr(builder, loc);
-  // A constant that is added last is part of the instruction.
+  // The instruction can encode a constant that is added last.
   APInt constant;
   Value end;
   if (auto sum = position.getDefiningOp<arith::AddIOp>();
@@ -121,7 +121,7 @@ static LogicalResult convert(nvgpu::LdMatrixOp load, Pointers &pointers) {
   auto type = cast<VectorType>(load.getRes().getType());
   const int64_t count = type.getDimSize(0);
   if (count != 4 || type.getElementTypeBitWidth() != 16 || load.getIndices().size() != 1)
-    return load.emitOpError("is no load of four matrices of 16-bit floats from one dimension");
+    return load.emitOpError("is not a load of four matrices of 16-bit floats from one dimension");
   Value pointer = pointers.get(builder, loc, load.getSrcMemref(), load.getIndices().front());
   SmallVector<Type> registers(count, builder.getI32Type());
   auto loadedType = LLVM::LLVMStructType::getLiteral(builder.getContext(), registers);
@@ -148,7 +148,7 @@ static LogicalResult convert(nvgpu::DeviceAsyncCopyOp copy, Pointers &pointers) 
   const int64_t bytes = copy.getDstElements().getSExtValue() * width;
   if (bytes != 16 || copy.getDstIndices().size() != 1 || copy.getSrcIndices().size() != 1 ||
       !copy.getAsyncToken().use_empty())
-    return copy.emitOpError("is no copy of 16 bytes of one dimension without a token");
+    return copy.emitOpError("is not a one-dimensional copy of 16 bytes without a token");
   Value target = pointers.get(builder, loc, copy.getDst(), copy.getDstIndices().front());
   Value source = pointers.get(builder, loc, copy.getSrc(), copy.getSrcIndices().front());
   auto global = LLVM::LLVMPointerType::get(builder.getContext(),
@@ -188,7 +188,7 @@ static void convert(arith::TruncFOp round) {
   round.erase();
 }
 
-/// One of two bf16 in f32 is a shift of their bits, or a mask.
+/// Widens one of two bf16 to f32 by a shift of the bits or a mask.
 static void convert(arith::ExtFOp widen) {
   auto extract = widen.getIn().getDefiningOp<vector::ExtractOp>();
   if (!extract || !widen.getType().isF32() || extract.getNumIndices() != 1 ||

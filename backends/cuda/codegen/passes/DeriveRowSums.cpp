@@ -1,4 +1,4 @@
-// Sums of rows that a gradient of attention needs, from what the forward pass has made of them.
+// Derives the row sums in the gradient of attention from results of the forward pass.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
@@ -20,29 +20,28 @@ using mlir::st::KernelOp;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-/// What values of one shape are multiplied of, whatever is rounded on the way.
+/// Factors of a product of values of one shape; roundings are ignored.
 struct Factors {
   double scale = 1;
-  SmallVector<Value> values;   ///< that vary along rows and columns
-  SmallVector<Value> masks;    ///< predicates: 0 where they do not hold
-  SmallVector<Value> divisors; ///< of rows: what all of a row is divided by
+  SmallVector<Value> values;   ///< factors that vary along rows and columns
+  SmallVector<Value> masks;    ///< predicates; the product is 0 where they are false
+  SmallVector<Value> divisors; ///< per-row divisors
   bool isKnown = true;
 
   void add(Value value, const ReachingDefinitions &definitions);
 };
 
-/// A sum over the columns of a product, which is made of rows and `values`, with what is
-/// multiplied with it.
+/// A sum over the columns of the product of rows and `values`, times further factors.
 struct RowSum {
   hlo::ReduceOp op;
-  hlo::DotGeneralOp product; ///< of the gradient of what the forward pass made, and `values`
+  hlo::DotGeneralOp product; ///< of the gradient of the forward result and `values`
   Factors others;
 };
 
-/// What the forward pass made of rows: a product of these with `values`.
+/// The product of the rows and `values` that the forward pass computed.
 struct Forward {
   Value read;    ///< in the backward task
-  Value divisor; ///< of the rows; null: none
+  Value divisor; ///< of the rows; null if none
   double scale = 1;
 };
 
@@ -57,7 +56,7 @@ private:
 
 // ---- factors ------------------------------------------------------------------------------------
 
-/// What a value repeats along the last dimension; null where it does more.
+/// Returns the operand that a value broadcasts along the last dimension; null for other values.
 static Value getOfRow(Value value) {
   auto broadcast = value.getDefiningOp<hlo::BroadcastInDimOp>();
   const int64_t last = cast<RankedTensorType>(value.getType()).getRank() - 1;
@@ -83,7 +82,7 @@ void Factors::add(Value value, const ReachingDefinitions &definitions) {
              convert && isa<FloatType>(getElementTypeOrSelf(convert.getOperand()))) {
     add(convert.getOperand(), definitions);
   } else if (Value row = getOfRow(value)) {
-    // One over something, or it cannot be divided by again.
+    // Only a reciprocal can be turned into a divisor.
     auto inverse = row.getDefiningOp<hlo::DivOp>();
     isKnown &= inverse && getSplat(inverse.getLhs()) == 1.0;
     if (isKnown)
@@ -97,7 +96,7 @@ void Factors::add(Value value, const ReachingDefinitions &definitions) {
   }
 }
 
-/// Whether each value of either list is one of the other's.
+/// Returns true if the two lists have the same values in any order.
 static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other,
                     const ReachingDefinitions &definitions) {
   if (one.size() != other.size())
@@ -120,7 +119,7 @@ static Value getOutside(Value argument) {
   return kernel.getInputs()[cast<BlockArgument>(argument).getArgNumber()];
 }
 
-/// A sum of a row's columns of a product with something else.
+/// Matches a sum over a row's columns of a product times further factors.
 static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const ReachingDefinitions &definitions) {
   if (op.getInputs().size() != 1 ||
       !isa_and_nonnull<hlo::AddOp>(mlir::st::findCombiner(op.getBody())) ||
@@ -146,7 +145,7 @@ static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const ReachingDefinit
   return std::nullopt;
 }
 
-/// Whether a product of rows and columns is laid out as its sums are: batches, rows, columns.
+/// Returns true if the operands' dimensions are in the order of the sums': batches, rows, columns.
 static bool isInOrder(hlo::DotGeneralOp dot) {
   auto numbers = dot.getDotDimensionNumbers();
   return numbers.getLhsContractingDimensions().size() == 1 &&
@@ -154,7 +153,7 @@ static bool isInOrder(hlo::DotGeneralOp dot) {
              static_cast<int64_t>(numbers.getLhsBatchingDimensions().size()) + 2;
 }
 
-/// The only dimension of a product's right operand that is of no batch and not contracted.
+/// The only dimension of a product's right operand that is neither batching nor contracting.
 static int64_t getColumnDim(hlo::DotGeneralOp dot) {
   auto numbers = dot.getDotDimensionNumbers();
   int64_t dim = 0;
@@ -164,8 +163,8 @@ static int64_t getColumnDim(hlo::DotGeneralOp dot) {
   return dim;
 }
 
-/// Whether a value of the forward pass is the product of the rows that the sum is of, up to what a
-/// row is divided by, with the same `values`, and lies as its gradient does.
+/// Returns a forward value that is the product of the sum's rows, up to divisors of rows, and of
+/// the same `values`, with the layout of its gradient.
 static std::optional<Forward> matchForward(RowSum &sum, Value read,
                                            const ReachingDefinitions &definitions) {
   Value made = definitions.of(read);
@@ -184,7 +183,7 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read,
           cast<RankedTensorType>(sum.product.getType()).getShape() ||
       !definitions.areSame(dot.getRhs(), sum.product.getRhs()))
     return std::nullopt;
-  // Both multiply with the same dimensions of `values`: rows' columns there, the others here.
+  // The forward pass contracts the dimension of `values` that is free here, and vice versa.
   auto ours = sum.product.getDotDimensionNumbers(), theirs = dot.getDotDimensionNumbers();
   const int64_t batches = static_cast<int64_t>(ours.getLhsBatchingDimensions().size());
   if (ours.getRhsBatchingDimensions() != theirs.getRhsBatchingDimensions() ||
@@ -211,7 +210,7 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read,
 
 // ---- the kernels --------------------------------------------------------------------------------
 
-/// Sums over the columns of a gradient times what it is the gradient of, as `sum` lies.
+/// Sums the gradient times the forward value over their columns, with the layout of `sum`.
 static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Forward &forward,
                       Value divisor) {
   Location loc = sum.op.getLoc();
@@ -239,7 +238,7 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
         reduce.getResult(0).setType(RankedTensorType::get(shape, inside.getF32Type()));
         return reduce.getResult(0);
       });
-  // Batches, then rows.
+  // Batching dimensions, then rows.
   SmallVector<int64_t> order(numbers.getLhsBatchingDimensions());
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (dim != columns && !llvm::is_contained(numbers.getLhsBatchingDimensions(), dim))
@@ -271,7 +270,7 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
       });
 }
 
-/// What of an attention kernel's inputs, or of what the task reads, is a value of the forward pass.
+/// Returns the task's read of a forward value, if it comes before the kernel.
 static Value findRead(Block &task, KernelOp before, Value value,
                       const ReachingDefinitions &definitions) {
   Value definition = definitions.of(value);
@@ -285,9 +284,9 @@ static Value findRead(Block &task, KernelOp before, Value value,
   return {};
 }
 
-/// Of a gradient that cuDNN may compute, which is one without dropout in 16 bits: its matcher knows
-/// the two attention kernels as they are, so they are marked as what they are. Whether they may be
-/// changed: where they become one kernel, which `matchJoinedGradient` knows.
+/// Handles a gradient that cuDNN may compute: 16 bits and no dropout. cuDNN's matcher recognises
+/// the two kernels only in their present form. Returns true if they may change: either cuDNN cannot
+/// compute them, or they can be joined and are marked for `matchJoinedGradient`.
 static bool markGradient(KernelOp rows, RowSum &sum) {
   if (!sum.others.masks.empty() || getElementTypeOrSelf(sum.product.getLhs()).isF32())
     return true;

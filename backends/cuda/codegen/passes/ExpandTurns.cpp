@@ -1,4 +1,4 @@
-// Turns of blocks by atomic operations.
+// Implements turns of blocks by atomic operations.
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,7 +36,7 @@ static Value toWord(OpBuilder &builder, Location loc, Value index) {
   return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), index);
 }
 
-/// Of the block's first thread.
+/// Emits code for the block's first thread only.
 static void onFirstThread(OpBuilder &builder, Location loc, llvm::function_ref<void()> body) {
   Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -47,8 +47,8 @@ static void onFirstThread(OpBuilder &builder, Location loc, llvm::function_ref<v
   body();
 }
 
-/// The atomic operations of PTX order nothing by themselves. Between one and a gpu.barrier, a fence
-/// has what threads of other blocks wrote ahead of theirs seen.
+/// PTX's atomic operations do not order other accesses. A fence between one and a gpu.barrier makes
+/// earlier writes of other blocks' threads visible.
 static void fence(OpBuilder &builder, Location loc) {
   LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "device");
 }

@@ -18,7 +18,7 @@ using mlir::st::KernelOp;
 // ---- across kernels and tasks -------------------------------------------------------------------
 
 namespace {
-/// The memory in which a micro-batch's tasks leave values to each other.
+/// The buffers in which a micro-batch's tasks stash values for each other.
 class Stashes {
 public:
   explicit Stashes(ModuleOp module) {
@@ -35,7 +35,7 @@ public:
     });
   }
 
-  /// What the task that wrote it had in the place of a value that is read.
+  /// Returns the value that a read returns, as the writing task computed it.
   Value getWritten(mlir::st::ReadOp read) const {
     auto it = uses.find(keyOf(read, read.getSourceAttr()));
     if (it == uses.end() || it->second.writes.size() != 1)
@@ -44,7 +44,7 @@ public:
     return write.getAccumulate() ? Value() : write.getValue();
   }
 
-  /// Removes what nobody reads any more. Returns the kernels that made it.
+  /// Removes stashes without reads. Returns the kernels that computed them.
   llvm::SetVector<KernelOp> dropUnread();
 
 private:
@@ -91,7 +91,7 @@ llvm::SetVector<KernelOp> Stashes::dropUnread() {
 // ---- kernels ------------------------------------------------------------------------------------
 
 namespace {
-/// What is written behind the ops of a product, in its body.
+/// Emits the ops after a product in its body.
 using Writer = llvm::function_ref<SmallVector<Value>(OpBuilder &, Block &, Value)>;
 
 class EpilogueFuser {
@@ -105,7 +105,7 @@ public:
   bool fuseSums(KernelOp reduce);
 
 private:
-  /// Where a value was made: in the body of a kernel, maybe of the task that stashed it.
+  /// Returns the origin of a value: in the body of a kernel, also of the task that stashed it.
   Value findDefinition(Value value) const {
     return mlir::cuda::findDefinition(
         value, [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
@@ -118,14 +118,13 @@ public:
 };
 } // namespace
 
-/// The only op that reads a value, if it is a kernel that does so once and as often as the value is
-/// made.
+/// Returns the only user of a value, if it is a kernel that reads it once and in the same block.
 static KernelOp getOnlyReader(Value value) {
   auto kernel = value.hasOneUse() ? dyn_cast<KernelOp>(*value.user_begin()) : KernelOp();
   return kernel && kernel->getBlock() == value.getParentBlock() ? kernel : KernelOp();
 }
 
-/// A kernel with the inputs of a product, then others, whose results are made of its result.
+/// Adds inputs to a product's kernel; `write` computes its results from the product.
 static KernelOp extend(OpBuilder &builder, KernelOp product, ValueRange further, Writer write) {
   Block &old = product.getBody().front();
   SmallVector<Value> inputs(product.getInputs());
@@ -150,7 +149,7 @@ static KernelOp extend(OpBuilder &builder, KernelOp product, ValueRange further,
   return kernel;
 }
 
-/// Removes results that nobody reads, with all that only they need.
+/// Removes unused results and the ops that only they need.
 static void dropUnusedResults(KernelOp kernel) {
   SmallVector<Value> kept, used;
   for (auto [result, value] : llvm::zip_equal(
@@ -170,7 +169,7 @@ static void dropUnusedResults(KernelOp kernel) {
   kernel.erase();
 }
 
-/// A product of one result, which an activation could follow.
+/// Returns a product with a single result that an activation could follow.
 static std::optional<Product> getPlainProduct(KernelOp kernel) {
   std::optional<Product> product = matchProductKernel(kernel);
   if (!product || kernel.getNumResults() != 1 || product->addend ||
@@ -183,8 +182,8 @@ static std::optional<Product> getPlainProduct(KernelOp kernel) {
 
 // ---- the gradient of GELU -----------------------------------------------------------------------
 
-/// Of a product that loops multiply with GELU's gradient: these may keep more of the forward pass
-/// than GELU's argument, but all of it has to be a function of that.
+/// Fuses loops that multiply a product with GELU's gradient. They may read other stashed values
+/// besides GELU's argument if these are functions of it.
 bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
   std::optional<Product> product = getPlainProduct(kernel);
   if (!product || product->bias)
@@ -214,7 +213,7 @@ bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
           Value x = body.getArguments().back();
           return SmallVector<Value>{emitGeluGradient(inside, loop.getLoc(), result, x)};
         });
-    // Of its operands cuBLASLt allows the addend alone in the place of the result.
+    // In cuBLASLt only the addend may have the address of the result.
     fused->setAttr("st.apart", builder.getUnitAttr());
     loop.getResult(0).replaceAllUsesWith(fused.getResult(0));
     for (KernelOp done : llvm::reverse(between))
@@ -227,8 +226,8 @@ bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
 
 // ---- GELU ---------------------------------------------------------------------------------------
 
-/// Adds a loop's bias in the product that only the loop reads, in the type of its result, where the
-/// loop writes GELU of the sum.
+/// Moves the bias that a loop adds before GELU into its product, if the loop is the product's only
+/// user and the types agree.
 static bool moveBias(KernelOp &kernel, KernelOp loop) {
   std::optional<Product> product = getPlainProduct(kernel);
   Block &body = loop.getBody().front();
@@ -265,8 +264,8 @@ static bool moveBias(KernelOp &kernel, KernelOp loop) {
   return true;
 }
 
-/// Of a product of which a loop writes GELU. What the product was without it becomes a second
-/// result, where others read it.
+/// Fuses a loop that writes GELU of a product. If GELU's argument has other users, it becomes a
+/// second result.
 bool EpilogueFuser::fuseGelu(KernelOp kernel) {
   if (!getPlainProduct(kernel))
     return false;
@@ -284,7 +283,7 @@ bool EpilogueFuser::fuseGelu(KernelOp kernel) {
     });
     if (gelu == results.end())
       continue;
-    // What the loop hands on is the product's.
+    // Users of GELU's argument use the product's result.
     for (Value result : results)
       if (findDefinition(result) == findDefinition(x))
         result.replaceAllUsesWith(x);
@@ -304,7 +303,7 @@ bool EpilogueFuser::fuseGelu(KernelOp kernel) {
 
 // ---- gradients of biases ------------------------------------------------------------------------
 
-/// The sum of a tensor along dimensions, in f32 where its elements are narrower.
+/// The sum of a tensor along dimensions, accumulated at least in f32.
 static Value emitSums(OpBuilder &builder, Location loc, Value summed, ArrayRef<int64_t> dims,
                       RankedTensorType type) {
   auto convert = [&](Value value, Type element) -> Value {
@@ -332,8 +331,8 @@ static bool mayTouch(Operation *op, FlatSymbolRefAttr storage) {
   return op->getNumRegions() > 0 && !isa<KernelOp>(op);
 }
 
-/// Moves the writes of a value that stand before an op behind it, if that is all that reads it
-/// there and nothing in between touches what they write.
+/// Moves writes of a value that come before an op to after it. Requires that they are the value's
+/// only users there and no op in between accesses their targets.
 static bool moveReadersBehind(Value value, Operation *op) {
   SmallVector<Operation *> early;
   for (Operation *user : value.getUsers()) {
@@ -354,7 +353,7 @@ static bool moveReadersBehind(Value value, Operation *op) {
   return true;
 }
 
-/// Of a kernel that adds up what a product contracts, the product does it.
+/// Fuses a kernel that sums an operand of a product along the contracted dimension.
 bool EpilogueFuser::fuseSums(KernelOp reduce) {
   if (reduce.getNumResults() != 1)
     return false;
@@ -396,7 +395,7 @@ bool EpilogueFuser::fuseSums(KernelOp reduce) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// Whether products of f32 round their operands, which sums of these do not.
+/// Returns true if products of f32 round their operands; sums of the operands would not.
 static bool roundsOperands(ModuleOp module) {
   auto precision = module->getAttrOfType<DictionaryAttr>(mlir::st::kPrecisionAttr);
   auto products = precision ? precision.getAs<StringAttr>("products") : StringAttr();

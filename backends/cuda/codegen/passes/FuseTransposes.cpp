@@ -1,4 +1,4 @@
-// Attention kernels write what they make in the order of dimensions in which it is read.
+// Fused attention-like kernels write results in the order of dimensions in which they are read.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -23,7 +23,7 @@ private:
 };
 } // namespace
 
-/// The only op of a kernel that transposes its only input, if the kernel does nothing else.
+/// Returns the transpose of a kernel that does nothing but transpose its only input.
 static hlo::TransposeOp getTranspose(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (kernel.getKind() != "copy" || kernel.getInputs().size() != 1 ||

@@ -1,4 +1,4 @@
-// Equal kernels of small results behind each other, so that one launch can do them.
+// Moves equal kernels with small results next to each other, so that one launch can run them.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -12,7 +12,7 @@ namespace mlir::cuda {
 using namespace mlir;
 using mlir::st::KernelOp;
 
-/// Results that wait in memory for a later kernel.
+/// Results of moved kernels occupy memory until their later users run.
 static constexpr int64_t kMostBytes = 16384;
 
 namespace {
@@ -57,7 +57,7 @@ static bool areEqual(KernelOp a, KernelOp b) {
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), kSameCode);
 }
 
-/// Whether all that a kernel reads is there before `place`, in whatever shape.
+/// Returns true if everything that a kernel reads is computed before `place`, up to reshapes.
 static bool isReadyBefore(KernelOp kernel, Operation *place) {
   return llvm::all_of(kernel->getOperands(), [&](Value operand) {
     Operation *op = operand.getDefiningOp();
@@ -67,7 +67,7 @@ static bool isReadyBefore(KernelOp kernel, Operation *place) {
   });
 }
 
-/// Moves what shows the operands of an op in another shape up with it.
+/// Moves the reshapes that an op reads up with it.
 static void bringReshapes(Operation *op) {
   for (Value operand : op->getOperands())
     if (auto reshape = operand.getDefiningOp<stablehlo::ReshapeOp>();
@@ -78,7 +78,7 @@ static void bringReshapes(Operation *op) {
 }
 
 void GroupKernelsPass::runOn(Block &block) {
-  /// The last kernel of each kind.
+  /// The last one of each set of equal kernels, by hash.
   DenseMap<size_t, SmallVector<KernelOp, 1>> groups;
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!isSmall(kernel))

@@ -1,4 +1,4 @@
-// What gradients of attention need of each row: multiplied beforehand, and computed once.
+// Per-row values in gradients of attention: multiplied with each other first, and computed once.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
@@ -34,8 +34,7 @@ static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 
 // ---- factors ------------------------------------------------------------------------------------
 
-/// Whether all products of an attention kernel read 16 bits, so that the rounding of f32 does not
-/// show.
+/// Returns true if all products read 16 bits, so that f32 roundings do not matter.
 static bool readsNarrow(KernelOp kernel) {
   auto products = bodyOf(kernel).getOps<hlo::DotGeneralOp>();
   return !products.empty() && llvm::all_of(products, [](hlo::DotGeneralOp dot) {
@@ -43,7 +42,7 @@ static bool readsNarrow(KernelOp kernel) {
   });
 }
 
-/// What a value of f32 repeats for all elements of a row, or for all elements at all.
+/// Returns true for an f32 value that is broadcast to all elements of a row, or to all elements.
 static bool isRowFactor(Value value) {
   return getSplat(value) || value.getDefiningOp<hlo::BroadcastInDimOp>();
 }
@@ -69,7 +68,7 @@ static Value multiplyFactors(OpBuilder &builder, Value one, Value other) {
                                        broadcast.getBroadcastDimensionsAttr());
 }
 
-/// x * a * b, with a and b of rows, becomes x * (a * b): one product an element.
+/// Rewrites x * a * b with row factors a and b to x * (a * b): one multiplication per element.
 void HoistRowValuesPass::regroup(KernelOp kernel) {
   auto products = llvm::to_vector(bodyOf(kernel).getOps<hlo::MulOp>());
   for (hlo::MulOp outer : products) {
@@ -93,9 +92,9 @@ void HoistRowValuesPass::regroup(KernelOp kernel) {
 
 // ---- values of rows -----------------------------------------------------------------------------
 
-/// The values of fewer dimensions than scores that an attention kernel computes from its arguments
-/// and broadcasts along columns. What depends on scores, such as their sums, is not among them, nor
-/// is a mask of positions, by which causal attention kernels are known.
+/// Returns the per-row values that a kernel computes from its arguments and broadcasts along
+/// columns. Excludes values that depend on scores, such as their sums, and masks of positions,
+/// which identify causal kernels.
 static llvm::SetVector<Value> findRowValues(KernelOp kernel) {
   DenseSet<Value> ofScores;
   llvm::SetVector<Value> found;
@@ -118,7 +117,7 @@ static llvm::SetVector<Value> findRowValues(KernelOp kernel) {
   return found;
 }
 
-/// Whether only `user` reads what a kernel before it computes element by element.
+/// Returns true if an elementwise kernel computes the input, and `user` is its only user.
 static bool canAbsorb(Value input, KernelOp user) {
   auto from = input.getDefiningOp<KernelOp>();
   return from && from.getKind() == "loop" && from->getNumResults() == 1 && input.hasOneUse() &&
@@ -128,7 +127,7 @@ static bool canAbsorb(Value input, KernelOp user) {
          });
 }
 
-/// Takes the kernels that only this one reads into it.
+/// Merges the kernels that only this one reads into it.
 static void absorb(KernelOp kernel) {
   auto *body = new Block;
   OpBuilder builder(kernel), inside(kernel.getContext());
@@ -174,7 +173,7 @@ static void absorb(KernelOp kernel) {
     from.erase();
 }
 
-/// Of values of rows that are the same, the first is broadcast for all.
+/// Replaces equal per-row values by the first of them.
 static void mergeRowValues(KernelOp kernel, const ReachingDefinitions &definitions) {
   const llvm::SetVector<Value> values = findRowValues(kernel);
   for (auto broadcast : bodyOf(kernel).getOps<hlo::BroadcastInDimOp>())
@@ -184,7 +183,7 @@ static void mergeRowValues(KernelOp kernel, const ReachingDefinitions &definitio
                             }));
 }
 
-/// Has one kernel compute the values of rows that two attention kernels need, ahead of both.
+/// Creates one kernel, before both, that computes the per-row values that the two kernels share.
 void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
   const ReachingDefinitions definitions(columns);
   mergeRowValues(columns, definitions);
@@ -194,7 +193,7 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
     return;
   OpBuilder builder(columns);
   KernelOp hoisted = makePart(builder, columns, "loop", ofColumns.getArrayRef(), {});
-  // What the first attention kernel makes of its scores, the second one alone can wait for.
+  // If the values depend on results of the first kernel, only the second kernel uses them.
   const bool isFirst = llvm::all_of(hoisted.getInputs(), [&](Value input) {
     Operation *made = input.getDefiningOp();
     return !made || made->getBlock() != rows->getBlock() || made->isBeforeInBlock(rows);
@@ -219,8 +218,8 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// The attention kernel before one that contracts its rows: the two are the halves of a gradient,
-/// where its products contract columns.
+/// Returns the fused kernel before one that contracts its rows. The two are the halves of a
+/// gradient if the products of the first contract columns.
 static KernelOp findOtherHalf(KernelOp columns) {
   for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
     if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "attention")
@@ -250,8 +249,7 @@ void HoistRowValuesPass::runOnOperation() {
     regroup(kernel);
     KernelOp other = hasColumnProducts(kernel) ? findOtherHalf(kernel) : KernelOp();
     std::string reason;
-    // cuDNN may compute this gradient. Its matcher recognises the two attention kernels only as
-    // they are.
+    // cuDNN may compute this gradient. Its matcher recognises the two kernels only in this form.
     if (other && llvm::is_contained(kernels, other) && !hasColumnProducts(other) &&
         failed(matchAttentionGradient(other, kernel, reason)))
       halves.push_back({other, kernel});

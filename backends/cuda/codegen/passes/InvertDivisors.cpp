@@ -1,4 +1,4 @@
-// Divisions by what a row has in common: one reciprocal a row, two products an element.
+// Divisions by a per-row value become one reciprocal per row and two multiplications per element.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -26,7 +26,7 @@ private:
 };
 } // namespace
 
-/// The broadcast that makes a divisor of f32 the same along the innermost dimension.
+/// Returns the broadcast along the innermost dimension of an f32 divisor.
 static hlo::BroadcastInDimOp findRowDivisor(hlo::DivOp division) {
   auto type = cast<RankedTensorType>(division.getType());
   auto broadcast = division.getRhs().getDefiningOp<hlo::BroadcastInDimOp>();
@@ -42,8 +42,8 @@ static hlo::BroadcastInDimOp findRowDivisor(hlo::DivOp division) {
   return broadcast;
 }
 
-/// x / s is (x c) (1 / (s c)), c a power of two: 1 but where 1 / s or s itself would be no normal
-/// number. If x c is infinite so is x / s, and if it is denormal x / s is smaller.
+/// Rewrites x / s to (x c) (1 / (s c)). The power of two c is 1 unless s or 1 / s is not a normal
+/// number. If x c is infinite, so is x / s; if it is denormal, x / s is smaller.
 void InvertDivisorsPass::invert(hlo::DivOp division, hlo::BroadcastInDimOp divisor) {
   constexpr double large = 0x1p64, small = 0x1p-64;
   OpBuilder builder(divisor);

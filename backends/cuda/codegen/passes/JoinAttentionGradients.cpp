@@ -1,4 +1,4 @@
-// The two attention kernels of a gradient as one.
+// Joins the two kernels of a gradient of attention.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/attention/JoinedGradient.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -24,7 +24,7 @@ static bool hasReductions(KernelOp kernel) {
   return !kernel.getBody().front().getOps<stablehlo::ReduceOp>().empty();
 }
 
-/// The attention kernel before one in its block.
+/// Returns the fused kernel before another one in its block.
 static KernelOp findAttentionBefore(KernelOp columns) {
   for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
     if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "attention")

@@ -24,7 +24,7 @@ private:
 };
 } // namespace
 
-/// A number that a kernel can take from memory as well: not one that says how a reduction begins.
+/// Returns true for a scalar constant that a kernel could load, which excludes initial values.
 static bool isLiftable(Operation &op) {
   auto constant = dyn_cast<hlo::ConstantOp>(op);
   return constant && cast<RankedTensorType>(constant.getType()).getRank() == 0 &&
@@ -51,7 +51,7 @@ static llvm::hash_code hashOf(mlir::st::KernelOp kernel) {
   return hash;
 }
 
-/// Whether two kernels compute the same but for the values of what can be lifted.
+/// Returns true if two kernels differ only in constants that can be lifted.
 static bool areAlike(mlir::st::KernelOp a, mlir::st::KernelOp b) {
   Block &left = a.getBody().front(), &right = b.getBody().front();
   if (a.getKind() != b.getKind() || a->getOperandTypes() != b->getOperandTypes() ||

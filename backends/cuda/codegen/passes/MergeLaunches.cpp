@@ -22,12 +22,12 @@ namespace mlir::cuda {
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// ptxas loads addresses of all launches before it chooses some, and spills where they are a
-/// hundred. Six updates of AdamW that write 16 bits beside have 34.
+/// ptxas loads the addresses of all launches before it selects some, and spills registers at about
+/// a hundred. Six AdamW updates that also write 16-bit copies have 34.
 static constexpr size_t kMostBuffers = 36;
 
 namespace {
-/// A buffer at a fixed place of an arena or of scratch memory.
+/// A buffer at a fixed offset of an arena or of scratch memory.
 struct Buffer {
   bool inScratch;
   int64_t offset;
@@ -59,13 +59,13 @@ bool conflict(ArrayRef<Touched> a, ArrayRef<Touched> b) {
   });
 }
 
-/// Launches of one kernel that the first of them may do as well.
+/// Launches of one kernel that can move to the first of them.
 struct Group {
   gpu::GPUFuncOp kernel;
   SmallVector<gpu::LaunchFuncOp> launches;
   SmallVector<SmallVector<Buffer>> buffers; ///< of each launch
-  std::map<Buffer, unsigned> numbers;       ///< of different buffers
-  TouchedBytes since;                       ///< of all that runs from the first launch on
+  std::map<Buffer, unsigned> numbers;       ///< of the distinct buffers
+  TouchedBytes since;                       ///< of all ops from the first launch on
 };
 
 class Merger {
@@ -82,7 +82,7 @@ private:
   gpu::GPUFuncOp mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>> arguments);
   bool canMerge(gpu::GPUFuncOp kernel);
 
-  /// By kernel, and whether an update leaves what they make.
+  /// Keys: the kernel, and whether it is marked with `kLeftByUpdateAttr`.
   llvm::MapVector<std::pair<Operation *, unsigned>, Group> open;
   DenseMap<Operation *, bool> mergeable;
   std::map<std::pair<Operation *, SmallVector<SmallVector<unsigned>>>, gpu::GPUFuncOp> merged;
@@ -108,7 +108,7 @@ static Touched rangeOf(const Buffer &buffer, bool isWritten) {
   return {buffer.inScratch, buffer.offset, buffer.offset + bytes, isWritten};
 }
 
-/// The buffers of a launch, and which of them it writes. None if an address is not fixed.
+/// Returns a launch's buffers and appends their accesses; nothing if an address varies.
 static std::optional<SmallVector<Buffer>> buffersOf(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel,
                                                     TouchedBytes &ranges) {
   SmallVector<Buffer> buffers;
@@ -122,7 +122,7 @@ static std::optional<SmallVector<Buffer>> buffersOf(gpu::LaunchFuncOp launch, gp
   return buffers;
 }
 
-/// Of a copy or a product: all that it names, as if it wrote that.
+/// Adds all operands of a copy or a product as written.
 static bool addRanges(Operation &op, TouchedBytes &ranges) {
   for (Value operand : op.getOperands())
     if (isa<MemRefType>(operand.getType())) {
@@ -136,7 +136,7 @@ static bool addRanges(Operation &op, TouchedBytes &ranges) {
 
 // ---- groups -------------------------------------------------------------------------------------
 
-/// Whether a kernel can be merged. Tensor cores' kernels have no registers left for buffers.
+/// Returns false for kernels with tensor cores too, which have no registers left for addresses.
 bool Merger::canMerge(gpu::GPUFuncOp kernel) {
   auto [it, isNew] = mergeable.try_emplace(kernel, false);
   if (isNew)
@@ -208,8 +208,8 @@ void Merger::mergeIn(Block &block) {
 
 // ---- merged kernels -----------------------------------------------------------------------------
 
-/// What `values` names for one of the instances from `first` on, by halves: all threads of a block
-/// go the same way.
+/// Returns the element of `values` for an instance, counted from `first`, by bisection. All threads
+/// of a block take the same branches.
 static SmallVector<Value> choose(OpBuilder &builder, Location loc, Value instance, size_t first,
                                  ArrayRef<SmallVector<Value>> values) {
   if (values.size() == 1)
@@ -227,8 +227,8 @@ static SmallVector<Value> choose(OpBuilder &builder, Location loc, Value instanc
   return SmallVector<Value>(either.getResults());
 }
 
-/// A kernel whose blocks are those of each launch, one launch behind the other. `arguments` are
-/// the numbers of the buffers that each launch's arguments are.
+/// Returns a kernel with the blocks of each launch, one launch after the other. `arguments` has the
+/// buffer numbers of each launch's arguments.
 gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>> arguments) {
   gpu::GPUFuncOp kernel = group.kernel;
   SmallVector<SmallVector<unsigned>> key(arguments);
@@ -239,8 +239,8 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
   SmallVector<Type> types(group.numbers.size());
   for (const auto &[buffer, number] : group.numbers)
     types[number] = buffer.type;
-  // Of before there is another: as many launches can share their buffers in several ways, with a
-  // kernel of the same name each.
+  // Built before the kernel is inserted: launches of equal number can share buffers in several
+  // ways, and each way has a kernel with the same base name.
   SymbolTable symbols(kernel->getParentOp());
   OpBuilder builder(kernel->getContext());
   builder.setInsertionPointAfter(kernel);
@@ -252,7 +252,7 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
   known.setWorkgroupAttribAttrsAttr(kernel.getWorkgroupAttribAttrsAttr());
   SymbolTable::setSymbolName(known, name);
   known->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  // What it costs. Buffers that launches share count for each of them.
+  // The cost counts buffers that launches share once per launch.
   for (StringRef name : {kBytesAttr, kProductFlopsAttr})
     if (auto each = kernel->getAttrOfType<FloatAttr>(name))
       known->setAttr(name, builder.getF64FloatAttr(each.getValueAsDouble() *
@@ -267,7 +267,7 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
   Value size = arith::ConstantIndexOp::create(builder, loc, blocks);
   Value instance = arith::DivUIOp::create(builder, loc, block, size);
   Value own = arith::RemUIOp::create(builder, loc, block, size);
-  // Arguments that all launches share are no matter of choice.
+  // Arguments that all launches share need no selection.
   SmallVector<unsigned> different;
   IRMapping mapping;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {

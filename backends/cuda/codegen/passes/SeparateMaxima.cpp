@@ -1,4 +1,4 @@
-// Sums of what lies below a row's maximum: the row's numbers and the maximum are added up apart.
+// Splits sums of differences from a row's maximum into a sum of numbers and one of multiples.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
@@ -19,17 +19,17 @@ using mlir::st::KernelOp;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-/// A value that is `numbers` - maximum * `counts`, element by element.
+/// A value that is `numbers` - maximum * `counts` elementwise.
 struct Linear {
   Value numbers, counts;
 };
 
-/// One kernel's body and a maximum of its rows.
+/// The body of a kernel and a maximum of its rows.
 class MaximumSeparator {
 public:
   MaximumSeparator(Block &body, hlo::ReduceOp maximum);
 
-  /// Rewrites a sum of rows that reads the maximum in no other way than by differences from it.
+  /// Rewrites a sum of rows that uses the maximum only in differences from it.
   bool separate(hlo::ReduceOp sum);
 
 private:
@@ -83,7 +83,7 @@ Linear MaximumSeparator::split(OpBuilder &builder, Value value) {
           emit.select(select.getPred(), onTrue.counts, onFalse.counts)};
 }
 
-/// Erases what nobody reads any more, and what only that read.
+/// Erases a value without users, and then its operands if they have none left.
 static void eraseUnread(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !op->use_empty())
@@ -109,7 +109,7 @@ bool MaximumSeparator::separate(hlo::ReduceOp sum) {
   };
   Value numbers = addUp(linear.numbers), counts = addUp(linear.counts);
   mlir::st::Emitter row(builder, builder.getBlock(), sum.getLoc());
-  // What no element reads may be infinite.
+  // The maximum may be infinite where no element uses it.
   Value isRead = row.compare(hlo::ComparisonDirection::NE, counts, row.splatLike(counts, 0));
   Value below = row.sub(numbers, row.mul(maximum, counts));
   sum.getResult(0).replaceAllUsesWith(row.select(isRead, below, numbers));
@@ -118,7 +118,7 @@ bool MaximumSeparator::separate(hlo::ReduceOp sum) {
   return true;
 }
 
-/// Whether threads read a row again for each reduction that depends on another one.
+/// Returns true if threads load a row again for each reduction that depends on another one.
 static bool areRowsReadAgain(Block &body, hlo::ReduceOp maximum) {
   FailureOr<mlir::st::IterationSpace> space = mlir::st::IterationSpace::analyze(body);
   if (failed(space))

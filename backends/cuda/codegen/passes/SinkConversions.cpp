@@ -1,4 +1,4 @@
-// Conversions of what a product leaves in 16 bits go to the kernels that read them.
+// Moves conversions of 16-bit results of products into the kernels that read them.
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -23,7 +23,7 @@ private:
 };
 } // namespace
 
-/// Whether a kernel does nothing but to write the floats of its only input as wider ones.
+/// Returns true if a kernel only converts the floats of its single input to a wider type.
 static bool widens(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (kernel.getKind() != "loop" || kernel.getInputs().size() != 1 || kernel.getNumResults() != 1 ||
@@ -37,7 +37,7 @@ static bool widens(KernelOp kernel) {
   return from && to && from.getWidth() < to.getWidth();
 }
 
-/// Has a kernel convert one of its inputs by itself.
+/// Makes a kernel convert one of its inputs itself.
 static void convertInside(KernelOp reader, unsigned input, Value narrow) {
   Block &body = reader.getBody().front();
   BlockArgument argument = body.getArgument(input);

@@ -22,13 +22,13 @@ private:
 };
 } // namespace
 
-/// Whether a result is a product that contracts rows which the kernel makes.
+/// Returns true if a result is a product that contracts rows which the kernel computes.
 static bool isColumnProduct(Value result) {
   auto dot = result.getDefiningOp<hlo::DotGeneralOp>();
   return dot && !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot);
 }
 
-/// The reductions that what the products read is made of, without those behind them.
+/// Returns the first reductions on each path from the products' operands back to the arguments.
 static llvm::SetVector<Value> findReductions(ArrayRef<Value> products) {
   llvm::SetVector<Value> reductions;
   SmallVector<Value> stack;
@@ -84,7 +84,7 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   return success();
 }
 
-/// What is given twice is one argument, so that products are seen to read the same matrix.
+/// Merges inputs that are the same value, so that products are seen to read the same matrix.
 static void mergeInputs(mlir::st::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   for (unsigned i = body.getNumArguments(); i-- > 0;) {

@@ -28,7 +28,7 @@ private:
 // ---- operands
 // ------------------------------------------------------------------------------------
 
-/// The operand with its dimensions in another order, by a kernel of its own.
+/// Permutes the dimensions of an operand by a separate kernel.
 static Value transpose(OpBuilder &builder, mlir::st::KernelOp kernel, Value operand,
                        ArrayRef<int64_t> order) {
   auto type = cast<RankedTensorType>(operand.getType());
@@ -57,7 +57,7 @@ static SmallVector<int64_t> packedOrder(int64_t rank, ArrayRef<int64_t> batching
   return order;
 }
 
-/// Removes ops and inputs of which a kernel makes nothing.
+/// Removes unused ops and inputs of a kernel.
 static void dropUnused(mlir::st::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
@@ -71,7 +71,7 @@ static void dropUnused(mlir::st::KernelOp kernel) {
     }
 }
 
-/// Gives a product operands in an order of dimensions in which they are matrices.
+/// Permutes the operands of a product so that they are matrices.
 void SplitProductsPass::pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot) {
   auto numbers = dot.getDotDimensionNumbers();
   OpBuilder builder(kernel);
@@ -114,7 +114,7 @@ void SplitProductsPass::pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// Sums of nothing are zeros.
+/// Empty sums are zeros.
 static void dropEmptyProducts(mlir::st::KernelOp kernel) {
   for (auto dot :
        llvm::make_early_inc_range(kernel.getBody().front().getOps<hlo::DotGeneralOp>())) {
@@ -130,7 +130,7 @@ static void dropEmptyProducts(mlir::st::KernelOp kernel) {
   }
 }
 
-/// The first product of a kernel, of two arguments that are matrices.
+/// Returns the first product of a kernel, after making its operands arguments that are matrices.
 Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
   auto first = [&] { return *kernel.getBody().front().getOps<hlo::DotGeneralOp>().begin(); };
   SmallVector<Value> computed;
@@ -152,8 +152,8 @@ Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
   return *matchProduct(first());
 }
 
-/// A bias that is converted to the product's type, where the kernel writes the sum: converted by a
-/// kernel of its own, it is cuBLASLt's, and a loop behind it need not write the sum.
+/// If the kernel writes the sum of a product and a converted bias, converts the bias in a separate
+/// kernel. Then cuBLASLt can add it, and no loop has to write the sum.
 void SplitProductsPass::narrowBias(mlir::st::KernelOp kernel, const Product &product) {
   auto add = product.result.hasOneUse() ? dyn_cast<hlo::AddOp>(*product.result.user_begin())
                                         : hlo::AddOp();
@@ -178,17 +178,17 @@ void SplitProductsPass::narrowBias(mlir::st::KernelOp kernel, const Product &pro
 }
 
 namespace {
-/// An addition behind a product: of a bias, or of a tensor of the result's shape.
+/// An addition to a product's result: of a bias, or of a tensor of the same shape.
 struct Addition {
   hlo::AddOp op;
-  Value other;         ///< what is added
-  BlockArgument input; ///< of the loop: the bias' vector, or that tensor
+  Value other;         ///< the other operand
+  BlockArgument input; ///< of the loop: the vector of the bias, or the tensor
   bool isBias = false, isConverted = false;
 };
 } // namespace
 
-/// The additions of a loop to what a product makes, one behind the other, up to the last one that
-/// the loop writes: at most one of a bias and one of a tensor.
+/// Returns the successive additions of a loop to a product's result, up to the last one whose sum
+/// the loop writes: at most one bias and one tensor.
 static SmallVector<Addition> findAdditions(BlockArgument made, const Product &product) {
   SmallVector<Addition> additions;
   size_t numWritten = 0;
@@ -221,8 +221,8 @@ static SmallVector<Addition> findAdditions(BlockArgument made, const Product &pr
   return additions;
 }
 
-/// What the loop behind a product adds, a bias and a residual, where the loop also writes the sum:
-/// of the product it is cuBLASLt's, and the loop reads the sum.
+/// Moves a loop's additions of a bias and a residual into the product, if the loop also writes the
+/// sum. Then cuBLASLt adds them, and the loop reads the sum.
 void SplitProductsPass::takeAdditions(mlir::st::KernelOp kernel) {
   std::optional<Product> product = matchProductKernel(kernel);
   if (!product || kernel->getNumResults() != 1 || !kernel.getResult(0).hasOneUse() ||

@@ -1,4 +1,4 @@
-// Reductions to few results: by many blocks, each of a part, and then of what the parts give.
+// Splits reductions with few results: many blocks reduce one part each, then the parts' results.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
@@ -25,9 +25,9 @@ using mlir::st::IterationSpace;
 using mlir::st::KernelOp;
 namespace hlo = mlir::stablehlo;
 
-/// Threads that a multiprocessor has room for.
+/// Maximum number of resident threads per multiprocessor.
 static constexpr int64_t kThreadsPerCore = 2048;
-/// Steps that a thread of a part should have left, and points of a part that there are at least.
+/// Minimum number of steps per thread of a part, and of elements per part.
 static constexpr int64_t kLeastSteps = 8, kLeastPoints = 32;
 
 namespace {
@@ -40,16 +40,16 @@ private:
   FailureOr<SmallVector<KernelOp>> split(KernelOp kernel, int64_t multiprocessors);
 };
 
-/// A kernel of nothing but reductions over the same axes, and its parts.
+/// A kernel that only reduces, always over the same axes, and its division into parts.
 class PartialKernel {
 public:
   static FailureOr<PartialKernel> analyze(KernelOp kernel);
 
-  /// Chooses parts; whether there are more than one. `always`: two where there can be.
+  /// Chooses the parts and returns whether there are several. `always`: two parts if possible.
   bool choose(int64_t cores, bool always);
-  /// The kernel that reduces each part by itself, before this one.
+  /// Creates the kernel that reduces each part, before this one.
   KernelOp build(OpBuilder &builder);
-  /// The dimensions along which the parts of a result of that kernel lie.
+  /// Returns the dimensions of a result of that kernel that index parts.
   SmallVector<int64_t> getPartDims(unsigned result);
 
 private:
@@ -63,11 +63,11 @@ private:
   bool varies(Value value, unsigned axis) const;
   bool canDivide(unsigned axis);
   bool canDivide(Operation &op, unsigned axis);
-  /// Whether a reduced dimension tells parts apart, all of it or the first of its two.
+  /// Returns true if a reduced dimension, or the first of its two, indexes parts.
   bool isOfParts(Value value, int64_t dim) const;
 
   SmallVector<int64_t> getShape(Value value);
-  /// Where a dimension begins in that shape.
+  /// Position of a dimension in that shape.
   int64_t getPlace(Value value, int64_t dim);
   RankedTensorType getType(Value value);
   Value rebuild(OpBuilder &builder, hlo::IotaOp iota);
@@ -75,11 +75,11 @@ private:
   Value rebuild(OpBuilder &builder, hlo::ReduceOp op, Value operand);
 
   KernelOp kernel;
-  IterationSpace space; // its axes; no groups
+  IterationSpace space; // axes only, no groups
   SmallVector<hlo::ReduceOp> reductions;
   SmallVector<unsigned> reduced; // axes, outer to inner
 
-  // The parts: along whole axes and, of the next one, so many.
+  // The parts divide full axes and, of the next one, `partsOfNext` ranges.
   size_t wholeAxes = 0;
   int64_t partsOfNext = 1;
   std::optional<unsigned> divided;
@@ -90,7 +90,7 @@ private:
 
 static bool isHalf(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16; }
 
-/// The type that partial results have: sums of 16-bit floats are rounded once.
+/// The type of partial results: sums of 16-bit floats are rounded once.
 static Type getPartialType(Type element) {
   return isHalf(element) ? Float32Type::get(element.getContext()) : element;
 }
@@ -110,7 +110,7 @@ static Attribute getNeutralElement(hlo::ReduceOp op) {
   return mlir::st::getNeutralElement(combiner, element);
 }
 
-/// Reduces as `like` does, in the type of its partial results.
+/// Creates a reduction like `like` in the type of its partial results.
 static Value makeReduction(OpBuilder &builder, hlo::ReduceOp like, Value input,
                            ArrayRef<int64_t> dims, Attribute init) {
   Location loc = like.getLoc();
@@ -139,7 +139,7 @@ static Value makeReduction(OpBuilder &builder, hlo::ReduceOp like, Value input,
   return op.getResult(0);
 }
 
-/// Those that depend on no other reduction of the body, where all of them can be taken apart.
+/// Returns the reductions that depend on no other one, or nothing if one of them cannot be split.
 static SmallVector<hlo::ReduceOp> findFirstReductions(Block &body) {
   SmallVector<hlo::ReduceOp> found;
   DenseSet<Value> behind;
@@ -174,7 +174,7 @@ FailureOr<PartialKernel> PartialKernel::analyze(KernelOp kernel) {
       if (auto axis = partial.space.getAxis(op.getInputs()[0], dim))
         axes.push_back(*axis);
     llvm::sort(axes);
-    // Others have no code as one kernel either.
+    // Such a kernel is not supported as a single kernel either.
     if (common.value_or(axes) != axes)
       return partial;
     common = axes;
@@ -206,13 +206,13 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     Work ofParts = work;
     ofParts.kept *= parts;
     ofParts.reduced = llvm::divideCeil(work.reduced, parts);
-    if (work.reducesInnermost) // A part has a shorter row.
+    if (work.reducesInnermost) // The rows of a part are shorter.
       ofParts.innermost = std::gcd(work.innermost, ofParts.reduced);
     const Geometry divided = chooseGeometry(ofParts);
     return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
   };
   const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : most));
-  // The number that comes nearest to what is wanted, as a ratio; rather more than fewer.
+  // Chooses the number closest to the wanted one, as a ratio, and prefers more parts to fewer.
   double nearest =
       always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));
   auto consider = [&](int64_t parts, size_t whole, int64_t ofNext) {
@@ -249,7 +249,7 @@ bool PartialKernel::varies(Value value, unsigned axis) const {
                               [&](int64_t dim) { return is(value, dim, axis); });
 }
 
-/// Whether every value that varies along an axis can have two dimensions in the place of it.
+/// Returns true if two dimensions can replace an axis in every value that varies along it.
 bool PartialKernel::canDivide(unsigned axis) {
   return llvm::all_of(body().without_terminator(),
                       [&](Operation &op) { return canDivide(op, axis); });
@@ -270,7 +270,7 @@ bool PartialKernel::canDivide(Operation &op, unsigned axis) {
         return isa<SplatElementsAttr>(constant.getValue()) || areNone();
       })
       .Case([&](hlo::IotaOp iota) {
-        // Numbers of narrow types would be rounded, or wrap around, in other places.
+        // Rounding or overflow of narrow types would occur at other elements.
         Type element = iota.getType().getElementType();
         return !is(result, iota.getIotaDimension(), axis) ||
                (isa<IntegerType>(element) && element.getIntOrFloatBitWidth() >= 32);
@@ -395,7 +395,7 @@ KernelOp PartialKernel::build(OpBuilder &builder) {
   SmallVector<Value> inputs;
   for (auto [argument, input] : llvm::zip_equal(body().getArguments(), kernel.getInputs())) {
     RankedTensorType type = getType(argument);
-    // A view of the same bytes.
+    // The reshape does not move data.
     inputs.push_back(type == input.getType()
                          ? input
                          : hlo::ReshapeOp::create(builder, loc, type, input).getResult());
@@ -438,7 +438,7 @@ KernelOp PartialKernel::build(OpBuilder &builder) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// Whether all results lie along what the reductions keep, and nothing else is reduced.
+/// Returns true if all results vary only along kept dimensions and there are no other reductions.
 static bool isOfKept(KernelOp kernel, const IterationSpace &space,
                      ArrayRef<hlo::ReduceOp> reductions) {
   Block &body = kernel.getBody().front();
@@ -458,7 +458,7 @@ static bool isOfKept(KernelOp kernel, const IterationSpace &space,
   });
 }
 
-/// What parts give, reduced: in the type of the reduction.
+/// Reduces the results of the parts, and converts to the type of the reduction.
 static Value reduceParts(OpBuilder &builder, hlo::ReduceOp like, Value parts,
                          ArrayRef<int64_t> dims) {
   Value total = makeReduction(builder, like, parts, dims, *getInitialValue(like));
@@ -467,7 +467,7 @@ static Value reduceParts(OpBuilder &builder, hlo::ReduceOp like, Value parts,
                                  : hlo::ConvertOp::create(builder, like.getLoc(), type, total);
 }
 
-/// The kernels in the place of one, as far as they reduce; none where it stays.
+/// Returns the kernels that replace one and still reduce; none if it stays.
 FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
                                                             int64_t multiprocessors) {
   Block &body = kernel.getBody().front();
@@ -522,7 +522,7 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
   for (auto [i, op] : llvm::enumerate(reductions)) {
     auto place = llvm::find(rest.getInputs(), parts.getResult(i));
     if (place == rest.getInputs().end())
-      continue; // Nothing that is read is made of it.
+      continue; // No used result depends on this reduction.
     BlockArgument argument = block.getArgument(place - rest.getInputs().begin());
     Value placeholder = hlo::ConstantOp::create(
         inside, op.getLoc(), cast<ElementsAttr>(builder.getZeroAttr(argument.getType())));

@@ -49,7 +49,7 @@ Number HostProduct::load(Value buffer, Value position, Type type) {
   return Number(builder, loc, value).toFloat(type);
 }
 
-/// Rounds to the elements of the buffer.
+/// Rounds to the element type of the buffer.
 void HostProduct::store(Number number, Value buffer, Value position) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
   memref::StoreOp::create(builder, loc, number.toFloat(element).value, buffer, position);
@@ -68,7 +68,7 @@ Number HostProduct::sum(ValueRange batch, Value row, Value column, Type type) {
   return Number(builder, loc, loop.getResult(0));
 }
 
-/// The tanh approximation of GELU, or a product with its derivative. cuBLASLt has none of f64.
+/// GELU in its tanh approximation, or a product with its derivative. cuBLASLt has neither in f64.
 Number HostProduct::activate(Number sum, Value place) {
   constexpr double slope = 0.79788456080286535588, cubic = 0.044715;
   auto steepness = [&](Number x) {
@@ -89,7 +89,7 @@ Number HostProduct::activate(Number sum, Value place) {
   return sum;
 }
 
-/// Sums in f32 of the rows of b, or the columns of a.
+/// Sums the rows of b, or the columns of a, in f32.
 void HostProduct::emitSums() {
   OpBuilder::InsertionGuard guard(builder);
   const bool isOfA = op.getSummed() == Operand::A;

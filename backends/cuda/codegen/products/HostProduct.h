@@ -1,4 +1,4 @@
-// A stand-in for cuBLASLt, where there is no GPU.
+// Replacement of cuBLASLt on hosts without a GPU.
 #pragma once
 
 #include "backends/cuda/IR/CudaDialect.h"
@@ -6,8 +6,8 @@
 
 namespace mlir::cuda {
 
-/// Replaces a product by loops that compute it as the op is defined: each sum in f32 (of f64 in
-/// f64), from first to last. Makes ops of math for GELU.
+/// Replaces a product by loops that follow the op's definition: each sum in f32 (f64 for f64), from
+/// first to last. Emits ops of math for GELU.
 void emitHostProduct(ProductOp product);
 
 } // namespace mlir::cuda

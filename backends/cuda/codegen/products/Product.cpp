@@ -15,7 +15,7 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 // ---- the matrices -------------------------------------------------------------------------------
 
 namespace {
-/// A dimension of the product, with the elements between neighbours in each matrix.
+/// A dimension of the product, with its stride in each matrix.
 struct Dim {
   int64_t size, a, b, d;
 
@@ -38,7 +38,7 @@ static SmallVector<Dim> merge(ArrayRef<Dim> dims) {
   return merged;
 }
 
-/// The innermost of some dimensions; the others go to the batch.
+/// Returns the innermost of some dimensions, and appends the others to the batch.
 static Dim takeInnermost(SmallVector<Dim> dims, SmallVectorImpl<Dim> &batch) {
   if (dims.empty())
     return {1, 0, 0, 0};
@@ -46,7 +46,7 @@ static Dim takeInnermost(SmallVector<Dim> dims, SmallVectorImpl<Dim> &batch) {
   return dims.back();
 }
 
-/// Along a side of one element any stride is as good: one that makes it a matrix.
+/// Along a side of size one, chooses a stride with which cuBLASLt accepts the matrix.
 static ProductLayout::Matrix makeMatrix(int64_t rows, int64_t columns, int64_t row,
                                         int64_t column) {
   if (columns == 1)
@@ -88,7 +88,7 @@ std::optional<ProductLayout> ProductLayout::get(hlo::DotGeneralOp dot) {
     return std::nullopt;
   Dim row = takeInnermost(merge(rows), batch), column = takeInnermost(merge(columns), batch);
   Dim summed = takeInnermost(inner, batch);
-  // cuBLASLt takes the last one.
+  // cuBLASLt takes the last batch dimension.
   batch.append(merge(batches));
   ProductLayout layout;
   layout.m = row.size;
@@ -111,7 +111,7 @@ std::optional<ProductLayout> ProductLayout::get(hlo::DotGeneralOp dot) {
 
 // ---- what follows -------------------------------------------------------------------------------
 
-/// What a value shows, without reshapes.
+/// Looks through reshapes.
 static Value skipReshapes(Value value) {
   while (auto reshape = value.getDefiningOp<hlo::ReshapeOp>())
     value = reshape.getOperand();
@@ -134,7 +134,7 @@ static bool isFloatConversion(Operation *op) {
          isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
 }
 
-/// Reshapes in kernels change dimensions of size 1 alone: what counts are the others, in their
+/// Reshapes in kernels change only dimensions of size 1, so the other dimensions are compared in
 /// order.
 Bias mlir::cuda::matchBias(Value value, const Product &product) {
   bool isConverted = false;
@@ -159,7 +159,7 @@ Bias mlir::cuda::matchBias(Value value, const Product &product) {
   for (auto [dim, size] :
        llvm::zip_equal(broadcast.getBroadcastDimensions(), shapeOf(broadcast.getOperand())))
     varies[dim] = size != 1;
-  // All trailing ones, and no other.
+  // The bias must vary along all trailing dimensions up to n columns, and along no other.
   int64_t columns = 1;
   bool isTrailing = true;
   for (size_t dim = shape.size(); dim-- > 0;) {
@@ -187,7 +187,7 @@ Value mlir::cuda::rebuildBias(OpBuilder &builder, Value value, Value argument) {
   return copy->getResult(0);
 }
 
-/// Takes the op along that alone reads the product's result, if that is possible.
+/// Adds the only user of the product's result to the product, if possible.
 static bool takeNext(Product &product) {
   if (!product.result.hasOneUse())
     return false;
@@ -249,7 +249,7 @@ static bool isZero(Value value) {
   return number && *number == 0;
 }
 
-/// The sum of a tensor along dimensions.
+/// Returns true for a sum of a tensor along dimensions.
 static bool isSum(hlo::ReduceOp reduce) {
   if (reduce.getInputs().size() != 1 || !isZero(reduce.getInitValues().front()))
     return false;
@@ -261,7 +261,7 @@ static bool isSum(hlo::ReduceOp reduce) {
 
 std::optional<Operand> mlir::cuda::matchOperandSums(const Product &product, Value sums,
                                                     llvm::function_ref<Value(Value)> definition) {
-  // Numbers in a wider type are the same ones; the sum may be rounded to a narrower.
+  // Widening keeps the numbers; the sum may also be rounded to a narrower type.
   auto skipConversions = [&](Value value, bool alsoNarrowing) {
     value = definition(value);
     while (isFloatConversion(value.getDefiningOp())) {
@@ -296,7 +296,7 @@ std::optional<Operand> mlir::cuda::matchOperandSums(const Product &product, Valu
   return std::nullopt;
 }
 
-/// GELU or its gradient at an argument, between a product and a first result of its kernel.
+/// Matches GELU or its gradient at an argument, between a product and the kernel's first result.
 static bool takeActivation(Product &product, Value result, Block &body) {
   ScalarFunction function([](Value value) { return value; });
   Type type = product.result.getType();

@@ -1,4 +1,4 @@
-// Which part of a kernel of kind "matmul" one call of cuBLASLt computes.
+// The part of a kernel of kind "matmul" that one call of cuBLASLt computes.
 #pragma once
 
 #include "backends/cuda/IR/CudaDialect.h"
@@ -9,10 +9,10 @@
 
 namespace mlir::cuda {
 
-/// The matrices of a dot_general whose operands lie dense in memory: m x k times k x n.
+/// The matrices of a dot_general with dense operands: m x k times k x n.
 struct ProductLayout {
-  /// Elements to the next row, the next column, and the next matrix along each dimension of the
-  /// batch.
+  /// Strides in elements between rows, between columns, and between matrices along each dimension
+  /// of the batch.
   struct Matrix {
     int64_t row = 1, column = 1;
     SmallVector<int64_t> batch;
@@ -21,62 +21,61 @@ struct ProductLayout {
   SmallVector<int64_t> batch;
   Matrix a, b, d;
 
-  /// Neighbouring dimensions that all matrices have behind each other are one. Of free ones that do
-  /// not become one, the outer are a dimension of the batch. Nothing where several contracted
-  /// dimensions are left, or a matrix has no neighbours in memory.
+  /// Merges dimensions that are contiguous in all matrices. If several free dimensions remain, the
+  /// outer ones become batch dimensions. Returns nothing if several contracted dimensions remain,
+  /// or if a matrix has no contiguous side.
   static std::optional<ProductLayout> get(stablehlo::DotGeneralOp dot);
 };
 
-/// A product and what cuBLASLt does with it before it writes it:
-/// activation(scale * a * b + addend + bias).
+/// A product and the operations that cuBLASLt applies before it writes the result: activation(scale
+/// * a * b + addend + bias).
 struct Product {
   stablehlo::DotGeneralOp dot;
   ProductLayout layout;
   double scale = 1;
-  BlockArgument addend; ///< of the result's shape; may be null
-  BlockArgument bias;   ///< a number for each column; may be null
-  Value result;         ///< what is written: the dot_general's or that of the last op taken along
+  BlockArgument addend; ///< has the result's shape; may be null
+  BlockArgument bias;   ///< one number per column; may be null
+  Value result;         ///< the written value: the dot_general's, or that of the last op included
 
-  /// GELU of what `result` is without it, or the gradient of GELU at `aux` times that. Part of a
-  /// product that matchProductKernel finds.
+  /// GELU of `result`, or `result` times the gradient of GELU at `aux`. Only matchProductKernel
+  /// sets it.
   Activation activation = Activation::None;
-  /// An argument of the kernel for the gradient; a second result of it, GELU's argument, or null.
+  /// The gradient's argument of the kernel; or a second result, the argument of GELU; or null.
   Value aux;
-  /// A second result: an operand, added up along what is contracted. Null where there is none.
+  /// A second result, an operand summed along the contracted dimension, or null.
   Value sums;
-  Operand summed = Operand::A; ///< which operand
+  Operand summed = Operand::A; ///< the operand that `sums` sums
 };
 
-/// A product of a kernel's body, with as much of what follows as fits. Followed is what nothing
-/// else reads:
+/// Matches a product in a kernel's body and the ops after it that fit. Each must be the only user
+/// of the one before:
 ///
 /// - a multiplication with a constant (`scale`), first;
 /// - a conversion to the type of the operands, before anything is added;
 /// - an addition of a tensor of the result's shape (`addend`) and one of a vector along its columns
 ///   (`bias`, not of f64), arguments of the kernel, in any order.
 ///
-/// 16-bit floats are rounded once, behind all of it. Nothing where its operands are not arguments,
-/// or no ProductLayout describes it.
+/// 16-bit floats are rounded once, at the end. Returns nothing if the operands are not arguments,
+/// or if no ProductLayout describes the product.
 std::optional<Product> matchProduct(stablehlo::DotGeneralOp dot);
 
-/// The product that a kernel of kind "matmul" is, if one call of cuBLASLt computes all its results:
-/// that of matchProduct; GELU of it, behind which it may be a result too; it times the gradient of
-/// GELU at an argument; or it and the sums of one of its operands.
+/// Matches a kernel of kind "matmul" if one call of cuBLASLt computes all its results: a product as
+/// matchProduct finds it; GELU of it, with or without the product as a second result; the product
+/// times the gradient of GELU at an argument; or the product and the sums of one of its operands.
 std::optional<Product> matchProductKernel(st::KernelOp kernel);
 
-/// Of which operand `sums` is the sum along what a product contracts, if cuBLASLt computes it with
-/// the product: both of one kernel, or of several of which `definition` says what their arguments
-/// are.
+/// Returns the operand that `sums` sums along the contracted dimension, if cuBLASLt can compute it
+/// with the product. They are in one kernel, or in several whose arguments `origin` resolves.
 std::optional<Operand> matchOperandSums(const Product &product, Value sums,
                                         llvm::function_ref<Value(Value)> definition);
 
-/// An argument of which a value has one number for each column of a product.
+/// An argument with one number per column of a product.
 struct Bias {
   BlockArgument argument; ///< null: there is none
   bool isConverted = false;
 };
 Bias matchBias(Value value, const Product &product);
-/// What matchBias was given with another argument, which needs no conversion.
+/// Rebuilds the value given to matchBias from another argument, which needs no conversion.
 Value rebuildBias(OpBuilder &builder, Value value, Value argument);
 
 } // namespace mlir::cuda

@@ -1,5 +1,4 @@
-// What a cuda.product with an activation or sums does in another way: a product without them, and
-// kernels.
+// The body of a cuda.product with an activation or sums: a product without them, and kernels.
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/analysis/ScalarFunction.h"
 #include "backends/cuda/codegen/emission/TaskConverter.h"
@@ -9,11 +8,11 @@ using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
-/// Of scratch memory, for partial sums.
+/// Bytes of scratch memory for partial sums.
 static constexpr int64_t kPartialBytes = int64_t{1} << 20;
-/// Columns of a 16-bit matrix that a block adds up, and blocks that a multiprocessor should have.
+/// Columns of a 16-bit matrix that a block sums, and wanted blocks per multiprocessor.
 static constexpr int64_t kColumnsOfBlock = 256, kBlocksPerCore = 4;
-/// Rows that a part has at least.
+/// Minimum number of rows per part.
 static constexpr int64_t kLeastRows = 64;
 
 /// The largest divisor of `count` that is at most `most`.
@@ -48,7 +47,7 @@ LogicalResult TaskConverter::launchOwn(st::KernelOp like, StringRef kind, ArrayR
                                        const Place &result, OwnBody write) {
   OpBuilder ir(like.getContext());
   Location loc = like.getLoc();
-  // Only the body has meaning: what the kernel takes are places.
+  // Only the body matters: the launch takes places instead of the operands.
   SmallVector<Value> operands(inputs.size(), like->getOperand(0));
   ownKernels.emplace_back(
       st::KernelOp::create(ir, loc, TypeRange(result.type), ir.getStringAttr(kind), operands));
@@ -84,8 +83,7 @@ LogicalResult TaskConverter::addUp(st::KernelOp like, const Place &from, int64_t
   });
 }
 
-/// Of rows, which lie behind each other, first some parts by themselves, so that there are blocks
-/// for all multiprocessors.
+/// Sums contiguous rows in parts first, so that there are blocks for all multiprocessors.
 LogicalResult TaskConverter::addUpOperand(st::KernelOp kernel, const Product &product,
                                           const Place &operand, const Place &sums) {
   const bool isOfA = product.summed == Operand::A;
@@ -110,7 +108,7 @@ LogicalResult TaskConverter::addUpOperand(st::KernelOp kernel, const Product &pr
   return addUp(kernel, partial, 0, result);
 }
 
-/// First writes the input of the activation: to the aux if GELU keeps one, else to the result.
+/// First writes the input of the activation: to `aux` if GELU keeps it, else to the result.
 LogicalResult TaskConverter::activate(st::KernelOp kernel, const Product &product,
                                       const Place &before, const Place &result, const Place *aux) {
   SmallVector<Place> inputs{before};

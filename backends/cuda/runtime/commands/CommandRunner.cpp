@@ -196,8 +196,8 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
   return absl::InternalError("a command of no kind");
 }
 
-/// The amount of work of a command that involves one stream alone; 0 if other ranks or the host
-/// take part.
+/// The amount of work of a command that involves only one stream; 0 if other ranks or the host take
+/// part.
 static int64_t countWork(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kExchange:
@@ -275,7 +275,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   isTogether = true; // Commands of loops belong to the same graph.
   absl::Cleanup apart = [&] { isTogether = false; };
   Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
-  // Graphs hold what steady steps do: they leave out what the last update has already written.
+  // Graphs hold the commands of later steps, which skip what the last update has already written.
   if (!rank.left->isThere() &&
       std::any_of(commands.begin() + begin, commands.begin() + end,
                   [](const proto::CudaCommand &each) { return each.left_by_update(); })) {
@@ -300,12 +300,12 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
 
 absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
   stream = &chosen;
-  isTogether = true; // No graph is made of these commands.
+  isTogether = true; // These commands are not recorded in a graph.
   absl::Cleanup apart = [&] { isTogether = false; };
   return run(commands);
 }
 
-/// Selects the stream of a command, with what it waits for.
+/// Selects the stream of a command, and makes it wait if required.
 absl::Status CommandRunner::choose(const proto::CudaCommand &command) {
   stream = command.aside() ? rank.aside.get() : rank.stream.get();
   if (!command.waits())

@@ -13,7 +13,7 @@ namespace st::cuda {
 
 class TrialMemory;
 
-/// How a program's attention is computed.
+/// The implementations of a program's attention.
 struct AttentionWays {
   bool usesLibrary = true; ///< where possible
   int64_t byLibrary = 0, byKernels = 0;
@@ -21,7 +21,7 @@ struct AttentionWays {
   absl::Status untried; ///< why the library's results were not compared
 };
 
-/// How products with an activation or operand sums are computed, and other products.
+/// The implementations of products with an activation or operand sums, and of other products.
 struct ProductWays {
   bool areTimed = true; ///< time the algorithms, and the commands of bodies against them
   int64_t whole = 0;    ///< run with their epilogue
@@ -76,7 +76,7 @@ private:
   /// Marks the recording as refused if it cannot be made.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   bool runsBody(const proto::CudaCommand &command) const;
-  /// Whether the update of the step before has left what a command makes.
+  /// Returns true if the previous step's update already wrote a command's results.
   bool isDone(const proto::CudaCommand &command) const {
     return command.left_by_update() && rank.left->isThere();
   }

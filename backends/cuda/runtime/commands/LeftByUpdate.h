@@ -1,5 +1,5 @@
-// Values that the update of a step writes for the next step beside the states, and whether they are
-// valid.
+// Values that the update of a step writes for the next step in addition to the states, and whether
+// they are valid.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_LEFTBYUPDATE_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_LEFTBYUPDATE_H
 
@@ -13,8 +13,8 @@
 
 namespace st::cuda {
 
-/// State of one arena, shared by all programs that use it. Commands with `left_by_update` need not
-/// run while the values are there.
+/// State of one arena, shared by all programs that use it. Commands with `left_by_update` are
+/// skipped while the values are valid.
 class LeftByUpdate {
 public:
   /// Records the bytes that these commands read and write.

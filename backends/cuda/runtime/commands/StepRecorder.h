@@ -1,4 +1,4 @@
-// Records when a rank's streams did what, in a traced step.
+// Records the work of a rank's streams over time in a traced step.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_STEPRECORDER_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_STEPRECORDER_H
 

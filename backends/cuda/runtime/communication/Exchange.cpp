@@ -23,8 +23,8 @@ void Exchange::fail(const absl::Status &status) {
 void Exchange::checkProgress() {
   if (blocked > 0 && blocked + ended == ranks)
     fail(absl::InvalidArgumentError(
-        absl::StrCat("the program cannot go on: ", blocked, " of ", ranks,
-                     " ranks wait for what nobody sends, the others have ended")));
+        absl::StrCat("the program cannot continue: ", blocked, " of ", ranks,
+                     " ranks wait for messages that nobody sends, the others have ended")));
 }
 
 void Exchange::end(const absl::Status &status) {

@@ -24,7 +24,7 @@ class Exchange {
 public:
   explicit Exchange(int64_t ranks) : ranks(ranks) {}
 
-  /// Call before the ranks of a step run. Discards what a failed step has left.
+  /// Call before the ranks of a step run. Discards the remains of a failed step.
   void begin();
   /// A rank has ended. If its status is an error, no rank waits for it.
   void end(const absl::Status &status);

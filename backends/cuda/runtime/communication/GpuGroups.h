@@ -16,8 +16,8 @@
 namespace st::cuda {
 
 /// The NCCL groups of the ranks in this process: the members of exchanges, and the sender and
-/// receiver of each channel between processes. Every member has its own GPU; otherwise there is no
-/// group, and data goes through GPU or host memory.
+/// receiver of each channel between processes. Every member needs a separate GPU; otherwise there
+/// is no group, and data goes through GPU or host memory.
 class GpuGroups {
 public:
   /// All processes must call it; it returns when the groups are connected. `devices` are by rank,

@@ -31,7 +31,8 @@ absl::StatusOr<ProgramPeers> ProgramPeers::find(const proto::Executable &program
     for (const proto::Task &task : group.tasks()) {
       proto::CudaProgram decoded;
       if (!decoded.ParseFromString(task.program()))
-        return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("task \"", task.name(), "\" is not a program"));
       for (int rank = 0; rank < group.device_ids_size(); ++rank)
         addPeers(decoded.commands(), group.first_rank() + rank,
                  absl::MakeSpan(group.rank_tables().data() + rank * group.table_size(),

@@ -37,7 +37,7 @@ absl::Status Transfers::waitUntil(const std::string &what, bool forSent, IsDone 
   const std::string work = where("work");
   Clock::time_point begin = Clock::now();
   std::optional<NotedOnEarlyEnd> noted;
-  const std::string *last = nullptr; // what the last check waited for
+  const std::string *last = nullptr; // the subject of the last wait
   Backoff backoff(rank.sharers);
   while (true) {
     ST_ASSIGN_OR_RETURN(bool done, isDone());

@@ -28,7 +28,7 @@ struct Rank {
   GpuDevice *device = nullptr;
   int64_t sharers = 1; ///< number of ranks on this GPU
   Address arena = 0, scratch = 0;
-  std::unique_ptr<GpuStream> stream, aside; ///< for kernels, and for transfers beside them
+  std::unique_ptr<GpuStream> stream, aside; ///< for kernels, and for concurrent transfers
   absl::Span<const int64_t> table;
   /// For sends that overlap with the rank's work, by channel.
   std::map<Exchange::Channel, std::unique_ptr<GpuStream>> sideStreams;
@@ -57,12 +57,12 @@ struct Carriers {
   double watchdogSeconds;
 };
 
-/// The exchanges and messages of a rank, as work of its stream. Three ways, and an exchange takes
-/// the first for all of its members or the others for each:
-///  - NCCL, where each has a GPU of its own (GpuGroups),
-///  - copies by the streams of the ranks of this process, which wait for each other's marks,
-///  - the host's memory, to ranks of other processes. Only for these does the host wait for the
-///  stream.
+/// The exchanges and messages of a rank, as work of its stream. There are three ways; an exchange
+/// uses the first for all its members, or one of the others for each:
+///  - NCCL, if each member has a separate GPU (GpuGroups),
+///  - copies by the streams of this process's ranks, which wait for each other's marks,
+///  - the host's memory, to ranks of other processes. Only then does the host wait for the
+///    stream.
 class Transfers {
 public:
   Transfers(Rank &rank, const Carriers &carriers) : rank(rank), carriers(carriers) {}

@@ -104,7 +104,7 @@ absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::Cud
                                       int64_t rows, int64_t columns, int32_t *isTransposed) {
   const bool isRows = matrix.column() == 1 || columns == 1;
   if (!isRows && !isTransposed)
-    return absl::UnimplementedError("a product whose result lies column by column");
+    return absl::UnimplementedError("a product with a column-major result");
   const int64_t width = isRows ? columns : rows, height = isRows ? rows : columns;
   const int64_t leading = std::max(isRows ? matrix.row() : matrix.column(), width);
   ST_RETURN_IF_ERROR(check(blas.createLayout(&layout, type, static_cast<uint64_t>(width),

@@ -13,7 +13,7 @@
 
 namespace st::cuda {
 
-/// How products of a stream are timed.
+/// Times the products of a stream.
 struct ProductTrial {
   GpuTrial &trial;
   DevicePointer workspace;

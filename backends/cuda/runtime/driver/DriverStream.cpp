@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
 constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
-/// How often work is timed, and the runs per timing.
+/// Number of timings, and of runs per timing.
 constexpr int kTimings = 3, kTimedRuns = 3;
 
 class DriverGraph : public GpuGraph {

@@ -15,7 +15,7 @@
 
 namespace st::cuda {
 
-/// How a product is computed.
+/// The implementation of a product.
 struct ProductChoice {
   ProductAlgorithm algorithm = {};
   bool isApart = false; ///< separate commands for the epilogue are faster

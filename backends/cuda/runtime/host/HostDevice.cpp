@@ -225,7 +225,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &) override {
-    return absl::InternalError("the host's ranks are no group of NCCL");
+    return absl::InternalError("the host's ranks are not a group of NCCL");
   }
 
 private:

@@ -10,7 +10,7 @@ namespace st::cuda {
 
 /// The number of proposed engines to try, best first.
 static constexpr int64_t kMostEngines = 8;
-static constexpr int64_t kAlignment = 16; // of what lies in memory
+static constexpr int64_t kAlignment = 16; // of tensors in memory
 
 // ---- descriptors --------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ private:
   std::string what; ///< for errors
 };
 
-/// Where a graph runs: the GPU of a library handle, or a described GPU that is not present.
+/// The GPU of a graph: that of a library handle, or a described GPU that is not present.
 struct CudnnTarget {
   Handle library = nullptr;
   const CudnnDesc *device = nullptr;

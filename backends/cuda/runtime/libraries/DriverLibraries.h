@@ -17,13 +17,13 @@ using DevicePointer = unsigned long long;
 using DeviceNumber = int;
 using Handle = void *; ///< of a context, a module, a function, a stream
 
-constexpr int kMostSharedBytes = 8; // of a function: what a launch may ask for
+constexpr int kMostSharedBytes = 8; // of a function: the maximum that a launch may request
 constexpr int kMaxPitch = 11, kCapabilityMajor = 75, kCapabilityMinor = 76; // of a device
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;                      // options of a module
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;
 constexpr int kErrorInvalidValue = 1; // of an argument
 constexpr int kNotReady = 600;        // an answer, no error
-constexpr int kCaptureOfThread = 1;   // other threads may do what a capture does not allow
+constexpr int kCaptureOfThread = 1;   // other threads may use calls that a capture does not allow
 
 struct Copy2D {
   size_t sourceX = 0, sourceY = 0;

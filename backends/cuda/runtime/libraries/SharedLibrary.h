@@ -43,7 +43,7 @@ private:
 /// that opens them by name finds them. Missing ones are skipped.
 void preloadLibraries(absl::Span<const char *const> names);
 
-/// Of a number such as 21400: 2.14.0.
+/// Prints a number such as 21400 as 2.14.0.
 std::string printVersion(int64_t version);
 
 } // namespace st::cuda

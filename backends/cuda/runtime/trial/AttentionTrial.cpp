@@ -14,7 +14,7 @@
 namespace st::cuda {
 namespace {
 
-/// Of f16, bf16 and f32 a number that is none.
+/// A NaN as f16, bf16 and f32.
 constexpr uint8_t kUnwritten = 0xff;
 
 struct Result {

@@ -1,4 +1,4 @@
-// Whether a plan of cuDNN computes attention as generated kernels do.
+// Checks that a plan of cuDNN computes the same attention as generated kernels.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_TRIAL_ATTENTIONTRIAL_H
 #define ST_BACKENDS_CUDA_RUNTIME_TRIAL_ATTENTIONTRIAL_H
 
@@ -6,10 +6,10 @@
 
 namespace st::cuda {
 
-/// Runs both on the random numbers of a trial. Each result may differ by `kAttentionTolerance` of
-/// the root mean square of what kernels make, in the root mean square: kernels round scores to 16
-/// bits, engines do not. What a gradient reads of its forward pass is made first (KeptRows.h). The
-/// status says what cuDNN refuses or makes of it. Where the trial has no memory, nothing is tried.
+/// Runs both on random numbers of a trial. The root mean square of the difference may be at most
+/// `kAttentionTolerance` of that of the kernels' results: kernels round scores to 16 bits, engines
+/// do not. Row statistics for a gradient are computed first (KeptRows.h). The status describes a
+/// refusal by cuDNN or a difference. Succeeds without a trial if the trial has no memory.
 constexpr double kAttentionTolerance = 0.05;
 absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttention &attention,
                           GpuTrial &trial, GpuDevice &device, GpuStream &stream, Address workspace);

@@ -13,7 +13,7 @@ namespace st::cuda {
 /// it.
 class CommandTrial : public GpuTrial {
 public:
-  /// `ways` remember where there is no memory for it; all outlive the trial.
+  /// `ways` records a lack of memory for it; all outlive the trial.
   CommandTrial(CommandRunner &runner, GpuStream &stream, const proto::CudaProduct &product,
                Ways &ways)
       : runner(runner), stream(stream), ways(ways), product(&product), body(product.body()),
@@ -37,11 +37,11 @@ private:
   const CommandRunner::Commands &body;
   absl::Status &untried;
   std::optional<TrialMemory> memory;
-  absl::Status taken;      ///< whether it is there
+  absl::Status taken;      ///< whether its memory was allocated
   bool isPrepared = false; ///< the body
 
   absl::Status takeMemory();
-  /// What a runner does with its places in the memory of the trial.
+  /// Runs `work` with its places in the memory of the trial.
   template <class Work> auto inMemory(Work work);
 };
 

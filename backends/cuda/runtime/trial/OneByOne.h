@@ -8,17 +8,17 @@
 
 namespace st::cuda {
 
-/// Of the ranks that share a GPU, which is lost for all of them when a command of one fails.
+/// The ranks that share a GPU. If a command of one fails, the GPU is lost for all of them.
 class OneByOne {
 public:
-  /// Before the ranks of a step run. Forgets what a failed step has left.
+  /// Before the ranks of a step run. Clears the state of a failed step.
   void begin() {
     std::lock_guard<std::mutex> lock(mutex);
     failure = absl::OkStatus();
   }
 
-  /// `run` gives a command and waits for it. What waits for no other rank runs alone; of what does,
-  /// an error may be that of a command which ran beside it: the first that fails is told by all.
+  /// `run` submits a command and waits for it. Commands that wait for no other rank run alone.
+  /// Others may report the error of a concurrent command, so all ranks report the first failure.
   template <class Run> absl::Status run(bool waitsForOthers, Run run) {
     if (waitsForOthers) {
       const absl::Status status = run();

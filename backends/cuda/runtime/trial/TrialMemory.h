@@ -8,7 +8,7 @@
 
 namespace st::cuda {
 
-/// Stands for parts of a rank's memory, which it leaves alone. Given back with the object.
+/// Replaces parts of a rank's memory, which stays unchanged. Freed with the object.
 class TrialMemory {
 public:
   explicit TrialMemory(GpuDevice &device) : device(device) {}
@@ -22,7 +22,7 @@ public:
   /// Takes the memory, when all is added, and fills it with random numbers from -1 to 1 of a 16-bit
   /// type, which are finite in any other. An error where the device has too little.
   absl::Status take(proto::ElementType half);
-  /// Where an address of the rank's memory lies here. Aligned alike, to 256 bytes at most.
+  /// Translates an address of the rank's memory. Keeps its alignment up to 256 bytes.
   Address translate(Address address) const;
 
 private:

@@ -116,7 +116,7 @@ LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machi
 static LogicalResult refuseHost(mlir::st::ProgramOp program, StringRef device) {
   for (auto buffer : program.getOps<mlir::st::BufferOp>())
     if (buffer.isOnHost())
-      return buffer.emitOpError("lies in the host's memory, to which ")
+      return buffer.emitOpError("is in the host's memory, to which ")
              << device
              << " has no link; expected host_gbytes_per_second and host_latency_ns in its "
                 "description";

@@ -102,7 +102,8 @@ LogicalResult IndexedKernel::findPoints() {
   int64_t expected = dims.empty() ? 0 : dims.back().second;
   for (auto [size, stride] : llvm::reverse(dims)) {
     if (stride != expected)
-      return access.op->emitOpError("whose points do not lie evenly has no DTU code generation");
+      return access.op->emitOpError(
+          "whose points are not evenly spaced has no DTU code generation");
     numPoints *= size;
     expected = stride * size;
   }

@@ -248,7 +248,7 @@ LogicalResult Translator::translate(Operation *op) {
   if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
     std::optional<uint64_t> bits = getSplatBits(constant.getValue());
     if (!bits)
-      return op->emitOpError("that is no splat has no DTU code generation inside a loop");
+      return op->emitOpError("that is not a splat has no DTU code generation inside a loop");
     refs[result] = addConstant(*bits, dtype(result));
     return success();
   }

@@ -18,7 +18,7 @@ struct CopyPlan {
     Empty,
     Rows,      ///< innermost dimension contiguous on both sides
     Broadcast, ///< innermost contiguous in dst, one element in src
-    Transpose, ///< last two dimensions change places
+    Transpose, ///< last two dimensions are exchanged
     Elements,
   };
   std::array<Dim, kMaxCopyDims> dims;

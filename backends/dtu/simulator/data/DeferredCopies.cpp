@@ -7,7 +7,7 @@ namespace {
 
 /// Copying fewer bytes costs less than tracking a deferred copy.
 constexpr int64_t kLeastBytes = 1024;
-/// Per place. One more forces the oldest to be carried out.
+/// Per place. A further copy forces the oldest one to run.
 constexpr size_t kMostCopies = 16;
 
 bool isDense(const RowsView &rows) { return rows.rows == 1 || rows.stride == rows.rowBytes; }

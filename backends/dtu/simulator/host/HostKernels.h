@@ -78,7 +78,7 @@ struct HostFeatures {
   bool fastBf16Pairs = false;
 };
 
-/// Of this host. The first call asks the system for the tile registers.
+/// Features of this host. The first call requests the tile registers from the system.
 HostFeatures hostFeatures();
 HostIsa widestHostIsa(const HostFeatures &features);
 /// The widest instruction set that this host runs.

@@ -1,9 +1,8 @@
 //===- CompileRules.cpp - What compiling does with an argument ------------===//
 //
-// The one table that says what st-compile does with each argument. An argument whose mechanism is
-// missing becomes honoured by changing its line here: to `runFlag` or `option` where its value
-// goes to a flag of the training binary or of st-compile as it is, else to `program` and a line in
-// CompiledRun.cpp.
+// The table of st-compile's treatment of each argument. To honour an argument, change its line
+// here: to `runFlag` or `option` if its value is passed unchanged to a flag of the training binary
+// or of st-compile, else to `program` with a line in CompiledRun.cpp.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,7 +38,7 @@ public:
 
 private:
   bool isBert() const { return run.family == RunFamily::MegatronBert; }
-  /// As it is written, or Megatron's default.
+  /// The given value, or Megatron's default.
   std::string number(StringRef name, StringRef standard) const {
     const GivenArgument *given = log.find(name);
     return given ? given->text : standard.str();
@@ -75,8 +75,8 @@ private:
   TrainingRun run;
   const std::string &givenVocabulary;
   CompiledRun result;
-  /// By argument, where its value or another argument decides: what was expected, or why the
-  /// argument has no effect.
+  /// By argument whose value or another argument decides: the expected value, or why the argument
+  /// has no effect.
   llvm::StringMap<std::string> refused, ignored;
 };
 } // namespace
@@ -111,7 +111,7 @@ absl::Status CompiledRunBuilder::readVocabulary() {
       (isBert() ? "that is on this machine (--vocab-file)" : "of GPT-2"));
 }
 
-/// What says the same as another argument has to agree with it.
+/// Redundant arguments have to agree.
 void CompiledRunBuilder::refuseOtherSizes() {
   const std::pair<StringRef, StringRef> pairs[] = {{"encoder_seq_length", "seq_length"},
                                                    {"encoder_num_layers", "num_layers"}};

@@ -1,6 +1,6 @@
 //===- ImplementationArguments.cpp - Arguments of Megatron that no plan knows -===//
 //
-// How a step is computed.
+// The implementation of a step.
 //
 //===----------------------------------------------------------------------===//
 

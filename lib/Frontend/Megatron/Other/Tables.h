@@ -19,8 +19,8 @@ ArrayRef<Argument> runArguments();
 ArrayRef<Argument> implementationArguments();
 ArrayRef<Argument> modelArguments();
 
-/// Whether the argument is about processes, what they print and what they check: the same is
-/// trained with any value.
+/// Returns true if the argument concerns processes, their output and their checks: it does not
+/// change the training.
 bool isOfProcesses(const Argument &argument);
 
 } // namespace mlir::st

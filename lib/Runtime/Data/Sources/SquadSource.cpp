@@ -83,7 +83,7 @@ absl::StatusOr<const ListValue *> SquadSource::list(const Struct &object,
   ST_ASSIGN_OR_RETURN(const Value *value, field(object, name, Value::kListValue));
   for (const Value &element : value->list_value().values())
     if (!element.has_struct_value())
-      return error(absl::StrCat("not SQuAD 1.1: an entry of \"", name, "\" is no object"));
+      return error(absl::StrCat("not SQuAD 1.1: an entry of \"", name, "\" is not an object"));
   return &value->list_value();
 }
 

@@ -58,9 +58,9 @@ absl::Status TensorFileSource::checkInput(const BatchSpec::Input &input) {
   const bool converts = tensor->type == ElementType::I64 && input.type == ElementType::I32;
   std::optional<int64_t> count = countBatches(tensor->shape, input.shape);
   if (!count || (tensor->type != input.type && !converts))
-    return error(
-        absl::StrCat("tensor \"", input.name, "\" is ", describeType(tensor->type, tensor->shape),
-                     ", which is no number of batches of ", describeType(input.type, input.shape)));
+    return error(absl::StrCat(
+        "tensor \"", input.name, "\" is ", describeType(tensor->type, tensor->shape),
+        ", which does not consist of batches of ", describeType(input.type, input.shape)));
   if (*count == 0)
     return error(absl::StrCat("tensor \"", input.name, "\" is empty"));
   if (numBatches >= 0 && *count != numBatches)

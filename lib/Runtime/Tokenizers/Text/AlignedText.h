@@ -1,4 +1,4 @@
-// Text that remembers which bytes of the user's text each of its bytes came from.
+// Text that tracks the source range of each byte in the user's text.
 #ifndef ST_RUNTIME_TOKENIZERS_ALIGNEDTEXT_H
 #define ST_RUNTIME_TOKENIZERS_ALIGNEDTEXT_H
 
@@ -10,12 +10,12 @@
 
 namespace st {
 
-/// Bytes [begin, end) of the text that is encoded.
+/// Bytes [begin, end) of the encoded text.
 struct SourceRange {
   uint32_t begin = 0, end = 0;
 };
 
-/// Text in the course of normalization.
+/// Text during normalization.
 class AlignedText {
 public:
   AlignedText() = default;
@@ -28,10 +28,10 @@ public:
   bool empty() const { return content.empty(); }
   size_t size() const { return content.size(); }
 
-  /// What bytes [begin, end) came from; of an empty range the place.
+  /// The source of bytes [begin, end); for an empty range its position.
   SourceRange source(size_t begin, size_t end) const;
 
-  /// Appends bytes that all came from one range.
+  /// Appends bytes with a common source.
   void append(absl::string_view piece, SourceRange from);
 
   /// Appends bytes [begin, end) of `other` with their sources.
@@ -49,7 +49,7 @@ public:
 
 private:
   std::string content;
-  // Of each byte. Empty while byte i came from byte offset + i.
+  // Per byte. Empty while the source of byte i is byte offset + i.
   std::vector<SourceRange> sources;
   uint32_t offset = 0;
 };

@@ -1,4 +1,4 @@
-// The printable characters that stand for bytes in the vocabularies of byte-level models.
+// Printable characters that represent bytes in vocabularies of byte-level models.
 #ifndef ST_RUNTIME_TOKENIZERS_BYTELEVEL_H
 #define ST_RUNTIME_TOKENIZERS_BYTELEVEL_H
 
@@ -6,11 +6,11 @@
 
 namespace st {
 
-/// Appends bytes [begin, end) of `text`, each as the character that stands for it: printable ones
-/// of Latin-1 for themselves, the others in their order from U+0100 on (Radford et al. 2019).
+/// Appends bytes [begin, end) of `text` as characters: printable ones of Latin-1 represent
+/// themselves, the others are numbered in order from U+0100 on (Radford et al. 2019).
 void appendByteLevel(const AlignedText &text, size_t begin, size_t end, AlignedText &out);
 
-/// The same for a piece that is no part of the text, with one source.
+/// The same for a piece outside of the text, with one source.
 void appendByteLevel(absl::string_view piece, SourceRange from, AlignedText &out);
 
 } // namespace st

@@ -13,9 +13,9 @@ namespace st {
 namespace {
 
 // SentencePiece's precompiled_charsmap: the size of a trie in bytes (u32), the trie, and the
-// replacements, each closed by a zero byte. The trie is a double array of Darts-clone: u32 units
-// with a label (bits 0 to 7 and 31), whether a value hangs below (bit 8), and a distance (bits 10
-// to 30, in units of 256 where bit 9 is set); a value's unit has bit 31 and the place of a
+// replacements, each terminated by a zero byte. The trie is a double array of Darts-clone: u32
+// units with a label (bits 0 to 7 and 31), a flag for a value below (bit 8), and an offset (bits 10
+// to 30, in units of 256 if bit 9 is set). A value's unit has bit 31 and the position of a
 // replacement.
 class CharsMap : public Normalizer {
 public:
@@ -33,7 +33,7 @@ private:
 
 uint32_t distance(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
-// The replacement of the shortest prefix of `piece` that the trie has, as Hugging Face's does it.
+// The replacement of the shortest prefix of `piece` in the trie, as in Hugging Face's library.
 std::optional<absl::string_view> CharsMap::find(absl::string_view piece) const {
   size_t at = distance(units[0]);
   for (char c : piece) {
@@ -56,7 +56,7 @@ std::optional<absl::string_view> CharsMap::find(absl::string_view piece) const {
   return std::nullopt;
 }
 
-// A short cluster of characters is looked up whole, then each of its characters.
+// Looks up a short cluster of characters first, then its characters.
 absl::Status CharsMap::apply(AlignedText &text) const {
   constexpr size_t kLongestCluster = 5;
   AlignedText out;

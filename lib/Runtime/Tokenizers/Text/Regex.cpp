@@ -14,7 +14,7 @@
 namespace st {
 namespace {
 
-// White_Space. PCRE2's \s has U+180E as well, which is none since Unicode 6.3.
+// White_Space. PCRE2's \s also matches U+180E, which is not white space since Unicode 6.3.
 constexpr absl::string_view kSpaces = "\\t-\\r\\x{85}\\p{Z}";
 
 std::string messageOf(int error) {
@@ -23,8 +23,8 @@ std::string messageOf(int error) {
   return reinterpret_cast<const char *>(text);
 }
 
-// The inside of a class for what begins at `at`, a backslash, and its length; empty for what both
-// read alike.
+// The content of a character class for the escape at `at`, and the length of the escape; empty if
+// both syntaxes agree.
 std::pair<std::string, size_t> readEscape(absl::string_view pattern, size_t at) {
   const absl::string_view rest = pattern.substr(at);
   if (absl::StartsWith(rest, "\\s"))
@@ -38,7 +38,7 @@ std::pair<std::string, size_t> readEscape(absl::string_view pattern, size_t at) 
   return {"", 0};
 }
 
-// Rewrites what Oniguruma and PCRE2 read differently.
+// Translates Oniguruma's syntax where it differs from PCRE2's.
 std::string translate(absl::string_view pattern) {
   std::string out;
   bool inClass = false;
@@ -78,7 +78,7 @@ absl::StatusOr<Regex> Regex::compileWith(absl::string_view pattern, uint32_t opt
   if (!regex.code)
     return absl::InvalidArgumentError(absl::StrCat("the pattern ", quoteForMessage(pattern), ": ",
                                                    messageOf(error), " at byte ", place));
-  // Where the processor has no compiler in PCRE2 the pattern is interpreted.
+  // Without a JIT compiler for the processor, PCRE2 interprets the pattern.
   pcre2_jit_compile(regex.code.get(), PCRE2_JIT_COMPLETE);
   regex.source = std::string(pattern);
   return regex;
@@ -125,7 +125,7 @@ absl::Status Regex::forEachMatch(absl::string_view text,
     const size_t end = std::max<size_t>(bounds[0], bounds[1]);
     found(bounds[0], end);
     at = end;
-    if (bounds[0] == end) // an empty match: on to the next character
+    if (bounds[0] == end) // continues after an empty match at the next character
       do
         ++at;
       while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);

@@ -19,15 +19,15 @@ namespace st {
 /// A compiled pattern. Several threads may use one at once.
 class Regex {
 public:
-  /// Compiles a pattern as Oniguruma reads it, whose syntax files of tokenizers have; `\s` and
-  /// `\d` are the Unicode properties White_Space and Nd. An error repeats the pattern.
+  /// Compiles a pattern in Oniguruma's syntax, which tokenizer files use; `\s` and `\d` are the
+  /// Unicode properties White_Space and Nd. An error quotes the pattern.
   static absl::StatusOr<Regex> compile(absl::string_view pattern);
 
   /// Compiles a pattern that matches `text` and nothing else.
   static absl::StatusOr<Regex> compileLiteral(absl::string_view text);
 
-  /// Calls `found` for the matches in `text` (UTF-8) from left to right. An error where the
-  /// pattern takes too long.
+  /// Calls `found` for the matches in `text` (UTF-8) from left to right. An error if the match
+  /// takes too long.
   absl::Status forEachMatch(absl::string_view text,
                             absl::FunctionRef<void(size_t begin, size_t end)> found) const;
 

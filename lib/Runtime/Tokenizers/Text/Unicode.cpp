@@ -13,7 +13,7 @@
 namespace st {
 namespace {
 
-// Code points, both included.
+// Code points, inclusive.
 struct CodeRange {
   char32_t first, last;
 };
@@ -65,7 +65,7 @@ void decompose(char32_t code, SourceRange from, bool isCompatible, std::vector<P
   }
 }
 
-// Marks behind a character in the order of their classes, of one class as they are.
+// Sorts the marks after a character by class, stably.
 void reorder(std::vector<Part> &parts) {
   for (auto begin = parts.begin(); begin != parts.end();) {
     auto end = std::find_if(begin, parts.end(), [](const Part &p) { return p.combining == 0; });
@@ -82,7 +82,7 @@ void reorder(std::vector<Part> &parts) {
   }
 }
 
-// The character that two compose to, or 0.
+// The composition of two characters, or 0.
 char32_t composePair(char32_t first, char32_t second) {
   utf8proc_int32_t pair[] = {static_cast<utf8proc_int32_t>(first),
                              static_cast<utf8proc_int32_t>(second)};
@@ -93,8 +93,8 @@ char32_t composePair(char32_t first, char32_t second) {
   return contains(kUndecomposed, composed) ? 0 : composed;
 }
 
-// Canonical composition, D117 of the Unicode standard: a character joins the last starter unless
-// one of the same or a higher class is between them.
+// Canonical composition, D117 of the Unicode standard: a character composes with the last starter
+// unless one of the same or a higher class is between them.
 void compose(std::vector<Part> &parts) {
   size_t kept = 0;
   ptrdiff_t starter = -1;
@@ -118,7 +118,7 @@ void compose(std::vector<Part> &parts) {
   parts.resize(kept);
 }
 
-// The inside of a character class of PCRE2.
+// The content of a PCRE2 character class.
 std::string classOf(absl::string_view known, absl::Span<const CodeRange> more) {
   std::string text(known.data(), known.size());
   for (const CodeRange &range : more)
@@ -197,7 +197,7 @@ void appendLowercase(char32_t code, std::u32string &out) {
     out += code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
     return;
   }
-  if (code == 0x130) { // the one whose lower case is two characters
+  if (code == 0x130) { // the only one whose lower case has two characters
     out += U"i\u0307";
     return;
   }
@@ -253,7 +253,7 @@ size_t graphemeLength(absl::string_view text, size_t begin) {
 
 namespace {
 
-// How many bytes at `begin` are the beginning of a character without being one; at least 1.
+// Number of bytes at `begin` that start a character without completing it; at least 1.
 size_t brokenLength(absl::string_view bytes, size_t begin) {
   auto at = [&](size_t i) {
     return begin + i < bytes.size() ? static_cast<unsigned char>(bytes[begin + i]) : 0u;
@@ -262,7 +262,7 @@ size_t brokenLength(absl::string_view bytes, size_t begin) {
   const size_t wanted = first >= 0xF0 && first <= 0xF4 ? 4 : first >= 0xE0 ? 3 : 2;
   if (first < 0xC2 || first > 0xF4)
     return 1;
-  unsigned least = 0x80, most = 0xBF; // of the second byte, by table 3-7 of the standard
+  unsigned least = 0x80, most = 0xBF; // range of the second byte, by table 3-7 of the standard
   if (first == 0xE0)
     least = 0xA0;
   else if (first == 0xED)

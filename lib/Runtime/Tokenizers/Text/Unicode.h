@@ -1,5 +1,5 @@
-// What tokenizers ask about Unicode, by utf8proc; where Hugging Face's tokenizers know another
-// version of Unicode, as they answer it.
+// Unicode properties for tokenizers, by utf8proc. Where Hugging Face's tokenizers use another
+// version of Unicode, results follow theirs.
 #ifndef ST_RUNTIME_TOKENIZERS_UNICODE_H
 #define ST_RUNTIME_TOKENIZERS_UNICODE_H
 
@@ -17,29 +17,28 @@ bool isNonspacingMark(char32_t code); ///< category Mn
 bool isMark(char32_t code);           ///< categories Mn, Mc and Me
 bool isCjkIdeograph(char32_t code);
 
-/// The insides of character classes of PCRE2: letters (`\p{L}` in patterns of tokenizers), numbers
-/// (`\p{N}`), and characters of words (Unicode Technical Standard 18, annex C).
+/// Contents of PCRE2 character classes: letters (`\p{L}` in patterns of tokenizers), numbers
+/// (`\p{N}`), and word characters (Unicode Technical Standard 18, annex C).
 std::string classOfLetters();
 std::string classOfNumbers();
 std::string classOfWordChars();
 
-/// Appends `code` in lower case, without regard to what is around it.
+/// Appends `code` in lower case, independent of its context.
 void appendLowercase(char32_t code, std::u32string &out);
 
 bool isAscii(absl::string_view text);
 
 enum class NormalForm { Nfc, Nfd, Nfkc, Nfkd };
 
-/// The text in a normal form (Unicode Standard Annex 15). What a composed character came from
-/// reaches from its first part to its last.
+/// Normalizes a text (Unicode Standard Annex 15). The source of a composed character spans from its
+/// first part to its last.
 AlignedText normalize(const AlignedText &text, NormalForm form);
 
-/// How many bytes the extended grapheme cluster at `begin` has (Unicode Standard Annex 29).
+/// Number of bytes of the extended grapheme cluster at `begin` (Unicode Standard Annex 29).
 size_t graphemeLength(absl::string_view text, size_t begin);
 
-/// `bytes` with what is not UTF-8 replaced by U+FFFD: one for each longest piece that begins a
-/// character, as the Unicode standard recommends (section 3.9) and Python's `errors="replace"`
-/// does.
+/// Replaces invalid UTF-8 by U+FFFD: one for each longest sequence that begins a character, as the
+/// Unicode standard recommends (section 3.9) and Python's `errors="replace"` does.
 AlignedText replaceInvalid(absl::string_view bytes);
 
 } // namespace st

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Prints UnicodeExceptions.inc: the code points that Hugging Face's tokenizers see otherwise than utf8proc and PCRE2 do.
+"""Prints UnicodeExceptions.inc: the code points that Hugging Face's tokenizers treat differently from utf8proc and
+PCRE2.
 
-The libraries behind each know another version of Unicode. Asks PyPI's `tokenizers` about every code point, and Debian's
-libutf8proc and libpcre2-8 through ctypes; takes about two minutes. To be run again where a version of these changes.
+The libraries implement different versions of Unicode. Asks PyPI's `tokenizers` about every code point, and Debian's
+libutf8proc and libpcre2-8 through ctypes; takes about two minutes. Run it again when one of these versions changes.
 """
 import ctypes
 import sys
@@ -20,7 +21,7 @@ MN, MC, ME, ND, NL, NO, PC, PO, CC, CF, CO = 6, 7, 8, 9, 10, 11, 12, 18, 26, 27,
 
 
 def in_pcre2(characters):
-    """A function that says whether PCRE2 has a code point in a class."""
+    """Returns a function that tells whether PCRE2 puts a code point in a class."""
     pattern = f"[{characters}]".encode()
     error, place = ctypes.c_int(), ctypes.c_size_t()
     code = PCRE2.pcre2_compile_8(pattern, ctypes.c_size_t(len(pattern)), 0x00080000 | 0x00020000, ctypes.byref(error),
@@ -70,7 +71,7 @@ def main():
     print("// Made by make-exceptions.py.")
     table("kControlExceptions", "Control characters for one of the two.",
           differ(vanishes(bert(clean_text=True)), lambda c: c in (0, 0xFFFD) or category[c] in (CC, CF, CO) and c not in (9, 10, 13)))
-    # A character that decomposes may vanish only in part: its category is asked of itself.
+    # A character that decomposes may vanish only in part, so its category is looked up directly.
     table("kNonspacingExceptions", "Nonspacing marks for one of the two.",
           differ(vanishes(bert(strip_accents=True)), lambda c: category[c] == MN))
     table("kMarkExceptions", "Marks for one of the two.",

@@ -1,9 +1,9 @@
-"""JAX's own cases of all primitives, on one simulated device and on JAX's CPU: both give the same.
+"""JAX's own cases of all primitives, on one simulated device and on JAX's CPU, with equal results.
 
     primitive_cases.py [--every=N] [--first=N] [--only=TEXT] [--processes=N] [--log=FILE]
 
-The cases are those that the package jax carries (jax._src.internal_test_util.test_harnesses). One that the CPU does not run
-does not count. Prints the share that passes and, for the rest, how many fail for which reason. ST_ALL=1 runs every case.
+The cases come from the package jax (jax._src.internal_test_util.test_harnesses). Cases that the CPU cannot run do not
+count. Prints the share of passing cases, and the number of failures per reason. ST_ALL=1 runs every case.
 """
 
 import argparse
@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-# Relative, and beside that of the largest element: sums in another order.
+# Relative tolerance, also relative to the largest element: sums may have another order.
 TOLERANCES = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-11, "complex64": 1e-5,
               "complex128": 1e-11}
 
-# Cases whose result says nothing, by their names, and why.
+# Names of cases whose result has no meaning, and why.
 EXCLUDED = {r"^eig_": "JAX computes eigenvalues of general matrices by LAPACK, on the CPU and on NVIDIA's and AMD's GPUs only",
             r"^sort_multiple_arrays.*isstable_False": "equal keys of a sort that is not stable come in any order"}
 
@@ -66,7 +66,7 @@ def difference(np, found, wanted):
 
 
 def canonical(np, group, values):
-    """Results of which several are right, as what they have in common: eigenvectors have no sign."""
+    """Maps results that have several correct forms to a common form: eigenvectors have no sign."""
     values = [np.asarray(value) for value in values]
     if group == "eigh" and len(values) == 2:
         vectors, numbers = values
@@ -76,19 +76,19 @@ def canonical(np, group, values):
         count = numbers.shape[-1]
         identity = [np.conj(np.swapaxes(m, -1, -2)) @ m for m in (u, np.swapaxes(v, -1, -2))]
         return [numbers, u[..., :count] * numbers[..., None, :] @ v[..., :count, :], *identity]
-    # What is above the factor is left open.
+    # Elements above the factor are unspecified.
     return [np.tril(values[0])] if group == "cholesky" else values
 
 
 def reason(error):
-    """An error without what differs from case to case."""
+    """An error without the parts that differ from case to case."""
     text = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
     text = re.sub(r"<unknown>|<function>:\d+:\d+: |\(.*?\)|tensor<[^>]*>+|\d+", "", text)
     return f"{type(error).__name__}: {text[:110]}"
 
 
 def run_case(jax, np, case):
-    """The outcome of a case and its reason: passed, failed, excluded, or skipped where the CPU cannot run it."""
+    """The outcome of a case and its reason: passed, failed, excluded, or skipped if the CPU cannot run it."""
     for pattern, why in EXCLUDED.items():
         if re.search(pattern, case.fullname):
             return "excluded", why
@@ -118,7 +118,7 @@ def work(numbers, log):
     cases = all_cases()
     with open(log, "a", encoding="utf-8") as file:
         for number in numbers:
-            # Where the process dies, the line says in which case.
+            # If the process dies, this line tells in which case.
             file.write(json.dumps({"begin": number}) + "\n")
             file.flush()
             outcome, why = run_case(jax, np, cases[number])
@@ -132,7 +132,7 @@ def work(numbers, log):
 
 
 def run_processes(numbers, processes, folder):
-    """Runs all cases, in new processes where one dies, and returns their lines."""
+    """Runs all cases, continues in a new process if one dies, and returns their lines."""
     lists = [numbers[i::processes] for i in range(processes)]
     done = {}
     while any(lists):

@@ -1,4 +1,4 @@
-"""JAX with the plugin of the build folder, for the tests of the plugin."""
+"""Makes the plugin of the build folder available to JAX in tests."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 
 
 def has_jax():
-    """Whether JAX is there; one line says that it is not, before the one that counts."""
+    """Whether JAX is installed. If not, a line says so before the last line, which has the counts."""
     if importlib.util.find_spec("jax"):
         return True
     print("skipped: jax is not installed (scripts/setup.sh --tests)\n0 passed, 0 failed")
@@ -18,7 +18,7 @@ def has_jax():
 
 
 def environment(devices, **others):
-    """What a process needs to find the plugin."""
+    """The environment that a process needs to find the plugin."""
     python = os.pathsep.join(filter(None, [str(ROOT / "plugins/pjrt/python"), os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": python, "JAX_PLATFORMS": "st,cpu", "ST_DEVICES": str(devices),
             "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -26,6 +26,6 @@ def environment(devices, **others):
 
 
 def use(devices):
-    """Makes this process use the plugin; to be called before JAX is imported."""
+    """Makes this process use the plugin; call it before JAX is imported."""
     os.environ.update(environment(devices))
     sys.path.insert(0, str(ROOT / "plugins/pjrt/python"))

@@ -1,4 +1,4 @@
-// How ranks wait for a GPU, and what errors say of commands.
+// Waits of ranks for a GPU, and error messages of commands.
 #include "backends/cuda/runtime/commands/Backoff.h"
 #include "backends/cuda/runtime/commands/CommandText.h"
 #include "backends/cuda/runtime/commands/GraphUse.h"
@@ -9,7 +9,7 @@
 namespace st::cuda {
 namespace {
 
-/// How often a GPU is asked until so many microseconds were spent in pauses.
+/// Number of queries of a GPU within this many microseconds of pauses.
 int64_t countQuestions(int64_t sharers, int64_t microseconds) {
   Backoff backoff(sharers);
   int64_t asked = 0;

@@ -1,4 +1,4 @@
-// What the runtime asks of the driver, and what it makes of refusals.
+// The runtime's calls of the driver, and its reactions to errors.
 #include "test/unit/Cuda/Driver/StandinGpus.h"
 
 #include "absl/strings/match.h"
@@ -6,8 +6,7 @@
 namespace st::cuda {
 namespace {
 
-// Work of the legacy stream is late in the stand-in: memory that is cleared there is cleared after
-// it has been written.
+// Work of the legacy stream is late in the stand-in: it would clear memory after a write.
 TEST(DriverDevice, MemoryIsClearedBeforeAnybodyHasIt) {
   std::unique_ptr<GpuDevice> device = openGpu();
   absl::StatusOr<Address> memory = device->allocate(1000);
@@ -57,7 +56,7 @@ TEST(DriverDevice, AFailedKernelIsToldLaterAndByAll) {
   standin::planFailures("");
 }
 
-// A launch may ask for more than 48 KiB where its kernel was told so before.
+// A launch may request more than 48 KiB if its kernel was configured for it.
 TEST(DriverDevice, ALaunchAsksForSharedMemory) {
   std::unique_ptr<GpuDevice> device = openGpu(0, 100000);
   const Address number = *device->allocate(4);
@@ -84,7 +83,7 @@ TEST(DriverDevice, ACaptureThatFailsLeavesItsStreamInUse) {
     ASSERT_TRUE(stream->launch(0, {number}).ok());
     ASSERT_TRUE(stream->wait().ok());
   }
-  // What was captured was not done.
+  // Captured work was not executed.
   EXPECT_EQ(readBytes(*device, number, 1)[0], 2);
 }
 

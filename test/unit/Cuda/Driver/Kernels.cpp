@@ -1,4 +1,4 @@
-// Kernels as cuda-host binaries have them, which the driver's stand-in runs in tests.
+// Kernels in the form of cuda-host binaries, which the driver's stand-in runs in tests.
 #include <cstdint>
 
 namespace {

@@ -1,4 +1,4 @@
-// The driver's stand-in refuses what NVIDIA's documentation does not allow.
+// The driver's stand-in refuses calls that NVIDIA's documentation does not allow.
 #include "test/unit/Cuda/Driver/StandinGpus.h"
 
 #include <thread>
@@ -6,7 +6,7 @@
 namespace st::cuda {
 namespace {
 
-// Of cuda.h.
+// Numbers of cuda.h.
 constexpr int kInvalidHandle = 400, kIllegalAddress = 700, kMisaligned = 716;
 constexpr int kUnsupported = 900, kInvalidated = 901, kIsolation = 905, kCapturedEvent = 907;
 constexpr int kWrongThread = 908, kCaptureGlobal = 0;
@@ -45,7 +45,7 @@ protected:
     return driver().copy2D(&copy, stream);
   }
 
-  /// Begins a capture, makes a call, and ends it: what call and end give.
+  /// Begins a capture, makes a call, and ends it; returns both results.
   template <class Call> std::pair<int, int> capture(int mode, Call call) {
     EXPECT_EQ(driver().beginCapture(stream, mode), 0);
     const int called = call();
@@ -153,7 +153,7 @@ TEST_F(Refusals, StreamsEventsAndKernelsOfAnotherGpu) {
   EXPECT_EQ(driver().record(event, stream), kInvalidHandle);
   EXPECT_EQ(launch(*device, theirs, 1, 32, memory), kInvalidHandle);
   ASSERT_EQ(driver().record(event, theirs), 0);
-  // Asking for an event is allowed anywhere, and so is waiting for it.
+  // Queries of an event are allowed anywhere, and so are waits for it.
   ASSERT_TRUE(static_cast<DriverDevice &>(*device).enter().ok());
   EXPECT_EQ(driver().record(event, stream), kInvalidHandle);
   EXPECT_EQ(driver().waitForEvent(stream, event, 0), 0);
@@ -180,7 +180,7 @@ TEST_F(Refusals, LaunchesBeyondWhatGpusHave) {
       kErrorInvalidValue);
 }
 
-// Of its own memory, with the alignment that it takes for granted: found when the kernel runs.
+// Accesses outside of its memory or misaligned: detected when the kernel runs.
 TEST_F(Refusals, ArgumentsThatAKernelCannotUse) {
   const struct {
     int64_t gpu;
@@ -189,7 +189,7 @@ TEST_F(Refusals, ArgumentsThatAKernelCannotUse) {
   } cases[] = {{4, kMisaligned, 2}, {5, kIllegalAddress, 4096}, {6, kIllegalAddress, -1}};
   for (const auto &each : cases) {
     std::unique_ptr<GpuDevice> lost = openGpu(each.gpu);
-    // Another GPU's memory, which this one was not told to reach, where the offset is negative.
+    // With a negative offset: another GPU's memory, without peer access.
     const Address number =
         each.offset < 0 ? memory : *lost->allocate(4096) + static_cast<Address>(each.offset);
     Handle theirs = nullptr;

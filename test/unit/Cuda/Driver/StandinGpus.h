@@ -39,7 +39,7 @@ inline absl::StatusOr<std::unique_ptr<GpuDevice>> tryGpu(int64_t number, int64_t
   return createDriverDevice(code, number);
 }
 
-/// A GPU that a test loses is lost for later ones: each test that does so has a number of its own.
+/// A GPU lost in one test is lost for later ones, so each such test uses a separate number.
 inline std::unique_ptr<GpuDevice> openGpu(int64_t number = 0, int64_t sharedBytes = 0) {
   absl::StatusOr<std::unique_ptr<GpuDevice>> device = tryGpu(number, sharedBytes);
   EXPECT_TRUE(device.ok()) << device.status().message();

@@ -1,7 +1,7 @@
 """JAX on simulated DTU clusters: set JAX_PLATFORMS=st.
 
-The environment says which: ST_TARGET (a device description, "dtu-t10"), ST_DEVICES (32), ST_HOST_THREADS, ST_REPORT
-(a folder that gets a page about each compiled function) and ST_EXPLAIN (one that gets what its reshards move).
+Environment variables: ST_TARGET (a device description, "dtu-t10"), ST_DEVICES (32), ST_HOST_THREADS, ST_REPORT (a
+folder that gets a page about each compiled function) and ST_EXPLAIN (one that gets what its reshards move).
 """
 
 import ctypes
@@ -28,7 +28,7 @@ def initialize():
     if not pathlib.Path(path).exists():
         raise FileNotFoundError(f"{path}: the library of the platform \"{PLATFORM}\" is not there")
     xla_bridge.register_plugin(PLATFORM, priority=500, library_path=path, options=None)
-    # JAX donates buffers only on platforms that it knows to take them.
+    # JAX donates buffers only on the platforms in its own list.
     if PLATFORM not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(PLATFORM)
     _use_compilation_cache()
@@ -38,7 +38,7 @@ def initialize():
 
 
 def _use_compilation_cache():
-    """JAX's cache on disk (JAX_COMPILATION_CACHE_DIR) is for platforms that it lists, and this one."""
+    """Enables JAX's cache on disk (JAX_COMPILATION_CACHE_DIR), which works only for the platforms in its list."""
     from jax._src import compilation_cache
 
     of_others = compilation_cache.is_cache_used
@@ -50,11 +50,11 @@ def _use_compilation_cache():
 
 
 def last_step(timeline=False):
-    """What the last program that ran does on the devices, as a dictionary.
+    """Returns the work of the last program on the devices, as a dictionary.
 
-    "seconds" is simulated time, "lower_bound_seconds" a roofline bound of it; "flops" are those of matrix products, bytes
-    those that engines move of each memory ("l1_bytes", "l2_bytes", "l3_bytes") and send ("sent_bytes", by "links"), all
-    devices together. `timeline` adds when each engine worked on what. Runs that are still under way are waited for.
+    "seconds" is simulated time, "lower_bound_seconds" a roofline bound; "flops" are those of matrix products, bytes are
+    those that engines move per memory ("l1_bytes", "l2_bytes", "l3_bytes") and send ("sent_bytes", by "links"), over all
+    devices. `timeline` adds the intervals of each engine. Waits for unfinished runs.
     """
     library = ctypes.CDLL(library_path())
     library.st_last_step.restype = ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""How primitives that JAX computes by libraries of its own platforms are written in others here."""
+"""Lowers primitives for which JAX calls libraries on its own platforms to other primitives."""
 
 import functools
 
@@ -8,7 +8,7 @@ MOST_SWEEPS = 30
 
 
 def _hermitian(x, lower):
-    """The matrix that one triangle of `x` says."""
+    """The Hermitian matrix that one triangle of `x` defines."""
     import jax.numpy as jnp
 
     n = x.shape[-1]
@@ -33,7 +33,7 @@ def _rotation(p, q, off):
 
 
 def _next_round(x, axis):
-    """Moves rows between the halves of a matrix so that in n - 1 rounds every row meets every other one."""
+    """Moves rows between the halves of a matrix, so that every row meets every other one in n - 1 rounds."""
     import jax.numpy as jnp
 
     top, bottom = jnp.split(x, 2, axis=axis)
@@ -69,7 +69,7 @@ def _jacobi_round(a, v):
 
 
 def _eigh_one(x):
-    """Eigenvalues and vectors of one Hermitian matrix, in the order in which they come."""
+    """Eigenvalues and vectors of one Hermitian matrix, unsorted."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -95,7 +95,7 @@ def _eigh_one(x):
     w = jnp.real(jnp.diagonal(a))
     if even == n:
         return w, v
-    # What was added is the one vector that has an element behind the matrix.
+    # The padding's vector is the only one with an element beyond the matrix.
     order = jnp.argsort(jnp.abs(v[n]) > 0.5)[:n]
     return w[order], v[:n][:, order]
 
@@ -118,7 +118,7 @@ def eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm=None):
 
 
 def _reflector(column, j):
-    """LAPACK's reflector (beta, tau, v) that leaves nothing of a column below its element j."""
+    """LAPACK's reflector (beta, tau, v) that zeroes a column below its element j."""
     import jax.numpy as jnp
 
     rows = jnp.arange(column.shape[0])
@@ -190,7 +190,7 @@ def householder_product(a, taus):
 
 
 def cholesky(x):
-    """The triangular factor, of 16-bit numbers in 32 bits."""
+    """The triangular factor; 16-bit types are computed in 32 bits."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -200,7 +200,7 @@ def cholesky(x):
 
 
 def triangular_solve(a, b, **parameters):
-    """The solution for 16-bit numbers, computed in 32 bits."""
+    """The solution; 16-bit types are computed in 32 bits."""
     import jax.numpy as jnp
     from jax._src.lax import linalg
 
@@ -208,7 +208,7 @@ def triangular_solve(a, b, **parameters):
 
 
 def approx_top_k(operand, *, k, reduction_dimension, is_max_k, **_):
-    """The exact answer is one of the approximate ones."""
+    """Returns the exact result, which is a valid approximation."""
     import jax.numpy as jnp
     from jax import lax
 
