@@ -19,7 +19,7 @@ foreach(target ${imported})
   endif()
 endforeach()
 
-# Unicode and regular expressions of the tokenizers.
+# Unicode and regular expressions for the tokenizers.
 foreach(library utf8proc pcre2)
   if(NOT TARGET st::${library})
     string(REPLACE pcre2 pcre2-8 archive ${library})

@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# An executable finds its shared libraries beside itself, or where Debian puts LLVM's. An RPATH, and not a RUNPATH, also serves
+# An executable finds its shared libraries next to itself, or where Debian puts LLVM's. An RPATH, and not a RUNPATH, also serves
 # the libraries' own dependencies.
 set(ST_TOOL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}:$ORIGIN/../lib:${LLVM_LIBRARY_DIR}")
 
@@ -29,7 +29,7 @@ function(_st_install_headers root)
   endforeach()
 endfunction()
 
-# To be called when all targets exist.
+# Call this after all targets are defined.
 function(st_install_everything)
   set(ST_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/st-${PROJECT_VERSION})
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/St)
@@ -68,7 +68,7 @@ function(st_install_everything)
   _st_install_shared_libraries()
 endfunction()
 
-# Copies what the tools open when they start, glibc's own libraries apart: those belong to the machine.
+# Copies the libraries that the tools load, except glibc's own, which belong to the machine.
 function(_st_install_shared_libraries)
   install(CODE "set(tool \"$<TARGET_FILE:st-compile>\")
 set(folder \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")" COMPONENT libraries)

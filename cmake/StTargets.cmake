@@ -1,4 +1,4 @@
-# Two kinds of libraries and no third: the compiler side sees MLIR, the runtime
+# There are two kinds of libraries: the compiler side sees MLIR, the runtime
 # side never does (docs/architecture.md has the table).
 
 # CMake's own flags name the header behind -Xclang, where ccache does not see a path: no object that was
@@ -17,7 +17,7 @@ function(_st_ensure_pch)
   _st_write_pch_sum()
 endfunction()
 
-# What ccache takes for the contents of the precompiled header (CCACHE_PCH_EXTSUM): that holds the path of the
+# ccache hashes this file instead of the precompiled header (CCACHE_PCH_EXTSUM), which holds the path of the
 # build folder, so no other folder would ever find an object in the cache.
 function(_st_write_pch_sum)
   set(contents "${CMAKE_CXX_COMPILER_VERSION} ${LLVM_PACKAGE_VERSION} ${LLVM_DEFINITIONS}")

@@ -1,4 +1,4 @@
-# Finds what St is built with and sets the flags that all targets share.
+# Finds St's build dependencies and sets the flags that all targets share.
 #
 # The compiler side links the shared libMLIR and libLLVM; the runtime side links
 # Protobuf, Abseil and libxsmm statically, so that a training binary needs

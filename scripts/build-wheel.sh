@@ -3,8 +3,8 @@
 #
 #   scripts/build-wheel.sh [-o FOLDER]
 #
-# Installs what is needed, builds the plugin's library and puts a wheel into FOLDER (default: dist). The wheel holds
-# the library, stripped, and those of Debian's libraries that it needs beside glibc and libstdc++.
+# Installs the dependencies, builds the plugin's library and puts a wheel into FOLDER (default: dist). The wheel holds
+# the library, stripped, and the Debian libraries that it needs other than glibc and libstdc++.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,7 +27,7 @@ package=$work/jax_plugins/st
 strip=$(command -v llvm-strip-22 || command -v strip)
 "$strip" -o "$package/pjrt_plugin_st.so" build/lib/pjrt_plugin_st.so
 
-# The library looks for others beside itself first.
+# The library looks for others in its own folder first.
 ldd build/lib/pjrt_plugin_st.so | awk '$2 == "=>" { print $1, $3 }' | while read -r name path; do
   case $name in
   libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | libgcc_s.so* | libstdc++.so* | ld-linux*) ;;
@@ -35,7 +35,7 @@ ldd build/lib/pjrt_plugin_st.so | awk '$2 == "=>" { print $1, $3 }' | while read
   esac
 done
 
-# A virtual environment of its own: Debian's Python has no builder of wheels.
+# A separate virtual environment: Debian's Python cannot build wheels.
 python3 -m venv "$work/.builder"
 "$work/.builder/bin/python" -m pip install -q --disable-pip-version-check 'setuptools>=70.1' wheel
 (cd "$work" && .builder/bin/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w "$into" .)

@@ -4,7 +4,7 @@
 #   scripts/fuzz.sh SECONDS [target ...]      targets: assembly, executable, json, model-config, …
 #
 # Starts from test/fuzz/corpus and files of the tree (test/fuzz/inputs.py; those of `simulation` are compiled by the
-# default build); what it finds new lies in build-fuzz/corpus/TARGET, what fails beside it.
+# default build); new inputs go to build-fuzz/corpus/TARGET, failing inputs next to it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:?"usage: scripts/fuzz.sh SECONDS [target ...]"}
@@ -16,7 +16,7 @@ fi
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 [ -f build-fuzz/build.ninja ] || cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -- "${targets[@]/#/st-fuzz-}"
-# MLIR and Abseil are not instrumented, so containers that cross into them look damaged, and what they take from an
+# MLIR and Abseil are not instrumented, so containers that cross into them look damaged, and memory that they take from an
 # allocator that our code has filled looks poisoned.
 export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0
 for target in "${targets[@]}"; do

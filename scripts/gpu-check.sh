@@ -5,6 +5,6 @@
 #   ./gpu-check.sh [--results=DIR] [--stages=NAME,...]           in the bundle's folder
 #   scripts/gpu-check.sh --bundle=DIR ...                        from a checkout
 #
-# Needs bash and Python 3.8 or newer. ST_TORCH names a python3 with PyTorch, where that of PATH has none.
+# Needs bash and Python 3.8 or newer. ST_TORCH names a python3 with PyTorch, if the one on PATH has none.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 exec python3 -B "$here/gpu_check" "$@"

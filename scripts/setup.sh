@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what St needs on a Debian 12 machine, configures and builds.
+# Installs St's dependencies on a Debian 12 machine, configures and builds.
 #
 #   scripts/setup.sh [--tests] [target ...]
 #
@@ -22,7 +22,7 @@ packages=(
   libxsmm-dev libopenblas-dev libclang-rt-22-dev zlib1g-dev
   libpcre2-dev libutf8proc-dev nlohmann-json3-dev python3 python3-venv
 )
-# The first is opened when a program runs, where mpirun started it; in the second completions are tried.
+# A program opens the first at run time if mpirun started it; tests try completions in the second.
 [ $with_tests -eq 1 ] && packages+=(openmpi-bin zsh)
 
 say() { echo "setup: $*" >&2; }
@@ -53,7 +53,7 @@ install_python() {
   cat scripts/requirements*.txt >"$stamp"
 }
 
-# Of CUDA, cuBLASLt, NCCL and cuDNN only the headers, which a test compares declarations with.
+# Only the headers of CUDA, cuBLASLt, NCCL and cuDNN, with which a test compares declarations.
 install_cuda_headers() {
   local into=.venv/cuda-headers wheels
   cmp -s scripts/requirements-headers.txt "$into/.st-requirements" && return
@@ -78,7 +78,7 @@ EOF
 
 install_packages
 [ $with_tests -eq 1 ] && install_python && install_cuda_headers
-# Paths below this folder enter the cache relative to it: a second clone finds what the first compiled.
+# Paths below this folder enter the cache relative to it: a second clone finds the objects of the first.
 export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
 [ -f build/build.ninja ] || { say "configuring ./build"; cmake --preset default >/dev/null; }
 say "building ${*:-everything}"

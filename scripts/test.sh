@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, and runs every test. The last line counts them.
+# Installs the dependencies, builds, and runs every test. The last line counts them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

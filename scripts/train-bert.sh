@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, compiles BERT-large (masked LM) for 4 stages
+# Installs the dependencies, builds, compiles BERT-large (masked LM) for 4 stages
 # of 8 shards on 32 simulated DTU clusters, and trains a few steps on real text.
 #
 #   scripts/train-bert.sh [runner flags ...]      for example --steps=20 --trace=trace.json

@@ -1,7 +1,7 @@
 // RUN: st-opt %s -split-input-file --differentiate | FileCheck %s
 
-// A reduction by a computation without a rule of its own is differentiated as combinations of
-// neighbours, the last one with the initial value.
+// A reduction by a computation without a gradient rule is differentiated as combinations of
+// neighbours, the last of which takes the initial value.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: stablehlo.reduce(
 // CHECK: %[[EVEN:.*]] = stablehlo.slice %{{.*}} [0:4:2]
@@ -21,8 +21,8 @@ func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"}) -> ten
 
 // -----
 
-// A cumulative product is a scan: it takes a number of products linear in the operand's size,
-// not one of each window's elements.
+// A cumulative product is a scan: its number of products is linear in the operand's size and does
+// not depend on the windows.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: stablehlo.reduce_window
 // CHECK: stablehlo.multiply %{{.*}}, %{{.*}} : tensor<2xf32>
@@ -43,7 +43,7 @@ func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"}) -> ten
 
 // -----
 
-// A sort whose gradient is asked for sorts the positions too, once and as stably as before.
+// A sort that needs a gradient also sorts the positions, once and with the same stability.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[SORT:.*]]:3 = "stablehlo.sort"(%{{.*}}, %{{.*}}, %{{.*}}) <{dimension = 0 : i64, is_stable = false}>
 // CHECK-NOT: stablehlo.sort

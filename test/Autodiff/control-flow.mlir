@@ -1,6 +1,6 @@
 // RUN: st-opt %s -split-input-file --differentiate | FileCheck %s
 
-// The loop saves the operand of the product, trip by trip; the way back starts at the last
+// The loop saves the operand of the product for each trip. The backward loop starts at the last
 // trip and sums the gradient of the factor.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[L:.*]]:4 = stablehlo.while({{.*}}) : tensor<i32>, tensor<f32>, tensor<f32>, tensor<4xf32>
@@ -31,7 +31,7 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tens
 
 // -----
 
-// What a backward branch needs of its forward branch is a result of the forward op.
+// Values of the forward branch that the backward branch needs are results of the forward op.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[F:.*]]:2 = "stablehlo.if"(%arg1)
 // CHECK: %[[E:.*]] = stablehlo.exponential %arg0

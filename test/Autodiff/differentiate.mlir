@@ -5,8 +5,8 @@
 // CHECK-SAME: -> (tensor<f32> {st.name = "loss", st.role = "loss"},
 // CHECK-SAME:     tensor<3x4xf32> {st.name = "w", st.role = "gradient"},
 // CHECK-SAME:     tensor<4xf32> {st.name = "b", st.role = "gradient"})
-// The cotangent of the loss, one, leaves no multiplication behind; the bias is
-// negated after its sum.
+// The cotangent of the loss, one, adds no multiplication; the bias is negated after its
+// sum.
 // CHECK: %[[Z:.*]] = stablehlo.subtract
 // CHECK: %[[DZ:.*]] = stablehlo.add %[[Z]], %[[Z]]
 // CHECK: %[[SUM:.*]] = stablehlo.reduce(%[[DZ]] init: {{.*}}) applies stablehlo.add across dimensions = [0]
@@ -28,8 +28,8 @@ func.func @main(%w: tensor<3x4xf32> {st.name = "w", st.role = "parameter"},
 
 // -----
 
-// The gradients of slices that cut a value apart are concatenated, and nothing is
-// left of the pads. A parameter that the loss does not read gets zeros.
+// The gradients of slices of a value are concatenated without pads. A parameter that the loss does
+// not read gets zeros.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[ZEROS:.*]] = stablehlo.constant dense<0.0{{.*}}> : tensor<5xf32>
 // CHECK-NOT: stablehlo.pad
@@ -47,7 +47,7 @@ func.func @main(%w: tensor<6xf32> {st.name = "w", st.role = "parameter"},
 
 // -----
 
-// An embedding's gradient is a scatter; a clamp keeps indices where gather has them.
+// An embedding's gradient is a scatter; a clamp keeps indices as in gather.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[IDS:.*]] = stablehlo.clamp
 // CHECK: "stablehlo.scatter"(%{{.*}}, %[[IDS]], %{{.*}}) <{
@@ -66,8 +66,8 @@ func.func @main(%w: tensor<7x4xf32> {st.name = "w", st.role = "parameter"},
 
 // -----
 
-// A transpose of a cotangent disappears in the dimension numbers of a product, and
-// nothing flows through what is marked.
+// A transpose of a cotangent is merged into the dimension numbers of a product, and no gradient
+// flows through a marked value.
 // CHECK-LABEL: func.func @main
 // CHECK: stablehlo.transpose
 // CHECK: %[[EXP:.*]] = stablehlo.exponential
@@ -98,7 +98,7 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tenso
 
 // -----
 
-// A cotangent is split as its value is.
+// A cotangent has the sharding of its value.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[Y:.*]] = st.constrain %arg0 to <@mesh, [{"data"}]>
 // CHECK: stablehlo.sine %[[Y]]

@@ -1,8 +1,8 @@
 // RUN: st-opt %s --inline-custom-gradients | FileCheck %s
 // RUN: st-opt %s --differentiate | FileCheck %s --check-prefix=GRADIENT
 
-// The value is that of the forward region; the gradient is what the backward region says,
-// three times the cotangent, though the function is the square.
+// The value is that of the forward region; the gradient is that of the backward region: three times
+// the cotangent, although the function is the square.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT: %[[Y:.*]] = stablehlo.multiply %arg0, %arg0
 // CHECK-NEXT: return %[[Y]]

@@ -1,5 +1,5 @@
-// What becomes one collective, what may not, and where what needs its results goes. The interpreter gives the
-// same bits before and after.
+// Which collectives are combined, which are not, and where the ops move that need their results. The
+// interpreter gives the same bits before and after.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t
@@ -27,7 +27,7 @@ module {
     st.state @c "c" role "parameter" of "" global tensor<4xf32> slice #st.sharding<@mesh, [{}]> local tensor<4xf32>
     st.output @max "max" role "metric" global tensor<4xf32> slice #st.sharding<@mesh, [{}]> local tensor<4xf32>
 
-    // The gradients are one bucket; a maximum is no sum.
+    // The gradients are one bucket; a maximum is not a sum.
     // CHECK-LABEL: st.task @update
     // CHECK: %[[D:.*]] = stablehlo.multiply
     // CHECK-NEXT: %[[R:.*]]:3 = st.all_reduce %{{.*}}, %{{.*}}, %[[D]] sum over ["d"] of @mesh : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>
@@ -49,7 +49,7 @@ module {
       st.write %new0 to @a : tensor<4x4xf32>
       %m = st.all_reduce %c max over ["d"] of @mesh : tensor<4xf32>
       st.write %m to @max : tensor<4xf32>
-      // What is read has been written before.
+      // Values are written before they are read.
       %again = st.read @a : tensor<4x4xf32>
       %g1 = st.all_reduce %b sum over ["d"] of @mesh : tensor<4x4xf32>
       %new1 = stablehlo.subtract %again, %g1 : tensor<4x4xf32>
@@ -59,7 +59,7 @@ module {
       st.write %g2 to @c : tensor<4xf32>
     }
 
-    // Each needs the one before.
+    // Each needs the previous one.
     // CHECK-LABEL: st.task @forward0
     // CHECK: st.all_reduce %{{[^,]*}} sum
     // CHECK: st.all_gather %{{[^,]*}} dim 0
@@ -76,7 +76,7 @@ module {
       %3 = st.all_gather %s1 dim 0 over ["d"] of @mesh : tensor<4xf32> -> tensor<8xf32>
     }
 
-    // Two that do not need each other, but whose buckets would in a circle: a0 -> b1, b0 -> a1.
+    // Two that do not need each other, but whose buckets would form a cycle: a0 -> b1, b0 -> a1.
     // CHECK-LABEL: st.task @forward1
     // CHECK: st.all_reduce %{{[^,]*}} sum
     // CHECK: st.all_gather %{{[^,]*}}, %{{[^,]*}} dim 0
@@ -91,8 +91,8 @@ module {
       %a1 = st.all_reduce %0 sum over ["d"] of @mesh : tensor<4xf32>
     }
 
-    // Gathers of weights, with little before and much behind them: in the place of the first. The other gather between
-    // them, and what uses it, stays where it is.
+    // Gathers of weights, with little work before and much after them, are combined at the first one. The other gather
+    // between them and its user stay in place.
     // CHECK-LABEL: st.task @forward2
     // CHECK: %[[B:.*]] = st.read @b
     // CHECK-NEXT: %[[G:.*]]:2 = st.all_gather %{{.*}}, %[[B]] dim 0
@@ -110,7 +110,7 @@ module {
       %2 = stablehlo.add %1, %wb : tensor<8x4xf32>
     }
 
-    // Sums of which the second takes more to make than the first is used for: in the place of the second.
+    // Sums with more work before the second than after the first are combined at the second.
     // CHECK-LABEL: st.task @backward0
     // CHECK: stablehlo.negate
     // CHECK-NEXT: %[[S:.*]]:2 = st.all_reduce %{{.*}}, %{{.*}} sum
@@ -127,7 +127,7 @@ module {
       st.write %s1 to @b : tensor<4x4xf32>
     }
 
-    // Across a message nothing is combined.
+    // Collectives are not combined across a message.
     // CHECK-LABEL: st.task @backward1
     // CHECK: st.all_reduce %{{[^,]*}} sum
     // CHECK: st.send

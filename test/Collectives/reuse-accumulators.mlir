@@ -1,4 +1,4 @@
-// A sum over devices takes the accumulator's place where nothing else needs what was there.
+// A sum over devices reuses the accumulator if nothing else needs its old value.
 //
 // RUN: st-opt --reuse-accumulators %s | FileCheck %s
 // RUN: st-opt --reuse-accumulators --form-kernels --plan-memory --verify-memory-plan %s | FileCheck %s --check-prefix=PLACED
@@ -36,7 +36,7 @@ st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
     %b = st.read @b : tensor<64xf32>
     %c = st.read @c : tensor<64xf32>
     %used = st.read @used : tensor<64xf32>
-    // Not the state, nor what is used again.
+    // States are not reused, nor values with later uses.
     // CHECK: %[[R:.*]]:4 = st.all_reduce
     // CHECK-NEXT: st.write %[[R]]#0 to @a
     // CHECK-NEXT: st.write %[[R]]#2 to @b

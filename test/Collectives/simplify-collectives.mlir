@@ -1,4 +1,4 @@
-// Pairs of collectives that are one, and those that are not. The interpreter gives the same numbers.
+// Pairs of collectives that can be merged, and others. The interpreter gives the same numbers.
 //
 // RUN: st-translate --interpret %s > %t.before
 // RUN: st-opt --simplify-collectives %s -o %t.mlir
@@ -24,7 +24,7 @@ func.func @main() -> (tensor<8x4xi32> {st.global_type = tensor<16x4xi32>, st.sha
   %rows = stablehlo.iota dim = 0 : tensor<8x4xi32>
   %value = stablehlo.add %spread, %rows : tensor<8x4xi32>
 
-  // A sum of which each device keeps its part.
+  // A sum whose parts the devices keep.
   // CHECK: %[[P:.*]] = st.reduce_scatter %[[V:.*]] sum dim 0 over ["y"] of @mesh : tensor<8x4xi32> -> tensor<4x4xi32>
   %0 = st.all_reduce %value sum over ["y"] of @mesh : tensor<8x4xi32>
   %1 = st.all_slice %0 dim 0 over ["y"] of @mesh : tensor<8x4xi32> -> tensor<4x4xi32>
@@ -38,11 +38,11 @@ func.func @main() -> (tensor<8x4xi32> {st.global_type = tensor<16x4xi32>, st.sha
   %4 = st.reduce_scatter %value max dim 1 over ["y"] of @mesh : tensor<8x4xi32> -> tensor<8x2xi32>
   %5 = st.all_gather %4 dim 1 over ["y"] of @mesh : tensor<8x2xi32> -> tensor<8x4xi32>
 
-  // What is gathered and cut again. It is the value itself.
+  // A value that is gathered and split again: the value itself.
   %6 = st.all_gather %value dim 0 over ["x", "y"] of @mesh : tensor<8x4xi32> -> tensor<32x4xi32>
   %7 = st.all_slice %6 dim 0 over ["x", "y"] of @mesh : tensor<32x4xi32> -> tensor<8x4xi32>
 
-  // A sum that is used whole as well, and parts that are gathered along another dimension.
+  // A sum that is also used whole, and parts that are gathered along another dimension.
   // CHECK-NEXT: %[[S:.*]] = st.all_reduce %[[V]] sum over ["y"]
   // CHECK-NEXT: %[[C:.*]] = st.all_slice %[[S]]
   %8 = st.all_reduce %value sum over ["y"] of @mesh : tensor<8x4xi32>

@@ -1,5 +1,5 @@
-// Rings of parts that are worth more than one message, between two chips and on them, against the reference interpreter:
-// pieces that do not divide a part, parts of several rows, several tensors of which only some are cut.
+// Rings with parts larger than one message, between two chips and within them, compared with the reference interpreter:
+// pieces that do not divide a part, parts of several rows, several tensors of which only some are split.
 //
 // REQUIRES: jax
 // RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:4x7x20004 y=f32:4x40003 z=f32:4x5
@@ -8,7 +8,7 @@
 // RUN: %python %S/../Reference/Inputs/compare.py %t.ref %t.dtu 1e-5 | FileCheck %s
 // CHECK: 9 tensors agree
 //
-// Of z and y a part is one message, of x it is several.
+// A part of z and y is one message, a part of x is several.
 // RUN: st-opt --plan-memory --convert-to-dtu %s | FileCheck %s --check-prefix=PIECES
 // PIECES: dtu.stream "tx"
 // PIECES: dtu.send {{.*}}sizes = [#dtu.extent<10016, 40003 -

@@ -1,5 +1,5 @@
-// Every collective on eight clusters of two chips, as link programs, against the reference interpreter.
-// Along one axis and along two; small and large tensors; the second group receives what the first sends.
+// Every collective on eight clusters of two chips, as link programs, compared with the reference
+// interpreter: along one axis and two, small and large tensors, and messages between two groups.
 //
 // REQUIRES: jax
 // RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:8x48x64 y=f32:8x3

@@ -1,5 +1,5 @@
-// Collectives of several tensors on eight clusters of two chips, against the reference interpreter: large and small
-// ones, of one row and with a part of each row, along one axis and along two; with slots and without.
+// Collectives of several tensors on eight clusters of two chips, compared with the reference interpreter: large and
+// small, with one row and with a part of each row, along one axis and two; with slots and without.
 //
 // REQUIRES: jax
 // RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:8x48x64 y=f32:8x3 z=f32:8x40 w=f32:8x32

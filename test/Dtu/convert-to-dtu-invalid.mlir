@@ -1,4 +1,4 @@
-// What has no code is refused by name.
+// Ops without code are refused by name.
 // RUN: st-opt %s --convert-to-dtu -split-input-file -verify-diagnostics
 
 st.mesh @mesh <["t"=1], micro=1>

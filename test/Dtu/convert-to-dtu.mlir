@@ -1,6 +1,6 @@
 // RUN: st-opt --convert-to-dtu %s | FileCheck %s
 
-// A kernel and a write that moves nothing, then one that adds: the kernel's result is in memory before it is added.
+// A kernel and a write that moves nothing, then an accumulating write, which needs the result in memory.
 
 // CHECK-LABEL: st.program @group0
 // CHECK-SAME: dtu.constants = []
@@ -10,7 +10,7 @@
 // CHECK-NEXT: dtu.program "forward0" semaphores {{[0-9]+}} barriers 1 l1 {{[0-9]+}} l2 {{[0-9]+}} l3 4096 table 3 {
 // CHECK-NEXT: dtu.stream "dte" first 0 count 8 {
 
-// The core starts behind what its queue has stored; the slot of the micro-batch goes through a register.
+// The core starts after its queue has stored; the slot of the micro-batch is in a register.
 // CHECK: dtu.label "loop"
 // CHECK-NEXT: dtu.signal {sem = #dtu.affine<1 * r1>}
 // CHECK: dtu.index {dst = [[SLOT:[0-9]+]] : i64, modulo = 2 : i64, multiply = 1024 : i64, value = #dtu.affine<1 * r2>}
@@ -19,7 +19,7 @@
 // CHECK: dtu.wait {sem = #dtu.affine<16 + 1 * r1>}
 // CHECK: dtu.copy {dst = #dtu.view<L3[2048
 
-// The accumulation reads what the kernel wrote: all queues meet first.
+// The accumulation reads the kernel's result, so all queues meet first.
 // CHECK: dtu.barrier {participants = 8 : i64}
 // CHECK-NEXT: dtu.label "write sum"
 // CHECK: dtu.copy {{.*}}src = #dtu.view<L3[3072

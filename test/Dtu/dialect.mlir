@@ -1,4 +1,4 @@
-// Every instruction as IR: what the parser reads is what the printer writes.
+// Every instruction as IR: the parser reads what the printer writes.
 // RUN: st-opt %s | st-opt | FileCheck %s
 // RUN: st-opt --mlir-print-op-generic %s | st-opt | FileCheck %s
 

@@ -26,7 +26,7 @@ dtu.program "name" semaphores 0 barriers 0 l1 64 l2 0 l3 0 table 0 {
 
 // -----
 
-// The validator of the instruction set judges whole programs.
+// The instruction set's validator checks whole programs.
 // expected-error @+1 {{is not valid: program 'range', stream 0 (core), instruction 0}}
 dtu.program "range" semaphores 0 barriers 0 l1 64 l2 0 l3 0 table 0 {
   dtu.stream "core" first 0 count 1 {

@@ -1,4 +1,4 @@
-// Slots for what 64 ranks send to each other would not fit a core's L1: what is small goes in rings as well.
+// Slots for messages between 64 ranks would not fit into a core's L1, so small tensors use rings too.
 // RUN: st-opt --plan-memory --convert-to-dtu %s | FileCheck %s
 // CHECK: dtu.program
 // CHECK-NOT: op = "col_sum"

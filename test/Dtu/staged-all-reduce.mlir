@@ -1,5 +1,5 @@
-// Reductions over twelve clusters of three chips as rings within rings, against the reference interpreter: tensors of
-// which chunks are empty, several at once, and maxima over axes whose ranks are not neighbours.
+// Reductions over twelve clusters of three chips as rings within rings, compared with the reference interpreter:
+// tensors with empty chunks, several at once, and maxima over axes whose ranks are not adjacent.
 //
 // REQUIRES: jax
 // RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:12x5001 y=f32:12x37
@@ -8,7 +8,7 @@
 // RUN: %python %S/../Reference/Inputs/compare.py %t.ref %t.dtu 1e-5 | FileCheck %s
 // CHECK: 4 tensors agree
 //
-// Before the second stage the sends of both tensors wait for what the first has left.
+// Before the second stage the sends of both tensors wait for the first stage's results.
 // RUN: st-opt --plan-memory --convert-to-dtu %s | FileCheck %s --check-prefix=STAGES
 // STAGES: dtu.stream "tx"
 // STAGES: dtu.send

@@ -1,5 +1,5 @@
-// Emitted streams are proven; with a wait, a signal or a receive less they are not. That mutations which are not found do
-// no harm is for test/e2e/dtu/test_order.py to show.
+// Emitted streams are proven; with one wait, signal or receive less they are not. test/e2e/dtu/test_order.py shows that
+// undetected mutations are harmless.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --convert-to-dtu %t/step.mlir -o %t.dtu.mlir

@@ -1,9 +1,9 @@
 // RUN: st-opt %s --split-input-file --simplify --infer-roles | FileCheck %s
 
-// Which result replaces which argument, where the types alone do not say.
+// Which result replaces which argument, if the types alone do not determine it.
 
 // Nesterov's: x' = y - g, y' = x' + m (x' - x). Only y reaches x', but with the two exchanged x would
-// be of no use: the aliases hold.
+// be useless, so the aliases hold.
 // CHECK: func.func public @main(%arg0: tensor<4xf32> {{{[^%]*}}st.role = "optimizer_state"
 // CHECK-SAME: %arg1: tensor<4xf32> {{{[^%]*}}st.role = "parameter"
 // CHECK-SAME: -> (tensor<4xf32> {{{.*}}st.role = "optimizer_state"}, tensor<4xf32> {{{.*}}st.role = "parameter"}
@@ -19,7 +19,7 @@ func.func public @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %y: ten
 
 // -----
 
-// A heavy ball keeps the weights before: exchanged, they would never change.
+// A heavy ball keeps the previous weights: exchanged, they would never change.
 // CHECK: func.func public @main(%arg0: tensor<4xf32> {{{[^%]*}}st.role = "parameter"
 // CHECK-SAME: %arg1: tensor<4xf32> {{{[^%]*}}st.role = "optimizer_state"
 // CHECK-SAME: -> (tensor<4xf32> {{{.*}}st.role = "parameter"}, tensor<4xf32> {{{.*}}st.role = "optimizer_state"}
@@ -35,7 +35,7 @@ func.func public @main(%w: tensor<4xf32> {jax.buffer_donor = true}, %before: ten
 
 // -----
 
-// Momentum that comes before the weights and goes behind them: what reaches which tells.
+// Momentum before the weights in the arguments and after them in the results: dependences decide.
 // CHECK: func.func public @main(%arg0: tensor<4xf32> {{{[^%]*}}st.role = "optimizer_state"
 // CHECK-SAME: %arg1: tensor<4xf32> {{{[^%]*}}st.role = "parameter"
 // CHECK-SAME: -> (tensor<4xf32> {{{.*}}st.role = "parameter"}, tensor<4xf32> {{{.*}}st.role = "optimizer_state"}
@@ -50,7 +50,7 @@ func.func public @main(%m: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %w: ten
 
 // -----
 
-// Names decide: a is replaced by what is called a, whatever the rest looks like.
+// Names decide: the result called a replaces a, regardless of the rest.
 // CHECK: func.func public @main(%arg0: tensor<4xf32> {{{[^%]*}}st.name = "a", st.role = "parameter"
 // CHECK-SAME: -> (tensor<4xf32> {{{.*}}st.name = "b"{{.*}}}, tensor<4xf32> {{{.*}}st.name = "a"{{.*}}}
 func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32, jax.arg_info = "s['a']"}, %b: tensor<4xf32> {tf.aliasing_output = 1 : i32, jax.arg_info = "s['b']"}, %c: tensor<4xf32>)

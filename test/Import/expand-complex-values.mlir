@@ -1,4 +1,4 @@
-// Transforms, solvers and what combines numbers compute the same in parts. Nothing is rounded.
+// Transforms, solvers and ops that combine numbers compute the same in parts. Nothing is rounded.
 // RUN: st-translate --interpret %s > %t.before
 // RUN: st-opt --expand-complex --canonicalize %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
@@ -19,7 +19,7 @@ func.func @main() -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x3xf32>, tensor<
   %2 = stablehlo.imag %half : (tensor<2x3xcomplex<f32>>) -> tensor<2x3xf32>
   %3 = stablehlo.fft %half, type = IRFFT, length = [4] : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
 
-  // What stands above the diagonal, and the imaginary part of it, are not read.
+  // Elements above the diagonal, and its imaginary part, are not read.
   %a = stablehlo.constant dense<[[4.0, 9.0], [2.0, 6.0]]> : tensor<2x2xf32>
   %b = stablehlo.constant dense<[[7.0, 9.0], [4.0, 7.0]]> : tensor<2x2xf32>
   %matrix = stablehlo.complex %a, %b : tensor<2x2xcomplex<f32>>

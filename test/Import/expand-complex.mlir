@@ -1,4 +1,4 @@
-// Complex values as pairs of reals; what is linear is done for both parts.
+// Complex values as pairs of reals; linear ops are applied to both parts.
 // RUN: st-opt --expand-complex --canonicalize %s | FileCheck %s
 
 // CHECK-LABEL: func.func @main
@@ -31,7 +31,7 @@ func.func @stays(%a: tensor<4xf32>) -> tensor<4xf32> {
   return %r : tensor<4xf32>
 }
 
-// Loops and branches carry the parts; counters stay where they are among them.
+// Loops and branches carry the parts; counters keep their positions among them.
 // CHECK-LABEL: func.func @regions
 // CHECK-NOT: complex
 func.func @regions(%a: tensor<4xf32>, %n: tensor<i32>, %p: tensor<i1>) -> tensor<4xf32> {

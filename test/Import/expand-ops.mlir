@@ -57,7 +57,7 @@ func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A composite of a function that there is, as JAX serialises it.
+// A composite of an existing function, as JAX serialises it.
 // CHECK-LABEL: @chlo_composites
 func.func @chlo_composites(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>, tensor<2xi32>, tensor<4xf32>) {
   // CHECK: chlo.erf %arg0
@@ -89,7 +89,7 @@ func.func @no_body(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A product of two float types is one of the wider.
+// A product of two float types is one of the wider type.
 // CHECK-LABEL: @mixed
 func.func @mixed(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>) -> tensor<2x4xbf16> {
   // CHECK: %[[WIDE:.*]] = stablehlo.convert %arg1 : (tensor<3x4xbf16>) -> tensor<3x4xf32>
@@ -100,7 +100,7 @@ func.func @mixed(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>) -> tensor<2x4xbf16> 
 
 // -----
 
-// Updates that fill a dimension, in whatever order, are joined; what another value reads as well is not.
+// Updates that fill a dimension, in any order, are joined; one with another reader is not.
 // CHECK-LABEL: @rows
 func.func @rows(%x: tensor<3x4xf32>, %a: tensor<1x4xf32>, %b: tensor<2x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -118,7 +118,7 @@ func.func @rows(%x: tensor<3x4xf32>, %a: tensor<1x4xf32>, %b: tensor<2x4xf32>) -
 
 // -----
 
-// Indices without a component: the update of a whole array, of its beginning in each of a batch, and a lookup.
+// Indices without a component: the update of a whole array, of its start in each batch element, and a lookup.
 // CHECK-LABEL: @indexless
 func.func @indexless(%x: tensor<4xf32>, %u: tensor<4xf32>, %y: tensor<2x4xf32>, %v: tensor<2x3xf32>)
     -> (tensor<4xf32>, tensor<2x4xf32>, tensor<3xf32>) {

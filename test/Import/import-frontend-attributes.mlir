@@ -1,6 +1,6 @@
 // RUN: st-opt %s --split-input-file --import-shardings | FileCheck %s
 
-// What Shardy leaves in HLO: meshes and shardings as attributes, its ops as custom calls.
+// Shardy's annotations in HLO: meshes and shardings as attributes, its ops as custom calls.
 // CHECK-LABEL: module {
 // CHECK: st.mesh @mesh <["a"=2, "b"=4], micro=1>
 // CHECK: func.func @main(%arg0: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
@@ -21,7 +21,7 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
 
 // -----
 
-// A computation on shards: a call of its body, between the calls that take shards and give wholes.
+// A computation on shards: a call of its body, between calls that take shards and return wholes.
 // CHECK-LABEL: module {
 // CHECK: %[[X:.*]] = stablehlo.reshape %arg0 : (tensor<8x8xf32>) -> tensor<2x4x8xf32>
 // CHECK: %[[S:.*]] = st.constrain %[[X]] to <@mesh, [{"a"}, {}, {}]>

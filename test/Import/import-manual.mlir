@@ -1,6 +1,6 @@
 // RUN: st-opt %s --import-shardings --canonicalize | FileCheck %s
 
-// Computations on shards: a dimension for each axis along which shards differ.
+// Computations on shards: one dimension for each axis along which shards differ.
 module attributes {mhlo.num_partitions = 4 : i32} {
   sdy.mesh @m = <["a"=2, "b"=2]>
 

@@ -16,8 +16,8 @@ func.func @main(%w: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {"m
 
 // -----
 
-// The strings that JAX prints without Shardy for the same, and one that splits both axes
-// over one dimension, the minor one first.
+// The equivalent strings that JAX prints without Shardy, and one that splits one dimension over
+// both axes, the minor one first.
 // CHECK: st.mesh @mesh <["axis0"=2, "axis1"=2], micro=1>
 // CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {"axis1"}]>}, %arg1: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{"axis0"}, {}]>}, %arg2: tensor<4xf32> {st.sharding = #st.sharding<@mesh, [{}]>})
 // CHECK-SAME: -> (tensor<8x32xf32> {st.sharding = #st.sharding<@mesh, [{"axis1", "axis0"}, {}]>})
@@ -33,7 +33,7 @@ func.func @main(%w: tensor<16x32xf32> {mhlo.sharding = "{devices=[1,2,2]<=[2,2]T
 
 // -----
 
-// Nothing is said, nothing changes.
+// Without annotations nothing changes.
 // CHECK-NOT: st.mesh
 // CHECK: @main(%arg0: tensor<4xf32>) -> tensor<4xf32>
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -42,7 +42,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Devices listed one by one, and a wish to be split like others.
+// Devices listed one by one, and a request for the sharding of another value.
 // CHECK: module {
 // CHECK: st.mesh @mesh <["axis0"=2, "axis1"=3], micro=1>
 // CHECK: func.func @main(%arg0: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis1"}, {"axis0"}]>},
@@ -62,8 +62,8 @@ module {
 
 // -----
 
-// Parts of an axis are axes of the mesh; what is split over all of it is split over these. Open
-// dimensions, priorities and axes to leave free are kept.
+// Parts of an axis become axes of the mesh; a split over the whole axis becomes one over these.
+// Open dimensions, priorities and replicated axes are kept.
 // CHECK: st.mesh @mesh <["d"=2, "a:(1)2"=2, "a:(2)2"=2, "a:(4)2"=2], micro=1>
 // CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{"a:(1)2", "a:(2)2", "a:(4)2"}, {"d", ?}p1]>},
 // CHECK-SAME: %arg1: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{"a:(2)2", "a:(4)2"}, {?}], replicated = ["a:(1)2"]>})
@@ -79,7 +79,7 @@ func.func @main(%x: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}p0
 
 // -----
 
-// Barriers, and groups: who reads the value behind one reads it as the group has it.
+// Barriers, and groups: readers of the value after one get it with the group's sharding.
 // CHECK-LABEL: @main(%arg0: tensor<8x8xf32>
 // CHECK: %[[F:.*]] = st.constrain %arg0 to <@mesh, [{?}, {?}]> direction forward : tensor<8x8xf32>
 // CHECK: %[[N:.*]] = st.constrain %[[F]] to <@mesh, [{?}, {?}]> direction none : tensor<8x8xf32>
@@ -108,7 +108,7 @@ func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 
 // -----
 
-// Collectives that Shardy made explicit say of whole tensors how they are split from there on.
+// Collectives that Shardy made explicit define the sharding of whole tensors from there on.
 // CHECK-NOT: sdy
 // CHECK: st.constrain %arg0 to <@mesh, [{}, {}]> : tensor<8x8xf32>
 // CHECK: stablehlo.constant dense<1.000000e+00> : tensor<8x8xf32>

@@ -1,8 +1,8 @@
 // RUN: st-opt %s --infer-roles --split-input-file | FileCheck %s
 
-// Momentum and the new parameter come back in another order than they went in, so that
-// the aliases of buffers cross; the update of each says what it replaces. The names are
-// those of the results, where arguments have none.
+// Momentum and the new parameter are returned in another order than they were passed, so the
+// aliases of buffers cross; the update of each determines what it replaces. Arguments without names
+// get those of the results.
 // CHECK: @main(%arg0: tensor<4xf32> {st.init = {kind = "ones"}, st.name = "w", st.role = "parameter", tf.aliasing_output = 2 : i32}
 // CHECK-SAME: %arg1: tensor<4xf32> {st.init = {kind = "zeros"}, st.name = "w.state", st.of = "w", st.role = "optimizer_state", tf.aliasing_output = 1 : i32}
 // CHECK-SAME: %arg2: tensor<8x4xf32> {st.name = "arg2", st.role = "batch"}
@@ -56,7 +56,7 @@ func.func @main(%w: tensor<4xf32> {jax.buffer_donor = true} loc("state.params['d
 
 // -----
 
-// A function without state and loss is no training step.
+// A function without state and loss is not a training step.
 // CHECK: @main(%arg0: tensor<4xf32> {st.name = "arg0", st.role = "batch"}, %arg1: tensor<f32> {st.name = "arg1", st.role = "batch"})
 // CHECK-SAME: -> (tensor<4xf32> {st.name = "result0", st.role = "metric"})
 func.func @main(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
@@ -67,7 +67,7 @@ func.func @main(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
 
 // -----
 
-// Nothing feeds keys to a function: two numbers are what they are called.
+// Functions are not fed keys: two integers keep their names.
 // CHECK: @main(%arg0: tensor<2xui32> {st.name = "counts", st.role = "batch"}, %arg1: tensor<4xf32> {st.name = "x", st.role = "batch"})
 func.func @main(%c: tensor<2xui32> loc("counts"), %x: tensor<4xf32> loc("x")) -> (tensor<2xui32>, tensor<4xf32>) {
   %0 = stablehlo.add %c, %c : tensor<2xui32>
@@ -76,7 +76,7 @@ func.func @main(%c: tensor<2xui32> loc("counts"), %x: tensor<4xf32> loc("x")) ->
 
 // -----
 
-// A result of the name of a state, as the placeholders of factored moments have it.
+// A result with the name of a state, as the placeholders of factored moments have it.
 // CHECK: @main(%arg0: tensor<4xf32> {st.init = {kind = "ones"}, st.name = "w", st.role = "parameter"
 // CHECK-SAME: -> (tensor<f32> {st.name = "loss", st.role = "loss"}, tensor<1xf32> {st.name = "w_1", st.role = "metric"}
 // CHECK-SAME: tensor<4xf32> {st.name = "w", st.role = "parameter"})

@@ -1,7 +1,7 @@
 // RUN: st-opt %s --mark-blocks --split-input-file | FileCheck %s
 
-// Numbers in names: layers 3 and 4 are blocks 1 and 2, what follows them block 3. The
-// update reads parameters too and is no part of the forward pass.
+// Numbers in names: layers 3 and 4 are blocks 1 and 2, and the rest is block 3. The update reads
+// parameters too and is not part of the forward pass.
 // CHECK-LABEL: @main
 // CHECK: multiply %arg4, %arg0 {st.block = 0 : i64}
 // CHECK: multiply %{{.*}}, %arg1 {st.block = 1 : i64}
@@ -68,7 +68,7 @@ func.func @main(%e: tensor<8x4xf32> {st.role = "parameter"}, %w0: tensor<4x4xf32
 
 // -----
 
-// One layer is none.
+// A single layer is not a block.
 // CHECK-LABEL: @main
 // CHECK-NOT: st.block
 func.func @main(%a: tensor<4xf32> {st.role = "parameter", st.name = "layer_0.w"}, %x: tensor<4xf32> {st.role = "batch"})

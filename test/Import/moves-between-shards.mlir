@@ -1,5 +1,5 @@
-// What shards send each other, by any numbers of devices: on a rank for each shard, as one program on whole tensors,
-// and in parts again. No bit of what is sent changes.
+// Messages between shards, for any numbers of devices: on a rank for each shard, as one program on whole tensors,
+// and in parts again. No bit of the data changes.
 //
 // RUN: st-translate --interpret %s > %t.shards
 // RUN: FileCheck %s --check-prefix=VALUES --input-file=%t.shards
@@ -14,7 +14,7 @@
 module attributes {mhlo.num_partitions = 8 : i32} {
   sdy.mesh @m = <["a"=2, "b"=2, "c"=2]>
 
-  // To all along a and c, from another member of each group: one slice, which has no dimension for them.
+  // To all along a and c, from another member of each group: one slice, without a dimension for them.
   // CHECK: %[[X:.*]] = st.constrain %{{.*}} to <@mesh, [{"a"}, {"b"}, {"c"}, {}]>
   // CHECK: %[[B:.*]] = stablehlo.transpose %[[X]], dims = [0, 2, 1, 3] : (tensor<2x2x2x2xi32>) -> tensor<2x2x2x2xi32>
   // CHECK: %[[ROWS:.*]] = stablehlo.reshape %[[B]] : (tensor<2x2x2x2xi32>) -> tensor<4x2x2xi32>
@@ -28,7 +28,7 @@ module attributes {mhlo.num_partitions = 8 : i32} {
   // CHECK: stablehlo.slice %[[ALL]] [5:6, 0:2]
   // VALUES: result1 = dense<[14, 15, 10, 11, 14, 15, 0, 0, 10, 11, 10, 11, 10, 11, 14, 15]>
   //
-  // Alike at both positions of a, of which it keeps the dimension.
+  // Equal at both positions of a, of which it keeps the dimension.
   // CHECK: %[[PAIRS:.*]] = stablehlo.reshape %[[X]] : (tensor<2x2x2x2xi32>) -> tensor<2x4x2xi32>
   // CHECK: stablehlo.slice %[[PAIRS]] [0:2, 1:2, 0:2]
   // CHECK: stablehlo.concatenate
@@ -44,7 +44,7 @@ module attributes {mhlo.num_partitions = 8 : i32} {
       %aligned = "stablehlo.collective_broadcast"(%l) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[4, 0, 1, 5], [6, 2, 3, 7]]> : tensor<2x4xi64>}> : (tensor<2xi32>) -> tensor<2xi32>
       // Groups along no axes, of two sizes; device 3 is in none.
       %crossed = "stablehlo.collective_broadcast"(%l) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[7, 0, 2, -1], [5, 1, 4, 6]]> : tensor<2x4xi64>}> : (tensor<2xi32>) -> tensor<2xi32>
-      // Along b and c, to the others of the same a; nobody sends to 1 and 5.
+      // Along b and c, to the others with the same a; 1 and 5 receive nothing.
       %turned = "stablehlo.collective_permute"(%l) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 3], [3, 2], [1, 0], [4, 7], [7, 6], [5, 4]]> : tensor<6x2xi64>}> : (tensor<2xi32>) -> tensor<2xi32>
       %stayed = "stablehlo.collective_permute"(%l) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 0], [1, 1], [2, 2], [3, 3], [4, 4], [5, 5], [6, 6], [7, 7]]> : tensor<8x2xi64>}> : (tensor<2xi32>) -> tensor<2xi32>
       %none = "stablehlo.collective_permute"(%l) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<> : tensor<0x2xi64>}> : (tensor<2xi32>) -> tensor<2xi32>

@@ -1,7 +1,7 @@
 // RUN: st-opt %s --remove-dead-state --split-input-file | FileCheck %s
 
-// The loss reads w, whose update reads m; d is read by its own update and by e's, and
-// nothing reads e. The aliases of what stays are renumbered.
+// The loss reads w, whose update reads m; d is read by its own update and by e's, and nothing reads
+// e. The aliases of the others are renumbered.
 // CHECK: func.func @main(%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %arg1: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %arg2: tensor<4xf32>)
 // CHECK-SAME: -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>)
 // CHECK-COUNT-1: stablehlo.add
@@ -21,7 +21,7 @@ func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %d: tensor<8xf
 
 // -----
 
-// Nothing but state: all of it stays.
+// Only state: all of it stays.
 // CHECK: func.func @main(%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32})
 func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
   %0 = stablehlo.add %w, %w : tensor<4xf32>

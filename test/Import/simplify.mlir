@@ -2,9 +2,9 @@
 // RUN: st-opt %s --simplify -o %t.once && FileCheck %s < %t.once
 // RUN: st-opt %t.once --simplify | diff %t.once -
 
-// What JAX prints for a pair of private functions, one of them in a loop: inlined,
-// equal values computed once, the constant folded, transposes and broadcasts merged,
-// the count that only counts itself gone.
+// JAX's output for a pair of private functions, one of them in a loop: they are inlined, equal
+// values computed once, the constant folded, transposes and broadcasts merged, and the count that
+// only counts itself removed.
 // CHECK: func.func public @main(%arg0: tensor<4x8xf32>
 // CHECK-SAME: -> tensor<8xf32>
 // CHECK-NOT: call

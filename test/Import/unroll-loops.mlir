@@ -46,7 +46,7 @@ func.func @unknown(%x: tensor<4xf32>, %end: tensor<i32>) -> tensor<4xf32> {
 
 // -----
 
-// A counter that goes down by two, held against a limit on the left: 5, 3, 1.
+// A counter that goes down by two, compared with a limit on the left: 5, 3, 1.
 // CHECK-LABEL: @down
 // CHECK-COUNT-3: stablehlo.multiply
 // CHECK-NOT: stablehlo.multiply

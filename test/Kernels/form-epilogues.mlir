@@ -1,6 +1,6 @@
-// GELU is computed on the tiles of the product before it, which leaves what went in and what came out, and its
-// derivative on those of the product that comes back. A loop stays one where a core does not hold a tile of all that is
-// alive in it, where its rows are reduced, and where its other operand is made of the product by another kernel.
+// GELU is computed on the tiles of the preceding product, which stores its input and its output, and its derivative on
+// the tiles of the backward product. A loop stays separate if a core cannot hold a tile of all its live values, if its
+// rows are reduced, and if another kernel makes its other operand from the product.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

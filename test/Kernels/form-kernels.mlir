@@ -57,8 +57,8 @@ module {
 
 // -----
 
-// A sum over leading dimensions is a kernel of its own and computes the product that only it reads.
-// Of the collective nothing moves.
+// A sum over leading dimensions is a separate kernel and computes the product that only it reads.
+// The collective does not move.
 
 module {
   st.mesh @mesh <["tensor"=2], micro=1>
@@ -95,7 +95,7 @@ module {
 
 // -----
 
-// Rows that scratch memory cannot hold are reduced by kernels of their own.
+// Rows that scratch memory cannot hold are reduced by separate kernels.
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 1000000000>} {
   st.mesh @mesh <[], micro=1>
@@ -127,8 +127,8 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 // -----
 
-// What depends on a loop through another kernel does not join it: no cycle. The second loop takes the
-// first one's value from memory.
+// An op that depends on a loop through another kernel does not join it, to avoid a cycle. The second
+// loop reads the first one's value from memory.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -156,7 +156,7 @@ module {
 // -----
 
 // A dropout mask. The key's words are read in place, index arithmetic and threshold are cloned, and the
-// loop that makes the bits moves down into the one that uses them. The mask itself is kept.
+// loop that makes the bits moves into the loop that uses them. The mask itself is kept.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -204,8 +204,8 @@ module {
 
 // -----
 
-// The tensor that a kernel reads along two different dimensions is two arguments; a reshape that is no
-// mere addition of unit dimensions stays outside, where it costs nothing.
+// A tensor that a kernel reads along two different dimensions is two arguments; a reshape that does
+// more than add unit dimensions stays outside, where it is free.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -232,7 +232,7 @@ module {
 
 // -----
 
-// A product of one element has an epilogue as others have.
+// A product of one element has an epilogue like others.
 
 module {
   st.mesh @mesh <[], micro=1>

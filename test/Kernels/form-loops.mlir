@@ -1,4 +1,4 @@
-// Ops that work step by step compute the same as loops. Numbers are such that nothing is rounded.
+// Ops that work step by step compute the same as loops. The numbers avoid rounding.
 // RUN: st-translate --interpret %s > %t.before
 // RUN: st-opt --form-loops %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
@@ -10,7 +10,7 @@
 // CHECK-NOT: stablehlo.triangular_solve
 func.func @main() -> (tensor<2x3x3xf32>, tensor<2x3x3xf32>, tensor<3x2xf32>, tensor<2x3xf32>, tensor<4x2xi32>,
                       tensor<4x2xi32>, tensor<4x2xi32>, tensor<2x3xi32>) {
-  // One triangle is read. The second matrix is not positive definite.
+  // Only one triangle is read. The second matrix is not positive definite.
   %a = stablehlo.constant dense<[[[4.0, 9.0, 9.0], [2.0, 10.0, 9.0], [6.0, 0.0, 19.0]],
                                  [[4.0, 9.0, 9.0], [2.0, 1.0, 9.0], [6.0, 0.0, 19.0]]]> : tensor<2x3x3xf32>
   // CHECK: stablehlo.while
@@ -39,7 +39,7 @@ func.func @main() -> (tensor<2x3x3xf32>, tensor<2x3x3xf32>, tensor<3x2xf32>, ten
     %1 = stablehlo.add %0, %q : tensor<i32>
     stablehlo.return %1 : tensor<i32>
   }) : (tensor<4x2xi32>, tensor<4xui64>, tensor<4x2xi32>) -> tensor<4x2xi32>
-  // What a transfer combines stays; where no updates meet nothing is in order.
+  // Combined updates of a transfer stay; without overlapping updates there is no order.
   // CHECK: "stablehlo.scatter"
   %sum = "stablehlo.scatter"(%x, %rows, %updates) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%p: tensor<i32>, %q: tensor<i32>):
@@ -55,7 +55,7 @@ func.func @main() -> (tensor<2x3x3xf32>, tensor<2x3x3xf32>, tensor<3x2xf32>, ten
     stablehlo.return %0 : tensor<i32>
   }) : (tensor<4x2xi32>, tensor<4xi32>, tensor<4x2xi32>) -> tensor<4x2xi32>
 
-  // Each row of the tensor has indices of its own.
+  // Each row of the tensor has its own indices.
   %y = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>
   %places = stablehlo.constant dense<[[[0], [2]], [[1], [1]]]> : tensor<2x2x1xi32>
   %pieces = stablehlo.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi32>

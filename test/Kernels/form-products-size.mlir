@@ -1,5 +1,5 @@
-// Products of one tensor share a kernel while each is too small for the cores: with eight cores 512 x 128 in f32, but
-// no more, and half as much in 16 bits.
+// Products of one tensor share a kernel while each is too small for the cores: with eight cores up to 512 x 128 in
+// f32, and half as much in 16 bits.
 //
 // RUN: st-opt --form-kernels %s | FileCheck %s
 // RUN: sed 's/st.cores = 8/st.cores = 4/' %s | st-opt --form-kernels | FileCheck %s --check-prefix=FOUR

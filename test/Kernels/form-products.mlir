@@ -1,6 +1,6 @@
-// Products of one tensor with others that are alike share a kernel, each with what is computed of its result, and a loop
-// that reads two of them joins. A product stays apart that multiplies with a tensor of another type, contracts another
-// dimension, or needs what another one makes. What stands between two products only until it has joined the first is no
+// Products of one tensor with similar others share a kernel, each with the ops on its result, and a loop that
+// reads two of them joins. A product stays separate if it multiplies by a tensor of another type, contracts
+// another dimension, or needs another one's result. An op between two products that can join the first is not an
 // obstacle.
 //
 // REQUIRES: jax
@@ -64,7 +64,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
       st.write %t to @t : tensor<16x24xf32>
       st.write %v to @v : tensor<16x24xf32>
     }
-    // The loop is computed on the tiles of both; the last product needs what it makes.
+    // The loop is computed on the tiles of both; the last product needs its result.
     // CHECK-LABEL: st.task @backward0
     // CHECK: %[[G:.*]]:2 = st.kernel "matmul" (%{{.*}}, %{{.*}}, %{{.*}}) -> (tensor<16x24xf32>, tensor<16x24xf32>) {
     // CHECK-DAG: stablehlo.dot_general

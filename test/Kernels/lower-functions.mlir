@@ -1,4 +1,4 @@
-// Functions, normalizations and maps without a kernel compute the same. Nothing is rounded but where zero is left.
+// Functions, normalizations and maps without a kernel compute the same. Only results near zero are rounded.
 // RUN: st-translate --interpret %s > %t.before
 // RUN: st-opt --lower-tensor-ops %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
@@ -32,7 +32,7 @@ func.func @main() -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x2x
   %conj = chlo.conj %v : tensor<4xf32> -> tensor<4xf32>
   %bessel = chlo.bessel_i1e %v : tensor<4xf32> -> tensor<4xf32>
 
-  // Poles, ends of ranges and both sides of where series take over.
+  // Poles, ends of ranges, and both sides of the limits of series.
   %g = stablehlo.constant dense<[0.0, 0.75, 1.0, -2.5, 30.25]> : tensor<5xf32>
   %lgamma = chlo.lgamma %g : tensor<5xf32> -> tensor<5xf32>
   %d = stablehlo.constant dense<[0.0, 0.75, -2.5]> : tensor<3xf32>

@@ -1,4 +1,4 @@
-// A loop with a known number of trips, and one that ends where its data says, inside of each other.
+// A loop with a known number of trips and a data-dependent loop, nested in each other.
 // RUN: st-opt --lower-loops %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: st-translate --interpret %s > %t.before
@@ -23,7 +23,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %c0 = stablehlo.constant dense<0> : tensor<i32>
     // CHECK: st.loop trips 3 carried [{{.*}}] init({{.*}}) captures(
     // DTU: dtu.loop
-    // The two tensors change places in every trip.
+    // The two tensors swap in every trip.
     %r:4 = stablehlo.while(%i = %c0, %a = %x, %b = %w, %k = %w) : tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
       cond {
       %n = stablehlo.constant dense<3> : tensor<i32>

@@ -1,5 +1,5 @@
-// What ops without a kernel become computes the same. Everything is a small integer, so that no
-// order of summation matters.
+// The lowered forms of ops without a kernel compute the same. Everything is a small integer, so the
+// order of summation does not matter.
 //
 // RUN: st-translate --interpret %s > %t.before
 // RUN: st-opt --lower-tensor-ops %s -o %t.mlir
@@ -19,7 +19,7 @@ func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<
   %x = stablehlo.constant dense<[[5, 3, 9, 3, 1], [2, 2, 8, 7, 0], [4, 6, 4, 4, 5]]> : tensor<3x5xi32>
   %place = stablehlo.iota dim = 0 : tensor<3x5xi32>
 
-  // Equal elements keep their order; the first dimension is no power of two.
+  // Equal elements keep their order; the first dimension is not a power of two.
   %sorted:2 = "stablehlo.sort"(%x, %place) <{dimension = 0 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
     %0 = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -55,7 +55,7 @@ func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<
     stablehlo.return %0 : tensor<f32>
   }) : (tensor<4x5xf32>, tensor<3x2xf32>, tensor<f32>) -> tensor<4x5xf32>
 
-  // Windows of two rows and seven columns that begin before the tensor.
+  // Windows of two rows and seven columns that start before the tensor.
   %one = stablehlo.constant dense<1> : tensor<i32>
   %windows = "stablehlo.reduce_window"(%x, %one) <{window_dimensions = array<i64: 2, 7>, window_dilations = array<i64: 1, 1>, padding = dense<[[0, 0], [6, 0]]> : tensor<2x2xi64>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -63,7 +63,7 @@ func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<
     stablehlo.return %0 : tensor<i32>
   }) : (tensor<3x5xi32>, tensor<i32>) -> tensor<2x5xi32>
 
-  // By a body that no instruction has, of two tensors, and of integers.
+  // With a body that no instruction has, of two tensors, and of integers.
   %zero_i = stablehlo.constant dense<0> : tensor<i32>
   %low = stablehlo.constant dense<-1> : tensor<i32>
   %largest:2 = stablehlo.reduce(%x init: %low), (%place init: %zero_i) across dimensions = [0] : (tensor<3x5xi32>, tensor<3x5xi32>, tensor<i32>, tensor<i32>) -> (tensor<5xi32>, tensor<5xi32>)
@@ -75,8 +75,8 @@ func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<
   }
   %bits = stablehlo.reduce(%x init: %zero_i) applies stablehlo.xor across dimensions = [0, 1] : (tensor<3x5xi32>, tensor<i32>) -> tensor<i32>
 
-  // Elements meet in order, the left one from the lower index, where the body sees which is which: here
-  // functions x -> a x + b one after the other, and the last element. Of a window, row after row.
+  // Elements are combined in order, the left one from the lower index, if the body distinguishes them:
+  // here functions x -> a x + b are composed, and the last element is taken. Windows go row by row.
   %one_i = stablehlo.constant dense<1> : tensor<i32>
   // CHECK: [0:4:2, 0:3]
   // CHECK: [1:4:2, 0:3]

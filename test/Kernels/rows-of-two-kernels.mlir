@@ -1,7 +1,7 @@
 // RUN: st-opt --form-kernels %s | FileCheck %s
 // RUN: st-opt --form-kernels --plan-memory --convert-to-dtu %s | FileCheck %s --check-prefix=DTU
 
-// A loop over rows makes the sums of rows and other values of rows. The quotient that joined the two has gone into the
+// A loop over rows makes the sums of rows and other row values. The quotient that joined the two has moved into the
 // kernel of the sum over all rows, which are too many for a loop: the two parts still share the loop over rows.
 
 module attributes {st.target = #st.target<backend = "dtu", device = "dtu-t10", alignment = 128, scratch_bytes = 65536, memory_bytes = 4294967296>} {

@@ -1,8 +1,8 @@
 // RUN: st-opt --offload-stash %s | FileCheck %s
 // RUN: st-opt --offload-stash --plan-memory %s | st-opt --verify-memory-plan | FileCheck %s --check-prefix=PLAN
 
-// Of the stashes that backward tasks alone read the longest wait goes first: the task makes @first before @second and
-// reads it behind it. One of 1024 bytes in two slots may stay.
+// Of the stashes that only backward tasks read, the one with the longest wait goes first: the task makes @first
+// before @second and reads it after @second. One of 1024 bytes in two slots may stay.
 
 module attributes {st.offload = 2048 : i64, st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 100000, host_bytes = 100000>} {
   st.mesh @mesh <[], micro=2>
@@ -19,7 +19,7 @@ module attributes {st.offload = 2048 : i64, st.target = #st.target<backend = "dt
     st.buffer @second "stash" slots 2 : tensor<256xf32>
     // CHECK: st.buffer @third "stash" slots 2 : tensor<256xf32>
     st.buffer @third "stash" slots 2 : tensor<256xf32>
-    // What parameters alone make stays, and so does what another forward task reads.
+    // Values computed only from parameters stay, and so do those that another forward task reads.
     // CHECK: st.buffer @ofWeight "stash" slots 1 : tensor<256xf32>
     st.buffer @ofWeight "stash" slots 1 : tensor<256xf32>
     // CHECK: st.buffer @next "stash" slots 1 : tensor<256xf32>
@@ -33,7 +33,7 @@ module attributes {st.offload = 2048 : i64, st.target = #st.target<backend = "dt
         %0 = stablehlo.tanh %i : tensor<256xf32>
         st.yield %0 : tensor<256xf32>
       }
-      // A write copies: the value has a place of its own, with no slots.
+      // A write copies: the value has a separate place, without slots.
       // PLAN-LABEL: st.task @forward0
       // PLAN: st.kernel "loop" {{.*}}st.addresses = [#st.address<offset = {{[0-9]+}}>]
       // PLAN: st.write {{.*}} to @first
@@ -60,7 +60,7 @@ module attributes {st.offload = 2048 : i64, st.target = #st.target<backend = "dt
       %0 = st.read @next[%mb] : tensor<256xf32>
       st.send %0 to @group1 channel 0 : tensor<256xf32>
     }
-    // A read stands where the copy before it is first used; those of the device stay in front.
+    // A read is placed where the copy before it is first used; those of the device stay first.
     // CHECK-LABEL: st.task @backward0
     // CHECK-NEXT: %[[SECOND:.*]] = st.read @second
     // CHECK-NEXT: %[[THIRD:.*]] = st.read @third

@@ -2,7 +2,7 @@
 // RUN: st-opt --overlap-collectives %s -split-input-file | FileCheck %s --check-prefix=NOSPEED
 // RUN: st-opt --overlap-collectives="assume-speed task-bytes=0" %s -split-input-file | FileCheck %s --check-prefix=TIGHT
 
-// The product for the weight's gradient runs while the input's is summed. What reads the sum waits.
+// The product for the weight's gradient runs while the input's is summed. Users of the sum wait.
 st.mesh @mesh <["tensor"=4], micro=1>
 st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
   st.state @w "w" role "parameter" of "" global tensor<512x512xf32> slice <@mesh, [{}, {}]> local tensor<512x512xf32>
@@ -43,7 +43,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
 // -----
 
 // The second layer's weight is gathered while the first computes, if there is room for both. A message
-// keeps its place among what uses the links, and what is read from @x is read before it is overwritten.
+// keeps its place among the ops on links, and @x is read before it is overwritten.
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 100000000>} {
   st.mesh @mesh <["data"=4], micro=1>
   st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {

@@ -2,7 +2,7 @@
 // RUN: st-opt --overlap-products %s -split-input-file | FileCheck %s --check-prefix=NOSPEED
 // RUN: st-opt --overlap-products=assume-speed --plan-memory --verify-memory-plan %s -split-input-file | FileCheck %s --check-prefix=PLAN
 
-// Rows are summed while the next are computed; the parts are made in their places of the whole.
+// Rows are summed while the next are computed; the parts are computed in place in the whole.
 st.mesh @mesh <["tensor"=4], micro=1>
 st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
   st.state @w "w" role "parameter" of "" global tensor<2048x2048xf32> slice <@mesh, [{"tensor"}, {}]> local tensor<512x2048xf32>
@@ -39,7 +39,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
     }
     st.write %z to @y[%mb] : tensor<1x2048x2048xf32>
   }
-  // The product of a weight's gradient can run meanwhile: the sum stays whole.
+  // The product of a weight's gradient can run meanwhile, so the sum stays whole.
   // CHECK-LABEL: st.task @backward0
   // CHECK: st.all_reduce {{.*}} : tensor<1x2048x2048xf32>
   // CHECK-NOT: concatenate
@@ -76,8 +76,8 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
 
 // -----
 
-// Sequences are gathered while those before are multiplied, epilogue and all. What is kept of the gathered
-// is made where it is kept, as the sequences that it consists of.
+// Sequences are gathered while earlier ones are multiplied, including the epilogue. The kept part of the
+// gathered tensor is made in place, as the sequences that it consists of.
 st.mesh @mesh <["tensor"=4], micro=2>
 st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
   st.state @w "w" role "parameter" of "" global tensor<1024x4096xf32> slice <@mesh, [{}, {"tensor"}]> local tensor<1024x1024xf32>
@@ -124,7 +124,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
 
 // -----
 
-// A product with two results, and an operand of their shape beside: each result is joined, the operand is read in parts.
+// A product with two results, and an operand with their shape: each result is joined, the operand is read in parts.
 st.mesh @mesh <["tensor"=4], micro=1>
 st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
   st.state @w "w" role "parameter" of "" global tensor<1024x1024xf32> slice <@mesh, [{}, {}]> local tensor<1024x1024xf32>
@@ -166,7 +166,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
 
 // -----
 
-// Two products of what is gathered, in one kernel: both multiply each part, the tensor beside one of them is read in parts.
+// Two products of a gathered tensor, in one kernel: both multiply each part, the extra tensor is read in parts.
 st.mesh @mesh <["tensor"=4], micro=1>
 st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
   st.state @w "w" role "parameter" of "" global tensor<1024x1024xf32> slice <@mesh, [{}, {}]> local tensor<1024x1024xf32>

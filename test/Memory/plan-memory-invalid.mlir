@@ -27,7 +27,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 // -----
 
-// Optimizer state that each of two replicas has whole.
+// Optimizer state that each of two replicas holds completely.
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240>} {
   st.mesh @mesh <["data"=2], micro=1>
@@ -42,7 +42,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 // -----
 
 // Stashes of four micro-batches in flight, of one row each. Without the core of attention they take 4 x 1000 bytes less,
-// which does not make room; what comes into the layers alone 4 x 3000 less, less 1500 for the layer that is computed again.
+// which is not enough; layer inputs alone take 4 x 3000 less, less 1500 for the recomputed layer.
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240>} {
   st.mesh @mesh <[], micro=4>
@@ -76,7 +76,7 @@ module {
 
 // -----
 
-// The same, where the device has a host and nobody has recorded what recomputation saves.
+// The same, on a device with a host, without a record of what recomputation saves.
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240, host_bytes = 100000>} {
   st.mesh @mesh <[], micro=4>
@@ -101,7 +101,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 // -----
 
-// The host's memory is limited as well.
+// The host's memory is limited too.
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240, host_bytes = 4096>} {
   st.mesh @mesh <[], micro=2>

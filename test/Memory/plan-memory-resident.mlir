@@ -1,4 +1,4 @@
-// Parameters stay where another program of the arena has them; all else lies behind what that one keeps.
+// Parameters stay where the arena's other program has them; all else follows that program's part.
 //
 // RUN: st-opt --plan-memory %s | st-opt --verify-memory-plan | FileCheck %s
 

@@ -12,7 +12,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
     st.state @b "b" role "parameter" of "" global tensor<4xf32> slice <@mesh, [{}]> local tensor<4xf32>
     // CHECK: st.state @m {{.*}} at <offset = 128>
     st.state @m "w.momentum" role "optimizer_state" of "w" global tensor<4x4xf32> slice <@mesh, [{}, {}]> local tensor<4x4xf32>
-    // Both micro-batches of an input are there from the start.
+    // Both micro-batches of an input are present from the start.
     // CHECK: st.input @x {{.*}} at <offset = 192, stride = 128, slots = 2>
     st.input @x "x" role "batch" global tensor<16x4xf32> slice <@mesh, [{"micro"}, {}]> local tensor<8x4xf32> micro_dim 0
     // CHECK: st.output @loss {{.*}} at <offset = 448>
@@ -31,8 +31,8 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
       %x = st.read @x[%mb] : tensor<8x4xf32>
       %flat = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<32xf32>
       // CHECK: stablehlo.reshape {{.*}}st.addresses = [#st.address<offset = 192, stride = 128, slots = 2>]
-      // The first result is made in its slot of the stash, also where it is written under another shape.
-      // The second lives until the third has read it; the fourth takes its place.
+      // The first result is made in its slot of the stash, also if it is written with another shape. The
+      // second lives until the third has read it; the fourth reuses its memory.
       // CHECK: st.kernel "loop"
       // CHECK-SAME: st.addresses = [#st.address<offset = 832, stride = 128, slots = 2>, #st.address<offset = 1152>]
       %a, %t = st.kernel "loop" (%i = %x : tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
@@ -52,7 +52,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
         %0 = stablehlo.transpose %i, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
         st.yield %0 : tensor<8x4xf32>
       }
-      // A value that is written twice lies in one of the places and is copied to the other. Equal
+      // A value that is written twice is in one of the places and is copied to the other. Equal
       // constants share a place.
       // CHECK: stablehlo.constant {st.addresses = [#st.address<offset = [[C:[0-9]+]]>]}
       %c = stablehlo.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>

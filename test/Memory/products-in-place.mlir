@@ -1,6 +1,6 @@
 // RUN: st-opt --plan-memory --verify-memory-plan %s | FileCheck %s
 
-// A product that updates a state tile by tile makes the new one in its place, but not if it multiplies the old one, or says so.
+// A product that updates a state tile by tile works in place, unless it multiplies the old state, or is marked.
 
 module {
   st.mesh @mesh <[], micro=1>

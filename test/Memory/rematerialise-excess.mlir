@@ -1,7 +1,7 @@
-// A step that saves much makes cheaper ones before it needless: they are given back.
+// A step that saves much can make earlier, cheaper steps unnecessary: they are undone.
 //
-// The stash of a micro-batch takes 3 x 256 + 1024 bytes. Without the first layer's exponential, which is cheap to make
-// again, 256 less; without the second layer's product, which is the next to go, 1024 less: then the exponential can stay.
+// The stash of a micro-batch takes 3 x 256 + 1024 bytes. Recomputing the first layer's cheap exponential saves 256; the
+// second layer's product, which is next, saves 1024: then the exponential can stay.
 // RUN: st-opt --rematerialise=policy=1792 %s | FileCheck --check-prefixes=ALL,EXP,PRODUCT %s
 // RUN: st-opt --rematerialise=policy=1536 %s | FileCheck --check-prefixes=ALL,NOEXP,PRODUCT %s
 // RUN: st-opt --rematerialise=policy=1535 %s | FileCheck --check-prefixes=ALL,EXP,NOPRODUCT %s

@@ -14,7 +14,7 @@ module attributes {st.recompute = -1 : i64} {
 
 // -----
 
-// What is received cannot be made again.
+// Received values cannot be recomputed.
 
 module attributes {st.recompute = 64 : i64} {
   st.mesh @mesh <[], micro=2>
@@ -71,7 +71,7 @@ module attributes {st.recompute = "full"} {
 
 // -----
 
-// A loop is left alone.
+// A loop is not changed.
 
 module attributes {st.recompute = "full"} {
   st.mesh @mesh <[], micro=1>

@@ -1,5 +1,5 @@
-// What attention keeps in fewer bits leads to no product, but is computed again with the rest. What the backward task
-// makes of it at its beginning stands where it is first read.
+// Values that attention keeps in fewer bits lead to no product, but are recomputed with the rest. The backward task
+// converts them where they are first read, not at its beginning.
 //
 // RUN: st-opt --rematerialise=policy=selective %s | FileCheck %s
 // RUN: st-opt --rematerialise=otherwise=selective %s | FileCheck %s

@@ -1,6 +1,6 @@
-// Exponentials of rows are not kept beside logits, which a product writes with their bias: these are, and the rows' maxima. The
-// bits are the same, for the conversion that was kept is done again. What a product reads stays, and so does what follows from
-// more than was kept.
+// Exponentials of rows are not kept in addition to logits, which a product stores with their bias: the logits and the rows'
+// maxima are kept. The bits are the same, because the kept conversion is repeated. Operands of products stay, and so do values
+// that depend on more than the kept ones.
 //
 // RUN: st-opt --rematerialise="policy=selective reuse-products" %s | FileCheck %s
 // RUN: st-opt --rematerialise=policy=selective %s | FileCheck --check-prefix=KEPT %s

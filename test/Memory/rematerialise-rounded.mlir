@@ -1,5 +1,5 @@
-// A norm's backward pass reads differences from the mean in f32: its input in 16 bits and the mean are kept in their place. What
-// follows from two such tensors is no less to keep, and stays.
+// A norm's backward pass reads differences from the mean in f32: its 16-bit input and the mean are kept instead. A value that
+// depends on two such tensors would save nothing, and stays.
 //
 // RUN: st-opt --rematerialise="policy=selective reuse-products" %s | FileCheck %s
 // RUN: st-opt --rematerialise=policy=selective %s | FileCheck --check-prefix=KEPT %s

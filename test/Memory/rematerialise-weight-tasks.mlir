@@ -1,5 +1,5 @@
-// Gradients of weights in tasks of their own: the backward task computes again, once, and hands on what the weight
-// task reads; that stash is then held from the one to the other.
+// Gradients of weights in separate tasks: the backward task recomputes once, and passes on the values that the
+// weight task reads; that stash is then held from one to the other.
 //
 // RUN: st-opt --rematerialise --schedule-pipeline %s | FileCheck %s
 
@@ -10,7 +10,7 @@ module attributes {st.recompute = "full", st.schedule = "gpipe"} {
     // CHECK: st.state
     // CHECK-NEXT: st.buffer @g
     // CHECK-NEXT: st.buffer @handed "stash" slots 1
-    // What comes into the layer is kept for every micro-batch in flight.
+    // The layer's input is kept for every micro-batch in flight.
     // CHECK-NEXT: st.buffer @stash0 "stash" slots 4
     st.state @w "w" role "parameter" of "" global tensor<8x8xf32> slice <@mesh, [{}, {}]> local tensor<8x8xf32>
     st.buffer @g "accumulator" slots 1 : tensor<8x8xf32>

@@ -1,12 +1,12 @@
-// Three blocks: embeddings, a layer with attention, a head. What the backward task reads of the layer is computed
-// again, as the policy says, right before it is needed.
+// Three blocks: embeddings, a layer with attention, a head. The values of the layer that the backward task reads
+// are recomputed according to the policy, just before they are needed.
 //
 // RUN: st-opt --rematerialise %s | FileCheck --check-prefix=NONE %s
 // RUN: st-opt --rematerialise=policy=selective %s | FileCheck --check-prefix=SELECTIVE %s
 // RUN: st-opt --rematerialise=policy=full %s | FileCheck --check-prefix=FULL %s
 //
-// The stash of a micro-batch takes 3 x 256 + 128 + 32 bytes; without the mask, which is cheap, 32 less, without the
-// core of attention 160 less, and of the whole layer its input is left. The head could only keep its own input
+// The stash of a micro-batch takes 3 x 256 + 128 + 32 bytes. Without the cheap mask it takes 32 less, without the
+// core of attention 160 less, and of the whole layer only its input is kept. The head could only keep its own input
 // instead, which takes as much.
 // RUN: st-opt --rematerialise=policy=928 %s | FileCheck --check-prefix=NONE %s
 // RUN: st-opt --rematerialise=policy=927 %s | FileCheck --check-prefix=CHEAP %s
@@ -16,7 +16,7 @@
 // RUN: not st-opt --rematerialise=policy=511 %s 2>&1 | FileCheck --check-prefix=LEAST %s
 // LEAST: error: recompute is {"bytes": 511}, but a micro-batch's stash takes at least 512 bytes on a device of this group
 //
-// What is computed again already is left as it is.
+// Recomputed values are not changed again.
 // RUN: st-opt --rematerialise=policy=full %s -o %t.once
 // RUN: st-opt --rematerialise=policy=768 %t.once | diff %t.once -
 //
@@ -81,7 +81,7 @@ module {
     // SELECTIVE-LABEL: st.task @backward0
     // FULL-LABEL: st.task @backward0
     st.task @backward0 backward stage 0 (%mb) {
-      // The head is computed once: it is no layer. The layer is not computed before something needs it.
+      // The head, which is not a layer, is computed once. The layer is recomputed only when needed.
       // FULL: %[[Y:.*]] = st.read @head[%{{.*}}]
       // FULL: %[[DY:.*]] = stablehlo.multiply %[[Y]], %[[Y]]
       %y = st.read @head[%mb] : tensor<2x4x8xf32>

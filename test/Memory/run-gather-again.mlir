@@ -1,5 +1,5 @@
-// Sequence parallelism that keeps a shard's part of what it gathers, and gathers again for the gradients: bit by bit the
-// numbers of keeping what was gathered, alone and with what else is computed again.
+// Sequence parallelism that keeps a shard's part of a gathered value, and gathers again for the gradients: the same bits
+// as when gathered values are kept, alone and with other recomputation.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t
@@ -32,8 +32,8 @@
 // RUN: %python %S/../Reference/Inputs/compare.py %t/step %t/weights 1e-4 | FileCheck %s
 // CHECK: tensors agree
 //
-// The forward pass gathers what comes into the second and the third perceptron, the backward pass the cotangents of what
-// leaves these and the first one, and again what was gathered.
+// The forward pass gathers the inputs of the second and the third perceptron. The backward pass gathers the cotangents
+// of the outputs of these and the first one, and gathers the inputs again.
 //
 // KEPT-COUNT-2: "stash" slots 1 : tensor<8x4x6xf32>
 // KEPT-NOT: "stash" slots 1 : tensor<8x4x6xf32>

@@ -1,6 +1,6 @@
-// A small model under each policy gives, bit by bit, the numbers of the one that keeps everything: attention with a
+// Under each policy a small model gives, to the bit, the numbers of the one that keeps everything: attention with a
 // mask of its own elements, a perceptron, a head; two stages of two shards, then one device group of two stages there
-// and back, whose weight gradients are tasks of their own.
+// and back, with weight gradients in separate tasks.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t
@@ -23,7 +23,7 @@
 // RUN: st-translate --interpret --inputs=%t/in --outputs=%t/least %t/least.mlir
 // RUN: %python %S/../Reference/Inputs/compare.py %t/1f1b %t/least 0 | FileCheck %s
 //
-// Each of them does compute something again.
+// Each of them does recompute something.
 // RUN: not diff -q %t/1f1b.mlir %t/full.mlir
 // RUN: cat %t/full.mlir | FileCheck --check-prefix=FULL %s
 // FULL: st.task @backward{{[01]}}
@@ -49,7 +49,7 @@ module {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %e0 = stablehlo.dot_general %x, %w0, contracting_dims = [2] x [0] {st.block = 0 : i64} : (tensor<8x4x6xf32>, tensor<6x6xf32>) -> tensor<8x4x6xf32>
     %h = stablehlo.tanh %e0 {st.block = 0 : i64} : tensor<8x4x6xf32>
-    // Attention: each element that its place allows.
+    // Attention: each element that its position allows.
     %scores = stablehlo.dot_general %h, %h, batching_dims = [0] x [0], contracting_dims = [2] x [2] {st.block = 1 : i64} : (tensor<8x4x6xf32>, tensor<8x4x6xf32>) -> tensor<8x4x4xf32>
     %exp = stablehlo.exponential %scores {st.block = 1 : i64} : tensor<8x4x4xf32>
     %sums = stablehlo.reduce(%exp init: %zero) applies stablehlo.add across dimensions = [2] {st.block = 1 : i64} : (tensor<8x4x4xf32>, tensor<f32>) -> tensor<8x4xf32>

@@ -36,7 +36,7 @@ module {
 
 // -----
 
-// Element by element that is well.
+// Element by element this is valid.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -120,7 +120,7 @@ module {
 
 // -----
 
-// The host has an arena of its own.
+// The host has a separate arena.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -145,7 +145,7 @@ module {
 
 // -----
 
-// What is read of the host takes a place on the device.
+// A value read from the host takes a place on the device.
 
 module {
   st.mesh @mesh <[], micro=1>

@@ -15,7 +15,7 @@
 // ONE: st.name = "linear.weight"{{.*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 
 // The output dimension: rows of an [out, in] weight, columns of an [in, out] one, the hidden size of a
-// table, vectors. What has fewer elements than there are shards stays whole; state follows its parameter.
+// table, vectors. Dimensions with fewer elements than shards stay whole; state follows its parameter.
 // OUTPUT: st.devices = [array<i64: 0, 1, 2, 3>, array<i64: 5, 6, 7, 8>], st.micro_batches = 2 : i64, st.schedule = "sequential", st.stages = 2 : i64
 // OUTPUT: st.mesh @mesh <["tensor"=4], micro=2>
 // OUTPUT: st.name = "table"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>
@@ -47,7 +47,7 @@
 // REPLICAS: st.name = "linear.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // REPLICAS: st.name = "ids"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro", "data"}, {}]>
 
-// With "zero": 1 the replicas split the optimizer state, behind the shards where these split the same dimension.
+// With "zero": 1 the replicas split the optimizer state, inside the shards' split of the same dimension.
 // RUN: st-opt --apply-parallel-config=config=%t/zero.json %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=ZERO
 // ZERO: st.name = "linear.weight", {{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // ZERO: st.name = "linear.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor", "data"}, {}]>
@@ -83,7 +83,7 @@ func.func @main(
   %1 = stablehlo.dot_general %0, %w, contracting_dims = [2] x [1] : (tensor<4x6x16xf32>, tensor<32x16xf32>) -> tensor<4x6x32xf32>
   %2 = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<32xf32>) -> tensor<4x6x32xf32>
   %3 = stablehlo.add %1, %2 : tensor<4x6x32xf32>
-  // A weight is followed through what reorders it.
+  // A weight is followed through ops that reorder it.
   %t = stablehlo.transpose %c, dims = [1, 0] : (tensor<32x16xf32>) -> tensor<16x32xf32>
   %4 = stablehlo.dot_general %3, %t, contracting_dims = [2] x [1] : (tensor<4x6x32xf32>, tensor<16x32xf32>) -> tensor<4x6x16xf32>
   %5 = stablehlo.dot_general %4, %h, contracting_dims = [2] x [1] : (tensor<4x6x16xf32>, tensor<2x16xf32>) -> tensor<4x6x2xf32>

@@ -1,8 +1,8 @@
 // RUN: st-opt --assign-stages --split-input-file %s | FileCheck %s
 
 // Two blocks of equal cost, two stages. The table %e is used in both (tied): it appears twice, each
-// copy gets both parts of its gradient and is updated alike. The mask, which reads the batch alone,
-// is computed in each stage that uses it.
+// copy gets both parts of its gradient and is updated in the same way. The mask, which reads only
+// the batch, is computed in each stage that uses it.
 
 #two = #st.sharding<@mesh, [{}, {}]>
 #sum = #st.sharding<@mesh, [{}, {}], unreduced = sum ["micro"]>
@@ -28,13 +28,13 @@ module attributes {st.stages = 2 : i64} {
     %y = stablehlo.dot_general %h, %e, contracting_dims = [1] x [1] {st.block = 1 : i64, st.sharding = #two} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %z = stablehlo.multiply %y, %mask {st.block = 1 : i64, st.sharding = #two} : tensor<4x4xf32>
     %loss = stablehlo.reduce(%z init: %zero) applies stablehlo.add across dimensions = [0, 1] {st.block = 1 : i64, st.sharding = #scalar} : (tensor<4x4xf32>, tensor<f32>) -> tensor<f32>
-    // The gradient of the second use reads %h, which stage 1 has as well.
+    // The gradient of the second use reads %h, which stage 1 has too.
     // CHECK: %[[G1:.*]] = stablehlo.dot_general %[[MASK1]], %[[H1]], {{.*}}unreduced = sum ["micro"]{{.*}}st.stage = 1
     // CHECK: %[[G1AT0:.*]] = st.transfer %[[G1]] from 1 to 0 {st.sharding = #st.sharding<@mesh, [{}, {}]>, st.stage = 0
     %g1 = stablehlo.dot_general %mask, %h, contracting_dims = [0] x [0] {st.sharding = #sum} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     // CHECK: %[[DH:.*]] = stablehlo.dot_general %[[MASK1]], %[[E1]], {{.*}}st.stage = 1
     %dh = stablehlo.dot_general %mask, %e, contracting_dims = [1] x [0] {st.sharding = #two} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-    // The cotangent of %h stays in stage 1, where it meets no value of stage 0.
+    // The cotangent of %h stays in stage 1, because it meets no value of stage 0.
     // CHECK: %[[G0:.*]] = stablehlo.dot_general %{{.*}}, %[[DH]], {{.*}}st.stage = 1
     // CHECK: %[[G0AT0:.*]] = st.transfer %[[G0]] from 1 to 0
     %g0 = stablehlo.dot_general %mask, %dh, contracting_dims = [0] x [0] {st.sharding = #sum} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -50,7 +50,7 @@ module attributes {st.stages = 2 : i64} {
 
 // -----
 
-// The gradient norm is summed up in the highest stage whose gradients it has, and sent to the others.
+// The gradient norm is summed in the highest stage with such gradients, and sent to the others.
 //
 
 #one = #st.sharding<@mesh, [{}]>

@@ -1,4 +1,4 @@
-// What each reshard moves, why, and what would avoid it; and that the advice holds.
+// The data that each reshard moves, the reason, and a remedy; the remedies are checked.
 //
 // RUN: st-opt --insert-reshards=explain=%t.txt %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.txt

@@ -1,5 +1,5 @@
-// A weight that makes several things in one product is cut in each of them, wherever later ops take them from; the state
-// lies so. What a block does not divide into stays cut into contiguous parts.
+// A weight that makes several values in one product is split within each of them, wherever later ops slice them; its
+// state has the same layout. If shards do not divide a block, the weight is in contiguous parts.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/four.json %t/halves.mlir | FileCheck %s --check-prefix=HALVES
@@ -7,7 +7,7 @@
 // RUN: st-opt --apply-parallel-config=config=%t/four.json %t/heads.mlir | FileCheck %s --check-prefix=HEADS
 // RUN: st-opt --apply-parallel-config=config=%t/five.json %t/halves.mlir | FileCheck %s --check-prefix=FIVE
 
-// The two halves of a gated perceptron, with a bias, and the weight behind.
+// The two halves of a gated perceptron, with a bias, and the following weight.
 // HALVES: st.name = "in"{{[^%]*}}#st.sharding<@mesh, [{}, {2, "tensor"}]>
 // HALVES-SAME: st.name = "bias"{{[^%]*}}#st.sharding<@mesh, [{2, "tensor"}]>
 // HALVES-SAME: st.name = "out"{{[^%]*}}#st.sharding<@mesh, [{"tensor"}, {}]>
@@ -15,10 +15,10 @@
 // Five shards do not divide a half of 8: contiguous parts, with padding.
 // FIVE: st.name = "in"{{[^%]*}}#st.sharding<@mesh, [{}, {"tensor"}]>
 
-// A dimension of its own for queries, keys and values, of which each is one place.
+// A separate dimension for queries, keys and values, each of which is one index.
 // THIRDS: st.name = "qkv"{{[^%]*}}#st.sharding<@mesh, [{}, {3, "tensor"}]>
 
-// Queries, keys and values of one head next to each other: heads are contiguous.
+// Queries, keys and values of one head are adjacent: heads are contiguous.
 // HEADS: st.name = "qkv"{{[^%]*}}#st.sharding<@mesh, [{}, {"tensor"}]>
 
 //--- four.json

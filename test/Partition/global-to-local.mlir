@@ -25,8 +25,8 @@ func.func @reshards(%x: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{"a
 
 // -----
 
-// Ops whose attributes hold shapes or positions. Counters start where the shard does; a lookup in a
-// table split by rows yields zeros for rows of other shards.
+// Ops whose attributes hold shapes or positions. Counters start at the shard's first element; a
+// lookup in a table split by rows yields zeros for rows of other shards.
 
 #rows = #st.sharding<@mesh, [{"a"}, {}]>
 st.mesh @mesh <["a"=2], micro=2>
@@ -52,8 +52,8 @@ func.func @positions(%table: tensor<8x4xf32> {st.sharding = #rows}, %ids: tensor
 
 // -----
 
-// With a single micro-batch the accumulation of a gradient does nothing, but parts the update from
-// the backward pass.
+// With a single micro-batch the accumulation of a gradient is only the boundary between the
+// backward pass and the update.
 
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @gradient

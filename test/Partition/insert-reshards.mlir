@@ -1,7 +1,7 @@
 // RUN: st-opt --insert-reshards --split-input-file %s | FileCheck %s
 
-// A partial sum is scattered where its user is split; one reshard serves both users; what follows
-// from it is sliced from it.
+// A partial sum is scattered if its user is split; one reshard serves both users; a weaker sharding
+// is sliced from it.
 
 st.mesh @mesh <["tensor"=4], micro=1>
 // CHECK-LABEL: func.func @partial_sum
@@ -23,7 +23,7 @@ func.func @partial_sum(%x: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [
 
 // -----
 
-// An op that cannot leave the sharding it is recorded with is computed as it can be.
+// An op that cannot produce its recorded sharding is computed in a possible one.
 
 st.mesh @mesh <["tensor"=2], micro=1>
 // CHECK-LABEL: func.func @slice
@@ -37,8 +37,8 @@ func.func @slice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"
 
 // -----
 
-// What crosses stages is reduced before it does, in the form that its user takes. A constraint is a
-// reshard.
+// A value that crosses stages is reduced before, into the sharding that its user takes. A
+// constraint is a reshard.
 
 st.mesh @mesh <["tensor"=2], micro=2>
 // CHECK-LABEL: func.func @transfer
@@ -55,7 +55,7 @@ func.func @transfer(%x: tensor<4x8xf32> {st.stage = 0 : i64, st.sharding = #st.s
 
 // -----
 
-// Copies of what crosses stages are sent in parts, if these are not too small.
+// Copies of values that cross stages are sent in parts, unless these are too small.
 
 st.mesh @mesh <["data"=2, "tensor"=4], micro=1>
 // CHECK-LABEL: func.func @parts

@@ -1,7 +1,7 @@
 // RUN: st-opt --split-input-file --pad-dimensions %s | FileCheck %s
 // RUN: st-opt --split-input-file --pad-dimensions='row-alignment=16 row-bytes=128' %s | FileCheck %s --check-prefix=ROWS
 
-// What a reduction reads is masked; what lies between is not. State comes and goes with zeros.
+// A reduction's input is masked; intermediate values are not. State has zeros on entry and exit.
 st.mesh @mesh <["data"=4], micro=1>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32> {{{.*}}st.unpadded_type = tensor<6x4xf32>},
@@ -23,7 +23,7 @@ func.func @main(%x: tensor<6x4xf32> {st.sharding = #st.sharding<@mesh, [{"data"}
 
 // -----
 
-// Weights need no mask where they are contracted, and stay clean.
+// Contracted weights need no mask, and their padding stays zero.
 st.mesh @mesh <["tensor"=4], micro=1>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[W:.*]]: tensor<12x3xf32>
@@ -41,8 +41,8 @@ func.func @main(%w: tensor<10x3xf32> {st.sharding = #st.sharding<@mesh, [{"tenso
 
 // -----
 
-// What moves elements along the dimension gets it as it was, and what it makes is enlarged again where
-// others of its class are.
+// Ops that move elements along the dimension get it unpadded, and their results are padded again if
+// others of their class are.
 st.mesh @mesh <["data"=4], micro=1>
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> (tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) {
@@ -55,7 +55,7 @@ func.func @main(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>
 
 // -----
 
-// A loop carries what it carried, larger.
+// A loop carries its values with padding.
 st.mesh @mesh <["data"=4], micro=1>
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<6xf32> {
@@ -78,7 +78,7 @@ func.func @main(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>
 
 // -----
 
-// Nothing is done where everything divides.
+// Nothing changes if everything divides.
 st.mesh @mesh <["data"=4], micro=1>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<8xf32> {
@@ -90,8 +90,8 @@ func.func @main(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>
 
 // -----
 
-// Rows of weights that products read: 1003 columns of 16 bits on 4 devices are 4 times a multiple of 64. 197 become no
-// 256, nor 200 where 2 percent are more than asked for. What no product reads stays, and so does a batch.
+// Rows of weights that products read: 1003 columns of 16 bits on 4 devices become 4 times a multiple of 64. 197 do not
+// become 256, nor 200 if 2 percent is too much. Weights that no product reads stay, and so does a batch.
 st.mesh @mesh <["tensor"=4], micro=1>
 // CHECK-LABEL: func.func @aligned(
 // CHECK-SAME: tensor<1004x64xf32>

@@ -1,4 +1,4 @@
-// What the keys of the parallel file beyond sizes seed: cuts as in Megatron-LM, rules, sequences, ZeRO.
+// Seeds from the parallel file's other keys: splits as in Megatron-LM, rules, sequences, ZeRO.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/megatron.json %t/step.mlir | FileCheck %s --check-prefix=MEGATRON
@@ -7,7 +7,7 @@
 // RUN: st-opt --apply-parallel-config=config=%t/zero2.json %t/step.mlir | FileCheck %s --check-prefix=ZERO2
 // RUN: st-opt --apply-parallel-config=config=%t/zero3.json %t/step.mlir | FileCheck %s --check-prefix=ZERO3
 
-// Rows of the table; the first weight's output with its bias, the second's contracted dimension; its bias whole.
+// Rows of the table; the first weight's output with its bias, the second's contracted dimension.
 // MEGATRON: st.name = "table"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // MEGATRON-SAME: st.name = "up.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // MEGATRON-SAME: st.name = "up.bias"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}]>
@@ -16,7 +16,7 @@
 // MEGATRON-SAME: st.name = "up.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // MEGATRON-NOT: st.constrain
 
-// What the lookup and the second product leave as sums is scattered along the sequence, nothing else.
+// The sums of the lookup and the second product are scattered along the sequence, and nothing else.
 // SEQUENCE: %[[ROWS:.*]] = "stablehlo.gather"
 // SEQUENCE-NEXT: st.constrain %[[ROWS]] to <@mesh, [{"data"}, {"tensor"}, {}]> {st.block = 0 : i64}
 // SEQUENCE-NOT: st.constrain
@@ -24,18 +24,18 @@
 // SEQUENCE-NEXT: st.constrain %[[DOWN]] to <@mesh, [{"data"}, {"tensor"}, {}]>
 // SEQUENCE-NOT: st.constrain
 
-// A rule goes before the cut, and the other weights follow it.
+// A rule precedes the split, and the other weights follow it.
 // RULES: st.name = "table"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 // RULES-SAME: st.name = "up.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>
 // RULES-SAME: st.name = "up.bias"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}]>
 // RULES-SAME: st.name = "down.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // RULES-SAME: st.name = "up.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>
 
-// The size of buckets is for a later pass to read; without the key it has its own.
+// A later pass reads the size of buckets; without the key it uses its default.
 // ZERO2: module attributes {st.bucket_bytes = 1048576 : i64,
 // ZERO3-NOT: st.bucket_bytes
 
-// Level 2: the gradient is split, and its sum over micro-batches stays open.
+// Level 2: the gradient is split, and its sum over micro-batches stays unreduced.
 // ZERO2: st.name = "up.weight", {{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 // ZERO2-SAME: st.name = "up.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"data"}, {}]>
 // ZERO2: %[[G:.*]] = stablehlo.dot_general {{.*}} -> tensor<32x16xf32>

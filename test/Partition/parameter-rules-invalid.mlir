@@ -1,4 +1,4 @@
-// Every error of the rules for parameters, and of what else seeds values, is one line with the file and the key.
+// Every error in rules for parameters and other seeds is one line with the file and the key.
 //
 // RUN: split-file %s %t
 // RUN: not st-opt --apply-parallel-config=config=%t/no-object.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=NO-OBJECT

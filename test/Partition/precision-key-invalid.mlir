@@ -1,4 +1,4 @@
-// What is wrong with the key `precision` is one line with the file, the place, the key and the value.
+// Every error in the key `precision` is one line with the file, the place, the key and the value.
 //
 // RUN: split-file %s %t
 // RUN: not st-opt --apply-parallel-config=config=%t/type.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=TYPE
@@ -24,7 +24,7 @@
 // LARGE: large.json:1:{{[0-9]+}}: error: precision.loss_scale is {{.*}}e+{{.*}}; expected "dynamic" or a positive number that 32 bits hold
 // WORD: word.json:1:{{[0-9]+}}: error: precision.loss_scale is "static"; expected "dynamic" or a positive number that 32 bits hold
 // USELESS: useless.json:1:{{[0-9]+}}: error: precision.loss_scale is "dynamic", but precision.compute is "f32", whose gradients need no scale
-// The types are chosen before the step is differentiated; what devices send is not.
+// The types are chosen before the step is differentiated, except those that devices send.
 // LATE: late.json:1:{{[0-9]+}}: error: precision.compute is "bf16", but the step was differentiated with "f32"; expected the same, or the file before differentiate
 // OTHER: other.json:1:{{[0-9]+}}: error: precision.compute is "f32", but the step was differentiated with "bf16"; expected
 // SCALE: scale.json:1:{{[0-9]+}}: error: precision.loss_scale is "dynamic", but the step was differentiated with "none"; expected

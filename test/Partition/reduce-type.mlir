@@ -1,5 +1,5 @@
-// What devices send of gradients in 16 bits: the reshards that reduce a gradient over them say so. Micro-batches are added
-// up in f32, whether they are reduced before (ZeRO's first level) or after (its second); other sums stay f32.
+// Gradients that devices send in 16 bits: the reshards that reduce a gradient over them have the type. Micro-batches are
+// summed in f32, whether they are reduced before (ZeRO's first level) or after (its second); other sums stay f32.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/zero1.json --propagate-shardings --insert-reshards %t/step.mlir | FileCheck %s --check-prefix=RESHARD
@@ -32,7 +32,7 @@
 // ONE-NEXT: %[[ALL:.*]] = st.accumulate %[[WIDE]] sum over micro : tensor<4xf32>
 // ONE-NEXT: return %[[ALL]]
 
-// With one micro-batch the backward pass ends at what makes the gradient, before the conversions.
+// With one micro-batch the backward pass ends at the gradient's op, before the conversions.
 // BOUNDARY: %[[G:.*]] = stablehlo.dot_general {{.*}} -> tensor<4x8xf32>
 // BOUNDARY-NEXT: %[[END:.*]] = st.accumulate %[[G]] sum over micro : tensor<4x8xf32>
 // BOUNDARY-NEXT: %[[NARROW:.*]] = stablehlo.convert %[[END]] : (tensor<4x8xf32>) -> tensor<4x8xbf16>

@@ -1,6 +1,6 @@
 // RUN: st-opt --assign-stages --split-input-file %s | FileCheck %s
 
-// Three products of one cost in two stages: the cut goes where less is sent, behind the narrow value.
+// Three products of equal cost in two stages: the cut is after the narrow value, to send less.
 
 #two = #st.sharding<@mesh, [{}, {}]>
 #scalar = #st.sharding<@mesh, []>
@@ -28,8 +28,8 @@ module attributes {st.stages = 2 : i64} {
 
 // -----
 
-// Four equal layers, each of which leaves one sum over devices, and a loss of four small ones: what
-// starts of collectives take says nothing about the layers, which are shared out evenly.
+// Four equal layers, each with one sum over devices, and a loss with four small ones: the start
+// times of collectives say nothing about the layers, which are divided evenly.
 
 #batch = #st.sharding<@mesh, [{}, {}]>
 #in = #st.sharding<@mesh, [{}, {"tensor"}]>

@@ -1,9 +1,9 @@
-// The forward pass is cut like that of another program, which says the stages of its parameters.
+// The forward pass is cut like that of another program, which defines its parameters' stages.
 //
 // RUN: st-opt --propagate-shardings --assign-stages %s | FileCheck %s
 
-// The block begins with what it does before it reads a parameter; the last one, of which nothing is
-// known, stays with the one before.
+// The block starts with the ops before its first parameter; the last block, which has none, stays
+// with the previous one.
 // CHECK: stablehlo.dot_general {{.*}}st.stage = 0
 // CHECK: st.transfer {{.*}} from 0 to 1
 // CHECK: stablehlo.tanh {{.*}}st.stage = 1

@@ -1,4 +1,4 @@
-// Stages begin where the user says: at layers by the names of their parameters, or at scopes of the program.
+// Stages begin where the user requests: at layers by parameter names, or at scopes of the program.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/names.json --propagate-shardings --assign-stages %t/step.mlir | FileCheck %s --check-prefix=NAMES
@@ -11,7 +11,7 @@
 // RUN: not st-opt --apply-parallel-config=config=%t/first.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=FIRST
 // RUN: not st-opt --apply-parallel-config=config=%t/order.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=ORDER
 
-// The layer begins with what it does before it reads a parameter; its second parameter begins no layer.
+// The layer starts with the ops before its first parameter; its second parameter starts no layer.
 // NAMES: st.stage_starts = ["layer.1", "layer.2.bias"]
 // NAMES: stablehlo.dot_general {{.*}}st.stage = 0
 // NAMES: stablehlo.tanh {{.*}}st.stage = 1

@@ -1,8 +1,8 @@
 // RUN: st-opt --unstack-state %s | FileCheck %s
 // RUN: st-opt --unstack-state %s | st-opt --unstack-state | FileCheck %s
 
-// Rows are arguments; new values of them are results, in the order of the stacks, behind the others. The state that is
-// stacked like its parameter goes with it, a count does not.
+// Rows become arguments; their new values are results, in the order of the stacks, after the others. State that is
+// stacked like its parameter is unstacked too, a count is not.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[W0:[^:]*]]: tensor<1x4xf32> {st.name = "w.0", st.role = "parameter", st.stack = {name = "w", row = 0 : i64, rows = 2 : i64}, tf.aliasing_output = 2 : i32}
 // CHECK-SAME: %[[W1:[^:]*]]: tensor<1x4xf32> {st.name = "w.1", st.role = "parameter", st.stack = {name = "w", row = 1 : i64, rows = 2 : i64}, tf.aliasing_output = 3 : i32}
@@ -39,7 +39,7 @@ func.func @main(%w: tensor<2x4xf32> {st.name = "w", st.role = "parameter", tf.al
   // CHECK: %[[G0:.*]] = stablehlo.reshape %{{.*}} -> tensor<1x4xf32>
   // CHECK: %[[G1:.*]] = stablehlo.reshape %{{.*}} -> tensor<1x4xf32>
   %g = stablehlo.concatenate %g0, %g1, dim = 0 : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
-  // The norm of the gradient is made of those of its rows.
+  // The norm of the gradient is computed from those of its rows.
   // CHECK: %[[N0:.*]] = stablehlo.reduce{{.*}} across dimensions = [0, 1] : (tensor<1x4xf32>
   // CHECK: %[[N1:.*]] = stablehlo.reduce{{.*}} across dimensions = [0, 1] : (tensor<1x4xf32>
   // CHECK: stablehlo.add %[[N0]], %[[N1]] : tensor<f32>

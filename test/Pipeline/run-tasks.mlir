@@ -1,6 +1,6 @@
 // The local function on lockstep ranks and its programs, task by task, give the same numbers: two stages
 // of two devices, four micro-batches. A dropout mask from the micro-batch's index, a count of masked rows
-// that normalises the loss, a parameter that both stages have, a gradient norm across stages.
+// that normalises the loss, a parameter in both stages, a gradient norm across stages.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

@@ -1,6 +1,6 @@
-// What the micro-batches read of a sum over them is computed once a step, with its collectives: a count of
-// masked rows over all micro-batches and replicas, which the other stage reads as well. The local function
-// on lockstep ranks and its programs give the same numbers.
+// A sum over micro-batches that they read is computed once per step, with its collectives: a count of
+// masked rows over all micro-batches and replicas, which the other stage reads too. The local function on
+// lockstep ranks and its programs give the same numbers.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t
@@ -34,7 +34,7 @@ module attributes {st.stages = 2 : i64} {
     %zero = stablehlo.constant {st.stage = 1 : i64} dense<0.0> : tensor<f32>
     %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
     %h = st.transfer %y from 0 to 1 {st.stage = 1 : i64} : tensor<2x4xf32>
-    // The count, of which one is in each row that is not masked.
+    // The count: one in each row that is not masked.
     %zeros = stablehlo.constant {st.stage = 1 : i64} dense<0.0> : tensor<2xf32>
     %counts = stablehlo.compare GT, %m, %zeros {st.stage = 1 : i64} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
     %one = stablehlo.convert %counts {st.stage = 1 : i64} : (tensor<2xi1>) -> tensor<2xf32>
@@ -49,7 +49,7 @@ module attributes {st.stages = 2 : i64} {
     %part = stablehlo.divide %s, %least {st.stage = 1 : i64} : tensor<f32>
     %sum = st.accumulate %part sum over micro {st.stage = 1 : i64} : tensor<f32>
     %loss = st.all_reduce %sum sum over ["data"] of @mesh {st.stage = 1 : i64} : tensor<f32>
-    // Backward: on the stage that was sent the count.
+    // Backward: on the stage that received the count.
     %up = stablehlo.constant {st.stage = 0 : i64} dense<1.0> : tensor<2x4xf32>
     %cb = stablehlo.broadcast_in_dim %sent, dims = [] {st.stage = 0 : i64} : (tensor<f32>) -> tensor<2x4xf32>
     %dy = stablehlo.divide %up, %cb {st.stage = 0 : i64} : tensor<2x4xf32>

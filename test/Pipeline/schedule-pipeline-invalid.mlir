@@ -37,7 +37,7 @@ module {
 
 // -----
 
-// The first group sends once a step, the second wants a message a micro-batch.
+// The first group sends once per step, the second expects a message per micro-batch.
 
 module {
   st.mesh @mesh <[], micro=2>

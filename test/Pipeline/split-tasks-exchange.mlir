@@ -1,6 +1,6 @@
 // RUN: st-opt %s --split-input-file --split-tasks | FileCheck %s
 
-// What a state was before is read before it is overwritten, whatever the order of the results.
+// The old value of a state is read before it is overwritten, in any order of results.
 // CHECK: st.task @update
 // CHECK: %[[NEW:.*]] = stablehlo.add
 // CHECK-NEXT: st.write %{{.*}} to @before
@@ -16,7 +16,7 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
 
 // -----
 
-// Two that exchange their places: one of them is copied first.
+// Two states are exchanged: one of them is copied first.
 // CHECK: st.task @update
 // CHECK: %[[B:.*]] = st.read @b
 // CHECK: %[[A:.*]] = st.read @a
@@ -33,8 +33,8 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
 
 // -----
 
-// A state that another stage is sent and that the same task overwrites: what is sent is a copy, as the send may still
-// be under way then.
+// A state that is sent to another stage and overwritten by the same task: the send takes a copy, because it may still
+// be in progress.
 // CHECK: st.task @update
 // CHECK: %[[S:.*]] = st.read @s
 // CHECK: %[[COPY:.*]] = stablehlo.select %{{.*}}, %[[S]], %[[S]]

@@ -1,6 +1,6 @@
 // RUN: st-opt --split-tasks --split-input-file --verify-diagnostics %s
 
-// A mean over the whole batch of something that reads a parameter.
+// A mean over the whole batch of a value that depends on a parameter.
 
 module attributes {st.stages = 1 : i64} {
   st.mesh @mesh <[], micro=2>

@@ -35,7 +35,7 @@ module attributes {st.stages = 2 : i64, st.devices = [array<i64: 0, 1>, array<i6
     %g1 = st.accumulate %dw1 sum over micro {st.stage = 1 : i64} : tensor<4x4xf32>
     %dh1 = stablehlo.dot_general %dy1, %w1, contracting_dims = [1] x [1] {st.stage = 1 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
     %dh = st.transfer %dh1 from 1 to 0 {st.stage = 0 : i64} : tensor<2x4xf32>
-    // Two cheap ops from the kept tanh: backward makes them again.
+    // Two cheap ops on the kept tanh: backward recomputes them.
     %one = stablehlo.constant {st.stage = 0 : i64} dense<1.0> : tensor<2x4xf32>
     %h2 = stablehlo.multiply %h0, %h0 {st.stage = 0 : i64} : tensor<2x4xf32>
     %d = stablehlo.subtract %one, %h2 {st.stage = 0 : i64} : tensor<2x4xf32>
@@ -73,7 +73,7 @@ module attributes {st.stages = 2 : i64, st.devices = [array<i64: 0, 1>, array<i6
 // CHECK: st.task @update update stage 0
 // CHECK:   st.write %{{.*}} to @w0
 
-// The count runs first; forward and backward read it, and the loss adds up.
+// The count runs first; forward and backward read it, and the loss is summed.
 // CHECK-LABEL: st.program @group1 stages [1] devices [5, 6] first_rank 2 mesh @mesh
 // CHECK: st.state @w1 "w1" {{.*}} stream 1
 // CHECK: st.output @loss "loss" role "loss"
@@ -96,8 +96,8 @@ module attributes {st.stages = 2 : i64, st.devices = [array<i64: 0, 1>, array<i6
 
 // -----
 
-// A tied parameter: each stage has a copy; the gradients cross in the update, each group sending before
-// it waits. The mask of random bits is kept as i1, what is made of it is not.
+// A tied parameter: each stage has a copy; the gradients cross in the update, and each group sends
+// before it waits. The mask of random bits is kept as i1, values computed from it are not.
 
 #rep1 = #st.sharding<@mesh, [{}]>
 module attributes {st.stages = 2 : i64} {
@@ -162,8 +162,8 @@ module attributes {st.stages = 2 : i64} {
 
 // -----
 
-// A counter is known before the forward pass needs it; its new value stays unseen until
-// every task of the step has read the old one.
+// A counter is known before the forward pass needs it; its new value is hidden until every task of
+// the step has read the old one.
 
 #rep0 = #st.sharding<@mesh, []>
 #rep1 = #st.sharding<@mesh, [{}]>
@@ -197,7 +197,7 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
 
 // -----
 
-// What the backward pass reads rounded is rounded in the forward pass, and waits in 16 bits.
+// If the backward pass reads a value rounded, the forward pass rounds and stashes it in 16 bits.
 
 #rep2 = #st.sharding<@mesh, [{}, {}]>
 #rep0 = #st.sharding<@mesh, []>
@@ -235,8 +235,8 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
 
 // -----
 
-// What is the same in each micro-batch is made once a step and kept, but for indices: a loop over elements has them,
-// however many ops they take.
+// Values that are equal in all micro-batches are computed once per step and kept, except for indices: a loop over
+// elements computes them, in any number of ops.
 
 #rep0 = #st.sharding<@mesh, []>
 #batch = #st.sharding<@mesh, [{"micro"}, {}]>

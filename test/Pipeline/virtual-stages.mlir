@@ -1,5 +1,5 @@
 // Two groups of two virtual stages each, there and back (zb-v): a transfer within a group is a stash, gradients of
-// weights are tasks of their own, and the programs give the numbers of the function.
+// weights are separate tasks, and the programs give the numbers of the function.
 //
 // RUN: st-opt --split-tasks %s | FileCheck %s
 //

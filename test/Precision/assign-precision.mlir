@@ -1,8 +1,8 @@
 // RUN: st-opt %s --assign-precision=compute=bf16 -split-input-file | FileCheck %s
 // RUN: st-opt %s --assign-precision=compute=f16 -split-input-file | FileCheck %s --check-prefix=F16
 
-// A product takes 16 bits and leaves 16; the parameter keeps its type, the loss too. A bias is moved in f32, so that
-// its gradient is summed in f32, and rounded where it meets 16 bits.
+// A product has 16-bit operands and results; the parameter and the loss keep their types. A bias is moved in f32, so
+// that its gradient is summed in f32, and rounded where it meets 16 bits.
 // CHECK-LABEL: module @dense attributes {st.precision = {compute = "bf16"}}
 // CHECK: @main(%[[W:[^:]*]]: tensor<3x4xf32> {{[^%]*}}%[[B:[^:]*]]: tensor<4xf32> {{[^%]*}}%[[X:[^:]*]]: tensor<2x3xf32>
 // CHECK: %[[BB:.*]] = stablehlo.broadcast_in_dim %[[B]], dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
@@ -11,8 +11,8 @@
 // CHECK-NEXT: %[[W16:.*]] = stablehlo.convert %[[W]] {st.block = 0 : i64} : (tensor<3x4xf32>) -> tensor<3x4xbf16>
 // CHECK-NEXT: %[[DOT:.*]] = stablehlo.dot_general %[[X16]], %[[W16]], {{.*}} -> tensor<2x4xbf16>
 // CHECK-NEXT: %[[SUM:.*]] = stablehlo.add %[[DOT]], %[[B16]] : tensor<2x4xbf16>
-// What two ops read is stored, in 16 bits; where the one reader is in f32 (the doubling), nothing is rounded. A block
-// gets it in 16 bits from the one before and widens it itself.
+// A value with two readers is stored in 16 bits; if its only reader is in f32 (the doubling), nothing is rounded. A
+// block gets it in 16 bits from the previous one and widens it.
 // CHECK-NEXT: %[[WIDE:.*]] = stablehlo.convert %[[SUM]] {st.block = 1 : i64} : (tensor<2x4xbf16>) -> tensor<2x4xf32>
 // CHECK-NEXT: stablehlo.add %[[WIDE]], %[[WIDE]] {st.block = 1 : i64} : tensor<2x4xf32>
 // CHECK-NEXT: stablehlo.exponential %{{.*}} : tensor<2x4xf32>
@@ -37,8 +37,8 @@ module @dense {
 
 // -----
 
-// Softmax between two products: the scores are widened, maximum, exponential and sum are in f32; what the second
-// product takes is rounded once, through the move, and its other reader reads it rounded.
+// Softmax between two products: the scores are widened; maximum, exponential and sum are in f32. The second
+// product's operand is rounded once, before the move, and its other reader reads it rounded.
 // CHECK-LABEL: module @softmax
 // CHECK: %[[SCORES:.*]] = stablehlo.dot_general {{.*}} -> tensor<4x4xbf16>
 // CHECK-NEXT: %[[S:.*]] = stablehlo.convert %[[SCORES]] : (tensor<4x4xbf16>) -> tensor<4x4xf32>
@@ -76,8 +76,8 @@ module @softmax {
 
 // -----
 
-// A lookup moves f32 and is rounded after; a residual sum of 16-bit values has 16 bits; a number that 16 bits cannot
-// hold keeps its sum in f32, one that they hold becomes one of theirs. Integers stay.
+// A lookup moves f32 and is rounded after; a residual sum of 16-bit values has 16 bits. A number that 16 bits cannot
+// hold keeps its sum in f32; one that they hold is converted. Integers stay.
 // CHECK-LABEL: module @moves
 // CHECK-DAG: %[[HALF:.*]] = stablehlo.constant dense<5.000000e-01> : tensor<2x4xbf16>
 // CHECK-DAG: %[[LOWEST:.*]] = stablehlo.constant dense<-3.40282347E+38> : tensor<2x4xf32>
@@ -109,7 +109,7 @@ module @moves {
 
 // -----
 
-// What the table does not know is computed as it was, with all that stands in it.
+// An op that the table does not list stays unchanged, with everything inside it.
 // CHECK-LABEL: module @regions
 // CHECK: %[[Y:.*]] = stablehlo.dot_general {{.*}} -> tensor<2x2xbf16>
 // CHECK: %[[WIDE:.*]] = stablehlo.convert %[[Y]] : (tensor<2x2xbf16>) -> tensor<2x2xf32>

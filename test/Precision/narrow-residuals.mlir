@@ -2,8 +2,8 @@
 // RUN: st-opt %s --narrow-residuals=compute=f16 | FileCheck %s --check-prefixes=CHECK,F16
 
 // Softmax's exponential is at most one and the error function is bounded: the backward pass reads both rounded, the
-// forward pass as they are. Any exponential may be beyond f16. A root is of rows, and what only the forward pass reads
-// is not kept.
+// forward pass unrounded. Any other exponential may exceed f16. A root is of rows, and values that only the forward
+// pass reads are not kept.
 // CHECK-LABEL: @main
 // CHECK: %[[E:.*]] = stablehlo.exponential %{{.*}} : tensor<4x8xf32>
 // CHECK-NEXT: %[[E16:.*]] = stablehlo.convert %[[E]] {st.block = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8x[[T:b?f16]]>

@@ -1,6 +1,6 @@
-// Numbers of the reference interpreter. What 16 bits hold comes out as it was: exact products and sums, a maximum,
-// powers of two. 1 + 2^-9 is 1 in bf16 and not in f16, 2^-9 is itself in both; a sum of 512 ones and a mean of them are
-// formed in f32; a sum of 16-bit rows that 16 bits would lose is not lost.
+// Numbers of the reference interpreter. Values that 16 bits hold are unchanged: exact products and sums, a maximum,
+// powers of two. 1 + 2^-9 is 1 in bf16 and not in f16, 2^-9 is exact in both. A sum of 512 ones and a mean of them are
+// computed in f32, and a sum of 16-bit rows that 16 bits would lose is not lost.
 //
 // RUN: st-opt %s -o %t.whole.mlir
 // RUN: st-opt %s --assign-precision=compute=bf16 -o %t.bf16.mlir

@@ -15,7 +15,7 @@
 // FIXED-NOT: loss_scale.scale
 // FIXED: st.custom_gradient(%{{.*}}, %{{.*}}) forward
 
-// The loss is what it was, its gradient is not.
+// The loss does not change, but its gradient does.
 // GRADIENT: @main(%[[W:[^:]*]]: tensor<f32>
 // GRADIENT-SAME: %[[SCALE:[^:]*]]: tensor<f32> {st.init = {kind = "constant", value = 8.0
 // GRADIENT: %[[LOSS:.*]] = stablehlo.multiply %[[W]], %[[W]]
@@ -24,8 +24,8 @@
 // GRADIENT-NEXT: %[[G:.*]] = stablehlo.add %[[PART]], %[[PART]]
 // GRADIENT-NEXT: return %[[LOSS]], %[[G]]
 
-// Gradients are divided by the scale; a step with others than finite ones keeps its state; the scale is halved as far as the
-// minimum, or doubled after three steps, but not beyond f32. Steps that are left out are counted.
+// Gradients are divided by the scale. A step with non-finite ones keeps its state. The scale is halved down to the minimum,
+// or doubled after three steps, but not beyond f32. Skipped steps are counted.
 // STEP: @main(%[[W:[^:]*]]: tensor<f32>
 // STEP-SAME: %[[SCALE:[^:]*]]: tensor<f32> {st.init = {kind = "constant", value = 6.553600e+04 : f64}, st.name = "loss_scale.scale", st.role = "optimizer_state", tf.aliasing_output = 5 : i32}
 // STEP-SAME: st.name = "loss_scale.skipped_steps", st.role = "optimizer_state", tf.aliasing_output = 4 : i32}
@@ -57,7 +57,7 @@
 // STEP-NEXT: %[[NEXT:.*]] = stablehlo.select %[[GOOD]], %[[GROWN]], %[[FALLEN]]
 // STEP: return %{{.*}}, %[[SCALE]], %{{.*}}, %{{.*}}, %[[LEFTOUT]], %[[NEXT]], %{{.*}}
 
-// The fourth step that is left out since the scale grew is the first to halve it, and so are those after it.
+// The fourth skipped step since the scale grew is the first to halve it, and so do those after it.
 // HYSTERESIS: %[[OVERFLOWS:[^:]*]]: tensor<f32> {st.init = {kind = "zeros"}, st.name = "loss_scale.overflows"
 // HYSTERESIS-DAG: %[[FOUR:.*]] = stablehlo.constant dense<4.000000e+00> : tensor<f32>
 // HYSTERESIS: %[[GROWS:.*]] = stablehlo.compare GE, %{{.*}}, %{{.*}}, FLOAT
@@ -69,7 +69,7 @@
 // HYSTERESIS-NEXT: %[[RESET:.*]] = stablehlo.select %[[GROWS]], %{{.*}}, %[[OVERFLOWS]]
 // HYSTERESIS-NEXT: stablehlo.select %{{.*}}, %[[RESET]], %[[COUNT]]
 
-// Adam does not count a step that was left out. A fixed scale is no state and no metric.
+// Adam does not count skipped steps. A fixed scale is neither a state nor a metric.
 // ADAM-NOT: loss_scale.scale
 // ADAM-NOT: good_steps
 // ADAM: %[[COUNT:[^:]*]]: tensor<f32> {st.name = "step", st.role = "scalar"}

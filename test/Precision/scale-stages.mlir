@@ -1,5 +1,5 @@
-// A dynamic scale is in every stage: the last one scales the cotangent of the loss, each divides its gradients. What
-// goes between the stages beside activations and their cotangents are scalars.
+// A dynamic scale is in every stage: the last one scales the cotangent of the loss, each divides its gradients. Only
+// scalars cross stages in addition to activations and their cotangents.
 //
 // RUN: split-file %s %t
 // RUN: st-opt %t/model.mlir --assign-precision=compute=f16 --scale-loss --differentiate --widen-sums --canonicalize --cse --add-optimizer="kind=sgd momentum=0" --canonicalize --apply-parallel-config=config=%t/two.json --propagate-shardings --assign-stages | FileCheck %s

@@ -1,6 +1,6 @@
 // RUN: st-opt --expand-branches %s | FileCheck %s
 
-// All branches are computed, in the block of the conditional; a loop of one runs only if it is taken.
+// All branches are computed, in the block of the conditional; a loop in one runs only if it is taken.
 // CHECK-LABEL: @main
 // CHECK-NOT: stablehlo.case
 // CHECK-NOT: stablehlo.if

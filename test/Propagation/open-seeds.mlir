@@ -1,7 +1,7 @@
 // RUN: st-opt --propagate-shardings --split-input-file --verify-diagnostics %s | FileCheck %s
 
-// An open dimension is split as its neighbours are; a closed one stays as it was said to, and an axis
-// listed as replicated stays free.
+// An open dimension is split like its neighbours; a closed one keeps its given sharding, and an axis
+// listed as replicated stays unused.
 
 st.mesh @mesh <["a"=2, "b"=2], micro=1>
 // CHECK-LABEL: func.func @open(
@@ -29,8 +29,8 @@ func.func @open(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {
 
 // -----
 
-// Both arguments want "a" somewhere else. Without priorities the first would have it; the second
-// spreads first.
+// Both arguments want "a" in different dimensions. Without priorities the first would win; here the
+// second propagates first.
 
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @priority
@@ -54,7 +54,7 @@ func.func @no_priority(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{
 
 // -----
 
-// What comes before a barrier and after it.
+// The values before a barrier and after it.
 
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @forward(

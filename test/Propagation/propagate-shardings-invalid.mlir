@@ -54,7 +54,7 @@ func.func @captured(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micr
 
 // -----
 
-// A row of the result holds parts of both micro-batches: nobody could put it together.
+// A row of the result holds parts of both micro-batches, so it cannot be assembled.
 st.mesh @mesh <["tensor"=1], micro=2>
 func.func @repeated(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<16xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>

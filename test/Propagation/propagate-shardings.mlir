@@ -1,7 +1,7 @@
 // RUN: st-opt --propagate-shardings --split-input-file %s | FileCheck %s
 
-// A weight cut along its output dimension: what follows is split alike, the batch over micro, and
-// the gradient of the weight is a sum over micro that the update reduces.
+// A weight split along its output dimension: later values have the same split, the batch is over
+// micro, and the gradient of the weight is a sum over micro that the update reduces.
 
 st.mesh @mesh <["tensor"=4], micro=2>
 // CHECK-LABEL: func.func @output_cut
@@ -27,8 +27,8 @@ func.func @output_cut(
 
 // -----
 
-// A weight cut along the contracted dimension leaves partial sums. Two of them are added before
-// anything reduces them. The second product wants its operand split, so the activation before it is.
+// A weight split along the contracted dimension leaves partial sums. Two of them are added before a
+// reduction. The second product wants its operand split, so the activation before it is split.
 
 st.mesh @mesh <["tensor"=4], micro=1>
 // CHECK-LABEL: func.func @contraction_cut
@@ -93,8 +93,8 @@ func.func @free_values(
 
 // -----
 
-// A count over the batch is reduced where something that varies reads it; a merged dimension keeps
-// micro behind the part that is not split; what is broadcast along the batch is so within it.
+// A count over the batch is reduced where a varying value reads it; a merged dimension keeps micro
+// after the unsplit part; a value broadcast along the batch is broadcast within it.
 
 st.mesh @mesh <["tensor"=1], micro=4>
 // CHECK-LABEL: func.func @micro
@@ -119,7 +119,7 @@ func.func @micro(%x: tensor<6x8xf32> {st.role = "batch", st.sharding = #st.shard
 
 // -----
 
-// A constraint that says nothing of micro-batches leaves them where they are.
+// A constraint without micro-batches leaves them unchanged.
 
 st.mesh @mesh <["data"=2, "model"=2], micro=2>
 // CHECK-LABEL: func.func @constraint
@@ -132,8 +132,8 @@ func.func @constraint(%x: tensor<8x4xf32> {st.role = "batch", st.sharding = #st.
 
 // -----
 
-// The operands of a barrier have nothing to do with each other: each is sharded, and left unreduced,
-// as if it stood alone.
+// The operands of a barrier are independent: each is sharded, and left unreduced, as if it were
+// alone.
 
 st.mesh @mesh <["tensor"=2], micro=2>
 // CHECK-LABEL: func.func @barrier
@@ -146,7 +146,7 @@ func.func @barrier(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"mic
 
 // -----
 
-// A constraint on a batch holds for its micro-batches, as far as they can be split.
+// A constraint on a batch applies to its micro-batches, as far as they can be split.
 
 st.mesh @mesh <["a"=2, "b"=2], micro=2>
 // CHECK-LABEL: func.func @small_batch
@@ -158,7 +158,7 @@ func.func @small_batch(%x: tensor<4x4xf32> {st.sharding = #st.sharding<@mesh, [{
 
 // -----
 
-// Random bits are the same on every device, whatever reads them.
+// Random bits are the same on every device, for any reader.
 
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @random_bits

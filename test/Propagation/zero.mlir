@@ -1,7 +1,7 @@
 // RUN: st-opt --propagate-shardings --assign-stages --insert-reshards --global-to-local %s | FileCheck %s
 
-// The momentum is split among replicas that hold all of the weight: its gradient is scattered as it is
-// reduced, the update is computed in parts, and what is gathered is the new weight, once.
+// The momentum is split over replicas that hold the whole weight: its gradient is reduce-scattered,
+// the update is computed in parts, and the new weight is gathered once.
 
 #whole = #st.sharding<@mesh, [{}, {}]>
 #rows = #st.sharding<@mesh, [{"data"}, {}]>

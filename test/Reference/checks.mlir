@@ -20,7 +20,7 @@ func.func @main() {
   %far = stablehlo.constant dense<[1.4, 0x7FC00000, -0.4]> : tensor<3xf32>
   stablehlo.custom_call @check.expect_almost_eq(%x, %far) {tolerance = 0.5 : f64} : (tensor<3xf32>, tensor<3xf32>) -> ()
 
-  // Regions and functions work as everywhere.
+  // Regions and functions work as in other programs.
   %p = stablehlo.constant dense<false> : tensor<i1>
   %y = "stablehlo.if"(%p) ({
     stablehlo.return %x : tensor<3xf32>

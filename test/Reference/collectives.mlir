@@ -1,5 +1,5 @@
-// Every rank makes its values from its coordinates; a result is put together
-// from the ranks' pieces, so that each output lists what the ranks computed.
+// Every rank makes its values from its coordinates; a result is assembled from the ranks' pieces,
+// so each output lists the values of all ranks.
 //
 // RUN: st-translate --interpret --function=axis_index %s | FileCheck %s --check-prefix=INDEX
 // RUN: st-translate --interpret --function=all_reduce %s | FileCheck %s --check-prefix=REDUCE
@@ -106,7 +106,7 @@ func.func @all_slice() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sha
   return %1 : tensor<1xi32>
 }
 
-// A rank that nobody sends to has zeros.
+// A rank that receives nothing has zeros.
 // PERMUTE: result0 = dense<[1, 2, 0]>
 // PERMUTE: result1 = dense<[0, 0, 1]>
 func.func @collective_permute() -> (tensor<1xi32> {st.global_type = tensor<3xi32>, st.sharding = #st.sharding<@mesh, [{"b"}]>},
@@ -128,7 +128,7 @@ func.func @accumulate() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sh
   return %1, %2 : tensor<1xi32>, tensor<1xi32>
 }
 
-// A result that the function leaves unreduced is reduced for the caller.
+// The caller gets a result reduced that the function leaves unreduced.
 // UNREDUCED: result0 = dense<[100, 102, 104, 300, 302, 304]>
 func.func @unreduced() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sharding = #st.sharding<@mesh, [{"a", "b"}], unreduced = sum ["micro"]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>

@@ -1,4 +1,4 @@
-// Batch normalization against the arithmetic that defines it.
+// Batch normalization compared with the arithmetic that defines it.
 // RUN: st-translate --interpret %s
 
 func.func @main() {

@@ -23,7 +23,7 @@ func.func @main() {
   %values = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
   %x = func.call @choose(%values) : (tensor<4xi32>) -> tensor<i32>
 
-  // Without a channel groups are of replicas, for each partition by itself.
+  // Without a channel groups consist of replicas, separately for each partition.
   %replicas = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
     %9 = stablehlo.add %a, %b : tensor<i32>
@@ -33,7 +33,7 @@ func.func @main() {
   %replicaSum = func.call @choose(%replicaSums) : (tensor<4xi32>) -> tensor<i32>
   stablehlo.custom_call @check.expect_eq(%replicas, %replicaSum) : (tensor<i32>, tensor<i32>) -> ()
 
-  // With a channel they are of replicas with all their partitions.
+  // With a channel they consist of replicas with all their partitions.
   %both = "stablehlo.all_reduce"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
     %9 = stablehlo.multiply %a, %b : tensor<i32>
@@ -46,7 +46,7 @@ func.func @main() {
   // Global numbers name ranks; -1 pads a smaller group.
   %global = "stablehlo.all_reduce"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[3, 0, 1], [2, -1, -1]]> : tensor<2x3xi64>, use_global_device_ids}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    // Subtraction tells the order in a group: 4 - 1 - 2.
+    // Subtraction reveals the order in a group: 4 - 1 - 2.
     %9 = stablehlo.subtract %a, %b : tensor<i32>
     stablehlo.return %9 : tensor<i32>
   }) : (tensor<i32>) -> tensor<i32>
@@ -54,7 +54,7 @@ func.func @main() {
   %difference = func.call @choose(%differences) : (tensor<4xi32>) -> tensor<i32>
   stablehlo.custom_call @check.expect_eq(%global, %difference) : (tensor<i32>, tensor<i32>) -> ()
 
-  // No group is one of all replicas.
+  // No group means one group of all replicas.
   %maximum = "stablehlo.all_reduce"(%x) <{replica_groups = dense<> : tensor<0x0xi64>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
     %9 = stablehlo.maximum %a, %b : tensor<i32>
@@ -64,7 +64,7 @@ func.func @main() {
   %max = func.call @choose(%maxima) : (tensor<4xi32>) -> tensor<i32>
   stablehlo.custom_call @check.expect_eq(%maximum, %max) : (tensor<i32>, tensor<i32>) -> ()
 
-  // Exchanges with a channel are between partitions. Who receives nothing has zero.
+  // Exchanges with a channel are between partitions. Ranks that receive nothing have zero.
   %moved = "stablehlo.collective_permute"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<i32>) -> tensor<i32>
   %arrivals = stablehlo.constant dense<[0, 1, 0, 3]> : tensor<4xi32>
   %arrived = func.call @choose(%arrivals) : (tensor<4xi32>) -> tensor<i32>

@@ -1,4 +1,4 @@
-// What Shardy prints of a program that it has partitioned computes what the program does.
+// Shardy's output for a program that it has partitioned computes the same as the program.
 // RUN: st-translate --interpret %s
 
 sdy.mesh @mesh = <["x"=2, "y"=2]>

@@ -1,4 +1,4 @@
-// What JAX does not print on a CPU: the values are those of the functions' definitions.
+// Ops that JAX does not print on a CPU: the values are those of the functions' definitions.
 // RUN: st-translate --interpret %s
 
 func.func @main() {
@@ -24,8 +24,8 @@ func.func @main() {
   %greater = stablehlo.constant dense<[(3.0, 5.0), (-1.0, -2.0)]> : tensor<2xcomplex<f32>>
   stablehlo.custom_call @check.expect_eq(%maximum, %greater) : (tensor<2xcomplex<f32>>, tensor<2xcomplex<f32>>) -> ()
 
-  // The Philox state of three words has a whole counter of 128 bits: the bits of XLA on a CPU, one
-  // step before and one after a carry.
+  // The Philox state of three words has one counter of 128 bits: the bits of XLA on a CPU, one step
+  // before and one after a carry.
   %state = stablehlo.constant dense<[1234605616436508552, 18446744073709551614, 77]> : tensor<3xui64>
   %next, %bits = stablehlo.rng_bit_generator %state, algorithm = PHILOX : (tensor<3xui64>) -> (tensor<3xui64>, tensor<8xui32>)
   %expectedState = stablehlo.constant dense<[1234605616436508552, 0, 78]> : tensor<3xui64>

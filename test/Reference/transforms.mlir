@@ -1,4 +1,4 @@
-// Convolution, transforms, solvers and random bits with results that are known beforehand.
+// Convolution, transforms, solvers and random bits with known results.
 // RUN: st-translate --interpret %s
 
 func.func @convolution() {
@@ -29,7 +29,7 @@ func.func @fourier() {
 }
 
 func.func @solvers() {
-  // The product of [[2, 0], [1, 3]] and its transpose; above the diagonal nothing is read.
+  // The product of [[2, 0], [1, 3]] and its transpose; elements above the diagonal are not read.
   %a = stablehlo.constant dense<[[4.0, 99.0], [2.0, 10.0]]> : tensor<2x2xf32>
   %factor = stablehlo.cholesky %a, lower = true : tensor<2x2xf32>
   %lower = stablehlo.constant dense<[[2.0, 0.0], [1.0, 3.0]]> : tensor<2x2xf32>
@@ -42,7 +42,7 @@ func.func @solvers() {
   %y = stablehlo.constant dense<[[4.0, -4.0], [5.0, 1.0]]> : tensor<2x2xf32>
   stablehlo.custom_call @check.expect_eq(%right, %y) : (tensor<2x2xf32>, tensor<2x2xf32>) -> ()
 
-  // What is not positive definite has no factor.
+  // A matrix that is not positive definite has no factor.
   %negative = stablehlo.constant dense<[[1.0, 2.0], [2.0, 1.0]]> : tensor<2x2xf32>
   %none = stablehlo.cholesky %negative : tensor<2x2xf32>
   %nan = stablehlo.constant dense<[[0x7FC00000, 0x7FC00000], [0.0, 0x7FC00000]]> : tensor<2x2xf32>
@@ -51,7 +51,7 @@ func.func @solvers() {
 }
 
 func.func @random_bits() {
-  // The known answers that the generators' authors give for a zero key and a zero counter.
+  // The known answers of the generators' authors for a zero key and a zero counter.
   %short = stablehlo.constant dense<0> : tensor<2xui64>
   %next0, %threefry = stablehlo.rng_bit_generator %short, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<2xui32>)
   %known0 = stablehlo.constant dense<[0x6B200159, 0x99BA4EFE]> : tensor<2xui32>

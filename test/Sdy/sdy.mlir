@@ -34,7 +34,7 @@ func.func @manual(%x: tensor<8x4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   return %2 : tensor<4xf32>
 }
 
-// What Shardy prints of programs that it has partitioned.
+// Shardy's output for programs that it has partitioned.
 // CHECK-LABEL: func.func @partitioned
 func.func @partitioned(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   // CHECK: stablehlo.tanh %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>]>}

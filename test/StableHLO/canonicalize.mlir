@@ -76,7 +76,7 @@ func.func @arithmetic() -> (tensor<2xi32>, tensor<2xi32>, tensor<2xui8>, tensor<
 
 // -----
 
-// Division by zero is the implementation's choice.
+// The result of a division by zero depends on the implementation.
 // CHECK-LABEL: @division_by_zero
 func.func @division_by_zero() -> tensor<i32> {
   %a = stablehlo.constant dense<7> : tensor<i32>
@@ -103,7 +103,7 @@ func.func @conversions(%x: tensor<2xf32>)
   %3 = stablehlo.convert %f : (tensor<f32>) -> tensor<bf16>
   // CHECK-DAG: %[[PRED:.*]] = stablehlo.constant dense<true> : tensor<2xi1>
   %4 = stablehlo.convert %a : (tensor<2xi32>) -> tensor<2xi1>
-  // What does not fit is no constant.
+  // A value out of range is not folded.
   // CHECK-DAG: %[[LARGE:.*]] = stablehlo.convert
   %5 = stablehlo.convert %large : (tensor<f32>) -> tensor<i8>
   // CHECK: return %arg0, %[[FLOAT]], %[[UINT]], %[[BF16]], %[[PRED]], %[[LARGE]]

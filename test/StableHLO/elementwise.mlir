@@ -1,4 +1,4 @@
-// Every line is in the form JAX prints, so parsing and printing changes nothing.
+// Every line is in the form that JAX prints, so parsing and printing change nothing.
 // RUN: st-opt %s | st-opt | FileCheck %s
 // RUN: st-opt %s --mlir-print-op-generic | st-opt | FileCheck %s
 
@@ -63,7 +63,7 @@ func.func @unary(%x: tensor<2x3xf32>, %i: tensor<4xi32>, %p: tensor<i1>) {
 func.func @binary(%x: tensor<2xf32>, %i: tensor<2xui32>, %p: tensor<2xi1>) {
   // CHECK: stablehlo.add %arg0, %arg0 {st.note} : tensor<2xf32>
   %0 = stablehlo.add %x, %x {st.note} : tensor<2xf32>
-  // The long form of the same.
+  // The same in the long form.
   // CHECK: stablehlo.add %arg0, %arg0 : tensor<2xf32>
   %1 = stablehlo.add %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   // CHECK: stablehlo.and %arg2, %arg2 : tensor<2xi1>
@@ -107,7 +107,7 @@ func.func @binary(%x: tensor<2xf32>, %i: tensor<2xui32>, %p: tensor<2xi1>) {
 func.func @choice(%x: tensor<2xf32>, %p: tensor<2xi1>, %q: tensor<i1>, %s: tensor<f32>) {
   // CHECK: stablehlo.compare LT, %arg0, %arg0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   %0 = stablehlo.compare LT, %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
-  // Older prints have double spaces.
+  // Older versions print double spaces.
   // CHECK: stablehlo.compare EQ, %arg0, %arg0, TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   %1 = stablehlo.compare  EQ, %x, %x,  TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   // CHECK: stablehlo.select %arg1, %arg0, %arg0 : tensor<2xi1>, tensor<2xf32>

@@ -1,4 +1,4 @@
-// In the form JAX prints.
+// In the form that JAX prints.
 // RUN: st-opt %s | st-opt | FileCheck %s
 // RUN: st-opt %s --mlir-print-op-generic | st-opt | FileCheck %s
 

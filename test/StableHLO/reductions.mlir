@@ -16,7 +16,7 @@ func.func @dot_general(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>, %z: tensor<
 func.func @reduce(%x: tensor<2x3xf32>, %i: tensor<f32>, %n: tensor<2x3xi32>, %j: tensor<i32>) {
   // CHECK: stablehlo.reduce(%arg0 init: %arg1) applies stablehlo.add across dimensions = [0, 1] {st.note} : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>
   %0 = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [0, 1] {st.note} : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>
-  // The short form says neither the order of arguments nor attributes.
+  // The short form omits the order of arguments and attributes.
   // CHECK: stablehlo.reduce(%arg0 init: %arg1) across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
   // CHECK-NEXT: reducer(%[[A:.*]]: tensor<f32>, %[[B:.*]]: tensor<f32>) {
   // CHECK-NEXT: stablehlo.add %[[B]], %[[A]] : tensor<f32>
@@ -25,7 +25,7 @@ func.func @reduce(%x: tensor<2x3xf32>, %i: tensor<f32>, %n: tensor<2x3xi32>, %j:
     %s = stablehlo.add %b, %a : tensor<f32>
     stablehlo.return %s : tensor<f32>
   }
-  // Arguments are paired by input; the block has left ones first.
+  // Arguments are paired by input; in the block the left ones come first.
   // CHECK: stablehlo.reduce(%arg0 init: %arg1), (%arg2 init: %arg3) across dimensions = [0] : (tensor<2x3xf32>, tensor<2x3xi32>, tensor<f32>, tensor<i32>) -> (tensor<3xf32>, tensor<3xi32>)
   // CHECK-NEXT: reducer(%[[A:.*]]: tensor<f32>, %{{.*}}: tensor<f32>) (%{{.*}}: tensor<i32>, %[[D:.*]]: tensor<i32>) {
   // CHECK-NEXT: stablehlo.return %[[A]], %[[D]] : tensor<f32>, tensor<i32>

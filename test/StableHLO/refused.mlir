@@ -1,4 +1,4 @@
-// Ops that have no place here are refused by name, with the reason.
+// Unsupported ops are refused by name, with the reason.
 // RUN: st-opt %s -split-input-file -verify-diagnostics
 
 func.func @token() {
@@ -63,7 +63,7 @@ func.func @dot(%x: tensor<4xf32>) {
 
 // -----
 
-// In the generic form, too, the op is named.
+// The op is also named in the generic form.
 func.func @generic(%x: tensor<4xf32>, %shape: tensor<1xi32>) {
   // expected-error @+1 {{unregistered operation 'stablehlo.outfeed' found in dialect ('stablehlo')}}
   "stablehlo.outfeed"(%x) : (tensor<4xf32>) -> ()

@@ -2,7 +2,7 @@
 // RUN: st-opt %s | st-opt | FileCheck %s
 // RUN: st-opt %s --mlir-print-op-generic | st-opt | FileCheck %s
 
-// Element types of 8 bits and less that JAX prints and no device computes in.
+// Element types of 8 bits and less that JAX prints but no device supports.
 
 // CHECK-LABEL: @small
 // CHECK-SAME: %arg0: tensor<4xf32>, %arg1: tensor<4xi4>, %arg2: tensor<2xui2>

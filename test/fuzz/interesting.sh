@@ -1,6 +1,6 @@
 #!/bin/sh
-# interesting.sh KIND COMMAND... PROGRAM: exits 1 if the command prints "KIND ..." of the program, for st-reduce; where
-# KIND is "crashed", if it ends after "begin ...".
+# interesting.sh KIND COMMAND... PROGRAM: exits 1 if the command prints "KIND ..." of the program, for st-reduce. If
+# KIND is "crashed", exits 1 if the command ends after "begin ...".
 kind=$1
 shift
 out=$("$@" 2>/dev/null)

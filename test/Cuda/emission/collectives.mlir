@@ -1,13 +1,13 @@
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu | FileCheck %s
 
-// All members get a small tensor, and each adds up what came.
+// All members get a small tensor, and each adds up the received values.
 // CHECK: module attributes {cuda.scratch_bytes = 512 : i64
 // CHECK: gpu.func @loop_0(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>) kernel
 
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.exchange "all_reduce" %{{.*}} every 0 to %{{.*}} every 16 among 1 count 2
 // CHECK: gpu.launch_func @kernels::@loop_0
-// A piece for each member, packed, as it lies in rows of the operand.
+// A piece for each member, packed, in the order of the operand's rows.
 // CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 4 rows 2
 // CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 4 rows 2
 // CHECK: cuda.exchange "reduce_scatter" %{{.*}} every 8 to %{{.*}} every 8 among 1 count 2
@@ -17,7 +17,7 @@
 // CHECK: cuda.send %{{.*}} to {{[0-9]+}} channel 7
 // CHECK: cuda.receive %{{.*}} from {{[0-9]+}} channel 8
 
-// The rank's position, then the ranks of all; the rank of the other group.
+// The rank's position, then the ranks of all members; the rank of the other group.
 // CHECK: st.program @group0
 // CHECK-SAME: cuda.rank_table = array<i64: 0, 0, 1, 2, 1, 0, 1, 3>
 // CHECK-SAME: cuda.table_size = 4
@@ -40,7 +40,7 @@ st.program @group1 stages [1] devices [2, 3] first_rank 2 mesh @mesh {
 
 // -----
 
-// Of a large tensor each member adds up a piece; these lie in the operand as they go, and the sums in the result.
+// Each member adds up a piece of a large tensor. Pieces are sent from the operand, sums go to the result.
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: %[[OPERAND:.*]] = memref.view %arg0[%{{.*}}][] : memref<?xi8> to memref<20000xi8>
 // CHECK: cuda.exchange "all_reduce" %[[OPERAND]] every 20000 to %{{.*}} every 20000 among 1 count 2
@@ -48,7 +48,7 @@ st.program @group1 stages [1] devices [2, 3] first_rank 2 mesh @mesh {
 // CHECK: %[[RESULT:.*]] = memref.view %arg0[%{{.*}}][] : memref<?xi8> to memref<20000xi8>
 // CHECK: cuda.exchange "all_reduce" %{{.*}} every 0 to %[[RESULT]] every 20000 among 1 count 2
 
-// Two tensors are one piece for each member. What is gathered along rows is joined of rows.
+// Two tensors are one piece for each member. A gather along rows joins rows.
 // CHECK-COUNT-2: gpu.memcpy
 // CHECK: cuda.exchange "all_gather" %{{.*}} every 0 to %{{.*}} every 24 among 1 count 2 : memref<24xi8>
 // CHECK: cuda.copy_rows %{{.*}} every 4 to %{{.*}} every 8 rows 2
@@ -56,7 +56,7 @@ st.program @group1 stages [1] devices [2, 3] first_rank 2 mesh @mesh {
 // CHECK: cuda.copy_rows %{{.*}} every 4 to %{{.*}} every 8 rows 2
 // CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 16 rows 2
 
-// What one member sends the other gets; the other one sends to nobody, and the first gets zeros.
+// The first member sends to the other one, which sends nothing, so the first gets zeros.
 // CHECK: cuda.send %{{.*}} to 3 channel 0
 // CHECK: cuda.receive %{{.*}} from 4 channel 0
 // CHECK: cuda.rank_table = array<i64: 0, 0, 1, 1, -1, 1, 0, 1, -1, 0>

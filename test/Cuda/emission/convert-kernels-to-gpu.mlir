@@ -1,6 +1,6 @@
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 
-// Two kernels that are the same are one function. Its accesses take 16 bytes: all places are aligned to them.
+// Two equal kernels are one function. Its accesses take 16 bytes: all addresses are aligned to them.
 
 // CHECK: gpu.module @kernels
 // CHECK: gpu.func @loop_0(%[[X:.*]]: memref<256xf32>, %[[Y:.*]]: memref<256xf32>) kernel
@@ -11,7 +11,7 @@
 // CHECK: vector.store %{{.*}}, %[[Y]]
 // CHECK: gpu.return
 
-// A row of 16 columns is shared by four threads, which add up by shuffles; what is left is rounded once.
+// Four threads share a row of 16 columns and add up by shuffles; the result is rounded once.
 // CHECK: gpu.func @loop_1(
 // CHECK-SAME: memref<256xf32>, %{{.*}}: memref<16xbf16>
 // CHECK: arith.extf {{.*}} vector<4xbf16> to vector<4xf32>

@@ -1,4 +1,4 @@
-// Copies that run ahead of threads: on the host at once, and at the wait where threads run the other way around.
+// Copies that run ahead of threads: on the host at once, or at the wait if threads run in reverse order.
 //
 // RUN: st-opt --gpu-to-host %s | FileCheck %s
 // RUN: st-opt --gpu-to-host=descending %s | FileCheck %s --check-prefix=DOWN
@@ -11,7 +11,7 @@
 // CHECK-NOT: nvvm
 // CHECK-NOT: nvgpu
 
-// What reads before the wait finds what was there before the copy.
+// A read before the wait finds the old contents.
 // DOWN-LABEL: func.func private @ahead(
 // DOWN-NOT: vector.load %{{.*}} : memref<512xbf16>
 // DOWN: memref.load %{{.*}}[%{{.*}}] : memref<512xbf16>

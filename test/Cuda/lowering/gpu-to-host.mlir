@@ -2,9 +2,9 @@
 // RUN: st-opt --gpu-to-host=descending %s | FileCheck %s --check-prefix=DOWN
 // RUN: st-opt --gpu-to-host=approximation-error=0.25 %s | FileCheck %s --check-prefix=OFF
 
-// Two segments around a barrier: the number that lives across has an array, the constant stands once.
+// Two segments around a barrier: the value that lives across has an array, the constant appears once.
 
-// A warp's product is a function for all threads, made once: operands of four lanes and of eight.
+// A warp's product is one function for all threads: operands of four lanes and of eight.
 // CHECK-LABEL: func.func private @multiply_matrices_bf16_f32_32(
 // CHECK: arith.divui
 // CHECK-COUNT-12: memref.load
@@ -43,7 +43,7 @@ module attributes {gpu.container_module} {
       memref.store %2, %y[%t] : memref<64xf32>
       gpu.return
     }
-    // A loop with a barrier, and a shuffle in it: its numbers are carried in arrays.
+    // A loop with a barrier and a shuffle: its values are carried in arrays.
     // CHECK-LABEL: func.func private @sum(
     // CHECK: scf.for
     // CHECK: scf.for {{.*}} {
@@ -70,7 +70,7 @@ module attributes {gpu.container_module} {
       memref.store %sum, %x[%t] : memref<32xf32>
       gpu.return
     }
-    // A product of a warp's matrices: each thread reads what the lanes of two quads and a row hold.
+    // A product of a warp's matrices: each thread reads values of two quads' lanes and of a row.
     // CHECK-LABEL: func.func private @matrices(
     // CHECK: call @multiply_matrices_bf16_f32_32(
     // CHECK-NOT: nvgpu
@@ -85,7 +85,7 @@ module attributes {gpu.container_module} {
       memref.store %d, %z[%t] : memref<32xvector<2x2xf32>>
       gpu.return
     }
-    // What a GPU approximates: 2^x by a polynomial, zero below the least normal number, and as far off as asked for.
+    // The GPU's approximation of 2^x by a polynomial, zero below the least normal number, with the requested error.
     // CHECK-LABEL: func.func private @approximate(
     // CHECK-NOT: 1.250000e+00
     // CHECK: math.fma

@@ -1,6 +1,6 @@
 // RUN: not st-translate --kernels-to-ptx --cuda-path=/nonexistent %s 2>&1 | FileCheck %s
 
-// What a library would have to bring is an error where there is none, not a symbol left to resolve.
+// Code that needs a missing library is an error, not an unresolved symbol.
 
 // CHECK: error: 'llvm.call' op calls __nv_exp of libdevice, which no CUDA installation was found for
 // CHECK-NOT: .visible

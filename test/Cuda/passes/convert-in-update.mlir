@@ -1,8 +1,8 @@
 // RUN: st-opt %s --convert-in-update | FileCheck %s
 
-// A weight that the forward pass reads in 16 bits is converted by the update, beside its new value, into the buffer in which the
-// backward pass finds it; one that only the forward pass reads gets a buffer. What reads a state and something else, is a sum,
-// or is made of a state that two tasks write or a copy makes, stays as it is.
+// The update converts a weight that the forward pass reads in 16 bits, with its new value, into the buffer where the backward
+// pass finds it; a weight that only the forward pass reads gets a buffer. Ops that read a state and another value, sums, and ops
+// on a state that two tasks write or a copy makes stay unchanged.
 // CHECK: st.buffer @stash0 "stash"
 // CHECK: st.buffer @converted "step" slots 1 : tensor<4xbf16>
 // CHECK-LABEL: st.task @forward0

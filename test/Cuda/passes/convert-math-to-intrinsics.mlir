@@ -1,6 +1,6 @@
 // RUN: st-opt --pass-pipeline='builtin.module(gpu.module(convert-math-to-intrinsics))' %s | FileCheck %s
 
-// What is an instruction becomes an intrinsic, also where it approximates; an exponential stays a call of a library.
+// Functions with an instruction become intrinsics, also approximate ones; an exponential stays a library call.
 
 // CHECK-LABEL: gpu.func @f
 // CHECK: llvm.call_intrinsic "llvm.sqrt"(%{{.*}}) : (vector<4xf32>) -> vector<4xf32>

@@ -2,7 +2,7 @@
 // RUN: st-translate --kernels-to-ptx --chip=sm_80 --cuda-path=/nonexistent %s | FileCheck %s --check-prefix=PTX
 // RUN: st-opt --gpu-to-host %s | FileCheck %s --check-prefix=HOST
 
-// The first thread takes a number for all, waits for all, and says for all whose turn is next.
+// For all threads, the first one takes a number, waits for its turn, and starts the next turn.
 // CHECK-LABEL: gpu.func @f
 // CHECK-SAME: workgroup(%[[SHARED:.*]] : memref<1xi32, #gpu.address_space<workgroup>>)
 // CHECK: scf.if
@@ -27,7 +27,7 @@
 // PTX: fence.acq_rel.gpu
 // PTX: atom{{.*}}.exch
 
-// On the host blocks run one after the other, and it is each one's turn.
+// On the host blocks run one after another, so it is always a block's turn.
 // HOST-LABEL: func.func private @f
 // HOST: scf.for
 // HOST: cf.assert

@@ -1,8 +1,8 @@
 // RUN: st-opt %s --lift-constants | FileCheck %s
 // RUN: st-opt %s --lift-constants --plan-memory --convert-kernels-to-gpu | FileCheck --check-prefix=GPU %s
 
-// The numbers in which kernels differ are inputs, what is the same in all stays; one function is left, although the
-// kernels are of different layers. What a reduction begins with stays, too.
+// Numbers that differ between kernels become inputs, equal ones stay; one function remains, although the kernels
+// are of different layers. Initial values of reductions stay, too.
 // CHECK-LABEL: st.task @forward0
 // CHECK: %[[ONE:.*]] = stablehlo.constant dense<1> : tensor<ui32>
 // CHECK: st.kernel "loop" (%[[X:.*]] = %{{.*}} : tensor<4xui32>, %[[C:.*]] = %[[ONE]] : tensor<ui32>)

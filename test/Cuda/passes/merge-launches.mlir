@@ -1,9 +1,9 @@
 // RUN: st-opt %s --merge-launches | FileCheck %s
 
-// Launches of a kernel are one, at the place of the first: what lies between touches nothing of theirs. Buffers that all
-// share are not chosen. What another launch wrote before, or reads, keeps a launch where it is, and so do a copy
-// of its buffer and a place that moves with the micro-batch. Threads of a block that meet take the same buffers. What an update
-// leaves is no matter of all steps: its launches are their own.
+// Launches of a kernel are merged at the first one, if the commands in between touch none of their memory. Buffers that all
+// launches share are not selected by the index. A launch stays in place if another launch wrote or reads its memory, if its
+// buffer is copied, or if an address moves with the micro-batch. Threads of a block that synchronize take the same buffers.
+// Launches that an update makes unnecessary are merged separately.
 // CHECK: gpu.module @kernels
 // CHECK-NOT: @alone
 // CHECK: gpu.func @scale_times_3(%[[A0:.*]]: memref<8xf32>, %[[S:.*]]: memref<1xf32>, %[[A1:.*]]: memref<8xf32>, %[[B1:.*]]: memref<8xf32>, %[[A2:[^:]*]]: memref<8xf32>)

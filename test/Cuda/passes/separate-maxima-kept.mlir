@@ -1,6 +1,6 @@
 // RUN: st-opt --separate-maxima %s | FileCheck %s
 
-// Rows that threads keep in registers are not read again, and a square of a difference is no sum of numbers.
+// Rows in registers are not read again, and a square of a difference is not a sum of numbers.
 // CHECK-LABEL: @short
 // CHECK: stablehlo.subtract
 // CHECK-NEXT: stablehlo.reduce

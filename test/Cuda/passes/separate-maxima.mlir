@@ -2,7 +2,7 @@
 // RUN: st-opt --separate-maxima --convert-kernels-to-gpu %s | FileCheck --check-prefix=PASSES %s
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck --check-prefix=BEFORE %s
 
-// What lies below the maximum, of the elements that are chosen, does not wait for it.
+// Selected elements that do not depend on the maximum do not wait for it.
 // CHECK-LABEL: @entropy
 // CHECK: %[[MAX:.*]] = stablehlo.reduce(%{{.*}}) applies stablehlo.maximum
 // CHECK: stablehlo.exponential

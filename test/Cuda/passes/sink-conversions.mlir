@@ -1,6 +1,6 @@
 // RUN: st-opt --sink-conversions %s | FileCheck %s
 
-// Loops and reductions convert by themselves what they read, as often as they read it.
+// Loops and reductions convert their operands themselves, at each read.
 // CHECK-LABEL: func.func @readers
 // CHECK-NOT: stablehlo.convert
 // CHECK: %[[S:.*]] = st.kernel "reduce" (%[[A:.*]] = %arg0 : tensor<4x8xbf16>, %[[B:.*]] = %arg1 : tensor<8xf32>) -> tensor<8xf32>
@@ -29,7 +29,7 @@ func.func @readers(%0: tensor<4x8xbf16>, %1: tensor<8xf32>) -> (tensor<8xf32>, t
   return %s, %t : tensor<8xf32>, tensor<4x8xf32>
 }
 
-// What something else reads is written still; what is narrowed, or more than converted, stays where it is.
+// A conversion with another reader is still written; narrowing conversions and those with other ops stay.
 // CHECK-LABEL: func.func @others
 // CHECK: %[[W:.*]] = st.kernel "loop" (%{{.*}} = %arg0 : tensor<4x8xf16>) -> tensor<4x8xf32>
 // CHECK: st.kernel "loop" (%{{.*}} = %arg0 : tensor<4x8xf16>) -> tensor<4x8xf32>

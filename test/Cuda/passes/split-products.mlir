@@ -1,7 +1,7 @@
 // RUN: st-opt --split-products %s | FileCheck %s
 
-// A scale, a bias and an addend stay with the product; the rest becomes a loop behind it. What is yielded before and
-// after needs no second product.
+// A scale, a bias and an addend stay with the product; the rest becomes a loop after it. A value that is yielded
+// before and after needs no second product.
 // CHECK-LABEL: func.func @epilogue
 // CHECK: %[[D:.*]] = st.kernel "matmul" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : {{.*}}, %[[V:.*]] = %arg2 : {{.*}}, %[[C:.*]] = %arg3 : {{.*}}) -> tensor<4x6xf32>
 // CHECK: stablehlo.dot_general %[[A]], %[[B]]
@@ -26,7 +26,7 @@ func.func @epilogue(%0: tensor<4x8xf32>, %1: tensor<8x6xf32>, %2: tensor<6xf32>,
   return %k#0, %k#1 : tensor<4x6xf32>, tensor<4x6xf32>
 }
 
-// A number for each row is no bias, and a bias is not scaled.
+// A number for each row is not a bias, and a bias is not scaled.
 // CHECK-LABEL: func.func @rows
 // CHECK: st.kernel "matmul"
 // CHECK-NEXT: stablehlo.dot_general
@@ -61,7 +61,7 @@ func.func @scaled_bias(%0: tensor<4x8xf32>, %1: tensor<8x4xf32>, %2: tensor<4xf3
   return %k : tensor<4x4xf32>
 }
 
-// Contracted dimensions that do not lie behind each other: the operand is moved before.
+// Contracted dimensions that are not adjacent: the operand is transposed first.
 // CHECK-LABEL: func.func @packed
 // CHECK: %[[P:.*]] = st.kernel "copy" (%{{.*}} = %arg0 : tensor<5x4x6xf32>) -> tensor<4x5x6xf32>
 // CHECK: stablehlo.transpose %{{.*}}, dims = [1, 0, 2]
@@ -76,7 +76,7 @@ func.func @packed(%0: tensor<5x4x6xf32>, %1: tensor<6x5x3xf32>) -> tensor<4x3xf3
   return %k : tensor<4x3xf32>
 }
 
-// Two products of one operand, what is made of both, and a product of that.
+// Two products of one operand, ops on both, and a product of the result.
 // CHECK-LABEL: func.func @several
 // CHECK: %[[P:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}) -> tensor<4x6xf32>
 // CHECK: %[[Q:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg2 : {{.*}}) -> tensor<4x6xf32>
@@ -111,7 +111,7 @@ func.func @nothing(%0: tensor<4x0xf32>, %1: tensor<0x6xf32>) -> tensor<4x6xf32> 
   return %k : tensor<4x6xf32>
 }
 
-// Of f64 a bias is added behind the product.
+// A bias of f64 is added after the product.
 // CHECK-LABEL: func.func @wide
 // CHECK: st.kernel "matmul"
 // CHECK-NEXT: stablehlo.dot_general
@@ -128,7 +128,7 @@ func.func @wide(%0: tensor<4x8xf64>, %1: tensor<8x4xf64>, %2: tensor<4xf64>) -> 
   return %k : tensor<4x4xf64>
 }
 
-// A bias in another type, behind which nothing follows, is converted before.
+// A bias in another type, with no later op, is converted before.
 // CHECK-LABEL: func.func @converted_bias
 // CHECK: %[[V:.*]] = st.kernel "loop" (%[[F:.*]] = %arg2 : tensor<2x3xf32>) -> tensor<2x3xbf16>
 // CHECK-NEXT: stablehlo.convert %[[F]]
@@ -147,7 +147,7 @@ func.func @converted_bias(%0: tensor<4x8xbf16>, %1: tensor<8x2x3xbf16>, %2: tens
   return %k : tensor<4x2x3xbf16>
 }
 
-// Where the sum is written beside what follows from it, the product writes it, and the loop reads it.
+// If the sum and its successors are both stored, the product writes the sum, and the loop reads it.
 // CHECK-LABEL: func.func @converted_bias_and_more
 // CHECK: %[[V:.*]] = st.kernel "loop" ({{.*}} : tensor<16xf32>) -> tensor<16xbf16>
 // CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %{{.*}} = %[[V]] : tensor<16xbf16>) -> tensor<4x16xbf16>
@@ -165,7 +165,7 @@ func.func @converted_bias_and_more(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, 
   return %k#0, %k#1 : tensor<4x16xbf16>, tensor<4x16xbf16>
 }
 
-// The same of a loop behind a product.
+// The same for a loop after a product.
 // CHECK-LABEL: func.func @bias_of_a_loop
 // CHECK: %[[V:.*]] = st.kernel "loop" ({{.*}} : tensor<16xf32>) -> tensor<16xbf16>
 // CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %{{.*}} = %[[V]] : tensor<16xbf16>) -> tensor<4x16xbf16>
@@ -187,8 +187,8 @@ func.func @bias_of_a_loop(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, %2: tenso
   return %k#0, %k#1 : tensor<4x16xbf16>, tensor<4x16xbf16>
 }
 
-// A residual goes the same way: the product adds bias and residual, the loop reads the sum. What the loop adds and does not
-// write stays where it is.
+// A residual is handled in the same way: the product adds bias and residual, and the loop reads the sum. Values that the
+// loop adds and does not write stay.
 // CHECK-LABEL: func.func @residual_of_a_loop
 // CHECK: %[[V:.*]] = st.kernel "loop" ({{.*}} : tensor<16xf32>) -> tensor<16xbf16>
 // CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %[[B:.*]] = %[[V]] : tensor<16xbf16>, %[[R:.*]] = %arg3 : tensor<4x16xbf16>) -> tensor<4x16xbf16>

@@ -1,12 +1,12 @@
 // RUN: st-opt --split-reductions=cores=132 %s | FileCheck %s
 // RUN: st-opt --split-reductions %s | FileCheck %s --check-prefix=NONE
 
-// Without a number of multiprocessors nothing is split.
+// Without a number of multiprocessors no reduction is split.
 // NONE-COUNT-11: st.kernel
 // NONE-NOT: st.kernel
 
-// 16 blocks make 1024 sums, by 512 steps of each thread: 64 parts leave 8 steps. Two of
-// 16 bits are rounded once. What is done to the sums goes behind the parts.
+// 16 blocks make 1024 sums, with 512 steps per thread: 64 parts leave 8 steps. Two sums of 16 bits
+// are rounded once. Ops on the sums follow the parts.
 // CHECK-LABEL: func.func @columns
 // CHECK: %[[V:.*]] = stablehlo.reshape %arg0 : (tensor<8x512x1024xbf16>) -> tensor<8x8x64x1024xbf16>
 // CHECK: %[[W:.*]] = stablehlo.reshape %arg1 : (tensor<8x512xf32>) -> tensor<8x8x64xf32>
@@ -40,7 +40,7 @@ func.func @columns(%0: tensor<8x512x1024xbf16>, %1: tensor<8x512xf32>, %2: tenso
   return %k#0, %k#1 : tensor<1024xf32>, tensor<1024xbf16>
 }
 
-// Divisors may be far from what is wanted. Parts begin with what changes nothing.
+// Divisors may be far from the desired number. Parts start from the neutral element.
 // CHECK-LABEL: func.func @vocabulary
 // CHECK: %[[V:.*]] = stablehlo.reshape %arg0 : (tensor<30522x1024xf32>) -> tensor<10174x3x1024xf32>
 // CHECK: %[[P:.*]] = st.kernel "reduce" (%{{.*}} = %[[V]] : {{.*}}) -> tensor<10174xf32>
@@ -58,7 +58,7 @@ func.func @vocabulary(%0: tensor<30522x1024xf32>) -> tensor<f32> {
   return %k : tensor<f32>
 }
 
-// Numbers of integers count on from part to part. Those of f32 might be rounded elsewhere: parts are whole rows.
+// Integer positions continue across parts. f32 positions might be rounded differently: parts are whole rows.
 // CHECK-LABEL: func.func @places
 // CHECK: st.kernel "reduce" {{.*}} -> tensor<10xi32>
 // CHECK: %[[N:.*]] = stablehlo.constant dense<25> : tensor<10x25x700xi32>
@@ -87,7 +87,7 @@ func.func @places(%0: tensor<250x700xi32>, %1: tensor<250x700xf32>) -> (tensor<i
   return %k, %l : tensor<i32>, tensor<f32>
 }
 
-// What lies along the rows is a kernel for all multiprocessors, behind the sum of the parts.
+// Ops along the rows are a kernel for all multiprocessors, after the sum of the parts.
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[P:.*]] = st.kernel "reduce" {{.*}} -> tensor<3x{{.*}}xf32>
 // CHECK: %[[S:.*]] = st.kernel "reduce" (%{{.*}} = %[[P]] : {{.*}}) -> tensor<3xf32>
@@ -105,7 +105,7 @@ func.func @rows(%0: tensor<3x100000xf32>) -> tensor<3x100000xf32> {
   return %k : tensor<3x100000xf32>
 }
 
-// A reduction behind another has its parts as well.
+// A reduction after another one has its parts too.
 // CHECK-LABEL: func.func @twice
 // CHECK-COUNT-4: st.kernel "reduce"
 // CHECK-NOT: st.kernel
@@ -121,7 +121,7 @@ func.func @twice(%0: tensor<100000xf32>) -> tensor<f32> {
   return %k : tensor<f32>
 }
 
-// Many rows keep all multiprocessors at work, and short ones are soon reduced. A start that is no constant, and two
+// Many rows occupy all multiprocessors, and short ones are reduced quickly. A start that is not constant, and two
 // tensors reduced together, stay.
 // CHECK-LABEL: func.func @stay
 // CHECK-COUNT-4: st.kernel "reduce"
@@ -153,7 +153,7 @@ func.func @stay(%0: tensor<4096x1024xf32>, %1: tensor<3x1024xf32>, %2: tensor<10
   return %k, %l, %m, %n : tensor<4096xf32>, tensor<3xf32>, tensor<f32>, tensor<f32>
 }
 
-// An argument of which a part alone is read has no loops of its own.
+// An argument with only a part read has no separate loops.
 // CHECK-LABEL: func.func @slice
 // CHECK: %[[P:.*]] = st.kernel "reduce" (%{{.*}} = %{{.*}} : tensor<{{.*}}x{{.*}}xf32>, %[[B:.*]] = %arg1 : tensor<2xf32>) -> tensor<{{[0-9]+}}xf32>
 // CHECK: stablehlo.slice %[[B]] [0:1]

@@ -1,6 +1,6 @@
 // RUN: st-opt --pass-pipeline="builtin.module(gpu.module(use-dynamic-shared-memory))" %s | FileCheck %s
 
-// More than 48 KiB are parts of what a launch asks for.
+// More than 48 KiB become parts of a launch's dynamic shared memory.
 // CHECK-LABEL: gpu.func @large
 // CHECK-NOT: workgroup(
 // CHECK: %[[MEMORY:.*]] = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>

@@ -1,8 +1,8 @@
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s --check-prefix=BODY
 
-// What a product computes beside or behind its sums, from places of the plan: GELU at 1024 and its argument at 2048, its gradient at
-// that, and the sums of an operand.
+// Values that a product computes in addition to or from its sums, at addresses of the plan: GELU at 1024 and its argument at 2048,
+// its gradient there, and the sums of an operand.
 
 // CHECK: func.func @group0_forward0(%[[ARENA:.*]]: memref<?xi8>
 // CHECK: %[[X:.*]] = memref.view %[[ARENA]][%c2048
@@ -15,8 +15,8 @@
 // CHECK: %[[SUMS:.*]] = memref.view %[[ARENA]][%c5120{{.*}} to memref<8xf32>
 // CHECK: cuda.product %{{.*}} * %{{.*}} sums b %[[SUMS]] into %{{.*}} 8 x 8 x 4 a <1, 8> b <8, 1> d <8, 1>
 
-// The same by a product without an epilogue and a kernel: GELU of what lies at 2048, GELU's gradient in the place of the result,
-// and sums of an operand.
+// The same by a product without an epilogue and a kernel: GELU of the value at 2048, GELU's gradient in place of the result, and
+// sums of an operand.
 
 // BODY: memref.view %[[ARENA:.*]][%c2048
 // BODY: cuda.product %{{.*}} aux %[[X:.*]] into %{{.*}} {activation = #cuda.activation<gelu>

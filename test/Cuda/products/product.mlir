@@ -24,7 +24,7 @@ func.func @all(%a: memref<96xbf16>, %b: memref<48xbf16>, %c: memref<72xf32>, %bi
   return
 }
 
-// GELU of what is stored beside it.
+// GELU of the value that is also stored.
 // CHECK-LABEL: func.func @gelu
 // CHECK: cuda.product %arg0 * %arg1 bias %arg2 aux %arg3 into %arg4 4 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu>}
 // CHECK-SAME: memref<32xbf16>, memref<64xbf16> bias memref<8xbf16> aux memref<32xbf16> into memref<32xbf16>
@@ -50,7 +50,7 @@ func.func @gelu_gradient(%a: memref<32xf32>, %b: memref<64xf32>, %aux: memref<32
   return
 }
 
-// The rows of an operand, added up.
+// The sums of an operand's rows.
 // CHECK-LABEL: func.func @sums
 // CHECK: cuda.product %arg0 * %arg1 sums b %arg2 into %arg3 4 x 6 x 8 a <1, 4> b <6, 1> d <6, 1>
 // CHECK-SAME: memref<32xbf16>, memref<48xbf16> sums memref<6xf32> into memref<24xf32>

@@ -1,5 +1,5 @@
 // A program that splits dimensions over parts of an axis gives the numbers of the whole one on all eight
-// devices, and what lies in parts of one axis stays where it is when the rest of the axis joins it.
+// devices, and a value split over a part of an axis does not move when the rest of the axis joins it.
 //
 // REQUIRES: jax
 // RUN: st-opt --import-shardings %s -o %t.imported

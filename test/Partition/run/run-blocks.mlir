@@ -1,5 +1,5 @@
 // Slices, joins and pads that move blocks of a dimension: each block is split, and nothing is sent between a product
-// that makes three things and what is computed of each. Run whole and in shards, everything a small integer.
+// with three outputs and their users. Run whole and in shards, with only small integers.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir
@@ -31,7 +31,7 @@ func.func @main() -> (tensor<8x16xf32>, tensor<8x48xf32>, tensor<4x48xf32>, tens
   %0 = stablehlo.multiply %q, %key : tensor<8x16xf32>
   %1 = stablehlo.add %0, %v : tensor<8x16xf32>
 
-  // The gradient of the three is as the product was, and so is that of its weight.
+  // The gradient of the three is split like the product, and so is that of its weight.
   // CHECK: stablehlo.concatenate {{.*}}dim = 1 : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x12xf32>
   %2 = stablehlo.concatenate %v, %1, %q, dim = 1 : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x48xf32>
   // CHECK: stablehlo.dot_general {{.*}} -> tensor<4x12xf32>
@@ -43,7 +43,7 @@ func.func @main() -> (tensor<8x16xf32>, tensor<8x48xf32>, tensor<4x48xf32>, tens
   %zero = stablehlo.constant dense<7.0> : tensor<f32>
   %5 = stablehlo.pad %1, %zero, low = [0, 16], high = [0, 16], interior = [0, 0] : (tensor<8x16xf32>, tensor<f32>) -> tensor<8x48xf32>
 
-  // Blocks of two sizes are multiples of one: two and one of 16, and 4 in all.
+  // Blocks of two sizes are multiples of one: two and one of 16, and 4 in total.
   // CHECK: stablehlo.slice %{{.*}} [0:4, 0:8]
   %6 = stablehlo.slice %qkv [0:8, 0:32] : (tensor<8x48xf32>) -> tensor<8x32xf32>
   // CHECK: stablehlo.concatenate {{.*}}: (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>

@@ -41,7 +41,7 @@ func.func @main() -> (tensor<4x6x6x8xf32>, tensor<3x3x4x8xf32>, tensor<4x6x6x8xf
   %u = stablehlo.slice %t [0:4, 0:4, 0:6, 0:6] : (tensor<4x8x6x6xf32>) -> tensor<4x4x6x6xf32>
   %3 = stablehlo.convolution(%t, %u) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 4 : i64, feature_group_count = 1 : i64} : (tensor<4x8x6x6xf32>, tensor<4x4x6x6xf32>) -> tensor<2x4x3x3xf32>
 
-  // Patches do not overlap: rows of them are computed apart from each other.
+  // Patches do not overlap, so their rows are computed separately.
   %y0 = stablehlo.iota dim = 1 : tensor<4x8x6x4xf32>
   %y = st.constrain %y0 to <@mesh, [{"micro"}, {"a"}, {}, {}]> : tensor<4x8x6x4xf32>
   %l = stablehlo.iota dim = 1 : tensor<2x2x4x8xf32>

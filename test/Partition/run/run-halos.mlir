@@ -1,5 +1,5 @@
-// Convolutions of an image split by rows, run whole and in shards: devices send each other the rows beside
-// their parts, and the gradient of the kernel is summed over parts of the image.
+// Convolutions of an image split by rows, run whole and in shards: devices exchange the rows at the edges
+// of their parts, and the gradient of the kernel is summed over parts of the image.
 //
 // REQUIRES: jax
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.local
@@ -22,11 +22,11 @@ func.func @main(%x: tensor<2x16x6x3xf32> {st.name = "x", st.role = "batch", st.s
   // CHECK: st.collective_permute {{.*}} [1, 0, 2, 1, 3, 2] over ["a", "b"] of @mesh : tensor<2x1x6x3xf32>
   // CHECK: stablehlo.convolution{{.*}}pad = {{\[\[}}0, 0], [1, 1]]{{.*}} (tensor<2x6x6x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x4x6x4xf32>
   %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x16x6x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x16x6x4xf32>
-  // With a stride, only the row behind.
+  // With a stride, only the next row.
   // CHECK: st.collective_permute {{.*}} [1, 0, 2, 1, 3, 2] over ["a", "b"] of @mesh : tensor<2x1x6x3xf32>
   // CHECK: stablehlo.convolution{{.*}}stride = [2, 2], pad = {{\[\[}}0, 0], [0, 1]]{{.*}} (tensor<2x5x6x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x2x3x4xf32>
   %z = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], pad = [[0, 1], [0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x16x6x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x8x3x4xf32>
-  // The gradient of the image where the stride was 2.
+  // The gradient of the image with stride 2.
   // CHECK: stablehlo.convolution{{.*}} -> tensor<2x4x6x3xf32>
   %dx = stablehlo.convolution(%dz, %w) dim_numbers = [b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[2, 1], [2, 1]], lhs_dilate = [2, 2], reverse = [true, true]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x3x4xf32>, tensor<3x3x3x4xf32>) -> tensor<2x16x6x3xf32>
   // Gradients of kernels: sums over devices.
@@ -34,7 +34,7 @@ func.func @main(%x: tensor<2x16x6x3xf32> {st.name = "x", st.role = "batch", st.s
   %dw = stablehlo.convolution(%x, %dy) dim_numbers = [f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x16x6x3xf32>, tensor<2x16x6x4xf32>) -> tensor<3x3x3x4xf32>
   // CHECK: stablehlo.convolution{{.*}} (tensor<2x5x6x3xf32>, tensor<2x2x3x4xf32>) -> tensor<3x3x3x4xf32>
   %dv = stablehlo.convolution(%x, %dz) dim_numbers = [f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f], window = {stride = [1, 1], pad = [[0, 1], [0, 1]], rhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x16x6x3xf32>, tensor<2x8x3x4xf32>) -> tensor<3x3x3x4xf32>
-  // Beyond the ends a maximum finds its initial value.
+  // Out of bounds a maximum reads its initial value.
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   // CHECK: stablehlo.select
   // CHECK: "stablehlo.reduce_window"

@@ -11,8 +11,8 @@ func.func @main() -> (tensor<4x6xf32>, tensor<640x6xf32>, tensor<640x6xf32>, ten
   %i = stablehlo.iota dim = 0 : tensor<640x6xf32>
   %j = stablehlo.iota dim = 1 : tensor<640x6xf32>
   %t0 = stablehlo.multiply %i, %j : tensor<640x6xf32>
-  // Rows over a and b: every shard looks all ids up, and sees those of its rows. There are so many that it does not pay
-  // to gather them, even once for all micro-batches.
+  // Rows over a and b: every shard looks all ids up, and finds those of its rows. There are so many that a gather does
+  // not pay, even once for all micro-batches.
   %rows = st.constrain %t0 to <@mesh, [{"a", "b"}, {}]> : tensor<640x6xf32>
   %ids0 = stablehlo.constant dense<[[3], [7], [0], [63]]> : tensor<4x1xi32>
   %ids = st.constrain %ids0 to <@mesh, [{"micro"}, {}]> : tensor<4x1xi32>
@@ -31,14 +31,14 @@ func.func @main() -> (tensor<4x6xf32>, tensor<640x6xf32>, tensor<640x6xf32>, ten
     stablehlo.return %s : tensor<f32>
   }) : (tensor<640x6xf32>, tensor<4x1xi32>, tensor<4x6xf32>) -> tensor<640x6xf32>
   %3 = st.constrain %2 to <@mesh, [{"a"}, {"b"}]> : tensor<640x6xf32>
-  // What is not zero to begin with is counted once: by the first micro-batch.
+  // A non-zero initial value counts once: in the first micro-batch.
   %4 = "stablehlo.scatter"(%rows, %ids, %1) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     %s = stablehlo.add %x, %y : tensor<f32>
     stablehlo.return %s : tensor<f32>
   }) : (tensor<640x6xf32>, tensor<4x1xi32>, tensor<4x6xf32>) -> tensor<640x6xf32>
 
-  // Elements move along the dimension: it is gathered for the op, the others stay split.
+  // Elements move along the dimension, so it is gathered for the op; the others stay split.
   // CHECK: stablehlo.pad
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %5 = stablehlo.pad %3, %zero, low = [0, 1], high = [0, 1], interior = [0, 0] : (tensor<640x6xf32>, tensor<f32>) -> tensor<640x8xf32>

@@ -1,5 +1,5 @@
-// Layers run whole and in shards give the same numbers. Everything is a small integer, so that no
-// order of summation matters.
+// Layers run whole and in shards give the same numbers. Everything is a small integer, so the order
+// of summation does not matter.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir
@@ -18,7 +18,7 @@ func.func @main() -> (tensor<8x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<
   %w = st.constrain %w0 to <@mesh, [{}, {"tensor"}]> : tensor<4x4xf32>
   %v = st.constrain %w0 to <@mesh, [{"tensor"}, {}]> : tensor<4x4xf32>
 
-  // A layer cut by its outputs, then one cut by what it contracts: nothing between, one reduction.
+  // A layer split by outputs, then one by its contracted dimension: only one reduction.
   // CHECK: dot_general {{.*}} : (tensor<2x4xf32>, tensor<4x2xf32>) -> tensor<2x2xf32>
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   // CHECK-NEXT: abs
@@ -31,7 +31,7 @@ func.func @main() -> (tensor<8x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<
   // A weight gradient: summed over data, and over micro in a loop.
   %dw = stablehlo.dot_general %x, %3, contracting_dims = [0] x [0] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
 
-  // Counters know their place: a causal mask.
+  // Counters know their global position: a causal mask.
   // CHECK: st.axis_index "data"
   // CHECK: st.axis_index "micro"
   %row = stablehlo.iota dim = 0 : tensor<8x4xi32>

@@ -1,5 +1,5 @@
-// Transforms, solvers and normalisation, run whole and in shards: parts of a batch, of right sides, of
-// features.
+// Transforms, solvers and normalisation, run whole and in shards: parts of a batch, of right-hand
+// sides, of features.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir
@@ -14,7 +14,7 @@ func.func @main() -> (tensor<4x4xf32>, tensor<4x3x3xf32>, tensor<4x3x4xf32>, ten
   %x0 = stablehlo.multiply %i, %j : tensor<4x4xf32>
   %x = st.constrain %x0 to <@mesh, [{"micro"}, {"a"}]> : tensor<4x4xf32>
 
-  // What is transformed is whole.
+  // The transformed dimension is whole.
   // CHECK: stablehlo.fft %{{.*}}, type = RFFT, length = [4] : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
   %f = stablehlo.fft %x, type = RFFT, length = [4] : (tensor<4x4xf32>) -> tensor<4x3xcomplex<f32>>
   %0 = stablehlo.fft %f, type = IRFFT, length = [4] : (tensor<4x3xcomplex<f32>>) -> tensor<4x4xf32>

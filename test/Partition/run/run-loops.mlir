@@ -20,8 +20,8 @@ func.func @main() -> (tensor<8x2xf32>, tensor<3x8x2xf32>, tensor<2x2xf32>) {
   %1 = stablehlo.constant dense<1> : tensor<i32>
   %3 = stablehlo.constant dense<3> : tensor<i32>
 
-  // A batch goes through the loop in parts. What is stacked is in parts too; what products of the batch
-  // are added to is a sum over them. What the loop reads from outside it carries, so that it has parts.
+  // A batch goes through the loop in parts, and so do stacked values. Sums of products of the batch are
+  // partial sums. The loop carries values from outside, so that they have parts.
   // CHECK: %[[LOOP:.*]]:6 = stablehlo.while(
   // CHECK-SAME: : tensor<i32>, tensor<2x2xf32>, tensor<2x2xf32>, tensor<3x2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>
   // CHECK: stablehlo.iota dim = 0 : tensor<2x2xi32>

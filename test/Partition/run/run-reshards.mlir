@@ -1,5 +1,5 @@
-// Reshards between any two shardings move what they must and nothing more, and change no value. (The
-// unit tests of ReshardPlan do this for all shardings of small tensors.)
+// Reshards between any two shardings move only the necessary data, and change no value. (The unit
+// tests of ReshardPlan do this for all shardings of small tensors.)
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir
@@ -15,7 +15,7 @@ func.func @main() -> (tensor<16x8xi32>, tensor<16x8xi32>) {
   %k = stablehlo.multiply %i, %h : tensor<16x8xi32>
   %v = stablehlo.add %k, %j : tensor<16x8xi32>
 
-  // The major axis becomes the minor one: devices exchange whole parts.
+  // The major axis becomes the minor one: devices exchange complete parts.
   %0 = st.constrain %v to <@mesh, [{"x", "y"}, {}]> : tensor<16x8xi32>
   // CHECK: st.collective_permute {{.*}} [0, 0, 2, 1, 4, 2, 6, 3, 1, 4, 3, 5, 5, 6, 7, 7] over ["x", "y"] of @mesh : tensor<2x8xi32>
   %1 = st.constrain %0 to <@mesh, [{"y", "x"}, {}]> : tensor<16x8xi32>
@@ -28,7 +28,7 @@ func.func @main() -> (tensor<16x8xi32>, tensor<16x8xi32>) {
   %4 = st.constrain %3 to <@mesh, [{"x", "y"}, {}]> : tensor<16x8xi32>
   // CHECK: st.all_to_all {{.*}} over ["y"]
   %5 = st.constrain %4 to <@mesh, [{"x"}, {"y"}]> : tensor<16x8xi32>
-  // Axes of one size change places.
+  // Axes of one size are exchanged.
   // CHECK: st.collective_permute {{.*}} over ["x", "z"]
   %6 = st.constrain %5 to <@mesh, [{"z"}, {"y"}]> : tensor<16x8xi32>
   // Within a dimension, to every second block and back.

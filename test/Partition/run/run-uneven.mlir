@@ -1,5 +1,5 @@
 // Dimensions that their axes do not divide: a program on 24 ranks gives the numbers of the whole one.
-// The interpreter puts NaN and large numbers where there is padding, so that what reads it shows.
+// The interpreter puts NaN and large numbers into padding, so that reads of it are noticed.
 //
 // REQUIRES: jax
 // RUN: st-opt --pad-dimensions %s -o %t.padded
@@ -51,10 +51,10 @@ func.func @main(
   %1 = stablehlo.reshape %0 : (tensor<7x12xf32>) -> tensor<7x4x3xf32>
   %heads0 = stablehlo.tanh %1 : tensor<7x4x3xf32>
   %heads = st.constrain %heads0 to <@mesh, [{"micro", "data"}, {"tensor"}, {}]> : tensor<7x4x3xf32>
-  // The least of a feature: rows that are not there are infinite.
+  // The minimum of a feature: padding rows are infinite.
   %least = stablehlo.reduce(%0 init: %high) applies stablehlo.minimum across dimensions = [0] : (tensor<7x12xf32>, tensor<f32>) -> tensor<12xf32>
 
-  // A lookup, also out of bounds: ids go up to 7, times two. Out of bounds is the last row there is.
+  // A lookup, also out of bounds: ids go up to 7, times two. Out of bounds reads the last real row.
   %two = stablehlo.constant dense<2> : tensor<7xi32>
   %ids2 = stablehlo.multiply %ids, %two : tensor<7xi32>
   %looked = "stablehlo.gather"(%table, %ids2) <{
@@ -70,7 +70,7 @@ func.func @main(
   %sums = stablehlo.broadcast_in_dim %sum, dims = [0] : (tensor<7xf32>) -> tensor<7x10xf32>
   %chances = stablehlo.divide %exp, %sums : tensor<7x10xf32>
 
-  // A mean over everything, and gradients: sums over rows that are not there.
+  // A mean over everything, and gradients: sums over padding rows.
   %squares = stablehlo.multiply %heads, %heads : tensor<7x4x3xf32>
   %total = stablehlo.reduce(%squares init: %zero) applies stablehlo.add across dimensions = [0, 1, 2] : (tensor<7x4x3xf32>, tensor<f32>) -> tensor<f32>
   %count = stablehlo.constant dense<84.0> : tensor<f32>
@@ -89,7 +89,7 @@ func.func @main(
   %new_table = stablehlo.subtract %table, %dtable : tensor<10x8xf32>
   %new_few = stablehlo.multiply %few, %few : tensor<1x8xf32>
 
-  // Elements that move: a sort of a column of the table and a join, behind the loop over micro.
+  // Ops that move elements: a sort of a column of the table and a join, after the loop over micro.
   %column0 = stablehlo.slice %new_table [0:10, 2:3] : (tensor<10x8xf32>) -> tensor<10x1xf32>
   %column = stablehlo.reshape %column0 : (tensor<10x1xf32>) -> tensor<10xf32>
   %sorted = "stablehlo.sort"(%column) <{dimension = 0 : i64, is_stable = true}> ({

@@ -16,7 +16,7 @@ func.func @main() -> (tensor<4x4x3xf32>, tensor<4x8x6xf32>, tensor<4x8x6xf32>, t
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
 
-  // Windows side by side are computed apart from each other.
+  // Adjacent windows are computed separately.
   // CHECK: "stablehlo.reduce_window"
   // CHECK: (tensor<2x4x6xf32>, tensor<f32>) -> tensor<2x2x3xf32>
   %0 = "stablehlo.reduce_window"(%x, %low) <{window_dimensions = array<i64: 1, 2, 2>, window_strides = array<i64: 1, 2, 2>}> ({
@@ -25,7 +25,7 @@ func.func @main() -> (tensor<4x4x3xf32>, tensor<4x8x6xf32>, tensor<4x8x6xf32>, t
     stablehlo.return %e : tensor<f32>
   }) : (tensor<4x8x6xf32>, tensor<f32>) -> tensor<4x4x3xf32>
 
-  // Of windows that overlap, devices take a row of each neighbour.
+  // For overlapping windows, devices read a row of each neighbour.
   %x2 = st.constrain %x0 to <@mesh, [{"micro"}, {"a"}, {"b"}]> : tensor<4x8x6xf32>
   // CHECK: st.collective_permute {{.*}} [0, 1] over ["a"] of @mesh : tensor<2x1x3xf32>
   // CHECK: st.collective_permute {{.*}} [1, 0] over ["a"] of @mesh : tensor<2x1x3xf32>
@@ -51,7 +51,7 @@ func.func @main() -> (tensor<4x4x3xf32>, tensor<4x8x6xf32>, tensor<4x8x6xf32>, t
     stablehlo.return %e : tensor<f32>
   }) : (tensor<4x8x6xf32>, tensor<4x4x3xf32>, tensor<f32>) -> tensor<4x8x6xf32>
 
-  // Partial sums are pooled as they are: sums of windows are linear.
+  // Partial sums are pooled directly, because sums of windows are linear.
   %w0 = stablehlo.iota dim = 0 : tensor<6x6xf32>
   %w = st.constrain %w0 to <@mesh, [{"b"}, {}]> : tensor<6x6xf32>
   %x3 = st.constrain %x0 to <@mesh, [{"micro"}, {}, {"b"}]> : tensor<4x8x6xf32>

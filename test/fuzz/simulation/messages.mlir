@@ -1,4 +1,4 @@
-// What two devices send each other: parts, sums and neighbours.
+// Messages between two devices: parts, sums and neighbours.
 module attributes {mhlo.num_partitions = 2 : i32} {
   sdy.mesh @m = <["a"=2]>
   func.func @main(%x: tensor<6x4xf32>) -> (tensor<3x4xf32>, tensor<6x4xf32>, tensor<12x2xf32>) {
