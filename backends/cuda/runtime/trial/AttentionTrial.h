@@ -8,7 +8,8 @@ namespace st::cuda {
 
 /// Runs both on the random numbers of a trial. Each result may differ by `kAttentionTolerance` of
 /// the root mean square of what kernels make, in the root mean square: kernels round scores to 16
-/// bits, engines do not. What a gradient reads of its forward pass is made first (KeptRows.h). The
+/// bits, engines do not. What a gradient reads of its forward pass is made first; if this is not
+/// known, the host computes the gradients instead of kernels (KeptRows.h). The
 /// status says what cuDNN refuses or makes of it. Where the trial has no memory, nothing is tried.
 constexpr double kAttentionTolerance = 0.05;
 absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttention &attention,
