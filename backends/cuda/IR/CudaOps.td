@@ -99,7 +99,8 @@ def Cuda_AwaitTurnOp : Op<Cuda_Dialect, "await_turn", [MemoryEffects<[MemRead, M
   let description = [{
     Until the word at the place is `turn`. Behind the next gpu.barrier all threads of the block see what other blocks wrote
     before the gpu.barrier ahead of their `cuda.end_turn`. Blocks wait for blocks of smaller numbers (`cuda.take_number`) alone,
-    so that none waits for one that has not begun. On the host blocks run one after the other: there it is checked.
+    so that none waits for one that has not begun. On the host blocks run one after the other: there a block that would wait
+    sets the word `@st_missed_turns` and goes on, and the run ends with an error.
 
     ```mlir
     cuda.await_turn %turns[%place], %turn : memref<1025xi32>

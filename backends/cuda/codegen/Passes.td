@@ -550,7 +550,8 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     branches that all threads of a block take alike; one that holds a barrier and on which threads may
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
     takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
-    lanes. Shared memory is a buffer. Launches become
+    lanes. Shared memory is a buffer. Blocks take turns in the order in which they run; one that would wait sets the word
+    `@st_missed_turns`. Launches become
     calls. A `cuda.product` becomes loops that do the work of cuBLASLt; its body is dropped. The host computes
     `cuda.approximate` to one ulp. `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand:
     a test fails if a program does not tolerate the error of a GPU.
