@@ -86,7 +86,7 @@ struct StepFigures {
       std::vector<int64_t> bytes; ///< by class
     };
     std::vector<Step> steps; ///< empty if unknown
-    int64_t reserved = 0;    ///< the arena
+    int64_t reserved = 0;    ///< the arena, and scratch memory
     int64_t ranks = 1;       ///< on the device
   };
   MemoryChart memory;

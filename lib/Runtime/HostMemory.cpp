@@ -9,7 +9,8 @@ namespace st {
 double arenaBytes(const proto::Executable &program) {
   double bytes = 0;
   for (const proto::Group &group : program.groups())
-    bytes += static_cast<double>(group.arena_bytes()) * group.device_ids_size();
+    bytes += static_cast<double>(group.arena_bytes() + program.cuda().scratch_bytes()) *
+             group.device_ids_size();
   return bytes;
 }
 

@@ -8,7 +8,7 @@
 
 namespace st {
 
-/// Total bytes of all arenas.
+/// Total bytes of all arenas, with the scratch memory of kernels.
 double arenaBytes(const proto::Executable &program);
 /// Total bytes that all ranks keep in the memory of their devices' hosts.
 double hostArenaBytes(const proto::Executable &program);

@@ -30,7 +30,7 @@ std::string printMetric(double value, int digits) {
 }
 
 struct DeviceMemory {
-  int64_t ranks = 0, arena = 0, host = 0;
+  int64_t ranks = 0, arena = 0, scratch = 0, host = 0;
   std::map<std::string, int64_t> classes;
 };
 
@@ -89,7 +89,8 @@ std::string printMemory(const proto::Executable &program) {
     for (int64_t id : group.device_ids()) {
       DeviceMemory &device = devices[id];
       ++device.ranks;
-      device.arena += group.arena_bytes();
+      device.arena += group.arena_bytes() + program.cuda().scratch_bytes();
+      device.scratch += program.cuda().scratch_bytes();
       device.host += group.host_arena_bytes();
       usesHost |= group.host_arena_bytes() > 0;
       for (const proto::MemoryClass &memory : group.memory()) {
@@ -102,6 +103,9 @@ std::string printMemory(const proto::Executable &program) {
     }
   std::vector<std::vector<std::string>> rows = {{"device", "ranks"}};
   rows[0].insert(rows[0].end(), classes.begin(), classes.end());
+  const bool hasScratch = program.cuda().scratch_bytes() > 0;
+  if (hasScratch)
+    rows[0].push_back("scratch");
   rows[0].push_back("peak MiB");
   if (usesHost)
     rows[0].push_back("on the host");
@@ -109,6 +113,8 @@ std::string printMemory(const proto::Executable &program) {
     std::vector<std::string> row = {absl::StrCat(id), absl::StrCat(device.ranks)};
     for (const std::string &name : classes)
       row.push_back(printMebibytes(device.classes[name]));
+    if (hasScratch)
+      row.push_back(printMebibytes(device.scratch));
     row.push_back(printMebibytes(device.arena));
     if (usesHost)
       row.push_back(printMebibytes(device.host));

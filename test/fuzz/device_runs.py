@@ -1,6 +1,8 @@
 """Compiles random programs for a device and runs them there: on the simulated DTU, or as GPU programs on the host.
 
   device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
+
+The target "cuda-kernels" stands for the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps.
 """
 
 import json
@@ -12,12 +14,16 @@ import sys
 import tempfile
 
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 # Ops that devices have no kernel for.
 REFUSALS = ("has no kernel", "complex elements", "has no DTU code generation", "has no CUDA code generation",
             "has no code generation", "stash takes at least")
 TOLERANCE = 1e-3
+# Of how far a result moves in two steps, or of this share of the farthest move of all: by the type of products. Kernels
+# round where the program does, but for probabilities, and their sums have another order.
+KERNEL_TOLERANCES, LEAST_MOVE = {"f32": 1e-3, "bf16": 8e-2}, 0.05
+LIMIT = 240
 
 
 def parallel_file(text):
@@ -56,8 +62,59 @@ def describe_difference(given, expected, actual):
     return None
 
 
+def describe_moves(given, expected, found, tolerance):
+    """As describe_difference, of results whose roundings differ."""
+    moves = {name: value.astype(np.float64) - (given[name] if name in given else 0) for name, value in expected.items()}
+    largest = {name: np.max(np.abs(move), initial=0) for name, move in moves.items()}
+    least = LEAST_MOVE * max(largest.values())
+    for name, value in found.items():
+        error = np.max(np.abs(value.astype(np.float64) - expected[name]), initial=0)
+        if not error <= tolerance * max(largest[name], least):
+            return f"{name} is off by {error:.3g}, having moved by {largest[name]:.3g}"
+    return None if found else "there are no results"
+
+
+def run_kernels(tools, path, folder):
+    """Two steps of the kernels for a GPU on the host, and of the program before its passes in the interpreter."""
+    name, text = path.stem, path.read_text()
+    layout, planned, phases = (folder / f"{name}.{kind}" for kind in ("json", "planned", "phases"))
+    given, middle, wanted, found = (folder / f"{name}.{kind}" for kind in ("in", "middle", "wanted", "found"))
+    layout.write_text(json.dumps(parallel_file(text)))
+    chip = "sm_90" if len(text) % 2 else "sm_80"
+
+    def run(*command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+        return None if done.returncode == 0 else done.stderr.strip()[-300:] or f"ended with {done.returncode}"
+
+    def interpret(inputs, outputs):
+        return run(tools / "st-translate", "--interpret", next(phases.glob("*-optimizer.mlir")), f"--inputs={inputs}",
+                   f"--outputs={outputs}")
+    try:
+        error = run(tools / "st-compile", "-q", path, f"--target=cuda-{chip}", f"--parallel={layout}", *optimizer_flags(text),
+                    "--compile-to=planned", f"--dump-phases-to={phases}", "-o", planned)
+        if error:
+            return "refused", f"st-compile --target=cuda-{chip}: {error}"
+        inputs = load_file(given)
+        error = interpret(given, wanted)
+        if not error:
+            save_file({name: value for name, value in {**inputs, **load_file(wanted)}.items() if name in inputs}, middle)
+            error = interpret(middle, wanted)
+        if error:
+            return "broken", error
+        error = run(tools / "st-cuda-host-run", planned, "--steps=2", f"--inputs={given}", f"--outputs={found}")
+        if error:
+            return "differs", f"on the device, kernels of {chip}: {error}"
+        tolerance = KERNEL_TOLERANCES[parallel_file(text)["precision"]["compute"]]
+        difference = describe_moves(inputs, load_file(wanted), load_file(found), tolerance)
+        return ("differs", f"on the device, kernels of {chip}: {difference}") if difference else ("ok", "")
+    except subprocess.TimeoutExpired as expired:
+        return "differs", f"on the device, kernels of {chip}: {pathlib.Path(expired.cmd[0]).name} takes more than {LIMIT} s"
+
+
 def run_on_device(tools, path, folder, target):
     """Kind and message, as in st-differential. NAME.in and NAME.out of the program are in the folder."""
+    if target == "cuda-kernels":
+        return run_kernels(tools, path, folder)
     name = path.stem
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
     text = path.read_text()

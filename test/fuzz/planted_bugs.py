@@ -3,9 +3,10 @@
   planted_bugs.py [--count=N] [--seed=N] [--only=NAME ...]
 
 A bug is a change of one source file. A changed copy of the file is compiled, with the command that the build has for it,
-and linked in front of the libraries into an st-differential of its own: the tree and the build stay as they are. A bug
-whose text does not appear exactly once in its file is an error, so the list must follow the sources. Tests check only
-that (test_planted_bugs.py); the hunt takes half an hour.
+and linked in front of the libraries into an st-differential of its own, or into the tool that runs the changed code: the tree
+and the build stay as they are. Bugs with `attention` are hunted with --attention. A bug whose text does not appear exactly once
+in its file is an error, so the list must follow the sources. Tests check only that (test_planted_bugs.py); the hunt takes half
+an hour.
 """
 
 import argparse
@@ -28,6 +29,8 @@ class Bug:
     file: str
     old: str
     new: str
+    tool: str = "st-differential"
+    attention: bool = False
 
 
 RULES, PIECES = "dialects/StableHLO/Sharding/ShardingReductions.cpp", "dialects/StableHLO/Sharding/ShardingPieces.cpp"
@@ -41,7 +44,9 @@ LOOPS, SOLVERS = "dialects/StableHLO/Sharding/ShardingLoops.cpp", "dialects/Stab
 SIMPLIFY = "passes/Collectives/SimplifyCollectives.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
 AGAIN = "passes/Memory/Recompute/RecomputeEmitter.cpp"
-HALVES = "backends/cuda/codegen/passes/SplitReductions.cpp"
+CUDA = "backends/cuda/codegen/"
+HALVES = f"{CUDA}passes/SplitReductions.cpp"
+CROSSING = f"{CUDA}attention/CrossingProduct.cpp"
 PRODUCTS, GRAPH = "passes/Memory/OverlapProducts.cpp", "passes/Memory/TaskGraph.cpp"
 BUGS = [
     # Factor rules.
@@ -157,6 +162,22 @@ BUGS = [
         "return along(place + 1);"),
     Bug("vector-along-the-wrong-part", HALVES, "dims.push_back(place + 1);\n  }\n  return hlo::BroadcastInDimOp",
         "dims.back() = place + 1, dims.push_back(place);\n  }\n  return hlo::BroadcastInDimOp"),
+    # Kernels of attention and of the optimizer.
+    Bug("one-input-for-all-of-its-type", f"{CUDA}attention/JoinedChain.cpp", "llvm::find(inputs, input) - inputs.begin()",
+        "llvm::find_if(inputs, [&](Value known) { return known.getType() == input.getType(); }) - inputs.begin()",
+        attention=True),
+    Bug("sums-of-blocks-before-are-lost", CROSSING, "added.push_back(number + sums[i + j]);", "added.push_back(sums[i + j]);",
+        "st-cuda-host-run", True),
+    Bug("gradients-of-the-other-sum", f"{CUDA}passes/JoinReductions.cpp",
+        "first->replaceAllUsesWith(both->getResults().take_front(first->getNumResults()));",
+        "first->replaceAllUsesWith(both->getResults().take_back(first->getNumResults()));", attention=True),
+    Bug("weights-of-the-step-before", f"{CUDA}passes/ConvertInUpdate.cpp", "mapping.map(body.getArgument(0), made[number]);",
+        "for (Value old : after.getBody().front().getArguments())\n    if (old.getType() == made[number].getType())\n"
+        "      mapping.map(body.getArgument(0), old);", "st-compile", True),
+    Bug("numbers-of-every-other-block", f"{CUDA}passes/ExpandTurns.cpp", "makeWord(builder, loc, 1),", "makeWord(builder, loc, 2),",
+        "st-cuda-host-run", True),
+    Bug("buffers-at-one-place", f"{CUDA}passes/UseDynamicSharedMemory.cpp", "builder, loc, offset);", "builder, loc, 0 * offset);",
+        "st-cuda-host-run", True),
 ]
 
 
@@ -173,25 +194,28 @@ def commands(target):
     return [line for line in done.stdout.splitlines() if line.strip()]
 
 
-def compile_command(file):
+def compile_command(bug):
     """The build's own command for a source file."""
-    return next(line for line in commands("st-differential") if line.endswith(f"-c {ROOT / file}"))
+    return next(line for line in commands(bug.tool) if line.endswith(f"-c {ROOT / bug.file}"))
 
 
-def link_command():
-    return commands("st-differential")[-1]
+def link_command(tool):
+    return commands(tool)[-1]
 
 
 def build(bug, folder):
-    """An st-differential with the bug in it, in folder/bin."""
+    """The bug's tool with the bug in it, in folder/bin, beside the others."""
     source, part = folder / pathlib.Path(bug.file).name, folder / "changed.o"
     source.write_text(with_bug(bug))
-    command = compile_command(bug.file).replace(f"-c {ROOT / bug.file}", f"-c {source}")
+    command = compile_command(bug).replace(f"-c {ROOT / bug.file}", f"-c {source}")
     command = re.sub(r" -MD -MT \S+ -MF \S+", "", command)
     command = re.sub(r" -o \S+", f" -o {part}", command)
     subprocess.run(shlex.split(command), cwd=BUILD, check=True, capture_output=True)
     (folder / "bin").mkdir()
-    link = link_command().replace("-o bin/st-differential", f"{part} -o {folder}/bin/st-differential")
+    for tool in ("st-compile", "st-cuda-host-run", "st-differential", "st-translate"):
+        if tool != bug.tool:
+            (folder / "bin" / tool).symlink_to(BUILD / "bin" / tool)
+    link = link_command(bug.tool).replace(f"-o bin/{bug.tool}", f"{part} -o {folder}/bin/{bug.tool}")
     subprocess.run(link, cwd=BUILD, check=True, shell=True, capture_output=True)
 
 
@@ -200,12 +224,15 @@ def hunt(bug, seed, count):
     with tempfile.TemporaryDirectory(prefix="st-planted-") as temporary:
         folder = pathlib.Path(temporary)
         build(bug, folder)
-        for first in range(seed, seed + count, 250):
-            # Devices would find what the interpreter finds, but later.
-            done = subprocess.run([sys.executable, ROOT / "test/fuzz/test_partition.py", f"--seed={first}", "--count=250",
-                                   "--no-reduce", "--no-device"], env={**os.environ, "ST_BUILD": str(folder)},
+        # Devices would find what the interpreter finds, but later, except in code that the interpreter does not run.
+        flags = ["--attention"] if bug.attention else []
+        flags += ["--no-device"] if bug.tool == "st-differential" else []
+        most = 250 if bug.tool == "st-differential" else 4
+        for first in range(seed, seed + count, most):
+            done = subprocess.run([sys.executable, ROOT / "test/fuzz/test_partition.py", f"--seed={first}", f"--count={most}",
+                                   "--no-reduce", *flags], env={**os.environ, "ST_BUILD": str(folder)},
                                   capture_output=True, text=True)
-            if failed := re.search(r"^FAILED --seed=(\d+) --count=1: (.*)$", done.stdout, re.MULTILINE):
+            if failed := re.search(r"^FAILED --seed=(\d+) --count=1.*?: (.*)$", done.stdout, re.MULTILINE):
                 return int(failed.group(1)), failed.group(2)
             if done.returncode:
                 raise SystemExit(f"{bug.name}: {done.stdout[-300:]}{done.stderr[-300:]}")

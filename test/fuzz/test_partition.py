@@ -1,13 +1,15 @@
 """Differential fuzzing of the compiler: compares random programs with the results of its passes.
 
-  test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR] [--no-device] [--no-reduce]
+  test_partition.py [--seed=N] [--count=N] [--attention] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR] [--no-device]
+                    [--no-reduce]
 
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as many
 virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and replicas
 (random_steps.py), run as they are and as what each device group does. st-differential runs many in one process. Two in 15 are
-then compiled for the simulated DTU and run there as well, one in 15 for GPUs, with kernels on the host (device_runs.py). Case N
-is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of
-regressions/ and new ones of a seed that is printed are run.
+then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
+--attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host. Case
+N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of
+regressions/ and new ones of a seed that is printed are run, and some with attention.
 
 A program that cannot be cut into micro-batches may be refused, with an error that says so. What fails is reduced by
 st-reduce; the smaller program is left beside the whole one.
@@ -24,6 +26,7 @@ import sys
 import tempfile
 
 from device_runs import run_on_device
+from random_attention import AttentionStep
 from random_blocks import with_blocks
 from random_programs import Program
 from random_steps import Step
@@ -33,6 +36,7 @@ FUZZ = ROOT / "test/fuzz"
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 BIN = BUILD / "bin"
 FIXED, NEW, CHUNK, LIMIT = 200, 800, 50, 240
+FIXED_ATTENTION, NEW_ATTENTION = 3, 3
 # Restrictions that the compiler may report.
 REFUSALS = ("micro-batches", "vary along `micro`", "varies along `micro`", "stash takes at least")
 MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
@@ -41,11 +45,15 @@ MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all"
 
 def device_of(seed):
     """The target that a case is compiled for and run on, or None for most cases."""
+    if seed % 30 == 26:
+        return "cuda-host"
     return {4: "dtu-t10", 8: "dtu-t10", 13: "cuda-host"}.get(seed % 15)
 
 
-def make_case(seed, uneven, blocks=0.0):
+def make_case(seed, uneven, blocks=0.0, attention=False):
     rng = random.Random(seed)
+    if attention:
+        return AttentionStep(rng).text()
     text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, device_of(seed) is not None).text()
     return with_blocks(text, random.Random(f"blocks of {seed}"), blocks) if blocks else text
 
@@ -85,7 +93,8 @@ class Statistics:
         print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
         print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
               f"{100 * self.uneven / agreed:.0f} % have uneven shards, "
-              f"{self.devices['dtu-t10']} ran on the DTU and {self.devices['cuda-host']} as on GPUs too")
+              f"{self.devices['dtu-t10']} ran on the DTU, {self.devices['cuda-host']} as on GPUs and "
+              f"{self.devices['cuda-kernels']} as kernels of GPUs too")
         print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 
@@ -179,17 +188,19 @@ class Run:
             shows = device if "on the device" in message or "st-compile" in message else None
             print(f"  reduced: {reduce_case(kept, kind, message, shows)}", flush=True)
 
-    def random_cases(self, seed, count):
+    def random_cases(self, seed, count, attention=False):
         for i in range(seed, seed + count):
-            path = self.folder / f"{i}.mlir"
-            path.write_text(make_case(i, self.options.uneven, self.options.blocks))
-            yield f"--seed={i} --count=1", path, None if self.options.no_device else device_of(i)
+            path = self.folder / f"{'attention-' if attention else ''}{i}.mlir"
+            path.write_text(make_case(i, self.options.uneven, self.options.blocks, attention))
+            device = "cuda-kernels" if attention else device_of(i)
+            yield f"--seed={i} --count=1{' --attention' if attention else ''}", path, None if self.options.no_device else device
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int)
     parser.add_argument("--count", type=int)
+    parser.add_argument("--attention", action="store_true", help="training steps around attention")
     parser.add_argument("--uneven", type=float, default=0.5, help="the share of axes that need not divide")
     parser.add_argument("--blocks", type=float, default=0.0, help="the share of shardings that split blocks in themselves")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
@@ -207,8 +218,10 @@ def main():
             seed = random.SystemRandom().randrange(10**6, 10**9)
             print(f"new cases: --seed={seed} --count={options.count or NEW}", flush=True)
             run.check(run.random_cases(seed, options.count or NEW))
+            run.check(run.random_cases(0, FIXED_ATTENTION, attention=True))
+            run.check(run.random_cases(seed, NEW_ATTENTION, attention=True))
         else:
-            run.check(run.random_cases(options.seed, options.count or NEW))
+            run.check(run.random_cases(options.seed, options.count or NEW, options.attention))
     run.statistics.print()
     kinds = run.statistics.kinds
     # A compiler that refuses everything would never be wrong.

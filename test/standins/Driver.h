@@ -35,6 +35,7 @@ enum Error {
   kNotFound = 500,
   kIllegalAddress = 700,
   kLaunchOutOfResources = 701,
+  kLaunchTimeout = 702,
   kPeerAlreadyEnabled = 704,
   kMisalignedAddress = 716,
   kCaptureUnsupported = 900,

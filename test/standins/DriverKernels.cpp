@@ -33,6 +33,7 @@ struct Kernel {
   std::string name;
   int gpu = -1; ///< whose module it is of
   Entry entry = nullptr;
+  int32_t *missedTurns = nullptr; ///< set by a block that would wait forever; null: none can
   std::vector<Argument> arguments;
   unsigned blocks = 0, threads = 0;
   unsigned sharedBytes = 0;                   ///< that a launch has to ask for
@@ -96,6 +97,10 @@ void run(const Kernel &kernel, const std::vector<uint64_t> &addresses) {
   kernel.entry(&memory, &places);
 }
 
+bool waitsForever(const Kernel &kernel) {
+  return kernel.missedTurns && __atomic_exchange_n(kernel.missedTurns, 0, __ATOMIC_RELAXED) != 0;
+}
+
 } // namespace
 } // namespace standin
 
@@ -126,6 +131,7 @@ int cuModuleLoadDataEx(void **loaded, const void *image, unsigned, int *, void *
     kernel.gpu = currentGpu();
     kernel.entry = reinterpret_cast<Kernel::Entry>(
         ::dlsym(module->library, ("_mlir_ciface_launch_" + kernel.name).c_str()));
+    kernel.missedTurns = static_cast<int32_t *>(::dlsym(module->library, "st_missed_turns"));
     module->kernels[kernel.name] = std::move(kernel);
   }
   *loaded = module.release();
@@ -197,7 +203,7 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
     if (const long time = setting("ST_STANDIN_KERNEL_US", 0))
       std::this_thread::sleep_for(std::chrono::microseconds(time));
     run(kernel, addresses);
-    return int(kSuccess);
+    return int(waitsForever(kernel) ? kLaunchTimeout : kSuccess);
   });
 }
 

@@ -1,12 +1,16 @@
 #include "tools/st-cuda-host-run/HostRun.h"
 
+#include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/SharedMemory.h"
 #include "backends/cuda/codegen/lowering/HostImage.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/TensorTypes.h"
 #include "tools/KernelProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -33,7 +37,7 @@ public:
 
   LogicalResult prepare();
   LogicalResult lower(const HostRunOptions &options);
-  LogicalResult execute(const ref::NamedTensors &inputs);
+  LogicalResult execute(const ref::NamedTensors &inputs, int steps);
   ref::NamedTensors results();
 
 private:
@@ -45,6 +49,7 @@ private:
   DenseSet<Operation *> written; // states
 
   LogicalResult load(Operation *storage, StringRef name, const ref::NamedTensors &inputs);
+  void makeLaterStep();
   void grow(Attribute address, Type type);
 };
 } // namespace
@@ -84,20 +89,39 @@ LogicalResult HostRun::prepare() {
   return success();
 }
 
-LogicalResult HostRun::lower(const HostRunOptions &options) {
-  PassManager kernels(module.getContext());
-  std::string passes =
-      llvm::formatv("convert-kernels-to-gpu,merge-launches,gpu-to-host{{descending={0} "
-                    "approximation-error={1:e}}",
-                    options.descending ? "true" : "false", options.approximationError);
-  if (failed(parsePassPipeline(passes, kernels)) || failed(kernels.run(module)))
-    return failure();
-  for (auto task : program.getBody().getOps<TaskOp>()) {
-    auto name = task->getAttrOfType<FlatSymbolRefAttr>(cuda::kFunctionAttr);
-    module.lookupSymbol<func::FuncOp>(name.getValue())
-        ->setAttr("llvm.emit_c_interface", UnitAttr::get(module.getContext()));
+static LogicalResult runPasses(ModuleOp module, StringRef passes) {
+  PassManager manager(module.getContext());
+  return success(succeeded(parsePassPipeline(passes, manager)) && succeeded(manager.run(module)));
+}
+
+static constexpr llvm::StringLiteral kEmission = "convert-kernels-to-gpu,merge-launches";
+static constexpr llvm::StringLiteral kLater = "_later";
+
+/// Adds a copy of each task's function without launches whose results the update has left.
+void HostRun::makeLaterStep() {
+  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+    function->setAttr("llvm.emit_c_interface", UnitAttr::get(module.getContext()));
+    OpBuilder builder(function);
+    auto later = cast<func::FuncOp>(builder.clone(*function));
+    later.setName((function.getName() + kLater).str());
+    later.walk([](gpu::LaunchFuncOp launch) {
+      if (launch->hasAttr(cuda::kLeftByUpdateAttr))
+        launch.erase();
+    });
   }
-  return success();
+}
+
+LogicalResult HostRun::lower(const HostRunOptions &options) {
+  if (failed(runPasses(module, kEmission)))
+    return failure();
+  makeLaterStep();
+  if (options.expanded &&
+      failed(runPasses(module, "gpu.module(expand-turns,use-dynamic-shared-memory)")))
+    return failure();
+  std::string passes =
+      llvm::formatv("gpu-to-host{{descending={0} approximation-error={1:e}}",
+                    options.descending ? "true" : "false", options.approximationError);
+  return runPasses(module, passes);
 }
 
 LogicalResult HostRun::load(Operation *storage, StringRef name, const ref::NamedTensors &inputs) {
@@ -112,7 +136,7 @@ LogicalResult HostRun::load(Operation *storage, StringRef name, const ref::Named
   return success();
 }
 
-LogicalResult HostRun::execute(const ref::NamedTensors &inputs) {
+LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
   // Whatever is read before it is written is NaN.
   constexpr int64_t kAlignment = 256;
   memory.assign(bytes + kAlignment, std::byte(0xff));
@@ -143,7 +167,7 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs) {
   // The engine compiles all of a module, in which the programs mean nothing.
   OwningOpRef<ModuleOp> code = module.clone();
   for (Operation &op : llvm::make_early_inc_range(code->getBody()->getOperations()))
-    if (!isa<func::FuncOp>(op))
+    if (!isa<func::FuncOp, memref::GlobalOp>(op))
       op.erase();
   for (NamedAttribute attribute : llvm::to_vector((*code)->getAttrs()))
     if (attribute.getName() != SymbolTable::getSymbolAttrName())
@@ -161,14 +185,23 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs) {
   auto engine = ExecutionEngine::create(*code, options);
   if (!engine)
     return module.emitError("cannot be compiled: ") << llvm::toString(engine.takeError());
-  for (auto [name, microBatch] : calls) {
-    auto symbol = (*engine)->lookup(("_mlir_ciface_" + name).str());
-    if (!symbol)
-      return module.emitError("has no function ")
-             << name << ": " << llvm::toString(symbol.takeError());
-    Arena arena{base, base, 0, bytes, 1};
-    reinterpret_cast<void (*)(Arena *, int64_t)>(*symbol)(&arena, microBatch);
-  }
+  for (int step = 0; step < steps; ++step)
+    for (auto [name, microBatch] : calls) {
+      std::string function = ("_mlir_ciface_" + name + (step > 0 ? kLater : "")).str();
+      auto symbol = (*engine)->lookup(function);
+      if (!symbol)
+        return module.emitError("has no function ")
+               << function << ": " << llvm::toString(symbol.takeError());
+      Arena arena{base, base, 0, bytes, 1};
+      reinterpret_cast<void (*)(Arena *, int64_t)>(*symbol)(&arena, microBatch);
+    }
+  if (!code->lookupSymbol(cuda::kMissedTurnsSymbol))
+    return success();
+  auto missed = (*engine)->lookup(cuda::kMissedTurnsSymbol);
+  if (!missed)
+    return module.emitError("has no word of missed turns: ") << llvm::toString(missed.takeError());
+  if (*static_cast<const int32_t *>(*missed) != 0)
+    return module.emitError("a block waits for a turn that cannot come");
   return success();
 }
 
@@ -190,6 +223,16 @@ ref::NamedTensors HostRun::results() {
   return results;
 }
 
+FailureOr<bool> mlir::st::hasExpandedCode(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(runPasses(*copy, kEmission)))
+    return failure();
+  bool found = false;
+  copy->walk([&](gpu::GPUFuncOp kernel) { found |= cuda::getDynamicSharedBytes(kernel) > 0; });
+  copy->walk([&](cuda::TakeNumberOp) { found = true; });
+  return found;
+}
+
 FailureOr<ref::NamedTensors> mlir::st::runOnHost(ModuleOp module, const ref::NamedTensors &inputs,
                                                  const HostRunOptions &options) {
   llvm::InitializeNativeTarget();
@@ -197,7 +240,8 @@ FailureOr<ref::NamedTensors> mlir::st::runOnHost(ModuleOp module, const ref::Nam
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
   HostRun run(module);
-  if (failed(run.prepare()) || failed(run.lower(options)) || failed(run.execute(inputs)))
+  if (failed(run.prepare()) || failed(run.lower(options)) ||
+      failed(run.execute(inputs, options.steps)))
     return failure();
   return run.results();
 }

@@ -10,9 +10,15 @@ namespace mlir::st {
 struct HostRunOptions {
   bool descending = false;       ///< the last thread and block first
   double approximationError = 0; ///< relative error of GPU approximations
+  bool expanded = false;         ///< turns and dynamic shared memory as a GPU has them
+  int steps = 1; ///< from the second on without what the update of the step before has left
 };
 
-/// Generates kernels, lowers them to the host and runs a step with `inputs` as inputs and states.
+/// Returns true if kernels of planned programs take turns, or need dynamic shared memory: `expanded`
+/// then runs other code. Fails with a diagnostic.
+FailureOr<bool> hasExpandedCode(ModuleOp module);
+
+/// Generates kernels, lowers them to the host and runs steps with `inputs` as inputs and states.
 /// The module, planned programs, is consumed; it must have one program on one device with one
 /// micro-batch. Results are the outputs, and the states that a task writes. Fails with a
 /// diagnostic.

@@ -1,6 +1,7 @@
 // Runs the programs of a module with kernels that were generated for a GPU and lowered to the host:
 // code generation, against which tests hold the reference interpreter, without a GPU. Each program
-// runs twice, with threads and blocks in ascending and in descending order; both must give the same
+// runs twice, with threads and blocks in ascending and in descending order, and once more with
+// turns and dynamic shared memory as a GPU has them, if kernels use these; all must give the same
 // bits. Programs need no plan (tools/KernelProgram.h).
 #include "dialects/St/IR/StDialect.h"
 #include "st/InitAll.h"
@@ -26,6 +27,9 @@ struct Options {
   cl::opt<double> approximationError{
       "approximation-error", cl::init(0),
       cl::desc("how far off, relatively, is what a GPU approximates, up or down (default: 0)")};
+  cl::opt<int> steps{"steps", cl::init(1),
+                     cl::desc("steps with the same inputs, each on the states of the one before "
+                              "(default: 1)")};
 };
 } // namespace
 
@@ -40,6 +44,15 @@ static bool isPlanned(ModuleOp module) {
         return kernel->hasAttr("st.addresses") ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+/// Returns the name of a result with other bits. Null if there is none.
+static const std::string *findDifference(const mlir::st::ref::NamedTensors &some,
+                                         const mlir::st::ref::NamedTensors &others) {
+  for (const auto &[name, tensor] : some)
+    if (!tensor.bitwiseEquals(others.find(name)->second))
+      return &name;
+  return nullptr;
 }
 
 static LogicalResult runModule(const Options &options, ModuleOp module) {
@@ -58,16 +71,31 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
       return failure();
   }
   mlir::st::completePrograms(module);
-  OwningOpRef<ModuleOp> copy = module.clone();
-  auto results = mlir::st::runOnHost(module, inputs, {false, options.approximationError});
+  FailureOr<bool> isExpanded = mlir::st::hasExpandedCode(module);
+  if (failed(isExpanded))
+    return failure();
+  mlir::st::HostRunOptions how;
+  how.approximationError = options.approximationError;
+  how.steps = options.steps;
+  OwningOpRef<ModuleOp> copy = module.clone(), other = module.clone();
+  auto results = mlir::st::runOnHost(module, inputs, how);
   if (failed(results))
     return failure();
-  auto again = mlir::st::runOnHost(*copy, inputs, {true, options.approximationError});
+  how.descending = true;
+  auto again = mlir::st::runOnHost(*copy, inputs, how);
   if (failed(again))
     return failure();
-  for (const auto &[name, tensor] : *results)
-    if (!tensor.bitwiseEquals(again->find(name)->second))
-      return report("\"" + name + "\" depends on the order of threads and blocks");
+  if (const std::string *name = findDifference(*results, *again))
+    return report("\"" + *name + "\" depends on the order of threads and blocks");
+  if (*isExpanded) {
+    how.descending = false;
+    how.expanded = true;
+    auto expanded = mlir::st::runOnHost(*other, inputs, how);
+    if (failed(expanded))
+      return failure();
+    if (const std::string *name = findDifference(*results, *expanded))
+      return report("\"" + *name + "\" changes with turns and shared memory as a GPU has them");
+  }
   absl::Status written = mlir::st::ref::writeTensors(options.outputs, *results);
   return written.ok() ? success() : report(std::string(written.message()));
 }

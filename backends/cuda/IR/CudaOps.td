@@ -102,7 +102,8 @@ def Cuda_AwaitTurnOp : Op<Cuda_Dialect, "await_turn", [MemoryEffects<[MemRead, M
     Waits until the word at `place` is `turn`. After the next gpu.barrier all threads of the block see the
     writes of other blocks before the gpu.barrier ahead of their `cuda.end_turn`. A block may only wait for
     blocks with smaller numbers (`cuda.take_number`), which have already started. The host runs blocks
-    sequentially and only checks the turn.
+    sequentially: a block that would wait sets the word `@st_missed_turns` and continues, and the run ends
+    with an error.
 
     ```mlir
     cuda.await_turn %turns[%place], %turn : memref<1025xi32>

@@ -561,8 +561,9 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     branches that contain a barrier, which all threads of a block must take alike; otherwise it is an error.
     Values that live across barriers are kept in arrays with one element per thread. A shuffle reads the
     element of the thread that it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) the
-    elements of its lanes. Shared memory is a buffer. Launches become calls. A `cuda.product` becomes loops
-    that do the work of cuBLASLt; its body is dropped. The host computes `cuda.approximate` to one ulp.
+    elements of its lanes. Shared memory is a buffer. Blocks take turns in the order in which they run; a
+    block that would wait sets the word `@st_missed_turns`. Launches become calls. A `cuda.product` becomes
+    loops that do the work of cuBLASLt; its body is dropped. The host computes `cuda.approximate` to one ulp.
     `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand: a test fails
     if a program does not tolerate the error of a GPU.
 

@@ -1,6 +1,7 @@
 #include "lib/Driver/Prediction/FitMemory.h"
 #include "lib/Driver/Phases.h"
 
+#include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/RecomputePolicy.h"
 #include "dialects/St/IR/StDialect.h"
 #include "passes/Memory/MemoryUtils.h"
@@ -47,8 +48,8 @@ static int64_t getAllowed(ProgramOp program, int64_t memoryBytes) {
   return memoryBytes / most;
 }
 
-/// Plans the arenas of the programs under their budgets, in a copy whose devices have unlimited
-/// memory.
+/// Returns the bytes of the programs under their budgets: an arena, and scratch memory of kernels.
+/// Plans a copy whose devices have unlimited memory.
 static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Search> searches) {
   OwningOpRef<ModuleOp> copy = module.clone();
   setBudgets(*copy, searches);
@@ -62,6 +63,8 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
   std::string pipeline = StringRef(tasks).split(',').second.str();
   for (CompilePhase phase : {CompilePhase::Scheduled, CompilePhase::Kernels, CompilePhase::Planned})
     pipeline += "," + getPhasePipeline(module, phase);
+  if (target.getBackend() == "cuda")
+    pipeline += ",convert-kernels-to-gpu";
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
   // Warnings are printed again for the final plan.
@@ -70,9 +73,11 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
   });
   if (failed(parsePassPipeline(pipeline, manager)) || failed(manager.run(*copy)))
     return failure();
+  auto scratch = (*copy)->getAttrOfType<IntegerAttr>(cuda::kScratchAttr);
   SmallVector<int64_t> arenas;
   for (auto program : copy->getOps<ProgramOp>())
-    arenas.push_back(program->getAttrOfType<IntegerAttr>(kArenaBytesAttr).getInt());
+    arenas.push_back(program->getAttrOfType<IntegerAttr>(kArenaBytesAttr).getInt() +
+                     (scratch ? scratch.getInt() : 0));
   return arenas;
 }
 

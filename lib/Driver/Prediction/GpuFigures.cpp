@@ -62,9 +62,12 @@ void GpuGatherer::addGroup(const proto::Group &group) {
   row.name = group.name();
   row.stages.assign(group.stages().begin(), group.stages().end());
   row.ranks = group.device_ids_size();
-  row.arenaBytes = group.arena_bytes();
+  const int64_t scratch = program.cuda().scratch_bytes();
+  row.arenaBytes = group.arena_bytes() + scratch;
   for (const proto::MemoryClass &entry : group.memory())
     row.memory.emplace_back(entry.name(), entry.bytes());
+  if (scratch > 0)
+    row.memory.emplace_back("scratch", scratch);
   StepFigures::Row device = row;
   device.ranks = 1;
   for (int64_t i = 0; i < row.ranks; ++i) {
@@ -108,7 +111,8 @@ void GpuGatherer::addTrack(const proto::Group &group) {
 void GpuGatherer::addMemory() {
   int fullest = 0;
   auto bytesOf = [&](int group) {
-    return program.groups(group).arena_bytes() * ranksOn[program.groups(group).device_ids(0)];
+    return (program.groups(group).arena_bytes() + program.cuda().scratch_bytes()) *
+           ranksOn[program.groups(group).device_ids(0)];
   };
   for (int group = 1; group < program.groups_size(); ++group)
     if (bytesOf(group) > bytesOf(fullest))
@@ -117,7 +121,7 @@ void GpuGatherer::addMemory() {
   StepFigures::MemoryChart &chart = figures.memory;
   chart.name = absl::StrCat("GPU ", group.device_ids(0), " of ", group.name());
   chart.classes = memory.classes;
-  chart.reserved = group.arena_bytes();
+  chart.reserved = group.arena_bytes() + program.cuda().scratch_bytes();
   chart.ranks = ranksOn[group.device_ids(0)];
   if (memory.groups.empty())
     return;

@@ -17,13 +17,18 @@ void mlir::st::printMemory(const ::st::proto::Executable &executable, llvm::raw_
     for (const auto &entry : executable.groups(0).memory())
       if (entry.name() != kHostClass)
         os << llvm::format(" %12s", entry.name().c_str());
+  const int64_t scratch = executable.cuda().scratch_bytes();
+  if (scratch > 0)
+    os << "      scratch";
   os << "        total" << (usesHost ? "  on the host\n" : "\n");
   for (const auto &group : executable.groups()) {
     os << llvm::format("  %-10s", group.name().c_str());
     for (const auto &entry : group.memory())
       if (entry.name() != kHostClass)
         os << llvm::format(" %12.1f", static_cast<double>(entry.bytes()) / kMebibyte);
-    os << llvm::format(" %12.1f", static_cast<double>(group.arena_bytes()) / kMebibyte);
+    if (scratch > 0)
+      os << llvm::format(" %12.1f", static_cast<double>(scratch) / kMebibyte);
+    os << llvm::format(" %12.1f", static_cast<double>(group.arena_bytes() + scratch) / kMebibyte);
     if (usesHost)
       os << llvm::format(" %12.1f", static_cast<double>(group.host_arena_bytes()) / kMebibyte);
     os << '\n';

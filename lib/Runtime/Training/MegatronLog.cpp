@@ -142,7 +142,7 @@ std::string printMemoryRange(const proto::Executable &program) {
   std::map<int64_t, int64_t> devices;
   for (const proto::Group &group : program.groups())
     for (int64_t id : group.device_ids())
-      devices[id] += group.arena_bytes();
+      devices[id] += group.arena_bytes() + program.cuda().scratch_bytes();
   int64_t least = INT64_MAX, most = 0;
   for (const auto &[id, bytes] : devices) {
     least = std::min(least, bytes);

@@ -1,6 +1,7 @@
 // RUN: st-opt --pass-pipeline="builtin.module(gpu.module(expand-turns))" %s | FileCheck %s
 // RUN: st-translate --kernels-to-ptx --chip=sm_80 --cuda-path=/nonexistent %s | FileCheck %s --check-prefix=PTX
 // RUN: st-opt --gpu-to-host %s | FileCheck %s --check-prefix=HOST
+// RUN: st-opt --pass-pipeline="builtin.module(gpu.module(expand-turns),gpu-to-host)" %s | FileCheck %s --check-prefix=EXPANDED
 
 // For all threads, the first one takes a number, waits for its turn, and starts the next turn.
 // CHECK-LABEL: gpu.func @f
@@ -27,10 +28,23 @@
 // PTX: fence.acq_rel.gpu
 // PTX: atom{{.*}}.exch
 
-// On the host blocks run one after another, so it is always a block's turn.
+// On the host blocks run one after another, so it is always a block's turn; a block that would wait sets a word.
+// HOST: memref.global @st_missed_turns : memref<1xi32> = dense<0>
 // HOST-LABEL: func.func private @f
 // HOST: scf.for
-// HOST: cf.assert
+// HOST: %[[OTHER:.*]] = arith.cmpi ne, %{{.*}}, %{{.*}} : i32
+// HOST: scf.if %[[OTHER]]
+// HOST: %[[MISSED:.*]] = memref.get_global @st_missed_turns : memref<1xi32>
+// HOST: memref.store %{{.*}}, %[[MISSED]]
+
+// The expanded code runs there as well: the number that the first thread took is one number for all.
+// EXPANDED-LABEL: func.func private @f
+// EXPANDED: memref.atomic_rmw addi
+// EXPANDED: %[[NUMBER:.*]] = memref.load %{{.*}} : memref<1xi32>
+// EXPANDED: arith.index_cast %[[NUMBER]]
+// EXPANDED: scf.while
+// EXPANDED: llvm.fence
+// EXPANDED: memref.atomic_rmw assign
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @f(%sums: memref<64xf32>, %turns: memref<2xi32>) workgroup(%shared: memref<1xi32, #gpu.address_space<workgroup>>) kernel attributes {known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 4, 1, 1>} {

@@ -190,7 +190,7 @@ proto::CudaHeads biasOf(int64_t batch, int64_t head, int64_t row) {
 
 class CudnnPlans : public testing::TestWithParam<Gpu> {};
 
-// Without a GPU, test/e2e/test_cudnn_plans.py runs it.
+// Without a GPU, test/e2e/cuda/test_cudnn_plans.py runs it.
 TEST_P(CudnnPlans, AttentionHasAnEngine) {
   if (!std::getenv("ST_CUDNN_PLANS"))
     GTEST_SKIP() << "ST_CUDNN_PLANS is not set";

@@ -4,7 +4,9 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace st::cuda {
@@ -120,6 +122,123 @@ TEST(KeptRows, LeaveQueriesAndFirstKeys) {
               static_cast<float>(before[static_cast<size_t>(same)]))
         << i;
   }
+}
+
+/// Gradients by all columns, with values, incoming gradients and results of their own places.
+struct GradientCase : Case {
+  static constexpr int64_t kWidth = 3;
+  const int64_t rows, columns;
+
+  GradientCase(bool isCausal, bool hasBias, int64_t rows, int64_t columns)
+      : Case(isCausal, hasBias), rows(rows), columns(columns) {
+    gradient.set_width(kWidth);
+    gradient.set_rows(rows);
+    gradient.set_columns(columns);
+    operands.max = operands.sum = 0;
+    place(*gradient.mutable_v(), columns, kWidth, &operands.v);
+    place(*gradient.mutable_d_o(), rows, kWidth, &operands.dO);
+    place(*gradient.mutable_d_q(), rows, kDepth, nullptr);
+    place(*gradient.mutable_d_k(), columns, kDepth, nullptr);
+    place(*gradient.mutable_d_v(), columns, kWidth, nullptr);
+  }
+
+  void place(proto::CudaHeads &heads, int64_t count, int64_t width, Address *operand) {
+    setStrides(heads, kHeads * count * width, count * width, width);
+    if (!operand)
+      return;
+    std::vector<BFloat16> numbers;
+    for (int64_t i = 0; i < kBatch * kHeads * count * width; ++i)
+      numbers.push_back(static_cast<BFloat16>(
+          static_cast<float>(std::cos(static_cast<double>(3 * i + width + count)))));
+    *operand = device->allocate(static_cast<int64_t>(numbers.size()) * 2).value();
+    EXPECT_TRUE(device->write(*operand, bytesOf(numbers)).ok());
+  }
+
+  double at(const std::vector<BFloat16> &numbers, const proto::CudaHeads &heads, int64_t batch,
+            int64_t head, int64_t row, int64_t column) const {
+    return static_cast<double>(static_cast<float>(numbers[static_cast<size_t>(
+        batch * heads.batch() + head * heads.head() + row * heads.row() + column)]));
+  }
+
+  void expectGradients(const std::vector<std::vector<uint8_t>> &found) {
+    std::vector<BFloat16> both = readAll<BFloat16>(*device, operands.q, kCount);
+    const std::vector<BFloat16> keys(both.begin() + kHeads * kDepth, both.end());
+    const auto values = readAll<BFloat16>(*device, operands.v, kBatch * kHeads * columns * kWidth);
+    const auto incoming = readAll<BFloat16>(*device, operands.dO, kBatch * kHeads * rows * kWidth);
+    std::vector<float> bias(kBatch * kColumns);
+    if (operands.bias)
+      bias = readAll<float>(*device, operands.bias, kBatch * kColumns);
+    std::vector<std::vector<BFloat16>> results(3);
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i].resize(found[i].size() / 2);
+      std::memcpy(results[i].data(), found[i].data(), found[i].size());
+    }
+    for (int64_t batch = 0; batch < kBatch; ++batch)
+      for (int64_t head = 0; head < kHeads; ++head) {
+        auto wide = [](int64_t count, int64_t width) {
+          return std::vector<double>(static_cast<size_t>(count * width));
+        };
+        std::vector<double> dQ = wide(rows, kDepth), dK = wide(columns, kDepth),
+                            dV = wide(columns, kWidth);
+        for (int64_t row = 0; row < rows; ++row) {
+          const int64_t seen = gradient.causal() ? std::min(row + 1, columns) : columns;
+          std::vector<double> p, ofP;
+          double total = 0, mean = 0;
+          for (int64_t column = 0; column < seen; ++column) {
+            double score = 0, product = 0;
+            for (int64_t k = 0; k < kDepth; ++k)
+              score += at(both, gradient.q(), batch, head, row, k) *
+                       at(keys, gradient.k(), batch, head, column, k);
+            for (int64_t w = 0; w < kWidth; ++w)
+              product += at(incoming, gradient.d_o(), batch, head, row, w) *
+                         at(values, gradient.v(), batch, head, column, w);
+            p.push_back(std::exp(
+                0.5 * score +
+                static_cast<double>(bias[static_cast<size_t>(batch * kColumns + column)])));
+            ofP.push_back(product);
+            total += p.back();
+          }
+          for (size_t i = 0; i < p.size(); ++i)
+            mean += (p[i] /= total) * ofP[i];
+          for (int64_t column = 0; column < seen; ++column) {
+            const auto i = static_cast<size_t>(column);
+            const double ofScore = 0.5 * p[i] * (ofP[i] - mean);
+            for (int64_t k = 0; k < kDepth; ++k) {
+              dQ[static_cast<size_t>(row * kDepth + k)] +=
+                  ofScore * at(keys, gradient.k(), batch, head, column, k);
+              dK[static_cast<size_t>(column * kDepth + k)] +=
+                  ofScore * at(both, gradient.q(), batch, head, row, k);
+            }
+            for (int64_t w = 0; w < kWidth; ++w)
+              dV[static_cast<size_t>(column * kWidth + w)] +=
+                  p[i] * at(incoming, gradient.d_o(), batch, head, row, w);
+          }
+        }
+        expectNear(results[0], gradient.d_q(), batch, head, dQ, kDepth);
+        expectNear(results[1], gradient.d_k(), batch, head, dK, kDepth);
+        expectNear(results[2], gradient.d_v(), batch, head, dV, kWidth);
+      }
+  }
+
+  void expectNear(const std::vector<BFloat16> &found, const proto::CudaHeads &heads, int64_t batch,
+                  int64_t head, const std::vector<double> &expected, int64_t width) const {
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const auto row = static_cast<int64_t>(i) / width, column = static_cast<int64_t>(i) % width;
+      EXPECT_NEAR(at(found, heads, batch, head, row, column), expected[i],
+                  0x1p-8 * std::abs(expected[i]) + 1e-6);
+    }
+  }
+};
+
+TEST(KeptRows, GradientsAreThoseOfAllColumns) {
+  for (auto [isCausal, hasBias] : {std::pair(false, false), {true, false}, {false, true}})
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>(5, 11), {11, 11}, {11, 3}, {1, 5}}) {
+      SCOPED_TRACE(testing::Message() << isCausal << hasBias << " " << rows << " x " << columns);
+      GradientCase test(isCausal, hasBias, rows, columns);
+      const auto found = computeGradients(test.gradient, test.operands, *test.device);
+      ASSERT_TRUE(found.ok());
+      test.expectGradients(*found);
+    }
 }
 
 TEST(KeptRows, AreNotAskedFor) {

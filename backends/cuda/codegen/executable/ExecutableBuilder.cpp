@@ -4,9 +4,12 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/executable/CommandList.h"
 #include "backends/cuda/codegen/lowering/HostImage.h"
+#include "dialects/St/IR/StDialect.h"
 #include "lib/Timing/GpuDescription.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -53,6 +56,25 @@ static LogicalResult addImages(ModuleOp module, const CommandLists &lists, const
   return success();
 }
 
+/// plan-memory has checked the arenas, before scratch memory was known.
+static LogicalResult checkCapacity(ModuleOp module, const proto::Executable &executable) {
+  auto target = module->getAttrOfType<mlir::st::TargetAttr>("st.target");
+  const int64_t scratch = executable.cuda().scratch_bytes();
+  std::map<int64_t, int64_t> needed; // by device
+  for (const proto::Group &group : executable.groups())
+    for (int64_t device : group.device_ids())
+      needed[device] += group.arena_bytes() + scratch;
+  for (auto [device, bytes] : needed)
+    if (target && bytes > target.getMemoryBytes())
+      return module.emitError() << "device " << device << " needs " << bytes
+                                << " bytes, with scratch memory of " << scratch
+                                << " a rank for its kernels, and has " << target.getMemoryBytes()
+                                << "; \"recompute\": \"fit\" in the parallel file, more "
+                                   "micro-batches (accum_degree), shards (sharding_size) or stages "
+                                   "(stage_cnt) make room";
+  return success();
+}
+
 FailureOr<proto::Executable> mlir::cuda::buildExecutable(ModuleOp module) {
   FailureOr<proto::GpuDescription> description = getDescription(module);
   if (failed(description))
@@ -83,6 +105,8 @@ FailureOr<proto::Executable> mlir::cuda::buildExecutable(ModuleOp module) {
     *code.add_kernels() = lists.describe(kernel);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(kScratchAttr))
     code.set_scratch_bytes(bytes.getInt());
+  if (failed(checkCapacity(module, executable)))
+    return failure();
   if (failed(addImages(module, lists, description->chip(), code)))
     return failure();
   *code.mutable_gpu() = *std::move(description);

@@ -83,6 +83,8 @@ private:
   void emitMatrixProduct(nvgpu::MmaSyncOp op);
   void emitMatrixLoad(nvgpu::LdMatrixOp op);
   LogicalResult emitTurn(Operation *op);
+  void emitMissedTurn();
+  void emitSharedWord(memref::LoadOp op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
   /// Copies the values of all threads to the arrays of other values.
@@ -104,6 +106,32 @@ static Type hostType(Type type) {
   return MemRefType::get(memref.getShape(), memref.getElementType(), memref.getLayout());
 }
 
+/// Returns true for a load of shared memory of one word, such as the number that the first thread
+/// took for the block (expand-turns): all threads read the same.
+static bool readsSharedWord(Operation *op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  if (!load)
+    return false;
+  MemRefType type = load.getMemRefType();
+  return type.getShape() == ArrayRef<int64_t>{1} && type.getElementType().isInteger(32) &&
+         isa_and_nonnull<gpu::AddressSpaceAttr>(type.getMemorySpace());
+}
+
+/// Returns the bytes that the views of a kernel's dynamic shared memory take.
+static int64_t getDynamicBytes(gpu::DynamicSharedMemoryOp memory) {
+  int64_t bytes = 0;
+  for (Operation *user : memory->getUsers()) {
+    auto view = dyn_cast<memref::ViewOp>(user);
+    std::optional<int64_t> begin =
+        view ? getConstantIntValue(view.getByteShift()) : std::optional<int64_t>();
+    if (begin)
+      bytes = std::max(bytes, *begin + view.getType().getNumElements() *
+                                           static_cast<int64_t>(llvm::divideCeil(
+                                               view.getType().getElementTypeBitWidth(), 8)));
+  }
+  return bytes;
+}
+
 // ---- analysis -----------------------------------------------------------------------------------
 
 bool HostKernel::holdsMeeting(Operation *op) {
@@ -122,7 +150,7 @@ void HostKernel::assignSegments(Block &block) {
   ++numSegments;
   for (Operation &op : block) {
     bool ends = op.hasTrait<OpTrait::IsTerminator>();
-    if (!ends && !holdsMeeting(&op)) {
+    if (!ends && !holdsMeeting(&op) && !readsSharedWord(&op)) {
       segments[&op] = numSegments;
       continue;
     }
@@ -187,7 +215,8 @@ Value HostKernel::mapUniform(Value value) {
   Operation *op = value.getDefiningOp();
   for (Value operand : op->getOperands())
     mapUniform(operand);
-  builder.clone(*op, uniform);
+  for (Value result : builder.clone(*op, uniform)->getResults())
+    result.setType(hostType(result.getType()));
   return uniform.lookup(value);
 }
 
@@ -343,7 +372,29 @@ void HostKernel::emitShuffle(gpu::ShuffleOp op) {
   });
 }
 
-/// Blocks run sequentially and take numbers in this order, so each block has its turn at once.
+void HostKernel::emitSharedWord(memref::LoadOp op) {
+  Value memory = mapUniform(op.getMemRef());
+  uniform.map(op.getResult(), memref::LoadOp::create(builder, loc, memory, index(0)).getResult());
+}
+
+/// Sets the word that the caller of the kernel reads afterwards.
+void HostKernel::emitMissedTurn() {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  auto word = MemRefType::get({1}, builder.getI32Type());
+  if (!module.lookupSymbol(cuda::kMissedTurnsSymbol)) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    auto zero = DenseElementsAttr::get(RankedTensorType::get({1}, builder.getI32Type()), 0);
+    memref::GlobalOp::create(top, module.getLoc(), cuda::kMissedTurnsSymbol, StringAttr(), word,
+                             zero, /*constant=*/false, /*alignment=*/IntegerAttr());
+  }
+  Value missed = memref::GetGlobalOp::create(builder, loc, word, cuda::kMissedTurnsSymbol);
+  Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
+  memref::StoreOp::create(builder, loc, one, missed, ValueRange{index(0)});
+}
+
+/// Blocks run sequentially and take numbers in this order, so each block has its turn at once,
+/// unless the words of turns were not zero before the launch. A block never waits here, because no
+/// other block runs.
 LogicalResult HostKernel::emitTurn(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (!isUniform(operand))
@@ -367,8 +418,11 @@ LogicalResult HostKernel::emitTurn(Operation *op) {
     memref::StoreOp::create(builder, loc, number, turns, place);
     return success();
   }
-  Value isTurn = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, word, number);
-  cf::AssertOp::create(builder, loc, isTurn, "a block of a kernel waits for a later one");
+  Value isOther = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, word, number);
+  auto branch = scf::IfOp::create(builder, loc, isOther, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  emitMissedTurn();
   return success();
 }
 
@@ -428,6 +482,10 @@ LogicalResult HostKernel::emitMeeting(Operation *op) {
         emitShuffle(shuffle);
         return success();
       })
+      .Case([&](memref::LoadOp load) {
+        emitSharedWord(load);
+        return success();
+      })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })
       .Case([&](scf::IfOp branch) { return emitIf(branch); })
       .Default([](Operation *other) {
@@ -485,6 +543,9 @@ LogicalResult HostKernel::emit(func::FuncOp &function) {
     uniform.map(body.getArgument(i), entry->getArgument(i + 3));
   for (BlockArgument buffer : body.getArguments().drop_front(numArguments))
     uniform.map(buffer, allocate(cast<MemRefType>(hostType(buffer.getType()))));
+  for (auto memory : body.getOps<gpu::DynamicSharedMemoryOp>())
+    uniform.map(memory.getResult(),
+                allocate(MemRefType::get({getDynamicBytes(memory)}, builder.getI8Type())));
   assignSegments(body);
 
   Value ids[3];

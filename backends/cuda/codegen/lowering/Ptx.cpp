@@ -37,12 +37,24 @@ static Operation *findLibraryCall(ModuleOp module) {
   return found;
 }
 
+/// Shared memory that a launch asks for has no size in the code. ptxas takes a definition of no bytes
+/// for one byte, and warns of every access.
+static void declareDynamicMemory(ModuleOp module) {
+  constexpr unsigned kShared = 3;
+  module.walk([](LLVM::GlobalOp global) {
+    auto type = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType());
+    if (type && type.getNumElements() == 0 && global.getAddrSpace() == kShared)
+      global.setLinkage(LLVM::Linkage::External);
+  });
+}
+
 FailureOr<std::string> mlir::cuda::compileToPtx(ModuleOp module, const PtxOptions &options) {
   if (module.getOps<gpu::GPUModuleOp>().empty() &&
       failed(runPasses(module, "convert-kernels-to-gpu,merge-launches")))
     return failure();
   if (failed(runPasses(module, "lower-kernels-to-nvvm{chip=" + options.chip + "}")))
     return failure();
+  declareDynamicMemory(module);
   std::string toolkit;
   if (Operation *call = findLibraryCall(module)) {
     toolkit = findToolkit(options.toolkit);

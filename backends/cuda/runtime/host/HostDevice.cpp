@@ -46,6 +46,11 @@ public:
 
   absl::Status open(const std::string &bytes);
   absl::StatusOr<Entry> find(const std::string &kernel) const;
+  // The word that a kernel sets if a block waits for a turn that cannot come; null if no kernel
+  // has turns.
+  int32_t *missedTurns() const {
+    return static_cast<int32_t *>(::dlsym(handle, "st_missed_turns"));
+  }
 
 private:
   void *handle = nullptr;
@@ -105,7 +110,8 @@ public:
 // Kernels run on the launching thread.
 class HostStream : public GpuStream {
 public:
-  explicit HostStream(const std::vector<Entry> &entries) : entries(entries) {}
+  HostStream(const std::vector<Entry> &entries, int32_t *missedTurns)
+      : entries(entries), missedTurns(missedTurns) {}
 
   absl::Status beginRecording() override { return cannotRecord(); }
   absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() override { return cannotRecord(); }
@@ -141,6 +147,9 @@ public:
     BufferDescription places{offsets.data(), offsets.data(), 0,
                              static_cast<int64_t>(offsets.size()), 1};
     entries[kernel](&memory, &places);
+    if (missedTurns && __atomic_exchange_n(missedTurns, 0, __ATOMIC_RELAXED) != 0)
+      return absl::InternalError("a block waits for a turn that cannot come: the words of turns "
+                                 "were not zero when the kernel began");
     return absl::OkStatus();
   }
 
@@ -173,6 +182,7 @@ private:
   static absl::Status cannotRecord() { return absl::InternalError("the host records no graphs"); }
 
   const std::vector<Entry> &entries;
+  int32_t *missedTurns;
 };
 
 class HostDevice : public GpuDevice {
@@ -215,7 +225,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override {
-    return std::make_unique<HostStream>(entries);
+    return std::make_unique<HostStream>(entries, missedTurns);
   }
 
   absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const override {
@@ -231,6 +241,7 @@ public:
 private:
   std::shared_ptr<const Library> library;
   std::vector<Entry> entries; // by kernel
+  int32_t *missedTurns = nullptr;
   std::vector<std::pair<void *, size_t>> allocations;
 };
 
@@ -257,6 +268,7 @@ absl::Status HostDevice::load(const proto::CudaCode &code) {
     return absl::InvalidArgumentError("the program has no kernels for the host");
   ST_RETURN_IF_ERROR(checkProcessor(image->chip()));
   ST_ASSIGN_OR_RETURN(library, shareLibrary(image->data()));
+  missedTurns = library->missedTurns();
   for (const proto::CudaKernel &kernel : code.kernels()) {
     ST_ASSIGN_OR_RETURN(entries.emplace_back(), library->find(kernel.name()));
   }

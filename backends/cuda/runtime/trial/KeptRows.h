@@ -4,6 +4,8 @@
 
 #include "backends/cuda/runtime/GpuDevice.h"
 
+#include <vector>
+
 namespace st::cuda {
 
 /// Writes the row maxima and sums that a gradient reads, computed on the host from q, k and the
@@ -13,6 +15,13 @@ namespace st::cuda {
 constexpr int64_t kKeyPeriod = 4;
 absl::Status writeKeptRows(const proto::CudaAttention &gradient, const AttentionOperands &operands,
                            GpuDevice &device);
+
+/// Computes the gradients of q, k and v on the host, as bytes of their places. First replaces keys,
+/// values and columns of the bias as above. For gradients whose kernels read other values of each
+/// row than maxima and sums: these have no meaning without the kernels before them.
+absl::StatusOr<std::vector<std::vector<uint8_t>>>
+computeGradients(const proto::CudaAttention &gradient, const AttentionOperands &operands,
+                 GpuDevice &device);
 
 } // namespace st::cuda
 

@@ -1,0 +1,109 @@
+"""Scratch memory of kernels for GPUs, such as the sums that blocks of attention's gradient add to in turn: it counts as
+memory of the device, and a run whose words of turns are wrong ends with an error.
+"""
+
+import re
+import sys
+
+import cuda_standins as standins
+import st_testing as st
+import test_mutated_binary as mutated
+
+GPT2 = {key: 0.0 if "pdrop" in key else value for key, value in dict(st.SMALL_GPT2, n_layer=2).items()}
+LAYOUT = {"mode": "sharding", "data": 1, "precision": {"compute": "bf16"}}
+
+
+def compile_step(folder, target, **options):
+    """st-compile of a small GPT-2 to an executable, as it ended."""
+    model = st.write_json(folder / "model/config.json", dict(GPT2, model_type="gpt2")).parent
+    layout = st.write_json(folder / "layout.json", {**LAYOUT, **options})
+    return st.run([st.BIN / "st-compile", model, "--task=clm", "--batch=4", "--seq=64", "--optimizer=adamw", f"--target={target}",
+                   f"--parallel={layout}", "-o", folder / "step"])
+
+
+def memory_of(folder, said):
+    """Bytes of the arena and of scratch memory, as the executable has them; the table of st-compile must agree."""
+    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "step"]).stdout
+    arena, scratch = (int(re.search(pattern, text, re.M)[1]) for pattern in (r"^  arena (\d+) bytes", r"^scratch memory (\d+) bytes"))
+    head, row = re.search(r"peak memory a device, MiB\n  (group .*)\n  (.*)\n", said).groups()
+    table = dict(zip(head.split(), row.split()))
+    st.expect(table["scratch"] == f"{scratch / 2**20:.1f}" and table["total"] == f"{(arena + scratch) / 2**20:.1f}", f"{table}")
+    return arena, scratch
+
+
+def target_with(folder, memory):
+    text = (st.ROOT / "devices/cuda-sm_90.textproto").read_text()
+    file = folder / "cuda-small.textproto"
+    file.write_text(re.sub(r"(memory_bytes\s*{\s*value:\s*)[\d.e]+", rf"\g<1>{memory}", text))
+    return file
+
+
+def counts(folder):
+    """A device that holds the arena and not the scratch memory is too small; "fit" then computes more again."""
+    sizes = {}
+    for policy in ("none", "full"):
+        done = compile_step(folder, "cuda-sm_90", recompute=policy)
+        st.expect(done.returncode == 0, done.stderr)
+        sizes[policy] = memory_of(folder, done.stderr)
+    (arena, scratch), (least, of_least) = sizes["none"], sizes["full"]
+    st.expect(scratch > 0 and least + of_least < arena, f"{sizes}")
+    memory = arena + scratch - 1
+    small = target_with(folder, memory)
+    done = compile_step(folder, small, recompute="none")
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    st.expect(done.returncode == 1 and len(errors) == 1 and f"device 0 needs {arena + scratch} bytes, with scratch memory of {scratch} a "
+              f"rank for its kernels, and has {memory}" in errors[0], done.stderr)
+    done = compile_step(folder, small, recompute="fit")
+    st.expect(done.returncode == 0, done.stderr)
+    fits = sum(memory_of(folder, done.stderr))
+    st.expect(fits <= memory, f"{fits} bytes, where there are {memory}")
+    return f"{arena} bytes, {scratch} of scratch memory, {fits} fit into {memory}"
+
+
+def without_clearing(folder, binary):
+    """The same program without the launches that clear words of turns, and how many these were: of one place in scratch memory."""
+    mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[True]
+    mutator = mutated.Mutator(binary)
+    removed = 0
+
+    def clears(command):
+        for launch in standins.values(command, "CudaCommand", "launch"):
+            places = standins.values(launch, "CudaLaunch", "arguments")
+            return len(places) == 1 and standins.values(places[0], "CudaPlace", "scratch") == [1]
+        return False
+
+    def strip(message, kind):
+        nonlocal removed
+        inner = {number: field for number, field in mutated.MESSAGES[kind].items() if field[1] in mutated.MESSAGES}
+        for field in list(message):
+            if field[0] not in inner:
+                continue
+            if inner[field[0]][1] == "CudaCommand" and clears(field[1]):
+                message.remove(field)
+                removed += 1
+            else:
+                strip(field[1], inner[field[0]][1])
+    strip(mutator.program, "Executable")
+    mutator.write(changed := binary.with_name("changed.bin"))
+    return changed, removed
+
+
+def needs_turns(folder):
+    """The second launch finds the words as the first one left them: no block waits forever on the host, and a line says so."""
+    done = compile_step(folder, "cuda-host")
+    st.expect(done.returncode == 0, done.stderr)
+    st.check_run([folder / "step", "--steps=1"])
+    changed, removed = without_clearing(folder, folder / "step")
+    st.expect(removed > 0, "no launch clears words of turns")
+    done = st.run([changed, "--steps=2"])
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    st.expect(done.returncode == 1 and len(errors) == 1 and re.search(
+        r"error: kernel chain_\d+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that cannot come: the words of "
+        r"turns were not zero when the kernel began", errors[0]), f"exit {done.returncode}: {done.stderr}")
+    return f"{removed} launches removed: {errors[0]}"
+
+
+CASES = [("scratch memory counts", counts), ("words of turns that are not cleared", needs_turns)]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))

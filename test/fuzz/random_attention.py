@@ -1,0 +1,174 @@
+"""Random training steps around attention, for the kernels of the CUDA backend: its gradients, masks, dropout, a norm and
+an optimizer.
+
+One device computes one micro-batch, mostly in bf16, of sizes that tiles of 16, 64 and 128 do not divide. device_runs.py
+runs the kernels on the host for two steps: in the second one the weights are those that the update has left in 16 bits.
+"""
+
+import json
+
+from random_steps import PREPARE, ROADS, Step, quoted
+
+LOW = "-1.0e30"
+OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5",
+              "kind=lamb epsilon=1e-6 clip-norm=0.5")
+SIZES = (5, 16, 33, 48, 64, 72, 100, 130, 150, 200)
+
+
+class AttentionStep(Step):
+    """The loss of `batch` sequences; values between layers are batch x rows x features."""
+
+    def __init__(self, rng):
+        self.rng, self.uneven = rng, 0.0
+        self.lines, self.arguments, self.count = [], [], 0
+        self.stages = self.micro = self.data = self.shards = 1
+        self.axes, self.block = None, 0
+        self.compute = rng.choice(["bf16", "bf16", "bf16", "f32"])
+        self.batch, self.heads = rng.choice([1, 1, 2]), rng.choice([1, 2, 3])
+        self.depth = rng.choice([8, 16, 20, 24, 32, 40, 64, 64, 128])
+        self.rows = rng.choice(SIZES)
+        self.columns = self.rows if rng.random() < 0.7 else rng.choice(SIZES)
+        self.features = rng.choice([8, 16, 24])
+        self.zero = self.constant("0.0", ())
+        shape = (self.batch, self.rows, self.features)
+        x = self.argument("x", shape, "batch")
+        y = x if self.columns == self.rows and rng.random() < 0.8 else self.argument(
+            "y", (self.batch, self.columns, self.features), "batch")
+        x = self.apply("add", x, self.attention(x, y), shape=shape)
+        if rng.random() < 0.7:
+            x = self.norm(x, shape)
+        if rng.random() < 0.3:
+            x = self.apply("add", x, self.linear(self.apply("tanh", x, shape=shape), shape, self.features), shape=shape)
+        self.loss = self.close(x, shape)
+
+    def full(self, value, shape, element="f32"):
+        name = f"%{self.count}"
+        self.count += 1
+        self.lines.append(f"{name} = stablehlo.constant dense<{value}> : {self.type(shape, element)}")
+        return name
+
+    def linear(self, x, shape, features):
+        """Along the last dimension."""
+        out = (*shape[:-1], features)
+        w = self.parameter(shape[-1], features)
+        y = self.emit(f"stablehlo.dot_general {x}, {w}, contracting_dims = [{len(shape) - 1}] x [0]",
+                      f"({self.type(shape)}, {self.type((shape[-1], features))}) -> {self.type(out)}")
+        y = self.apply("multiply", y, self.full(shape[-1] ** -0.5, out), shape=out)
+        if self.rng.random() < 0.5:
+            y = self.apply("add", y, self.spread(self.parameter(features), [len(out) - 1], (features,), out), shape=out)
+        return y
+
+    # ---- attention
+
+    def project(self, x, rows):
+        """Heads of a linear layer."""
+        split = (self.batch, rows, self.heads, self.depth)
+        y = self.linear(x, (self.batch, rows, self.features), self.heads * self.depth)
+        return self.emit(f"stablehlo.reshape {y}",
+                         f"({self.type((self.batch, rows, self.heads * self.depth))}) -> {self.type(split)}")
+
+    def position(self, dim, space, element):
+        return self.emit(f"stablehlo.iota dim = {dim}", self.type(space, element))
+
+    def compare(self, direction, x, y, space, element):
+        return self.emit(f"stablehlo.compare {direction}, {x}, {y}",
+                         f"({self.type(space, element)}, {self.type(space, element)}) -> {self.type(space, 'i1')}")
+
+    def select(self, mask, x, y, space):
+        return self.emit(f"stablehlo.select {mask}, {x}, {y}", f"{self.type(space, 'i1')}, {self.type(space)}")
+
+    def masked(self, scores, space):
+        """No mask, a causal one, or one of columns."""
+        kind = self.rng.choice(["none", "causal", "causal", "columns"])
+        if kind == "causal" and self.rows == self.columns:
+            seen = self.compare("GE", self.position(2, space, "i32"), self.position(3, space, "i32"), space, "i32")
+            return self.select(seen, scores, self.full(LOW, space), space)
+        if kind == "columns":
+            shape = (self.batch, self.columns)
+            mask = self.argument("mask", shape, "batch", "i32", ", st.limit = 4 : i64")
+            hidden = self.emit(f"stablehlo.compare EQ, {mask}, {self.full(0, shape, 'i32')}",
+                               f"({self.type(shape, 'i32')}, {self.type(shape, 'i32')}) -> {self.type(shape, 'i1')}")
+            wide = self.emit(f"stablehlo.convert {hidden}", f"({self.type(shape, 'i1')}) -> {self.type(shape)}")
+            low = self.apply("multiply", wide, self.full("-50.0", shape), shape=shape)
+            return self.apply("add", scores, self.spread(low, [0, 3], shape, space), shape=space)
+        return scores
+
+    def dropped(self, p, space):
+        """No dropout, bits that are given, or bits that elements compute of their positions."""
+        kind = self.rng.choice(["none", "none", "given", "computed", "computed"])
+        if kind == "none":
+            return p
+        if kind == "given":
+            bits = self.argument("bits", space, "batch", "i32", ", st.limit = 4 : i64")
+            kept = self.compare("NE", bits, self.full(0, space, "i32"), space, "i32")
+        else:
+            def apply(op, x, value):
+                y = self.full(value, space, "ui32") if isinstance(value, int) else value
+                return self.emit(f"stablehlo.{op} {x}, {y}", self.type(space, "ui32"))
+            bits = self.position(3, space, "ui32")
+            for dim, stride in ((2, self.columns), (1, self.columns * self.rows), (0, self.columns * self.rows * self.heads)):
+                bits = apply("add", bits, apply("multiply", self.position(dim, space, "ui32"), stride))
+            bits = apply("multiply", bits, 0x9E3779B1)
+            bits = apply("xor", bits, apply("shift_right_logical", bits, 15))
+            bits = apply("multiply", bits, 0x85EBCA77)
+            kept = self.compare("GE", bits, self.full(0x40000000, space, "ui32"), space, "ui32")
+        grown = self.apply("multiply", p, self.full(4 / 3, space), shape=space)
+        return self.select(kept, grown, self.full("0.0", space), space)
+
+    def softmax(self, scores, space):
+        kept = space[:-1]
+        low = self.full("0xFF800000", ())
+        most = self.spread(self.reduced(scores, [3], space, "maximum", low), [0, 1, 2], kept, space)
+        e = self.apply("exponential", self.apply("subtract", scores, most, shape=space), shape=space)
+        total = self.spread(self.reduced(e, [3], space), [0, 1, 2], kept, space)
+        return self.apply("divide", e, total, shape=space)
+
+    def attention(self, x, y):
+        q, k, v = self.project(x, self.rows), self.project(y, self.columns), self.project(y, self.columns)
+        rows, columns = ((self.batch, n, self.heads, self.depth) for n in (self.rows, self.columns))
+        space, result = (self.batch, self.heads, self.rows, self.columns), (self.batch, self.heads, self.rows, self.depth)
+        scores = self.emit(f"stablehlo.dot_general {q}, {k}, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3]",
+                           f"({self.type(rows)}, {self.type(columns)}) -> {self.type(space)}")
+        scores = self.apply("multiply", scores, self.full(self.depth ** -0.5, space), shape=space)
+        p = self.dropped(self.softmax(self.masked(scores, space), space), space)
+        o = self.emit(f"stablehlo.dot_general {p}, {v}, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1]",
+                      f"({self.type(space)}, {self.type(columns)}) -> {self.type(result)}")
+        o = self.emit(f"stablehlo.transpose {o}, dims = [0, 2, 1, 3]", f"({self.type(result)}) -> {self.type(rows)}")
+        whole = (self.batch, self.rows, self.heads * self.depth)
+        o = self.emit(f"stablehlo.reshape {o}", f"({self.type(rows)}) -> {self.type(whole)}")
+        return self.linear(o, whole, self.features)
+
+    # ---- what follows
+
+    def norm(self, x, shape):
+        """Of rows, with a scale and a shift, whose gradients are sums over the same rows."""
+        kept = shape[:-1]
+
+        def mean(value):
+            total = self.apply("multiply", self.reduced(value, [2], shape), self.full(1 / shape[-1], kept), shape=kept)
+            return total
+        d = self.apply("subtract", x, self.spread(mean(x), [0, 1], kept, shape), shape=shape)
+        variance = self.apply("add", mean(self.apply("multiply", d, d, shape=shape)), self.full(0.01, kept), shape=kept)
+        root = self.apply("rsqrt", variance, shape=kept)
+        y = self.apply("multiply", d, self.spread(root, [0, 1], kept, shape), shape=shape)
+        scale, shift = (self.spread(self.parameter(shape[-1]), [2], (shape[-1],), shape) for _ in range(2))
+        return self.apply("add", self.apply("multiply", y, scale, shape=shape), shift, shape=shape)
+
+    def close(self, x, shape):
+        target = self.argument("target", shape, "batch")
+        d = self.apply("subtract", self.apply("tanh", x, shape=shape), target, shape=shape)
+        total = self.reduced(self.apply("multiply", d, d, shape=shape), [0, 1, 2], shape)
+        return self.apply("multiply", total, self.full(1 / (shape[0] * shape[1]), ()), shape=())
+
+    def text(self):
+        parallel = {"mode": "hybrid", "sharding_size": 1, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1, "data": 1,
+                    "precision": {"compute": self.compute}}
+        prepare = PREPARE.format(optimizer=self.rng.choice(OPTIMIZERS))
+        if self.compute != "f32":
+            prepare = f"assign-precision{{compute={self.compute}}}," + prepare.replace(
+                "differentiate,", f"differentiate,widen-sums,narrow-residuals{{compute={self.compute}}},", 1)
+        attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(ROADS[-1])}, "
+                      f"st.parallel = {quoted(json.dumps(parallel))}")
+        body = "\n  ".join(self.lines)
+        return (f"module attributes {{{attributes}}} {{\nfunc.func @main({', '.join(self.arguments)}) -> "
+                f'(tensor<f32> {{st.name = "loss", st.role = "loss"}}) {{\n  {body}\n  return {self.loss} : tensor<f32>\n}}\n}}\n')
