@@ -12,26 +12,34 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
 namespace st {
 
 struct LogOptions {
-  std::string style = "st";  ///< of the lines on standard output: "st" or "megatron"
-  int64_t interval = 1;      ///< steps between two lines
-  std::string metrics;       ///< file for a line of JSON a step; empty: none
-  std::string tensorboard;   ///< folder for events; empty: none
-  int64_t eventInterval = 1; ///< steps between two events
+  std::string style = "st";      ///< of the lines on standard output: "st" or "megatron"
+  int64_t interval = 1;          ///< steps between two lines
+  std::string metrics;           ///< file for a line of JSON a step; empty: none
+  std::string tensorboard;       ///< folder for events; empty: none
+  int64_t eventInterval = 1;     ///< steps between two events
+  bool hasParameterNorm = false; ///< "params_norm" among the metrics of steps with a line or event
+
+  /// Whether a step of the run has a line or an event.
+  bool isLogged(int64_t step) const {
+    return step % interval == 0 || (!tensorboard.empty() && step % eventInterval == 0);
+  }
 };
 
 /// What the lines need to know of the run.
 struct LoggedRun {
   int64_t lastStep = 0;
-  int64_t batch = 1;  ///< samples a step
-  int64_t tokens = 0; ///< a step; 0: samples are not made of tokens
-  StepTimers timers;  ///< of Megatron-LM's lines; empty: not known
-  std::string memory; ///< the line of the devices' memory
+  int64_t batch = 1;                    ///< samples a step
+  int64_t tokens = 0;                   ///< a step; 0: samples are not made of tokens
+  StepTimers timers;                    ///< of Megatron-LM's lines; empty: not known
+  std::string memory;                   ///< the line of the devices' memory
+  std::map<std::string, double> events; ///< further values of each event, by tag
 };
 
 /// Of one process; the others of a run have none.
