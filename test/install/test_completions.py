@@ -14,7 +14,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
-TOOLS = ["st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
+TOOLS = ["st-compare", "st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
 
 # What is typed, and what must be among the candidates; the last: whether there may be no other.
 CASES = [
