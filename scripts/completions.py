@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOOLS = ["st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
+TOOLS = ["st-compare", "st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
 # "  --flag=<value>   - text", by LLVM. Passes are indented deeper; their options (8 spaces) belong in a pipeline.
 LLVM_FLAG = re.compile(r"^(?: {2}| {4}| {6})(--?[\w-]+?)(?:[= ]<([^>]*)>|=<(.*)>|\[=<.*>\])? *- +(.*)$")
 LLVM_CHOICE = re.compile(r"^ {4}=(\S+) +- ")

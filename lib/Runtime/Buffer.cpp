@@ -23,4 +23,11 @@ absl::Status Buffer::read(int64_t offset, absl::Span<uint8_t> bytes) const {
   return readWithin(offset, bytes);
 }
 
+absl::Status Buffer::readHere(int64_t offset, absl::Span<uint8_t> bytes) const {
+  ST_RETURN_IF_ERROR(check(offset, bytes.size()));
+  if (!isHere())
+    return absl::FailedPreconditionError("another process holds this memory");
+  return readHereWithin(offset, bytes);
+}
+
 } // namespace st

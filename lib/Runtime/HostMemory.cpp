@@ -2,6 +2,9 @@
 
 #include "absl/strings/str_format.h"
 
+#include <fstream>
+#include <limits>
+#include <string>
 #include <sys/sysinfo.h>
 
 namespace st {
@@ -19,6 +22,17 @@ double hostArenaBytes(const proto::Executable &program) {
   for (const proto::Group &group : program.groups())
     bytes += static_cast<double>(group.host_arena_bytes()) * group.device_ids_size();
   return bytes;
+}
+
+bool fitsFreeMemory(const proto::Executable &program, int64_t processes) {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  double kibibytes = 0;
+  while (file >> name >> kibibytes && name != "MemAvailable:")
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  constexpr double kKibibyte = 1 << 10;
+  return name == "MemAvailable:" && arenaBytes(program) + hostArenaBytes(program) <=
+                                        kibibytes * kKibibyte * static_cast<double>(processes);
 }
 
 absl::Status checkHostMemory(const proto::Executable &program) {

@@ -1,5 +1,6 @@
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/State/TensorLayout.h"
+#include "lib/Runtime/StepPhases.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -123,8 +124,16 @@ std::string printMemory(const proto::Executable &program) {
   return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
 }
 
-std::string printStepTimeJson(const StepTime &time, const proto::Executable &program) {
-  std::string devices;
+std::string printStepTimeJson(const StepTime &time, const proto::Executable &program,
+                              const StepTimeline *timeline) {
+  std::string devices, links, path;
+  for (const LinkWork &link : time.work.links)
+    absl::StrAppend(&links, links.empty() ? "" : ",", "\n  {\"name\": ", quoteJson(link.name),
+                    ", \"bytes\": ", link.bytes,
+                    ", \"busy_ms\": ", printMilliseconds(link.picoseconds), "}");
+  if (timeline)
+    path = absl::StrCat(
+        " \"critical_path_ms\": ", printPhasesJson(criticalPathPhases(program, *timeline)), ",");
   int64_t messages = 0;
   for (const proto::Group &group : program.groups())
     for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
@@ -147,17 +156,21 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
           "\"sent_bytes\": %d, \"parameter_bytes\": %d, \"arena_bytes\": %d, "
           "\"host_arena_bytes\": %d, \"to_host_bytes\": %d, \"from_host_bytes\": %d, "
           "\"l1_bytes\": %d, \"l2_bytes\": %d, \"l3_bytes\": %d, \"l3_burst_bytes\": %d, "
-          "\"instructions\": %d}",
+          "\"instructions\": %d%s}",
           devices.empty() ? "" : ",", group.first_rank() + rank, group.device_ids(rank),
           group.stages_size() > 0 ? group.stages(0) : 0, of.macs, of.messages, of.sentBytes,
           parameters, group.arena_bytes(), group.host_arena_bytes(), of.toHostBytes,
           of.fromHostBytes, work.l1Bytes, work.l2Bytes, work.l3Bytes, of.burstBytes,
-          work.instructions);
+          work.instructions,
+          timeline ? absl::StrCat(", \"phases_ms\": ",
+                                  printPhasesJson(rankPhases(
+                                      program, *timeline, group.first_rank() + rank, time.total)))
+                   : "");
     }
   return absl::StrFormat("{\"sim_ms\": %s, \"roofline_ms\": %s, \"serial_ms\": %s, "
-                         "\"messages\": %d, \"devices\": [%s\n]}\n",
+                         "\"messages\": %d,%s \"devices\": [%s\n],\n \"links\": [%s\n]}\n",
                          printMilliseconds(time.total), printMilliseconds(time.lowerBound),
-                         printMilliseconds(time.serialSum), messages, devices);
+                         printMilliseconds(time.serialSum), messages, path, devices, links);
 }
 
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path, bool appends) {

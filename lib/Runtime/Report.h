@@ -49,8 +49,11 @@ std::string printMemory(const proto::Executable &program);
 
 /// One step as JSON: sim_ms, roofline_ms, serial_ms, messages, and for each
 /// rank of "devices" rank, device, stage (its first), macs, messages, sent_bytes,
-/// parameter_bytes, arena_bytes, host_arena_bytes, to_host_bytes and from_host_bytes.
-std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);
+/// parameter_bytes, arena_bytes, host_arena_bytes, to_host_bytes and from_host_bytes; for each
+/// link with traffic its name, bytes and busy_ms. With a timeline also "critical_path_ms", and for
+/// each rank "phases_ms" (see StepPhases.h).
+std::string printStepTimeJson(const StepTime &time, const proto::Executable &program,
+                              const StepTimeline *timeline);
 
 /// A file to which a run appends full lines. The first line replaces the previous content, so a run
 /// that fails before its first step changes nothing. With `appends` it keeps the previous content

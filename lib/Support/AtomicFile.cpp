@@ -105,6 +105,14 @@ absl::Status AtomicFile::write(const void *data, size_t size) {
   return absl::OkStatus();
 }
 
+void AtomicFile::startFlush() {
+#ifdef SYNC_FILE_RANGE_WRITE
+  // A file system without it loses time, nothing else.
+  if (!temporary.empty())
+    (void)::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
 absl::Status AtomicFile::flush() {
   // A pipe or a device has nothing to synchronise and says EINVAL.
   if (!temporary.empty() && ::fsync(fd) != 0)

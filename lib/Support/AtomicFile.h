@@ -36,6 +36,9 @@ public:
   absl::Status write(const void *data, size_t size);
   absl::Status write(absl::string_view text) { return write(text.data(), text.size()); }
 
+  /// Asks the system to write what there is so far to disk, so that flush has less to wait for.
+  void startFlush();
+
   /// Forces the content to disk, so that commit returns quickly.
   absl::Status flush();
 

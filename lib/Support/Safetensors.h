@@ -94,8 +94,8 @@ public:
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
 
-  /// Forces the data written so far to disk.
-  absl::Status flush() { return file->flush(); }
+  /// Asks the system to write what there is so far to disk. Another thread may append meanwhile.
+  void startFlush() { file->startFlush(); }
 
   /// Fails if fewer bytes were written than declared.
   absl::Status commit();

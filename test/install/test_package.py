@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "test/e2e/common"))
 from bare_root import BareRoot
 from st_testing import SMALL_BERT, Failure, check_run, expect, run, write_json
 
-TOOLS = ["st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
+TOOLS = ["st-compare", "st-compile", "st-fit", "st-lsp-server", "st-opt", "st-plan", "st-reduce", "st-runner", "st-translate", "st-tune"]
 
 
 def pack(folder):

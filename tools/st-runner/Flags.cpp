@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 #include <cstdio>
 #include <map>
@@ -67,6 +68,8 @@ ABSL_FLAG(std::string, metrics, "", "file for a line of JSON per step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, with a value of each metric per step");
 ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps per event");
+ABSL_FLAG(bool, log_params_norm, false,
+          "with the logged steps: the norm of all parameters, as the metric params_norm");
 ABSL_FLAG(std::string, log_style, "st",
           "format of the lines of steps: st, or megatron for Megatron-LM's");
 ABSL_FLAG(int64_t, log_interval, 1, "steps per line");
@@ -80,6 +83,13 @@ ABSL_FLAG(int64_t, save_interval, 0,
 ABSL_FLAG(double, save_minutes, 0,
           "the same in minutes: saves after the first step past this time");
 ABSL_FLAG(int64_t, keep, 0, "number of newest checkpoints in --save to keep; 0: all");
+ABSL_FLAG(bool, async_save, true,
+          "write checkpoints while the next steps run; the files and losses are the same without");
+ABSL_FLAG(std::string, save_shard_size, "5GB",
+          "largest file of tensors in a checkpoint; a larger model is several files and an index");
+ABSL_FLAG(std::string, save_memory, "",
+          "host memory of each process for copies of states that the next step changes before they "
+          "are written, such as 2GB; unset: the states of one device. The step waits for the rest");
 ABSL_FLAG(int64_t, exit_interval, 0, "ends the run after a step that this divides");
 ABSL_FLAG(double, exit_duration_in_mins, 0,
           "ends the run after the first step past this number of minutes");
@@ -248,7 +258,12 @@ std::vector<proto::RunFlag> fittingDefaults(const Settings &settings,
 }
 
 // What may go with a flag of the binary.
-absl::Status checkLoading(const Settings &settings) {
+absl::Status checkCheckpoints(const Settings &settings) {
+  for (const char *name : {"async-save", "save-shard-size", "save-memory"})
+    if (settings.isGiven(name) && !settings.isSet("save"))
+      return absl::InvalidArgumentError(absl::StrCat("--", name, " has no effect without --save"));
+  if (settings.isGiven("save-memory") && !absl::GetFlag(FLAGS_async_save))
+    return absl::InvalidArgumentError("--save-memory has no effect with --async-save=false");
   for (const char *name : {"finetune", "no-load-optim", "no-load-rng"})
     if (settings.isGiven(name) && !settings.isSet("load"))
       return absl::InvalidArgumentError(absl::StrCat("--", name, " has no effect without --load"));
@@ -274,6 +289,33 @@ LoadOptions loadOptions() {
   return load;
 }
 
+// "2GB" or "512MiB" as bytes. Like Hugging Face's libraries, GB is 10^9 and GiB 2^30.
+absl::StatusOr<int64_t> parseBytes(absl::string_view flag, const std::string &text) {
+  constexpr std::pair<absl::string_view, double> kUnits[] = {
+      {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
+  constexpr double kMostBytes = 1e15;
+  absl::string_view digits = text;
+  double unit = 1, count = 0;
+  for (const auto &[name, bytes] : kUnits)
+    if (unit == 1 && absl::ConsumeSuffix(&digits, name))
+      unit = bytes;
+  if (!absl::SimpleAtod(digits, &count) || !(count * unit >= 1 && count * unit <= kMostBytes))
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", text,
+                                                   ": expected bytes, such as 5GB, 500MB or "
+                                                   "512MiB"));
+  return static_cast<int64_t>(count * unit);
+}
+
+absl::Status readSaving(SaveOptions &saving) {
+  saving.isAsync = absl::GetFlag(FLAGS_async_save);
+  ST_ASSIGN_OR_RETURN(saving.shardBytes,
+                      parseBytes("save-shard-size", absl::GetFlag(FLAGS_save_shard_size)));
+  if (const std::string memory = absl::GetFlag(FLAGS_save_memory); !memory.empty()) {
+    ST_ASSIGN_OR_RETURN(saving.memory, parseBytes("save-memory", memory));
+  }
+  return absl::OkStatus();
+}
+
 TrainOptions trainOptions(const Settings &settings) {
   TrainOptions options;
   options.steps = absl::GetFlag(FLAGS_steps);
@@ -288,6 +330,7 @@ TrainOptions trainOptions(const Settings &settings) {
   options.log.metrics = absl::GetFlag(FLAGS_metrics);
   options.log.tensorboard = absl::GetFlag(FLAGS_tensorboard);
   options.log.eventInterval = absl::GetFlag(FLAGS_tensorboard_log_interval);
+  options.log.hasParameterNorm = absl::GetFlag(FLAGS_log_params_norm);
   options.log.style = absl::GetFlag(FLAGS_log_style);
   options.log.interval = absl::GetFlag(FLAGS_log_interval);
   options.trace = absl::GetFlag(FLAGS_trace);
@@ -374,12 +417,13 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   const bool isTraining = !absl::GetFlag(FLAGS_timing_only) && !settings.isGiven("inputs");
   if (isTraining && absl::GetFlag(FLAGS_defaults))
     ST_RETURN_IF_ERROR(settings.addDefaults(fittingDefaults(settings, defaultFlagsOf(binary))));
-  ST_RETURN_IF_ERROR(checkLoading(settings));
+  ST_RETURN_IF_ERROR(checkCheckpoints(settings));
   RunRequest request;
   request.flags = printFlags(settings);
   request.replayed = settings.replayed();
   request.isSaveOfBinary = settings.isSet("save") && !settings.isGiven("save");
   request.train = trainOptions(settings);
+  ST_RETURN_IF_ERROR(readSaving(request.train.saving));
   ST_ASSIGN_OR_RETURN(request.train.samples, dataOptions());
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);

@@ -64,9 +64,10 @@ const std::set<std::string> kEither[] = {
 
 // What a replayed run does not write again, and what a log says in another way.
 const std::set<std::string> kNotReplayed = {
-    "save",        "save-interval", "save-minutes", "keep",  "load",   "resume",
-    "no-load-rng", "metrics",       "tensorboard",  "trace", "report", "record-batches",
-    "restarts",    "step-timeout",  "replay",       "flags", "seed"};
+    "save",     "save-interval", "save-minutes",    "keep",        "load",
+    "resume",   "async-save",    "save-shard-size", "save-memory", "no-load-rng",
+    "metrics",  "tensorboard",   "trace",           "report",      "record-batches",
+    "restarts", "step-timeout",  "replay",          "flags",       "seed"};
 
 // The flag of that name on the command line, or null. Abseil's own flags are not offered.
 absl::CommandLineFlag *findFlag(absl::string_view name) {

@@ -30,6 +30,7 @@ public:
       : communicator(communicator), owner(owner), rank(rank), bytes(bytes) {}
 
   int64_t size() const override { return bytes; }
+  bool isHere() const override { return rank.device != nullptr; }
 
 private:
   absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
@@ -43,6 +44,10 @@ private:
     if (rank.device)
       ST_RETURN_IF_ERROR(rank.device->read(rank.arena + static_cast<Address>(offset), to));
     return communicator.broadcast(to, owner);
+  }
+
+  absl::Status readHereWithin(int64_t offset, absl::Span<uint8_t> to) const override {
+    return rank.device->read(rank.arena + static_cast<Address>(offset), to);
   }
 
   Communicator &communicator;

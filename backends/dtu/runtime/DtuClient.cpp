@@ -29,6 +29,8 @@ public:
       : base(base), bytes(bytes), communicator(communicator), owner(owner) {}
 
   int64_t size() const override { return bytes; }
+  bool isHere() const override { return base != nullptr; }
+  const uint8_t *hostMemory() const override { return base; }
 
 private:
   absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
@@ -41,6 +43,11 @@ private:
     if (base)
       std::copy_n(base + offset, to.size(), to.begin());
     return communicator ? communicator->broadcast(to, owner) : absl::OkStatus();
+  }
+
+  absl::Status readHereWithin(int64_t offset, absl::Span<uint8_t> to) const override {
+    std::copy_n(base + offset, to.size(), to.begin());
+    return absl::OkStatus();
   }
 
   uint8_t *base;
@@ -80,7 +87,12 @@ public:
 
   int64_t numRanks() const override { return simulator->numRanks(); }
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
+  int64_t touchMemory(int threads) override { return simulator->touchMemory(threads); }
   Event launchStep() override { return Event::completed(runStep()); }
+  bool callBeforeUpdates(std::function<void(int64_t)> hook) override {
+    simulator->callBeforeUpdates(std::move(hook));
+    return true;
+  }
   Executable *other(absl::string_view name) override {
     auto it = others.find(name);
     return it == others.end() ? nullptr : it->second.get();
@@ -172,7 +184,8 @@ absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
     dtu::RankSchedule schedule;
     std::vector<int64_t> entries;
     for (const proto::ScheduleEntry &entry : group.schedule()) {
-      schedule.push_back({ids[entry.task()], entry.micro_batch()});
+      schedule.push_back({ids[entry.task()], entry.micro_batch(),
+                          group.tasks(static_cast<int>(entry.task())).phase() == "update"});
       entries.push_back(entry.task());
     }
     schedules.insert(schedules.end(), group.device_ids_size(), schedule);

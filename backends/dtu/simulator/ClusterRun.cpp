@@ -25,6 +25,7 @@ ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, const RankMemory &arena
 void ClusterRun::start(const RankSchedule *newSchedule) {
   schedule = newSchedule;
   task = 0;
+  hasUpdated = false;
   program = nullptr;
   status = absl::OkStatus();
   loaded.clear();
@@ -38,6 +39,9 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
 
 bool ClusterRun::beginTask() {
   const TaskRun &entry = (*schedule)[task];
+  if (entry.isUpdate && !hasUpdated && engine.beforeUpdate)
+    engine.beforeUpdate(rank);
+  hasUpdated |= entry.isUpdate;
   program = (*engine.machine.programs)[entry.program].get();
   scratch = engine.takeScratch();
   if (!scratch.data) {

@@ -48,6 +48,7 @@ private:
   const int64_t rank;
   const RankSchedule *schedule = nullptr;
   size_t task = 0;
+  bool hasUpdated = false;                 ///< an update has begun
   const DecodedProgram *program = nullptr; ///< of the current task, else null
   LazyMemory scratch;
   std::vector<Instance> instances;

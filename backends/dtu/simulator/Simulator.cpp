@@ -5,12 +5,16 @@
 #include "backends/dtu/simulator/replay/TaskReplay.h"
 #include "backends/dtu/simulator/time/TimeEngine.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Threads.h"
 #include "lib/Timing/DtuDescription.h"
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <thread>
+#include <utility>
 
 namespace st::dtu {
 
@@ -212,6 +216,27 @@ int64_t Simulator::numRanks() const { return static_cast<int64_t>(impl->ranks.si
 
 absl::Status Simulator::reserveMemory() { return impl->makeDataEngine(); }
 
+int64_t Simulator::touchMemory(int threads) const {
+  constexpr int64_t kChunk = int64_t(64) << 20;
+  std::vector<std::pair<uint8_t *, int64_t>> chunks;
+  int64_t total = 0;
+  for (const std::vector<LazyMemory> *memories : {&impl->arenas, &impl->hostArenas})
+    for (const LazyMemory &memory : *memories) {
+      if (!memory.data)
+        continue; // of another process
+      total += memory.bytes;
+      for (int64_t at = 0; at < memory.bytes; at += kChunk)
+        chunks.emplace_back(memory.data + at, std::min(kChunk, memory.bytes - at));
+    }
+  std::atomic<size_t> next{0};
+  // Memory that no thread touches here is touched by the first step.
+  (void)runOnThreads(std::min<int64_t>(threads, static_cast<int64_t>(chunks.size())), [&] {
+    for (size_t i; (i = next.fetch_add(1)) < chunks.size();)
+      LazyMemory::touch(chunks[i].first, chunks[i].second);
+  });
+  return total;
+}
+
 absl::StatusOr<RankMemory> Simulator::lendMemory(int64_t rank) {
   ST_RETURN_IF_ERROR(impl->makeDataEngine());
   return RankMemory{impl->arenas[static_cast<size_t>(rank)].data,
@@ -230,6 +255,11 @@ absl::Status Simulator::execute(const std::vector<RankSchedule> &schedules) {
   ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
   ST_RETURN_IF_ERROR(impl->makeDataEngine());
   return impl->data->execute(schedules, impl->options.hostThreads);
+}
+
+void Simulator::callBeforeUpdates(std::function<void(int64_t)> hook) {
+  if (impl->makeDataEngine().ok())
+    impl->data->beforeUpdate = std::move(hook);
 }
 
 absl::StatusOr<TimingResult> Simulator::time(const std::vector<RankSchedule> &schedules,

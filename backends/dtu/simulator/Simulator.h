@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -80,6 +81,7 @@ using ProgramId = int64_t;
 struct TaskRun {
   ProgramId program = 0;
   int64_t microBatch = 0;
+  bool isUpdate = false; ///< the task writes states
 };
 using RankSchedule = std::vector<TaskRun>;
 
@@ -193,11 +195,19 @@ public:
   /// Reserves the memory that memory() returns; an error if the host refuses.
   absl::Status reserveMemory();
 
+  /// Takes the memory of all arenas here from the host, without a change of its contents. May run
+  /// beside all other calls. Returns its bytes; 0 before reserveMemory().
+  int64_t touchMemory(int threads) const;
+
   /// Runs schedules[rank] on data to its end, for the ranks simulated here. Messages between ranks
   /// must balance within one call. Errors: a fault (such as an out-of-bounds address), which names
   /// rank, program, stream and instruction; or a deadlock, which names what each rank waits for.
   /// After an error the memories are unspecified.
   absl::Status execute(const std::vector<RankSchedule> &schedules);
+
+  /// In later calls of execute(), calls `hook` before a rank begins the first run of its schedule
+  /// that is an update. The call is on the thread that runs the rank and may wait. Null: no calls.
+  void callBeforeUpdates(std::function<void(int64_t rank)> hook);
 
   /// Like time(), but runs each kind of task once and composes a step from the schedules and the
   /// messages between device groups (docs/dtu-isa.md, "Replayed time"), for plans too large for

@@ -27,10 +27,21 @@ public:
   absl::Status write(int64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const;
 
+  /// Whether this process holds the memory.
+  virtual bool isHere() const { return true; }
+  /// Like read, but without the other processes: an error unless the memory is here.
+  absl::Status readHere(int64_t offset, absl::Span<uint8_t> bytes) const;
+  /// The memory itself if the host can read it in place, even while a step runs; else null.
+  virtual const uint8_t *hostMemory() const { return nullptr; }
+
 protected:
   /// The same for a range that is known to be inside the buffer.
   virtual absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> bytes) = 0;
   virtual absl::Status readWithin(int64_t offset, absl::Span<uint8_t> bytes) const = 0;
+  /// The same for memory that is here, without other processes.
+  virtual absl::Status readHereWithin(int64_t offset, absl::Span<uint8_t> bytes) const {
+    return readWithin(offset, bytes);
+  }
 
 private:
   absl::Status check(int64_t offset, size_t count) const;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -144,9 +145,20 @@ public:
   /// timing.
   virtual Buffer *arena(int64_t rank) = 0;
 
+  /// Takes the memory of this process's arenas from the host, with `threads` threads, so that the
+  /// first step does not. Contents stay as they are, so it may run beside everything but the end of
+  /// the executable. Returns the bytes.
+  virtual int64_t touchMemory(int /*threads*/) { return 0; }
+
   /// Starts one training step on the contents of the arenas. The next step may start once the event
   /// is set.
   virtual Event launchStep() = 0;
+
+  /// In later steps, calls `hook` before a rank of this process begins its first task that writes
+  /// states (phase "update"). The call is on a thread of the step and may wait. Null: no calls. To
+  /// be set between steps. Returns false if these devices make no such calls; states may then
+  /// change at any time during a step.
+  virtual bool callBeforeUpdates(std::function<void(int64_t rank)> /*hook*/) { return false; }
 
   /// The program's other program with this name, which shares the arenas and states. Running one of
   /// the two overwrites the inputs and outputs of the other. Null if there is none.

@@ -2,6 +2,8 @@
 //
 //   model.safetensors      the parameters, whole, under their names
 //   optimizer.safetensors  the optimizer's tensors, whole
+//                          each in one file, or sharded: model-00001-of-00003.safetensors, …
+//                          and model.safetensors.index.json, as in Hugging Face's folders
 //   trainer_state.json     how far the run has come
 //   config.json            the model folder's, for the class that was trained
 //   tokenizer.json, vocab.json, merges.txt, vocab.txt
@@ -11,12 +13,13 @@
 // written under names that end in ".next", trainer_state.json.next last: from then
 // on the new checkpoint holds. Each file then takes its final name, trainer_state.json
 // last. So as long as there is a trainer_state.json.next, a file is read from its
-// ".next" where there is one; without it, ".next" files are leftovers. Other files
-// of the folder stay as they are.
+// ".next" where there is one; without it, ".next" files are leftovers. Files of the old
+// checkpoint that the new one does not list are removed, other files stay as they are.
 #ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINT_H
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINT_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Checkpoint/CheckpointWriter.h"
 #include "lib/Runtime/Checkpoint/FolderLock.h"
 #include "lib/Runtime/Checkpoint/TrainerState.h"
 #include "lib/Runtime/State/States.h"
@@ -26,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,15 +47,17 @@ public:
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  /// Gathers every state and writes the files. If the process ends before this returns,
-  /// CheckpointReader finds either the old or the new checkpoint, complete. An error if replicas of
-  /// a tensor differ.
-  absl::Status save(const proto::Executable &program, const std::vector<StateTensor> &states,
-                    Executable &executable, const TrainerState &trainer,
-                    const std::optional<LearningRateSchedule> &schedule);
+  /// Removes what is not complete in the folder. Before each save, and before another process
+  /// writes to it.
+  absl::Status prepare();
 
-  /// The reads of a process while another one saves.
-  static absl::Status readAll(const std::vector<StateTensor> &states, Executable &executable);
+  /// In process 0: writes the checkpoint, together with help() in all other processes. If the
+  /// process ends before this returns, CheckpointReader finds either the old or the new checkpoint,
+  /// complete. An error if replicas of a tensor differ.
+  absl::Status save(const SaveJob &job);
+
+  /// In another process: writes its files of the checkpoint in the folder `path`.
+  static absl::Status help(const std::string &path, const SaveJob &job);
 
 private:
   CheckpointFolder(std::string path, bool made) : path(std::move(path)), made(made) {}
@@ -86,13 +92,16 @@ public:
 private:
   CheckpointReader() = default;
   absl::Status readFiles(const std::string &folder);
+  absl::Status openTensors(const std::string &folder, absl::string_view kind);
   absl::Status checkListedFile(const std::string &folder, const std::string &name,
                                const std::string &checksum) const;
+  absl::Status checkTensors(const std::string &folder, absl::string_view kind,
+                            const std::vector<StateTensor> &states) const;
   absl::Status checkModel(const std::string &path, const proto::Executable &program);
   absl::Status checkChecksums(const std::string &path, const std::vector<StateTensor> &states);
   TrainerFile file;
   std::string text;
-  std::vector<std::unique_ptr<SafetensorsReader>> tensors;
+  std::map<std::string, std::unique_ptr<SafetensorsReader>> tensors; ///< by the file's name
 };
 
 } // namespace st

@@ -1,11 +1,15 @@
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
+#include "lib/Runtime/Checkpoint/ShardPlan.h"
+#include "lib/Runtime/Checkpoint/TrainerState.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/ProcessEnd.h"
+#include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,20 +18,40 @@
 #include <filesystem>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 #include <zlib.h>
 
 namespace st {
 namespace {
 
-// "<file>[.next].tmp.<process>.<number>", the form of AtomicFile's temporary names.
-bool isTemporary(absl::string_view name) {
-  const bool isOurs =
-      std::any_of(std::begin(kCheckpointFiles), std::end(kCheckpointFiles),
-                  [&](absl::string_view file) { return absl::ConsumePrefix(&name, file); });
-  absl::ConsumePrefix(&name, kNext);
-  return isOurs && absl::ConsumePrefix(&name, ".tmp.") &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return c == '.' || absl::ascii_isdigit(c); });
+constexpr absl::string_view kTemporary = ".tmp.";
+
+// Whether this is "<file>.next", or "<file>[.next].tmp.<process>.<number>" as AtomicFile names its
+// temporary files.
+bool isLeftover(absl::string_view name) {
+  const size_t mark = name.rfind(kTemporary);
+  if (mark != absl::string_view::npos) {
+    const absl::string_view numbers = name.substr(mark + kTemporary.size());
+    if (!std::all_of(numbers.begin(), numbers.end(),
+                     [](char c) { return c == '.' || absl::ascii_isdigit(c); }))
+      return false;
+    name = name.substr(0, mark);
+    absl::ConsumeSuffix(&name, kNext);
+    return isCheckpointName(name);
+  }
+  return absl::ConsumeSuffix(&name, kNext) && isCheckpointName(name);
+}
+
+// The names in a folder that a predicate accepts; empty if it cannot be read.
+std::vector<std::string> listNames(const std::string &folder,
+                                   absl::FunctionRef<bool(absl::string_view)> accepts) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
+    if (std::string name = entry.path().filename().string(); accepts(name))
+      names.push_back(std::move(name));
+  return names;
 }
 
 } // namespace
@@ -45,26 +69,51 @@ bool holdsCheckpoint(const std::string &folder) {
   return exists(path) || exists(absl::StrCat(path, kNext));
 }
 
+bool isCheckpointName(absl::string_view name) {
+  return isShardName(name) || std::find(std::begin(kCheckpointFiles), std::end(kCheckpointFiles),
+                                        name) != std::end(kCheckpointFiles);
+}
+
 absl::Status finishMove(const std::string &folder) {
   SignalsWait wait;
-  const auto pathOf = [&](absl::string_view file) { return absl::StrCat(folder, "/", file); };
-  if (!exists(absl::StrCat(pathOf(kTrainerFile), kNext)))
+  const std::string last = absl::StrCat(folder, "/", kTrainerFile),
+                    lastNext = absl::StrCat(last, kNext);
+  if (!exists(lastNext))
     return absl::OkStatus();
-  for (absl::string_view file : kCheckpointFiles) {
-    const std::string path = pathOf(file), next = absl::StrCat(path, kNext);
-    if (exists(next) && ::rename(next.c_str(), path.c_str()) != 0)
+  for (const std::string &name : listNames(folder, isLeftover)) {
+    absl::string_view file = name;
+    if (!absl::ConsumeSuffix(&file, kNext) || file == kTrainerFile)
+      continue;
+    const std::string path = absl::StrCat(folder, "/", file);
+    if (::rename(absl::StrCat(folder, "/", name).c_str(), path.c_str()) != 0)
       return systemError(path, "cannot replace", errno);
   }
+  // Files of the old checkpoint that the new one does not list. Only a checkpoint whose checksums
+  // somebody removed lists none.
+  if (const auto trainer = readTrainerFile(lastNext); trainer.ok() && !trainer->files.empty())
+    for (const std::string &name : listNames(folder, isCheckpointName))
+      if (name != kTrainerFile && trainer->files.count(name) == 0 &&
+          ::unlink(absl::StrCat(folder, "/", name).c_str()) != 0 && errno != ENOENT)
+        return systemError(absl::StrCat(folder, "/", name), "cannot replace", errno);
+  // The files are there before the name that says so.
+  ST_RETURN_IF_ERROR(syncFolder(folder));
+  if (::rename(lastNext.c_str(), last.c_str()) != 0)
+    return systemError(last, "cannot replace", errno);
   return syncFolder(folder);
 }
 
 void removeLeftovers(const std::string &folder) {
-  for (absl::string_view file : kCheckpointFiles)
-    ::unlink(absl::StrCat(folder, "/", file, kNext).c_str());
-  std::error_code ignored; // A file that cannot be removed takes space and does no harm.
-  for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
-    if (isTemporary(entry.path().filename().string()))
-      std::filesystem::remove(entry.path(), ignored);
+  // A file that cannot be removed takes space and does no harm.
+  for (const std::string &name : listNames(folder, isLeftover))
+    ::unlink(absl::StrCat(folder, "/", name).c_str());
+}
+
+void removeFiles(const std::string &folder) {
+  ::unlink(absl::StrCat(folder, "/", kTrainerFile).c_str());
+  ::unlink(absl::StrCat(folder, "/", kTrainerFile, kNext).c_str());
+  for (const std::string &name : listNames(folder, isCheckpointName))
+    ::unlink(absl::StrCat(folder, "/", name).c_str());
+  removeLeftovers(folder);
 }
 
 absl::Status syncFolder(const std::string &path) {

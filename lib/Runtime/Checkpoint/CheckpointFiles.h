@@ -19,7 +19,7 @@ constexpr absl::string_view kOptimizerFile = "optimizer.safetensors";
 constexpr absl::string_view kConfigFile = "config.json";
 constexpr absl::string_view kTrainerFile = "trainer_state.json";
 
-/// In the order in which they are renamed.
+/// The files of a checkpoint that is not sharded, in the order in which they are renamed.
 constexpr absl::string_view kCheckpointFiles[] = {kModelFile,     kOptimizerFile, kConfigFile,
                                                   kTokenizerJson, kVocabJson,     kMergesTxt,
                                                   kVocabTxt,      kTrainerFile};
@@ -33,11 +33,19 @@ absl::string_view fileOf(const StateTensor &tensor);
 /// Returns true if the folder holds a checkpoint, the old or the new one (see Checkpoint.h).
 bool holdsCheckpoint(const std::string &folder);
 
-/// Completes an interrupted save: gives the files of a valid checkpoint their final names.
+/// Whether a file of a checkpoint may have this name.
+bool isCheckpointName(absl::string_view name);
+
+/// Completes a save whose trainer_state.json.next is there: gives all its files their final names,
+/// this one last, and removes the files of the checkpoint before it that it does not have.
 absl::Status finishMove(const std::string &folder);
 
 /// Removes what killed saves left in a locked folder, after finishMove.
 void removeLeftovers(const std::string &folder);
+
+/// Removes all files of a checkpoint. The file that makes the folder a checkpoint goes first, so an
+/// interrupted removal never leaves a damaged checkpoint.
+void removeFiles(const std::string &folder);
 
 /// Flushes a folder's directory entries to disk.
 absl::Status syncFolder(const std::string &path);

@@ -1,19 +1,20 @@
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/State/ModelFolder.h"
+#include "lib/Runtime/State/ShardIndex.h"
 #include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
 #include <algorithm>
+#include <set>
 
 namespace st {
 namespace {
-
-constexpr uint64_t kLargestText = 256 << 20;
 
 // The path of a file of the valid checkpoint: see Checkpoint.h.
 std::string pathOf(const std::string &folder, absl::string_view file) {
@@ -43,27 +44,6 @@ absl::Status checkText(const std::string &path, absl::string_view text, absl::st
                 absl::StrCat("damaged: ", what, " does not match its checksum in ", kTrainerFile));
 }
 
-// Checks that the file holds every tensor of the program with its type and shape, and nothing else.
-absl::Status checkFile(const SafetensorsReader &file, absl::string_view name,
-                       const std::vector<StateTensor> &states) {
-  size_t expected = 0;
-  for (const StateTensor &tensor : states) {
-    if (fileOf(tensor) != name)
-      continue;
-    ST_RETURN_IF_ERROR(checkTensor(file, tensor));
-    ++expected;
-  }
-  if (file.tensors().size() == expected)
-    return absl::OkStatus();
-  for (const SafetensorsTensor &found : file.tensors())
-    if (std::none_of(states.begin(), states.end(), [&](const StateTensor &tensor) {
-          return fileOf(tensor) == name && tensor.state->name() == found.name;
-        }))
-      return absl::InvalidArgumentError(absl::StrCat(
-          file.path(), ": tensor ", quoteForMessage(found.name), " is not one of the model's"));
-  return absl::OkStatus();
-}
-
 } // namespace
 
 // Checks that the folder's text files describe the function that the program computes.
@@ -82,15 +62,41 @@ absl::Status CheckpointReader::checkModel(const std::string &folder,
   return absl::OkStatus();
 }
 
+// The files of one kind: one, or those that an index names.
+absl::Status CheckpointReader::openTensors(const std::string &folder, absl::string_view kind) {
+  const std::string single = absl::StrCat(kind, ".safetensors"), index = indexName(kind);
+  const bool isSharded = file.files.empty()
+                             ? !exists(pathOf(folder, single)) && exists(pathOf(folder, index))
+                             : file.files.count(index) != 0;
+  std::map<std::string, std::string> fileOfTensor;
+  std::set<std::string> names = {single};
+  if (isSharded) {
+    names.clear();
+    // Damage is that of the index, not of a file that it seems to name.
+    if (const auto listed = file.files.find(index); listed != file.files.end())
+      ST_RETURN_IF_ERROR(checkListedFile(folder, index, listed->second));
+    ST_ASSIGN_OR_RETURN(fileOfTensor, readShardIndex(pathOf(folder, index)));
+    for (const auto &[tensor, name] : fileOfTensor)
+      names.insert(name);
+  }
+  for (const std::string &name : names) {
+    ST_ASSIGN_OR_RETURN(tensors[name], SafetensorsReader::open(pathOf(folder, name)));
+  }
+  for (const auto &[tensor, name] : fileOfTensor)
+    if (!tensors[name]->find(tensor))
+      return inFile(pathOf(folder, name),
+                    absl::StrCat("tensor ", quoteForMessage(tensor),
+                                 " is missing, which the index says is here"));
+  return absl::OkStatus();
+}
+
 absl::Status CheckpointReader::readFiles(const std::string &folder) {
   ST_ASSIGN_OR_RETURN(file, readTrainerFile(pathOf(folder, kTrainerFile)));
-  for (absl::string_view name : {kModelFile, kOptimizerFile}) {
-    ST_ASSIGN_OR_RETURN(auto of, SafetensorsReader::open(pathOf(folder, name)));
-    tensors.push_back(std::move(of));
-  }
+  for (absl::string_view kind : {"model", "optimizer"})
+    ST_RETURN_IF_ERROR(openTensors(folder, kind));
   for (const auto &[name, checksum] : file.files)
     ST_RETURN_IF_ERROR(checkListedFile(folder, name, checksum));
-  for (const std::unique_ptr<SafetensorsReader> &of : tensors)
+  for (const auto &[name, of] : tensors)
     for (const SafetensorsTensor &tensor : of->tensors()) {
       auto it = file.checksums.find(tensor.name);
       if (it != file.checksums.end() && it->second != checksumOf(tensor.data))
@@ -104,15 +110,47 @@ absl::Status CheckpointReader::readFiles(const std::string &folder) {
 absl::Status CheckpointReader::checkListedFile(const std::string &folder, const std::string &name,
                                                const std::string &checksum) const {
   const std::string path = pathOf(folder, name);
-  if (name == kModelFile || name == kOptimizerFile)
-    return checkText(path, tensors[name == kModelFile ? 0 : 1]->header(), "its header", checksum);
+  if (const auto found = tensors.find(name); found != tensors.end())
+    return checkText(path, found->second->header(), "its header", checksum);
   const bool isTokenizers = std::find(kTokenizerFileNames.begin(), kTokenizerFileNames.end(),
                                       name) != kTokenizerFileNames.end();
-  if (name != kConfigFile && !isTokenizers)
+  const bool isIndex = name == indexName("model") || name == indexName("optimizer");
+  if (name != kConfigFile && !isTokenizers && !isIndex)
     return inFile(pathOf(folder, kTrainerFile), absl::StrCat("\"files\": ", quoteForMessage(name),
                                                              " is not a file of a checkpoint"));
   ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kLargestTokenizerFile));
   return checkText(path, text, "it", checksum);
+}
+
+// Checks that the files hold every tensor of the program with its type and shape, and nothing else.
+absl::Status CheckpointReader::checkTensors(const std::string &folder, absl::string_view kind,
+                                            const std::vector<StateTensor> &states) const {
+  const std::string single = absl::StrCat(kind, ".safetensors");
+  const auto isOfKind = [&](absl::string_view name) { return absl::StartsWith(name, kind); };
+  std::set<absl::string_view> expected;
+  for (const StateTensor &tensor : states) {
+    if (fileOf(tensor) != single)
+      continue;
+    expected.insert(tensor.state->name());
+    const SafetensorsReader *holder = nullptr;
+    for (const auto &[name, of] : tensors)
+      if (isOfKind(name) && (!holder || of->find(tensor.state->name())))
+        holder = of.get();
+    ST_RETURN_IF_ERROR(checkTensor(*holder, tensor));
+  }
+  std::set<absl::string_view> seen;
+  for (const auto &[name, of] : tensors)
+    for (const SafetensorsTensor &found : of->tensors()) {
+      if (!isOfKind(name))
+        continue;
+      if (expected.count(found.name) == 0)
+        return absl::InvalidArgumentError(absl::StrCat(
+            of->path(), ": tensor ", quoteForMessage(found.name), " is not one of the model's"));
+      if (!seen.insert(found.name).second)
+        return absl::InvalidArgumentError(absl::StrCat(
+            of->path(), ": tensor ", quoteForMessage(found.name), " is also in another file"));
+    }
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointReader::checkChecksums(const std::string &folder,
@@ -134,8 +172,8 @@ CheckpointReader::open(const std::string &path, const proto::Executable &program
   if (absl::Status status = reader->readFiles(path); !status.ok())
     return absl::DataLossError(status.message());
   ST_RETURN_IF_ERROR(reader->checkModel(path, program));
-  ST_RETURN_IF_ERROR(checkFile(*reader->tensors[0], kModelFile, states));
-  ST_RETURN_IF_ERROR(checkFile(*reader->tensors[1], kOptimizerFile, states));
+  for (absl::string_view kind : {"model", "optimizer"})
+    ST_RETURN_IF_ERROR(reader->checkTensors(path, kind, states));
   ST_RETURN_IF_ERROR(reader->checkChecksums(path, states));
   return reader;
 }
@@ -143,7 +181,7 @@ CheckpointReader::open(const std::string &path, const proto::Executable &program
 absl::Status CheckpointReader::restore(const std::vector<StateTensor> &states,
                                        Executable &executable) const {
   for (const StateTensor &tensor : states)
-    for (const std::unique_ptr<SafetensorsReader> &of : tensors)
+    for (const auto &[name, of] : tensors)
       if (const SafetensorsTensor *found = of->find(tensor.state->name()))
         ST_RETURN_IF_ERROR(writeState(tensor, found->data.data(), executable));
   return absl::OkStatus();

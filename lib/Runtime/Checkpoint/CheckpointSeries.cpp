@@ -24,10 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kPrefix = "step-";
 
-std::string folderOf(const std::string &path, int64_t step) {
-  return absl::StrCat(path, "/", kPrefix, absl::StrFormat("%07d", step));
-}
-
 // All folders with the name of a checkpoint, valid or not.
 std::vector<SeriesEntry> listFolders(const std::string &path) {
   std::vector<SeriesEntry> found;
@@ -37,27 +33,25 @@ std::vector<SeriesEntry> listFolders(const std::string &path) {
     absl::string_view digits = name;
     int64_t step = 0;
     if (absl::ConsumePrefix(&digits, kPrefix) && absl::SimpleAtoi(digits, &step) && step >= 0 &&
-        folderOf(path, step) == absl::StrCat(path, "/", name))
-      found.push_back({step, folderOf(path, step)});
+        folderOfStep(path, step) == absl::StrCat(path, "/", name))
+      found.push_back({step, folderOfStep(path, step)});
   }
   std::sort(found.begin(), found.end(),
             [](const SeriesEntry &a, const SeriesEntry &b) { return a.step > b.step; });
   return found;
 }
 
-// Removes our files, and the folder if it holds no others. The file that makes the folder a
-// checkpoint goes first, so an interrupted removal never leaves a damaged checkpoint.
+// Removes our files, and the folder if it holds no others.
 void removeCheckpoint(const std::string &folder) {
-  for (auto file = std::rbegin(kCheckpointFiles); file != std::rend(kCheckpointFiles); ++file) {
-    const std::string path = absl::StrCat(folder, "/", *file);
-    ::unlink(path.c_str());
-    ::unlink(absl::StrCat(path, kNext).c_str());
-  }
-  removeLeftovers(folder);
+  removeFiles(folder);
   ::rmdir(folder.c_str());
 }
 
 } // namespace
+
+std::string folderOfStep(const std::string &path, int64_t step) {
+  return absl::StrCat(path, "/", kPrefix, absl::StrFormat("%07d", step));
+}
 
 std::vector<SeriesEntry> listSeries(const std::string &path) {
   std::vector<SeriesEntry> entries = listFolders(path);
@@ -97,17 +91,15 @@ CheckpointSeries::~CheckpointSeries() {
     ::rmdir(path.c_str());
 }
 
-absl::Status CheckpointSeries::save(const proto::Executable &program,
-                                    const std::vector<StateTensor> &states, Executable &executable,
-                                    const TrainerState &trainer,
-                                    const std::optional<LearningRateSchedule> &schedule) {
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointFolder> folder,
-                      CheckpointFolder::claim(folderOf(path, trainer.step)));
-  ST_RETURN_IF_ERROR(folder->save(program, states, executable, trainer, schedule));
+absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointSeries::claimStep(int64_t step) const {
+  return CheckpointFolder::claim(folderOfStep(path, step));
+}
+
+absl::Status CheckpointSeries::endSave(int64_t step) {
   ST_RETURN_IF_ERROR(syncFolder(path));
   made = false;
   note.forget();
-  removeOld(trainer.step);
+  removeOld(step);
   return absl::OkStatus();
 }
 

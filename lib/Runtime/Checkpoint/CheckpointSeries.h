@@ -23,6 +23,9 @@ struct SeriesEntry {
   std::string path;
 };
 
+/// The folder of the checkpoint of a step.
+std::string folderOfStep(const std::string &path, int64_t step);
+
 /// The checkpoints of a folder, newest first; empty if there are none or the folder does not exist.
 std::vector<SeriesEntry> listSeries(const std::string &path);
 
@@ -39,10 +42,10 @@ public:
   CheckpointSeries(const CheckpointSeries &) = delete;
   CheckpointSeries &operator=(const CheckpointSeries &) = delete;
 
-  /// Saves as CheckpointFolder does, then removes old checkpoints.
-  absl::Status save(const proto::Executable &program, const std::vector<StateTensor> &states,
-                    Executable &executable, const TrainerState &trainer,
-                    const std::optional<LearningRateSchedule> &schedule);
+  /// The folder for the checkpoint of a step.
+  absl::StatusOr<std::unique_ptr<CheckpointFolder>> claimStep(int64_t step) const;
+  /// After its checkpoint is saved: removes old checkpoints.
+  absl::Status endSave(int64_t step);
 
 private:
   CheckpointSeries(std::string path, int64_t keep, bool made)

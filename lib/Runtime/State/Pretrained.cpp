@@ -1,6 +1,6 @@
 #include "lib/Runtime/State/Pretrained.h"
-#include "lib/Runtime/Json.h"
 #include "lib/Runtime/State/ModelFolder.h"
+#include "lib/Runtime/State/ShardIndex.h"
 #include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/match.h"
@@ -20,7 +20,6 @@
 namespace st {
 namespace {
 
-constexpr uint64_t kLargestText = 64 << 20;
 constexpr absl::string_view kBases[] = {"bert.", "transformer.", "model.", "vit."};
 
 // Parts of a base model that only some tasks use, so folders of other tasks may lack them.
@@ -137,23 +136,11 @@ absl::Status PretrainedWeights::addFile(const std::string &file) {
 }
 
 absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
-  ST_ASSIGN_OR_RETURN(std::string text, readFile(indexPath, kLargestText));
-  ST_ASSIGN_OR_RETURN(google::protobuf::Struct index, parseJsonObject(text, indexPath));
-  const google::protobuf::Value *map = findField(index, "weight_map");
-  if (!map || !map->has_struct_value() || map->struct_value().fields().empty())
-    return inFile(indexPath, "\"weight_map\" must be an object that names the file of each tensor");
-  // Sorted, so that the same folder always gives the same error.
-  std::map<std::string, std::string> fileOf;
+  ST_ASSIGN_OR_RETURN(auto fileOf, readShardIndex(indexPath));
   std::set<std::string> names;
-  for (const auto &[tensor, value] : map->struct_value().fields()) {
-    const std::string &name = value.string_value();
-    if (!absl::EndsWith(name, ".safetensors") || absl::StrContains(name, '/') ||
-        absl::StrContains(name, '\0'))
-      return inFile(indexPath, absl::StrCat("the file of tensor ", quoteForMessage(tensor),
-                                            " must be a .safetensors file of this folder, not ",
-                                            quoteForMessage(name)));
-    fileOf[tensor] = absl::StrCat(path, "/", name);
-    names.insert(fileOf[tensor]);
+  for (auto &[tensor, name] : fileOf) {
+    name = absl::StrCat(path, "/", name);
+    names.insert(name);
   }
   for (const std::string &name : names)
     ST_RETURN_IF_ERROR(addFile(name));
@@ -168,8 +155,11 @@ absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
 
 absl::Status PretrainedWeights::openFiles(bool isPrinted) {
   const std::string optimizer = absl::StrCat(path, "/optimizer.safetensors");
+  const std::string optimizerIndex = absl::StrCat(optimizer, ".index.json");
   if (isPrinted && exists(optimizer))
     ST_RETURN_IF_ERROR(addFile(optimizer));
+  else if (isPrinted && exists(optimizerIndex))
+    ST_RETURN_IF_ERROR(openSharded(optimizerIndex));
   const std::string single = absl::StrCat(path, "/model.safetensors");
   const std::string index = absl::StrCat(path, "/model.safetensors.index.json");
   if (!exists(single) && exists(index))

@@ -122,6 +122,7 @@ absl::Status StepLog::writeEvents(const StepReport &report) {
     scalars["tokens-per-second"] = static_cast<double>(run.tokens) / seconds;
   for (const auto &[name, value] : report.metrics)
     scalars[name] = value;
+  scalars.insert(run.events.begin(), run.events.end());
   return events->write(report.step, scalars);
 }
 
@@ -176,6 +177,7 @@ std::string printMegatronLine(const StepReport &report, const LoggedRun &run, in
   };
   add("loss scale", "loss_scale");
   add("grad norm", "grad_norm");
+  add("params norm", "params_norm");
   return line + "\n";
 }
 

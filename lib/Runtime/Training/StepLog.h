@@ -12,26 +12,34 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
 namespace st {
 
 struct LogOptions {
-  std::string style = "st";  ///< of the lines on standard output: "st" or "megatron"
-  int64_t interval = 1;      ///< steps between lines
-  std::string metrics;       ///< file with a line of JSON per step; empty: none
-  std::string tensorboard;   ///< folder for events; empty: none
-  int64_t eventInterval = 1; ///< steps between events
+  std::string style = "st";      ///< of the lines on standard output: "st" or "megatron"
+  int64_t interval = 1;          ///< steps between lines
+  std::string metrics;           ///< file with a line of JSON per step; empty: none
+  std::string tensorboard;       ///< folder for events; empty: none
+  int64_t eventInterval = 1;     ///< steps between events
+  bool hasParameterNorm = false; ///< "params_norm" among the metrics of steps with a line or event
+
+  /// Whether a step of the run has a line or an event.
+  bool isLogged(int64_t step) const {
+    return step % interval == 0 || (!tensorboard.empty() && step % eventInterval == 0);
+  }
 };
 
 /// Properties of the run that the lines need.
 struct LoggedRun {
   int64_t lastStep = 0;
-  int64_t batch = 1;  ///< samples per step
-  int64_t tokens = 0; ///< per step; 0: samples do not consist of tokens
-  StepTimers timers;  ///< for Megatron-LM's lines; empty: unknown
-  std::string memory; ///< the line of the devices' memory
+  int64_t batch = 1;                    ///< samples per step
+  int64_t tokens = 0;                   ///< per step; 0: samples do not consist of tokens
+  StepTimers timers;                    ///< for Megatron-LM's lines; empty: unknown
+  std::string memory;                   ///< the line of the devices' memory
+  std::map<std::string, double> events; ///< further values of each event, by tag
 };
 
 /// The log of process 0; other processes have none.

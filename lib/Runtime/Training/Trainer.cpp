@@ -1,4 +1,5 @@
 #include "lib/Runtime/Training/Trainer.h"
+#include "lib/Runtime/BackgroundTask.h"
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/Checkpoint/CheckpointSeries.h"
@@ -8,6 +9,7 @@
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Program/Prediction.h"
 #include "lib/Runtime/Report.h"
+#include "lib/Runtime/State/ParameterNorm.h"
 #include "lib/Runtime/State/Pretrained.h"
 #include "lib/Runtime/State/States.h"
 #include "lib/Runtime/TraceWriter.h"
@@ -15,6 +17,8 @@
 #include "lib/Runtime/Training/LearningRate.h"
 #include "lib/Runtime/Training/LoadCheckpoint.h"
 #include "lib/Runtime/Training/RunControl.h"
+#include "lib/Runtime/Training/RunSaves.h"
+#include "lib/Runtime/Training/SimulatedEvents.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +31,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -50,6 +55,9 @@ public:
           const TrainOptions &options, std::FILE *out, std::FILE *progress)
       : program(program), client(client), communicator(communicator), options(options), out(out),
         progress(progress), control(options, communicator) {}
+  ~Trainer() { saves.leave(); }
+  Trainer(const Trainer &) = delete;
+  Trainer &operator=(const Trainer &) = delete;
 
   absl::Status run();
 
@@ -62,6 +70,7 @@ private:
   void printHeading();
   absl::Status load();
   absl::Status timeStep();
+  void finishTouching();
   absl::Status initialize();
   absl::Status runSteps();
   absl::Status runStep(int64_t step);
@@ -72,7 +81,7 @@ private:
   absl::Status save();
   // Prints progress; errors are ignored.
   void print(const std::string &text) {
-    if (communicator.process() != 0)
+    if (communicator.process() != 0 || text.empty())
       return;
     if (log)
       log->clear();
@@ -99,18 +108,20 @@ private:
   std::unique_ptr<BatchSource> source;
   std::unique_ptr<Evaluator> evaluator; // set if the run evaluates
   // Destroyed last of the outputs: others may be in the folder that it removes.
-  std::unique_ptr<CheckpointFolder> checkpoint;
-  std::unique_ptr<CheckpointSeries> series;
+  RunSaves saves{program, states, communicator, options};
   std::unique_ptr<StepLog> log; // only in process 0
   std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointReader> resumed;
   std::string resumedPath; // path of the initial checkpoint; empty: none
   std::unique_ptr<PretrainedWeights> pretrained;
   std::unique_ptr<Executable> executable;
+  int64_t touched = 0;                      // bytes, by the thread of `touching`
+  std::unique_ptr<BackgroundTask> touching; // ends before the executable goes
   std::unique_ptr<Feeder> feeder;
   StepTime time;
   RecordedBatches recorded;
-  StepTimers timers; // timers of a step for Megatron-LM's log
+  StepTimers timers;                    // timers of a step for Megatron-LM's log
+  std::map<std::string, double> events; // values of a simulated step
   TrainerState trainer;
   double hostSeconds = 0;
   std::vector<double> stepSeconds; ///< per step, without reading its batch
@@ -120,7 +131,6 @@ private:
   int64_t spikeStep = 0, spikesThere = 0; // the latest step with a spike, and their number
   std::set<int64_t> leftOut;              // batches of spikes, by the number of rows before them
   int64_t lastStep = 0;                   // best knowledge before the run
-  int64_t savedStep = -1;                 // step of the newest checkpoint of `series`
 };
 
 bool readsLearningRate(const proto::Executable &program) {
@@ -163,16 +173,20 @@ absl::Status Trainer::run() {
     ST_RETURN_IF_ERROR(evaluate(/*isEnd=*/true));
   if (stepsRun > 0)
     ST_RETURN_IF_ERROR(printSummary());
-  const bool isSaved = options.saving.isSeries() && savedStep == trainer.step;
-  return options.save.empty() || isSaved ? absl::OkStatus() : save();
+  const bool isSaved = options.saving.isSeries() && saves.newestStep() == trainer.step;
+  if (!options.save.empty() && !isSaved)
+    ST_RETURN_IF_ERROR(save());
+  const absl::Status saved = saves.finish();
+  print(saves.takeReport());
+  return saved;
 }
 
 absl::Status Trainer::runSteps() {
   if (log)
     log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence, timers,
-                printMemoryRange(program)});
+                printMemoryRange(program), events});
   // The first checkpoint that a spike can restore.
-  if (options.spikes.restores() && savedStep < 0 && trainer.step < lastStep)
+  if (options.spikes.restores() && saves.newestStep() < 0 && trainer.step < lastStep)
     ST_RETURN_IF_ERROR(save());
   ST_ASSIGN_OR_RETURN(AfterStep then, control.beforeFirst());
   while (then.end.empty() && trainer.step < lastStep) {
@@ -183,6 +197,8 @@ absl::Status Trainer::runSteps() {
       ST_RETURN_IF_ERROR(answerSpike(step));
       continue;
     }
+    ST_RETURN_IF_ERROR(saves.check());
+    print(saves.takeReport());
     ST_ASSIGN_OR_RETURN(then, control.after(trainer.step));
     if (then.saves)
       ST_RETURN_IF_ERROR(save());
@@ -252,6 +268,8 @@ absl::Status Trainer::answerSpike(int64_t step) {
 
 absl::Status Trainer::goBack(int64_t step) {
   Stopwatch watch;
+  ST_RETURN_IF_ERROR(saves.finish());
+  print(saves.takeReport());
   const auto warn = [&](const std::string &line) { print(line); };
   ST_ASSIGN_OR_RETURN(resumed, openNewest(options.save, program, states, warn));
   if (!resumed)
@@ -263,7 +281,7 @@ absl::Status Trainer::goBack(int64_t step) {
   trainer.seed = seed;
   spikes.restore(trainer.recentLosses);
   resumed.reset();
-  savedStep = trainer.step;
+  saves.setNewestStep(trainer.step);
   print(absl::StrFormat(
       "back to step %d in %.1f s, without %s (--on-spike=%s)\n", trainer.step, watch.seconds(),
       options.spikes.action == "skip" ? "the batch of the spike" : "the batches since",
@@ -313,13 +331,7 @@ bool hasLoss(const proto::Executable &program) {
 absl::Status Trainer::claimCheckpoints() {
   if (options.save.empty())
     return absl::OkStatus();
-  if (communicator.process() == 0) {
-    if (options.saving.isSeries()) {
-      ST_ASSIGN_OR_RETURN(series, CheckpointSeries::claim(options.save, options.saving.keep));
-    } else {
-      ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
-    }
-  }
+  ST_RETURN_IF_ERROR(saves.claim());
   return communicator.numProcesses() > 1 ? communicator.barrier() : absl::OkStatus();
 }
 
@@ -357,7 +369,7 @@ absl::Status Trainer::openCheckpoint() {
     options.supervisor->step = trainer.step;
   print(resumed->warnings());
   if (goesOn) {
-    savedStep = trainer.step;
+    saves.setNewestStep(trainer.step);
     print(absl::StrFormat("going on after step %d of %s\n", trainer.step, escapeControls(path)));
   } else if (options.saving.isSeries()) {
     const std::vector<SeriesEntry> entries = listSeries(options.save);
@@ -406,7 +418,8 @@ absl::Status Trainer::openInputsAndOutputs() {
   if (!options.report.empty()) {
     ST_ASSIGN_OR_RETURN(report, AtomicFile::create(options.report));
   }
-  ST_ASSIGN_OR_RETURN(log, StepLog::open(options.log, /*appends=*/savedStep >= 0, out, progress));
+  ST_ASSIGN_OR_RETURN(
+      log, StepLog::open(options.log, /*appends=*/saves.newestStep() >= 0, out, progress));
   return absl::OkStatus();
 }
 
@@ -436,6 +449,11 @@ absl::Status Trainer::load() {
     print(absl::StrFormat(", in %d processes", communicator.numProcesses()));
   print("\n");
   feeder = std::make_unique<Feeder>(program, *executable);
+  if (!options.timingOnly && fitsFreeMemory(program, communicator.numProcesses()))
+    touching = std::make_unique<BackgroundTask>([this] {
+      touched = executable->touchMemory(hostThreadCount(options.hostThreads));
+      return absl::OkStatus();
+    });
   return evaluator && !options.timingOnly ? evaluator->load(*executable) : absl::OkStatus();
 }
 
@@ -443,17 +461,23 @@ absl::Status Trainer::timeStep() {
   Stopwatch watch;
   StepTrace rows;
   StepTimeline timeline;
-  const bool hasTimers = log && options.log.style == "megatron" && !executable->timeDependsOnData();
+  const bool isFixed = !executable->timeDependsOnData();
+  const bool hasTimers = log && options.log.style == "megatron" && isFixed;
+  const bool hasEvents = log && !options.log.tensorboard.empty() && isFixed;
+  const bool hasPhases = hasTimers || hasEvents || (report && isFixed);
   ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace || hasTimers ? &rows : nullptr,
-                                                 hasTimers ? &timeline : nullptr));
+                                                 hasPhases ? &timeline : nullptr));
   if (hasTimers)
     timers = megatronTimers(program, timeline, rows);
+  if (hasEvents)
+    events = simulatedEvents(program, time, timeline);
   print(absl::StrFormat("timed one step in %.1f s", watch.seconds()));
   if (time.simulatedTasks < time.tasks)
     print(absl::StrFormat(", %d of %d runs of a task simulated", time.simulatedTasks, time.tasks));
   print("\n");
   if (report) {
-    ST_RETURN_IF_ERROR(report->write(printStepTimeJson(time, program)));
+    ST_RETURN_IF_ERROR(report->write(
+        printStepTimeJson(time, program, timeline.ranks.empty() ? nullptr : &timeline)));
     ST_RETURN_IF_ERROR(report->commit());
   }
   return saveTrace(rows);
@@ -466,7 +490,23 @@ absl::Status Trainer::saveTrace(const StepTrace &rows) {
   return trace->commit();
 }
 
+// Memory is taken from the host while the step is timed, not by the first step.
+void Trainer::finishTouching() {
+  if (!touching)
+    return;
+  Stopwatch watch;
+  touching->wait();
+  constexpr double kGibibyte = 1 << 30;
+  if (touched > kGibibyte / 4)
+    print(absl::StrFormat("took %.1f GiB of memory from the host in %.1f s, of which %.1f s after "
+                          "the step was timed\n",
+                          static_cast<double>(touched) / kGibibyte, touching->seconds(),
+                          watch.seconds()));
+  touching.reset();
+}
+
 absl::Status Trainer::initialize() {
+  finishTouching();
   Stopwatch watch;
   std::string what = "initialised the model";
   if (resumed) {
@@ -515,6 +555,10 @@ absl::Status Trainer::runStep(int64_t step) {
   ST_ASSIGN_OR_RETURN(report.loss, feeder->readLoss());
   lossOfStep = report.loss;
   ST_ASSIGN_OR_RETURN(report.metrics, feeder->readMetrics());
+  if (options.log.hasParameterNorm && (options.log.isLogged(step) || step == lastStep)) {
+    ST_ASSIGN_OR_RETURN(const double norm, parameterNorm(states, *executable));
+    report.metrics["params_norm"] = static_cast<float>(norm);
+  }
   if (feeder->skipsSteps()) {
     ST_ASSIGN_OR_RETURN(const int64_t count, feeder->readSkippedSteps());
     report.metrics["skipped_steps"] = static_cast<float>(count);
@@ -565,22 +609,11 @@ absl::Status Trainer::printSummary() {
 }
 
 absl::Status Trainer::save() {
-  Stopwatch watch;
   trainer.recentLosses = options.spikes.isWatching() ? spikes.losses() : std::vector<double>();
-  const std::optional<LearningRateSchedule> rate =
-      readsLearningRate(program) ? std::optional(schedule) : std::nullopt;
-  // One process writes a checkpoint, and all read it.
-  if (series) {
-    ST_RETURN_IF_ERROR(series->save(program, states, *executable, trainer, rate));
-  } else if (checkpoint) {
-    ST_RETURN_IF_ERROR(checkpoint->save(program, states, *executable, trainer, rate));
-  } else {
-    ST_RETURN_IF_ERROR(CheckpointFolder::readAll(states, *executable));
-  }
-  savedStep = trainer.step;
-  print(absl::StrFormat("saved step %d to %s in %.1f s\n", trainer.step,
-                        escapeControls(options.save), watch.seconds()));
-  return communicator.barrier();
+  const absl::Status status = saves.begin(
+      *executable, trainer, readsLearningRate(program) ? std::optional(schedule) : std::nullopt);
+  print(saves.takeReport());
+  return status;
 }
 
 } // namespace

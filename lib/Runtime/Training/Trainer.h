@@ -33,6 +33,9 @@ struct SaveOptions {
   int64_t interval = 0; ///< steps; 0: not by steps
   double minutes = 0;   ///< 0: not by time
   int64_t keep = 0;     ///< number of checkpoints to keep; 0: all
+  bool isAsync = true;  ///< beside the steps; else each save ends before the next step
+  int64_t shardBytes = 5'000'000'000; ///< see planShards
+  std::optional<int64_t> memory;      ///< see StateSnapshot
 
   bool isSeries() const { return interval > 0 || minutes > 0 || keep > 0; }
 };

@@ -2,6 +2,7 @@
 #include "ToyProgram.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/State/NormalInit.h"
+#include "lib/Runtime/State/ParameterNorm.h"
 
 #include <atomic>
 #include <cmath>
@@ -53,6 +54,19 @@ TEST(StatesTest, OneRowStartsAsZero) {
   std::fill_n(expected.begin() + 3 * 12, 12, 0.0f);
   for (auto [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 4}, {4, 3}})
     EXPECT_EQ(initialW(rows, columns, 5, 2, 3), expected) << rows << "x" << columns;
+}
+
+TEST(StatesTest, TheNormOfParametersCountsEachElementOnce) {
+  double expected = 12; // of b, which is all ones
+  for (float value : initialW(1, 1, 5, 1))
+    expected += static_cast<double>(value) * value;
+  for (auto [rows, columns] : {std::pair{1, 1}, {2, 1}, {4, 3}}) {
+    proto::Executable program = makeToyProgram(rows, columns);
+    ToyExecutable executable(program, 0);
+    const std::vector<StateTensor> states = *collectStates(program);
+    ASSERT_TRUE(initializeStates(states, executable, 5, 1).ok());
+    EXPECT_DOUBLE_EQ(*parameterNorm(states, executable), std::sqrt(expected));
+  }
 }
 
 TEST(StatesTest, MissingPartsAreAnError) {

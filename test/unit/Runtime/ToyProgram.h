@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -158,6 +159,7 @@ public:
     std::copy_n(bytes.begin() + offset, to.size(), to.begin());
     return absl::OkStatus();
   }
+  const uint8_t *hostMemory() const override { return bytes.data(); }
   template <typename T> T *at(int64_t offset) {
     return reinterpret_cast<T *>(bytes.data() + offset);
   }
@@ -175,10 +177,18 @@ public:
   int64_t numRanks() const override { return static_cast<int64_t>(arenas.size()); }
   Buffer *arena(int64_t rank) override { return &arenas[rank]; }
   Event launchStep() override {
-    for (ToyBuffer &arena : arenas)
-      step(arena);
+    for (size_t rank = 0; rank < arenas.size(); ++rank) {
+      if (beforeUpdate)
+        beforeUpdate(static_cast<int64_t>(rank));
+      step(arenas[rank]);
+    }
     return Event::completed(absl::OkStatus());
   }
+  bool callBeforeUpdates(std::function<void(int64_t)> hook) override {
+    beforeUpdate = std::move(hook);
+    return hasUpdates;
+  }
+  bool hasUpdates = true; ///< else updates are not told of
   absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *) override {
     if (trace) {
       trace->rows = {{0, "/device:TOY:0", "core 0"}};
@@ -223,6 +233,7 @@ private:
   const proto::Executable &program;
   int64_t nanAt;
   std::vector<ToyBuffer> arenas;
+  std::function<void(int64_t)> beforeUpdate;
 };
 
 class ToyClient : public Client {

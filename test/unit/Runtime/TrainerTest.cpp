@@ -134,6 +134,89 @@ TEST_F(TrainerTest, ResumesExactlyInAnyLayout) {
   }
 }
 
+TEST_F(TrainerTest, SavesBesideTheStepsLikeSavesBetweenThem) {
+  const auto saveEach = [&](const std::string &name, bool isAsync, std::optional<int64_t> memory) {
+    TrainOptions options = makeOptions(5);
+    options.save = path(name);
+    options.saving.interval = 1;
+    options.saving.isAsync = isAsync;
+    options.saving.memory = memory;
+    options.saving.shardBytes = 200;
+    EXPECT_TRUE(run(makeToyProgram(2, 2), options).ok());
+    return steps();
+  };
+  const std::vector<std::string> losses = saveEach("between", false, std::nullopt);
+  for (auto [name, memory] :
+       {std::pair{"beside", std::optional<int64_t>()}, {"waiting", 0}, {"copied", 1 << 20}}) {
+    EXPECT_EQ(saveEach(name, true, memory), losses);
+    for (int step = 1; step <= 5; ++step)
+      for (const char *file :
+           {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+            "model.safetensors.index.json", "optimizer.safetensors", "trainer_state.json"}) {
+        const std::string of = absl::StrCat("/step-000000", step, "/", file);
+        EXPECT_EQ(content(path(name + of)), content(path("between" + of))) << name << of;
+      }
+  }
+}
+
+TEST_F(TrainerTest, ResumesShardsInAnyLayoutAndReplacesThem) {
+  TrainOptions all = makeOptions(6);
+  all.save = path("all");
+  ASSERT_TRUE(run(makeToyProgram(2, 2), all).ok());
+  TrainOptions half = makeOptions(3);
+  half.save = path("half");
+  half.saving.shardBytes = 1; // a file a tensor
+  ASSERT_TRUE(run(makeToyProgram(2, 2), half).ok());
+  EXPECT_FALSE(exists(path("half/model.safetensors")));
+  for (auto [rows, columns] : {std::pair{1, 1}, {8, 1}}) {
+    TrainOptions rest = makeOptions(3);
+    rest.resume = path("half");
+    rest.save = path("rest");
+    ASSERT_TRUE(run(makeToyProgram(rows, columns), rest).ok());
+    for (const char *file : {"model.safetensors", "optimizer.safetensors", "trainer_state.json"})
+      EXPECT_EQ(content(path("rest/") + file), content(path("all/") + file)) << file;
+  }
+  // In its own folder: no file of the old checkpoint stays.
+  TrainOptions rest = makeOptions(3);
+  rest.resume = rest.save = path("half");
+  ASSERT_TRUE(run(makeToyProgram(2, 2), rest).ok());
+  EXPECT_EQ(content(path("half/model.safetensors")), content(path("all/model.safetensors")));
+  EXPECT_FALSE(exists(path("half/model.safetensors.index.json")));
+  EXPECT_FALSE(exists(path("half/model-00001-of-00002.safetensors")));
+}
+
+TEST_F(TrainerTest, NamesADamagedShardOrIndex) {
+  TrainOptions options = makeOptions(1);
+  options.save = path("saved");
+  options.saving.shardBytes = 1;
+  ASSERT_TRUE(run(makeToyProgram(2, 2), options).ok());
+  TrainOptions next = makeOptions(1);
+  next.resume = path("saved");
+  for (const char *file : {"model-00002-of-00002.safetensors", "model.safetensors.index.json"}) {
+    const std::string name = path("saved/") + file, before = content(name);
+    std::string damaged = before;
+    damaged[damaged.rfind('0') == std::string::npos ? damaged.size() - 1 : damaged.rfind('0')] ^= 1;
+    ASSERT_TRUE(writeFileAtomically(name, damaged).ok());
+    expectError(makeToyProgram(2, 2), next, file);
+    fs::remove(name);
+    expectError(makeToyProgram(2, 2), next, file);
+    ASSERT_TRUE(writeFileAtomically(name, before).ok());
+  }
+  EXPECT_TRUE(run(makeToyProgram(2, 2), next).ok());
+}
+
+TEST_F(TrainerTest, AFailedSaveEndsTheRun) {
+  TrainOptions options = makeOptions(50);
+  options.save = path("saved");
+  options.saving.interval = 2;
+  fs::create_directory(path("saved"));
+  // In the place of a file that the save of step 2 writes.
+  fs::create_directories(path("saved/step-0000002/model.safetensors.next"));
+  const absl::Status status = run(makeToyProgram(2, 2), options);
+  EXPECT_TRUE(absl::StrContains(status.message(), "step-0000002/model.safetensors.next")) << status;
+  EXPECT_FALSE(exists(path("saved/step-0000002/trainer_state.json")));
+}
+
 TEST_F(TrainerTest, NoStepsSaveTheInitialModel) {
   TrainOptions options = makeOptions(0);
   options.save = path("initial");

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <thread>
 
@@ -25,6 +26,18 @@ bool LazyMemory::allocate(int64_t size, Pages pages) {
   madvise(p, static_cast<size_t>(bytes), pages == Pages::Large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   data = static_cast<uint8_t *>(p);
   return true;
+}
+
+void LazyMemory::touch(uint8_t *begin, int64_t size) {
+#ifndef MADV_POPULATE_WRITE
+  constexpr int MADV_POPULATE_WRITE = 23;
+#endif
+  if (madvise(begin, static_cast<size_t>(size), MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
+    return;
+  // Before Linux 5.14: a write that changes nothing, and loses no write of another thread.
+  constexpr int64_t kPage = 4096;
+  for (int64_t at = 0; at < size; at += kPage)
+    __atomic_fetch_or(begin + at, uint8_t{0}, __ATOMIC_RELAXED);
 }
 
 void LazyMemory::reset() {

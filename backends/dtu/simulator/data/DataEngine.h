@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 
 namespace st::dtu {
 
@@ -34,6 +35,8 @@ public:
   /// touched byte.
   bool allocate(int64_t size, Pages pages = Pages::Large);
   void reset();
+  /// Takes a range of pages from the host. Other threads may read and write them meanwhile.
+  static void touch(uint8_t *begin, int64_t size);
 
   uint8_t *data = nullptr;
   int64_t bytes = 0;
@@ -75,6 +78,9 @@ public:
   /// Work and loaded values of one rank, encoded for another process.
   std::vector<int64_t> executedRecord(int64_t rank) const;
   absl::Status setExecutedRecord(int64_t rank, absl::Span<const int64_t> record);
+
+  /// See Simulator::callBeforeUpdates.
+  std::function<void(int64_t rank)> beforeUpdate;
 
 private:
   friend class ClusterRun;

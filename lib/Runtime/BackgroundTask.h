@@ -1,0 +1,46 @@
+// Work on a thread beside the training.
+#ifndef ST_RUNTIME_BACKGROUNDTASK_H
+#define ST_RUNTIME_BACKGROUNDTASK_H
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace st {
+
+/// Runs `work` once.
+class BackgroundTask {
+public:
+  /// Starts the thread. Where the host has none left, `work` runs before this returns.
+  explicit BackgroundTask(std::function<absl::Status()> work);
+  /// Waits for its end.
+  ~BackgroundTask();
+  BackgroundTask(const BackgroundTask &) = delete;
+  BackgroundTask &operator=(const BackgroundTask &) = delete;
+
+  bool isDone() const { return done.HasBeenNotified(); }
+  void wait() const { done.WaitForNotification(); }
+  /// Waits for its end, at most so long. Returns whether it has ended.
+  bool waitFor(absl::Duration time) const { return done.WaitForNotificationWithTimeout(time); }
+  /// Of work that has ended.
+  const absl::Status &status() const { return result; }
+  /// From the start to the end of work that has ended.
+  double seconds() const { return duration; }
+
+private:
+  void run();
+
+  std::function<absl::Status()> work;
+  absl::Status result;
+  double duration = 0;
+  absl::Notification done;
+  std::thread thread;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_BACKGROUNDTASK_H

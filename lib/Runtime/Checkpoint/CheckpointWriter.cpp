@@ -1,0 +1,373 @@
+#include "lib/Runtime/Checkpoint/CheckpointWriter.h"
+#include "lib/Runtime/BackgroundTask.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/Files.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unistd.h>
+#include <zlib.h>
+
+namespace st {
+namespace {
+
+constexpr absl::string_view kPurpose = "a checkpoint";
+// Files that are written and not yet forced to disk; each takes a descriptor.
+constexpr size_t kMostOpen = 64;
+
+constexpr absl::string_view kGood = "good\n", kFailed = "failed\n";
+
+int64_t countElements(const StateTensor &tensor) {
+  int64_t count = 1;
+  for (int64_t size : tensor.shape)
+    count *= size;
+  return count;
+}
+
+// Whether blocks share elements: groups may shard a tensor in different ways.
+bool hasOverlaps(const StateTensor &tensor) {
+  int64_t count = 0;
+  for (const StateBlock &block : tensor.blocks)
+    count += block.block.numReal();
+  return count > countElements(tensor);
+}
+
+// Padding of a block may be anything.
+bool hasSameElements(const TensorBlock &block, const uint8_t *a, const uint8_t *b) {
+  const auto width = static_cast<int64_t>(byteWidth(block.type));
+  bool isSame = true;
+  forEachRun(block, [&](int64_t, int64_t local, int64_t count) {
+    isSame = isSame && std::memcmp(a + local * width, b + local * width, count * width) == 0;
+  });
+  return isSame;
+}
+
+bool isPartOf(const uint8_t *global, const TensorBlock &block, const uint8_t *bytes) {
+  const auto width = static_cast<int64_t>(byteWidth(block.type));
+  bool isSame = true;
+  forEachRun(block, [&](int64_t at, int64_t local, int64_t count) {
+    isSame = isSame && std::memcmp(global + at * width, bytes + local * width, count * width) == 0;
+  });
+  return isSame;
+}
+
+std::string checksumOfElements(const TensorBlock &block, const uint8_t *bytes) {
+  const auto width = static_cast<int64_t>(byteWidth(block.type));
+  unsigned long crc = 0;
+  forEachRun(block, [&](int64_t, int64_t local, int64_t count) {
+    crc = crc32_z(crc, bytes + local * width, static_cast<size_t>(count * width));
+  });
+  return absl::StrFormat("%08x", crc);
+}
+
+absl::Status differs(const std::string &tensor, int64_t rank) {
+  return absl::InternalError(absl::StrCat("rank ", rank, " holds other values of \"", tensor,
+                                          "\" than the ranks it shares them with"));
+}
+
+// Sums a large tensor while it is written.
+absl::Status appendAndSum(SafetensorsWriter &writer, const std::vector<uint8_t> &bytes,
+                          std::string &checksum) {
+  constexpr size_t kLarge = 1 << 20;
+  const auto sum = [&] {
+    checksum = checksumOf(bytes);
+    return absl::OkStatus();
+  };
+  if (bytes.size() < kLarge) {
+    ST_RETURN_IF_ERROR(sum());
+    return writer.append(bytes);
+  }
+  const BackgroundTask summing(sum);
+  const absl::Status status = writer.append(bytes);
+  summing.wait();
+  return status;
+}
+
+absl::Status sendText(Communicator &communicator, absl::string_view text) {
+  const Peer first = {0, kSavingChannel, kPurpose};
+  uint64_t size = text.size();
+  ST_RETURN_IF_ERROR(
+      communicator.send({reinterpret_cast<const uint8_t *>(&size), sizeof size}, first));
+  return communicator.send({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, first);
+}
+
+// What follows kGood in the next text from a process.
+absl::StatusOr<std::string> receiveText(Communicator &communicator, int64_t process) {
+  const Peer from = {process, kSavingChannel, kPurpose};
+  uint64_t size = 0;
+  ST_RETURN_IF_ERROR(communicator.receive({reinterpret_cast<uint8_t *>(&size), sizeof size}, from));
+  std::string text(size, '\0');
+  ST_RETURN_IF_ERROR(communicator.receive({reinterpret_cast<uint8_t *>(text.data()), size}, from));
+  absl::string_view rest = text;
+  if (absl::ConsumePrefix(&rest, kFailed))
+    return absl::UnavailableError(absl::StrCat("process ", process, ": ", rest));
+  if (!absl::ConsumePrefix(&rest, kGood))
+    return absl::InternalError(absl::StrCat("process ", process, " sent no report of its files"));
+  return std::string(rest);
+}
+
+} // namespace
+
+CheckpointWriter::CheckpointWriter(std::string folder, const SaveJob &job)
+    : folder(std::move(folder)), job(job), self(job.communicator.process()) {
+  for (absl::string_view kind : {"model", "optimizer"})
+    for (ShardFile &shard : planShards(kind, job.states, job.shardBytes, job.communicator))
+      shards.push_back(std::move(shard));
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (!isReleased)
+    for (const std::string &path : written)
+      ::unlink(path.c_str());
+}
+
+std::string CheckpointWriter::nextOf(absl::string_view file) const {
+  return absl::StrCat(folder, "/", file, kNext);
+}
+
+void CheckpointWriter::noteFile(absl::string_view file) {
+  written.push_back(nextOf(file));
+  notes.emplace_back(written.back());
+}
+
+// A process that fails tells process 0, which then has no checkpoint either.
+absl::Status CheckpointWriter::writeStates(TrainerFile &file) {
+  const absl::Status status = writeShards();
+  if (self != 0 && !status.ok())
+    (void)sendText(job.communicator, absl::StrCat(kFailed, status.message()));
+  ST_RETURN_IF_ERROR(status);
+  if (self != 0)
+    return reportBlocks();
+  ST_RETURN_IF_ERROR(collectChecksums(file));
+  return addIndexes(file);
+}
+
+// First all states are read, so that updates need not wait for the disk; then the disk has time.
+absl::Status CheckpointWriter::writeShards() {
+  for (const ShardFile &shard : shards) {
+    ST_RETURN_IF_ERROR(writeShard(shard));
+    if (open.size() > kMostOpen)
+      ST_RETURN_IF_ERROR(commitFirst());
+  }
+  job.snapshot.stop();
+  while (!open.empty()) {
+    ST_RETURN_IF_ERROR(commitFirst());
+    // Process 0 waits for a file at a time.
+    if (self != 0)
+      ST_RETURN_IF_ERROR(sendText(job.communicator, kGood));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::commitFirst() {
+  flushing.reset();
+  const std::unique_ptr<SafetensorsWriter> writer = std::move(open.front().second);
+  noteFile(open.front().first->name);
+  open.pop_front();
+  return writer->commit();
+}
+
+absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
+  SafetensorsWriter *writer = nullptr;
+  if (shard.process == self) {
+    std::vector<SafetensorsSpec> specs;
+    for (const StateTensor *tensor : shard.tensors)
+      specs.push_back({tensor->state->name(), tensor->type, tensor->shape});
+    // "pt" tells Hugging Face's loaders that the names are PyTorch's.
+    ST_ASSIGN_OR_RETURN(auto created,
+                        SafetensorsWriter::create(nextOf(shard.name), specs, {{"format", "pt"}}));
+    writer = created.get();
+    open.emplace_back(&shard, std::move(created));
+    files[shard.name] = checksumOf(writer->header());
+  }
+  std::string checksums;
+  for (const StateTensor *tensor : shard.tensors) {
+    ST_ASSIGN_OR_RETURN(const std::vector<uint8_t> global, gather(*tensor, shard.process));
+    if (!writer)
+      continue;
+    std::string checksum;
+    ST_RETURN_IF_ERROR(appendAndSum(*writer, global, checksum));
+    tensors[tensor->state->name()] = checksum;
+    absl::StrAppend(&checksums, " ", checksum);
+    // A disk that cannot keep up holds up its own thread alone.
+    if (!flushing || flushing->isDone())
+      flushing = std::make_unique<BackgroundTask>([writer] {
+        writer->startFlush();
+        return absl::OkStatus();
+      });
+  }
+  return writer && self != 0
+             ? sendText(job.communicator, absl::StrCat(kGood, files[shard.name], checksums))
+             : absl::OkStatus();
+}
+
+// The tensor, in the process that writes it; elsewhere nothing.
+absl::StatusOr<std::vector<uint8_t>> CheckpointWriter::gather(const StateTensor &tensor,
+                                                              int64_t writer) {
+  std::vector<uint8_t> global;
+  if (writer == self)
+    global.resize(byteSize(tensor.type, tensor.shape).value_or(0));
+  for (size_t block = 0; block < tensor.blocks.size(); ++block)
+    ST_RETURN_IF_ERROR(gatherBlock(tensor, block, writer, global));
+  if (writer == self && hasOverlaps(tensor))
+    ST_RETURN_IF_ERROR(compareOverlaps(tensor, global));
+  received.clear();
+  return global;
+}
+
+absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t number, int64_t writer,
+                                           std::vector<uint8_t> &global) {
+  const StateBlock &of = tensor.blocks[number];
+  const TensorBlock &block = of.block;
+  const int64_t owner = job.communicator.processOf(of.replicas.front().rank);
+  std::vector<const StateReplica *> here;
+  for (const StateReplica &replica : of.replicas)
+    if (job.snapshot.isHere(replica.rank))
+      here.push_back(&replica);
+  const bool isReadAgain = writer == self && hasOverlaps(tensor);
+  if (!here.empty()) {
+    const StateReplica &first = *here.front();
+    const uint8_t *bytes = job.snapshot.pin(first);
+    absl::Status status;
+    if (owner == self && writer == self)
+      copyToGlobal(block, bytes, global.data());
+    else if (owner == self)
+      status = job.communicator.send({bytes, static_cast<size_t>(block.numBytes())},
+                                     {writer, kSavingChannel, kPurpose});
+    if (here.size() < of.replicas.size())
+      blocks[{tensor.state->name(), number}][first.rank] = checksumOfElements(block, bytes);
+    for (size_t i = 1; i < here.size(); ++i) {
+      if (!hasSameElements(block, bytes, job.snapshot.pin(*here[i])))
+        status.Update(differs(tensor.state->name(), here[i]->rank));
+      job.snapshot.release(*here[i]);
+    }
+    if (isReadAgain)
+      job.snapshot.unpin(first);
+    else
+      job.snapshot.release(first);
+    ST_RETURN_IF_ERROR(status);
+  }
+  if (writer != self || owner == self)
+    return absl::OkStatus();
+  std::vector<uint8_t> bytes(static_cast<size_t>(block.numBytes()));
+  ST_RETURN_IF_ERROR(
+      job.communicator.receive(absl::MakeSpan(bytes), {owner, kSavingChannel, kPurpose}));
+  copyToGlobal(block, bytes.data(), global.data());
+  if (isReadAgain)
+    received[number] = std::move(bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::compareOverlaps(const StateTensor &tensor,
+                                               const std::vector<uint8_t> &global) {
+  absl::Status status;
+  for (size_t number = 0; number < tensor.blocks.size(); ++number) {
+    const StateBlock &of = tensor.blocks[number];
+    if (const auto found = received.find(number);
+        found != received.end() && !isPartOf(global.data(), of.block, found->second.data()))
+      status.Update(differs(tensor.state->name(), of.replicas.front().rank));
+    const auto here =
+        std::find_if(of.replicas.begin(), of.replicas.end(),
+                     [&](const StateReplica &r) { return job.snapshot.isHere(r.rank); });
+    if (here == of.replicas.end())
+      continue;
+    if (!isPartOf(global.data(), of.block, job.snapshot.pin(*here)))
+      status.Update(differs(tensor.state->name(), here->rank));
+    job.snapshot.release(*here);
+  }
+  return status;
+}
+
+absl::Status CheckpointWriter::reportBlocks() {
+  std::string text(kGood);
+  for (const auto &[block, ranks] : blocks)
+    for (const auto &[rank, checksum] : ranks)
+      absl::StrAppend(&text, block.second, " ", rank, " ", checksum, " ", block.first, "\n");
+  return sendText(job.communicator, text);
+}
+
+// Process 0 learns what the others have written and hold. It compares what several hold.
+absl::Status CheckpointWriter::collectChecksums(TrainerFile &file) {
+  file.files.insert(files.begin(), files.end());
+  file.checksums.insert(tensors.begin(), tensors.end());
+  for (const ShardFile &shard : shards) {
+    if (shard.process == 0)
+      continue;
+    ST_ASSIGN_OR_RETURN(const std::string text, receiveText(job.communicator, shard.process));
+    const std::vector<std::string> checksums = absl::StrSplit(text, ' ');
+    if (checksums.size() != shard.tensors.size() + 1)
+      return absl::InternalError(
+          absl::StrCat("process ", shard.process, " sent no report of ", shard.name));
+    file.files[shard.name] = checksums[0];
+    for (size_t i = 0; i < shard.tensors.size(); ++i)
+      file.checksums[shard.tensors[i]->state->name()] = checksums[i + 1];
+  }
+  for (int64_t process = 1; process < job.communicator.numProcesses(); ++process) {
+    const auto count = static_cast<size_t>(
+        std::count_if(shards.begin(), shards.end(),
+                      [&](const ShardFile &shard) { return shard.process == process; }));
+    for (size_t i = 0; i < std::min(count, kMostOpen); ++i)
+      ST_RETURN_IF_ERROR(receiveText(job.communicator, process).status());
+    ST_RETURN_IF_ERROR(collectBlocks(process));
+  }
+  for (const auto &[block, ranks] : blocks)
+    for (const auto &[rank, checksum] : ranks)
+      if (checksum != ranks.begin()->second)
+        return differs(block.first, rank);
+  return absl::OkStatus();
+}
+
+// The checksums of blocks that another process holds.
+absl::Status CheckpointWriter::collectBlocks(int64_t process) {
+  ST_ASSIGN_OR_RETURN(const std::string text, receiveText(job.communicator, process));
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 3));
+    size_t block = 0;
+    int64_t rank = 0;
+    if (words.size() != 4 || !absl::SimpleAtoi(words[0], &block) ||
+        !absl::SimpleAtoi(words[1], &rank))
+      return absl::InternalError(
+          absl::StrCat("process ", process, " sent no report of its blocks"));
+    blocks[{words[3], block}][rank] = words[2];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::addText(absl::string_view name, absl::string_view content) {
+  noteFile(name);
+  return writeFileAtomically(nextOf(name), content);
+}
+
+absl::Status CheckpointWriter::addIndexes(TrainerFile &file) {
+  for (absl::string_view kind : {"model", "optimizer"}) {
+    const std::vector<ShardFile> of =
+        planShards(kind, job.states, job.shardBytes, job.communicator);
+    if (of.size() == 1)
+      continue;
+    const std::string text = printIndex(of);
+    file.files[indexName(kind)] = checksumOf(text);
+    ST_RETURN_IF_ERROR(addText(indexName(kind), text));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::publish(const TrainerFile &file) {
+  // The names of all other files are on the disk before the one that makes them a checkpoint. From
+  // here on an early end may leave them, but it may not take single ones away.
+  ST_RETURN_IF_ERROR(syncFolder(folder));
+  notes.clear();
+  written.push_back(nextOf(kTrainerFile));
+  ST_RETURN_IF_ERROR(writeFileAtomically(nextOf(kTrainerFile), printTrainerFile(file)));
+  isReleased = true;
+  return finishMove(folder);
+}
+
+} // namespace st

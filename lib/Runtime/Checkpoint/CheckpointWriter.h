@@ -1,0 +1,96 @@
+// Writes the files of a checkpoint, in all processes of a run.
+#ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINTWRITER_H
+#define ST_RUNTIME_CHECKPOINT_CHECKPOINTWRITER_H
+
+#include "lib/Runtime/BackgroundTask.h"
+#include "lib/Runtime/Checkpoint/ShardPlan.h"
+#include "lib/Runtime/Checkpoint/TrainerState.h"
+#include "lib/Runtime/State/StateSnapshot.h"
+#include "lib/Support/ProcessEnd.h"
+#include "lib/Support/Safetensors.h"
+#include "st/Runtime/Communicator.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace st {
+
+/// What is saved. May be written on a thread beside the training: the snapshot does not change, and
+/// messages to other processes use kSavingChannel.
+struct SaveJob {
+  const proto::Executable &program;
+  const std::vector<StateTensor> &states;
+  Communicator &communicator;
+  StateSnapshot &snapshot;
+  TrainerState trainer;
+  std::optional<LearningRateSchedule> schedule;
+  int64_t shardBytes = 0; ///< the most bytes of tensors in a file that has several
+};
+
+/// Writes one checkpoint into a folder, under names that end in ".next" (see Checkpoint.h). All
+/// processes of a run write together: each writes the files that planShards assigns to it, and
+/// sends the blocks of other files to their writers. A shard must be complete within the time that
+/// a process waits for another one.
+class CheckpointWriter {
+public:
+  CheckpointWriter(std::string folder, const SaveJob &job);
+  /// Removes what it wrote, unless publish() succeeded or release() was called.
+  ~CheckpointWriter();
+
+  /// Writes the states. In process 0 it also writes the indexes and collects the checksums of all
+  /// processes in `file`. An error if replicas of a tensor differ, or if another process failed.
+  absl::Status writeStates(TrainerFile &file);
+
+  /// In process 0: another file, and at the end the file that makes them a checkpoint, which moves
+  /// the files of all processes into place.
+  absl::Status addText(absl::string_view name, absl::string_view content);
+  absl::Status publish(const TrainerFile &file);
+
+  /// Leaves the files to process 0.
+  void release() { isReleased = true; }
+
+private:
+  /// A block that several processes hold, with the checksum of its elements.
+  using BlockChecksums = std::map<std::pair<std::string, size_t>, std::map<int64_t, std::string>>;
+
+  std::string nextOf(absl::string_view file) const;
+  void noteFile(absl::string_view file);
+  absl::Status writeShards();
+  absl::Status writeShard(const ShardFile &shard);
+  absl::Status commitFirst();
+  absl::StatusOr<std::vector<uint8_t>> gather(const StateTensor &tensor, int64_t writer);
+  absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer,
+                           std::vector<uint8_t> &global);
+  absl::Status compareOverlaps(const StateTensor &tensor, const std::vector<uint8_t> &global);
+  absl::Status reportBlocks();
+  absl::Status collectChecksums(TrainerFile &file);
+  absl::Status collectBlocks(int64_t process);
+  absl::Status addIndexes(TrainerFile &file);
+
+  std::string folder;
+  const SaveJob &job;
+  int64_t self;
+  std::vector<ShardFile> shards; ///< of models, then of optimizers
+  /// Complete, but not yet forced to disk under their names.
+  std::deque<std::pair<const ShardFile *, std::unique_ptr<SafetensorsWriter>>> open;
+  std::unique_ptr<BackgroundTask> flushing;        ///< of the newest of these; ends before they go
+  Checksums tensors, files;                        ///< written by this process
+  BlockChecksums blocks;                           ///< held by this process
+  std::map<size_t, std::vector<uint8_t>> received; ///< blocks of a tensor with overlapping ones
+  std::vector<std::string> written;                ///< the ".next" files
+  std::vector<RemovedOnEarlyEnd> notes;            ///< of these
+  bool isReleased = false;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_CHECKPOINT_CHECKPOINTWRITER_H

@@ -1,0 +1,78 @@
+// The saves of a training run: one at a time, beside the steps.
+#ifndef ST_RUNTIME_TRAINING_RUNSAVES_H
+#define ST_RUNTIME_TRAINING_RUNSAVES_H
+
+#include "lib/Runtime/BackgroundTask.h"
+#include "lib/Runtime/Checkpoint/Checkpoint.h"
+#include "lib/Runtime/Checkpoint/CheckpointSeries.h"
+#include "lib/Runtime/State/StateSnapshot.h"
+#include "lib/Runtime/Training/Trainer.h"
+#include "st/Runtime/Communicator.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace st {
+
+/// All processes of the run make the same calls.
+class RunSaves {
+public:
+  RunSaves(const proto::Executable &program, const std::vector<StateTensor> &states,
+           Communicator &communicator, const TrainOptions &options)
+      : program(program), states(states), communicator(communicator), options(options) {}
+
+  /// Claims the folder of options.save, in process 0.
+  absl::Status claim();
+
+  /// Between steps: begins a save of what the executable holds. Waits for the save before it.
+  /// `executable` must not be used for other steps than those of training until it ends.
+  absl::Status begin(Executable &executable, const TrainerState &trainer,
+                     const std::optional<LearningRateSchedule> &schedule);
+
+  /// After a step: an error if the save failed. Does not wait.
+  absl::Status check();
+
+  /// Between steps: waits for the save of all processes and returns its error.
+  absl::Status finish();
+
+  /// Waits for the save of this process, before an early end. The executable may go away
+  /// afterwards.
+  void leave();
+
+  /// The step of the newest checkpoint, complete or being written; -1: none.
+  int64_t newestStep() const { return newest; }
+  void setNewestStep(int64_t step) { newest = step; }
+
+  /// What happened since the last call, as lines: "saved step 10 to ckpt in 1.2 s".
+  std::string takeReport() { return std::exchange(report, {}); }
+
+private:
+  absl::Status work();
+  void reportEnd();
+
+  const proto::Executable &program;
+  const std::vector<StateTensor> &states;
+  Communicator &communicator;
+  const TrainOptions &options;
+  std::unique_ptr<CheckpointFolder> folder; ///< of the one checkpoint that is not of a series
+  std::unique_ptr<CheckpointSeries> series;
+  int64_t newest = -1;
+  std::string report;
+  // Of the save that runs:
+  std::unique_ptr<CheckpointFolder> stepFolder;
+  std::unique_ptr<StateSnapshot> snapshot;
+  std::optional<SaveJob> job;
+  double stalledSeconds = 0; ///< in begin()
+  bool isReported = false;
+  std::unique_ptr<BackgroundTask> running;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_TRAINING_RUNSAVES_H
