@@ -61,12 +61,17 @@ enum WorkPart : uint8_t {
   WeightTime,
   TotalsTime,
   UpdateTime,
-  // From the start of a task until that of the neighbour's task may start which takes what this one
-  // sends.
-  ForwardLag,  ///< to the next stage
-  BackwardLag, ///< to the previous one
-  // Between the first and the last stage, where they share a table; kNoLag where this one sends
-  // nothing to the other.
+  // From the start of a task, in its own work.
+  ForwardNeed,  ///< until it needs what the previous stage sends
+  ForwardSend,  ///< until it sends to the next stage
+  BackwardNeed, ///< until it needs what the next stage sends
+  BackwardSend, ///< until it sends to the previous stage
+  // From then until the message has arrived.
+  ForwardUnderway,
+  BackwardUnderway,
+  // Between the first and the last stage, where they share a table: from the start of a task until
+  // that of the other stage's task may start which takes what this one sends. kNoLag where this one
+  // sends nothing to the other.
   PrologueLag,
   UpdateLag,
   // Bytes of a device.
