@@ -39,38 +39,54 @@ double SimulatedPrograms::phaseTime(const ::st::proto::Group &group, ArrayRef<Lo
   return sum;
 }
 
-/// The lag between the starts of two groups' tasks of a phase: the arrival of a message from `from`
-/// minus the time at which the receiving task needs it. None if nothing is sent.
-static std::optional<double> lagBetween(const ::st::proto::Group &from,
-                                        ArrayRef<LoneTask> fromTasks, const ::st::proto::Group &to,
-                                        ArrayRef<LoneTask> toTasks, StringRef phase,
-                                        int64_t shards) {
+namespace {
+/// A message between tasks of two groups, in picoseconds from the start of each task.
+struct Meeting {
+  double send = 0, underway = 0; ///< when it is sent, and how long until it has arrived
+  double need = 0;               ///< when the receiver needs it
+
+  /// How long after the sender's task the receiver's may start so that it does not wait.
+  double lag() const { return send + underway - need; }
+};
+} // namespace
+
+/// Returns the message of a phase that the tasks of group `to` wait for longest. None if nothing
+/// is sent.
+static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
+                                            ArrayRef<LoneTask> fromTasks,
+                                            const ::st::proto::Group &to,
+                                            ArrayRef<LoneTask> toTasks, StringRef phase,
+                                            int64_t shards) {
   using Route = std::tuple<int64_t, int64_t, int64_t>;
-  std::map<Route, std::deque<int64_t>> arrivals;
+  std::map<Route, std::deque<const LoneTask::Message *>> sent;
   for (auto [task, timed] : llvm::zip_equal(from.tasks(), fromTasks))
     if (task.phase() == phase)
       for (const LoneTask::Message &message : timed.messages)
         if (message.isSend)
-          arrivals[{message.rank, message.peer, message.channel}].push_back(message.time +
-                                                                            message.underway);
+          sent[{message.rank, message.peer, message.channel}].push_back(&message);
   // Replicas whose messages share a link drift apart, and then each has the link alone. So the
   // replica that gets its messages first counts.
-  std::map<int64_t, double> lags; // by replica
+  std::map<int64_t, Meeting> latest; // by replica
   for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
     if (task.phase() == phase)
       for (const LoneTask::Message &message : timed.messages) {
-        auto found = message.isSend ? arrivals.end()
-                                    : arrivals.find({message.peer, message.rank, message.channel});
-        if (found == arrivals.end() || found->second.empty())
+        auto found =
+            message.isSend ? sent.end() : sent.find({message.peer, message.rank, message.channel});
+        if (found == sent.end() || found->second.empty())
           continue;
-        const auto own = static_cast<double>(found->second.front() - message.time);
+        const LoneTask::Message &own = *found->second.front();
         found->second.pop_front();
-        auto [lag, isNew] = lags.try_emplace((message.rank - to.first_rank()) / shards, own);
-        lag->second = std::max(lag->second, own);
+        const Meeting meeting = {static_cast<double>(own.time), static_cast<double>(own.underway),
+                                 static_cast<double>(message.time)};
+        auto [last, isNew] = latest.try_emplace((message.rank - to.first_rank()) / shards, meeting);
+        if (meeting.lag() > last->second.lag())
+          last->second = meeting;
       }
-  if (lags.empty())
+  if (latest.empty())
     return std::nullopt;
-  return llvm::min_element(lags, llvm::less_second())->second;
+  auto least = llvm::min_element(
+      latest, [](const auto &a, const auto &b) { return a.second.lag() < b.second.lag(); });
+  return least->second;
 }
 
 absl::StatusOr<std::unique_ptr<::st::Executable>>
@@ -113,23 +129,33 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
                              {::st::TotalsTime, "totals"},
                              {::st::UpdateTime, "update"}})
     work[part] = phaseTime(group, timed[own], phase);
-  auto lagTo = [&](int64_t other, StringRef phase) {
+  auto between = [&](int64_t from, int64_t to, StringRef phase) -> std::optional<Meeting> {
+    if (from < 0 || to < 0)
+      return std::nullopt;
     // Replicas that communicate in a phase's tasks are synchronised there: in backward tasks from
     // ZeRO-2 on, which reduce gradients, and in all from ZeRO-3 on, which gather weights.
     const int64_t level = phase == "forward" ? 3 : 2,
                   shards = key.tensor * (key.zero >= level ? key.replicas : 1);
-    return other < 0
-               ? std::nullopt
-               : lagBetween(group, timed[own], program.executable.groups(static_cast<int>(other)),
-                            timed[other], phase, shards);
+    return latestMessage(program.executable.groups(static_cast<int>(from)), timed[from],
+                         program.executable.groups(static_cast<int>(to)), timed[to], phase, shards);
   };
-  work[::st::ForwardLag] = lagTo(next, "forward").value_or(0);
-  work[::st::BackwardLag] = lagTo(previous, "backward").value_or(0);
+  const auto number = static_cast<int64_t>(own);
+  const Meeting ahead = between(number, next, "forward").value_or(Meeting()),
+                back = between(number, previous, "backward").value_or(Meeting());
+  work[::st::ForwardSend] = ahead.send;
+  work[::st::ForwardUnderway] = ahead.underway;
+  work[::st::BackwardSend] = back.send;
+  work[::st::BackwardUnderway] = back.underway;
+  work[::st::ForwardNeed] = between(previous, number, "forward").value_or(Meeting()).need;
+  work[::st::BackwardNeed] = between(next, number, "backward").value_or(Meeting()).need;
   // Only the first and the last stage share a table.
   const int64_t sharer = own == kFirst ? previous : next;
-  work[::st::PrologueLag] =
-      own == kFirst ? lagTo(sharer, "prologue").value_or(::st::kNoLag) : ::st::kNoLag;
-  work[::st::UpdateLag] = lagTo(sharer, "update").value_or(::st::kNoLag);
+  auto lagTo = [&](StringRef phase) {
+    const std::optional<Meeting> meeting = between(number, sharer, phase);
+    return meeting ? meeting->lag() : ::st::kNoLag;
+  };
+  work[::st::PrologueLag] = own == kFirst ? lagTo("prologue") : ::st::kNoLag;
+  work[::st::UpdateLag] = lagTo("update");
   const auto slots = static_cast<double>(program.slots[own]),
              stash = static_cast<double>(program.stashBytes[own]);
   for (const ::st::proto::MemoryClass &entry : group.memory()) {
@@ -192,7 +218,8 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
 static StageWork layerOf(StageWork more, const StageWork &less, int64_t layers) {
   for (auto [a, b] : llvm::zip_equal(more, less))
     a = (a - b) / static_cast<double>(layers);
-  more[::st::PrologueLag] = more[::st::UpdateLag] = 0; // only for shared tables
+  more[::st::PrologueLag] = more[::st::UpdateLag] = 0;            // only for shared tables
+  more[::st::ForwardUnderway] = more[::st::BackwardUnderway] = 0; // only for links
   return more;
 }
 

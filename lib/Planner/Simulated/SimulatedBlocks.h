@@ -61,12 +61,16 @@ enum WorkPart : uint8_t {
   WeightTime,
   TotalsTime,
   UpdateTime,
-  // Time from the start of a task until the task of a neighbouring stage that receives its result
-  // may start.
-  ForwardLag,  ///< to the next stage
-  BackwardLag, ///< to the previous one
-  // The same between the first and the last stage if they share a table; kNoLag if this one sends
-  // nothing to the other.
+  // From the start of a task, in its own work.
+  ForwardNeed,  ///< until it needs what the previous stage sends
+  ForwardSend,  ///< until it sends to the next stage
+  BackwardNeed, ///< until it needs what the next stage sends
+  BackwardSend, ///< until it sends to the previous stage
+  // From then until the message has arrived.
+  ForwardUnderway,
+  BackwardUnderway,
+  // Between the first and the last stage if they share a table: from the start of a task until the
+  // task of the other stage that receives its result may start; kNoLag if it sends nothing.
   PrologueLag,
   UpdateLag,
   // Bytes per device.

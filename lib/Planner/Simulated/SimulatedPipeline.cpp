@@ -13,21 +13,32 @@ namespace {
 constexpr double kPicosecondsPerUs = 1e6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+/// Work is complete within this tolerance, which exceeds the rounding of a clock of many seconds.
+constexpr double kRounding = 1e-7;
+
 /// A task, or an event that another group waits for.
 struct Item {
   TaskKind kind = ForwardTask;
   double work = 0;
-  std::optional<size_t> needs, gives; ///< indices of signals
-  double lag = 0;                     ///< from the start until `gives`; scales with the task
+  std::optional<size_t> needs, gives; ///< signals
+  /// From its start; of no more than `work`.
+  SimulatedStageTimes::Messages messages;
   std::optional<PipelineUnit> unit;
+
+  /// What is there after the work of `lag`, or later by as much as `lag` is longer.
+  void giveAfter(double lag) {
+    messages.send = std::clamp(lag, 0.0, work);
+    messages.underway = std::max(0.0, lag - work);
+  }
 };
 
 struct GroupState {
   std::vector<Item> items;
   size_t next = 0;
-  bool isRunning = false, hasGiven = false;
-  double done = 0, start = 0,
-         free = 0; ///< work done; start time; end of the previous item
+  bool hasGiven = false;
+  double done = 0;             ///< work of the item
+  double free = 0, waited = 0; ///< end of the previous item; waits of this one since then
+  std::optional<double> start; ///< when work on the item began
   int64_t held = 0;
   SimulatedGroupTimes times;
 
@@ -49,7 +60,12 @@ private:
   void addUnit(int64_t number, const PipelineUnit &unit);
   void addPrologue(int64_t number);
   void addUpdate(int64_t number);
-  bool startReady();
+  /// Whether the group is at the moment at which its task needs what has not arrived.
+  bool isWaiting(const GroupState &group) const;
+  bool isRunning(const GroupState &group) const { return !group.isFinished() && !isWaiting(group); }
+  /// When the group ends its task, sends, needs something or gets it, at this rate.
+  double nextEvent(const GroupState &group, double rate) const;
+  void advance(GroupState &group, double passed, double rate);
   void end(GroupState &group);
   double rateOf(const GroupState &group) const;
   /// Signals once per step come last.
@@ -74,8 +90,11 @@ private:
 
 void SimulatedGroup::addStage(const StageWork &work, int64_t microBatches) {
   auto us = [&](WorkPart part) { return work[part] / kPicosecondsPerUs; };
-  chunks.push_back(
-      {us(ForwardTime), us(BackwardTime), us(WeightTime), us(ForwardLag), us(BackwardLag)});
+  chunks.push_back({us(ForwardTime),
+                    us(BackwardTime),
+                    us(WeightTime),
+                    {us(ForwardNeed), us(ForwardSend), us(ForwardUnderway)},
+                    {us(BackwardNeed), us(BackwardSend), us(BackwardUnderway)}});
   prologue += us(StatisticsTime) * static_cast<double>(microBatches);
 }
 
@@ -93,7 +112,7 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
   switch (unit.kind) {
   case PipelineUnit::Forward:
     item.work = times.forward;
-    item.lag = times.forwardLag;
+    item.messages = times.forwardMessages;
     if (stage > 0)
       item.needs = signal(false, stage - 1, unit.microBatch);
     if (stage + 1 < stages)
@@ -102,7 +121,7 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
   case PipelineUnit::Backward:
     item.kind = BackwardTask;
     item.work = times.backward;
-    item.lag = times.backwardLag;
+    item.messages = times.backwardMessages;
     if (stage + 1 < stages)
       item.needs = signal(true, stage + 1, unit.microBatch);
     if (stage > 0)
@@ -113,6 +132,8 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
     item.work = times.weight;
     break;
   }
+  item.messages.need = std::clamp(item.messages.need, 0.0, item.work);
+  item.messages.send = std::clamp(item.messages.send, 0.0, item.work);
   groups[number].items.push_back(item);
 }
 
@@ -123,7 +144,7 @@ void SimulatedPlayer::addPrologue(int64_t number) {
   prologue.work = pipeline.groups[number].prologue;
   if (pipeline.prologueLag != kNoLag && number == 0) {
     prologue.gives = signal(PrologueOfFirst);
-    prologue.lag = pipeline.prologueLag;
+    prologue.giveAfter(pipeline.prologueLag);
   } else if (pipeline.prologueLag != kNoLag && number + 1 == layout.stages) {
     prologue.needs = signal(PrologueOfFirst);
   }
@@ -143,7 +164,7 @@ void SimulatedPlayer::addUpdate(int64_t number) {
       Item sends;
       sends.kind = UpdateTask;
       sends.gives = signal(isFirst ? UpdateOfFirst : UpdateOfLast);
-      sends.lag = sent;
+      sends.giveAfter(sent);
       groups[number].items.push_back(sends);
     }
     if (received != kNoLag)
@@ -161,46 +182,46 @@ void SimulatedPlayer::list(int64_t number, const std::vector<PipelineUnit> &unit
     onChip[chip].push_back(static_cast<size_t>(number));
 }
 
-/// Starts items whose signals have arrived. Returns true if there were any.
-bool SimulatedPlayer::startReady() {
-  bool started = false;
-  for (GroupState &group : groups) {
-    if (group.isRunning || group.isFinished())
-      continue;
-    const Item &item = group.item();
-    if (item.needs && signals[*item.needs] > now)
-      continue;
-    group.isRunning = started = true;
-    group.hasGiven = false;
-    group.done = 0;
-    group.start = now;
-    const double wait = now - group.free;
-    if (!item.unit)
-      group.times.exchange += wait;
-    else if (item.unit->kind == PipelineUnit::Forward)
-      group.times.units.forwardWait += wait;
-    else
-      group.times.units.backwardWait += wait;
-  }
-  return started;
+bool SimulatedPlayer::isWaiting(const GroupState &group) const {
+  if (group.isFinished())
+    return false;
+  const Item &item = group.item();
+  return item.needs && group.done >= item.messages.need - kRounding && signals[*item.needs] > now;
+}
+
+double SimulatedPlayer::nextEvent(const GroupState &group, double rate) const {
+  if (group.isFinished())
+    return kNever;
+  const Item &item = group.item();
+  if (isWaiting(group))
+    return signals[*item.needs];
+  double work = item.work;
+  if (item.needs && group.done < item.messages.need - kRounding)
+    work = std::min(work, item.messages.need);
+  if (item.gives && !group.hasGiven)
+    work = std::min(work, item.messages.send);
+  return now + std::max(0.0, work - group.done) / rate;
 }
 
 void SimulatedPlayer::end(GroupState &group) {
   const Item &item = group.item();
-  const double took = now - group.start;
+  const double took = now - group.free - group.waited;
   GroupTimes &sum = group.times.units;
   if (!item.unit) {
     (item.kind == UpdateTask ? group.times.update : group.times.prologue) += took;
+    group.times.exchange += group.waited;
     group.times.end = now;
   } else {
     sum.end = now;
     switch (item.unit->kind) {
     case PipelineUnit::Forward:
       sum.forward += took;
+      sum.forwardWait += group.waited;
       sum.inFlight = std::max(sum.inFlight, ++group.held);
       break;
     case PipelineUnit::Backward:
       sum.backward += took;
+      sum.backwardWait += group.waited;
       --group.held;
       break;
     case PipelineUnit::Weight:
@@ -208,11 +229,31 @@ void SimulatedPlayer::end(GroupState &group) {
       break;
     }
     if (keepRuns)
-      sum.runs.push_back({*item.unit, group.start, now});
+      sum.runs.push_back({*item.unit, group.start.value_or(now), now});
   }
-  group.isRunning = false;
   group.free = now;
+  group.done = group.waited = 0;
+  group.hasGiven = false;
+  group.start.reset();
   ++group.next;
+}
+
+/// Does what the group does in the time until `now`.
+void SimulatedPlayer::advance(GroupState &group, double passed, double rate) {
+  if (rate == 0) {
+    group.waited += passed;
+    return;
+  }
+  const Item &item = group.item();
+  if (!group.start)
+    group.start = now - passed;
+  group.done += passed * rate;
+  if (item.gives && !group.hasGiven && group.done >= item.messages.send - kRounding) {
+    signals[*item.gives] = now + item.messages.underway;
+    group.hasGiven = true;
+  }
+  if (group.done >= item.work - kRounding && !isWaiting(group))
+    end(group);
 }
 
 double SimulatedPlayer::rateOf(const GroupState &group) const {
@@ -224,7 +265,7 @@ double SimulatedPlayer::rateOf(const GroupState &group) const {
   for (int64_t chip : pipeline.groups[&group - groups.data()].chips) {
     double sum = 0;
     for (size_t other : onChip.at(chip))
-      if (&groups[other] != &group && groups[other].isRunning)
+      if (&groups[other] != &group && isRunning(groups[other]))
         sum += pipeline.contention.slowdown[group.item().kind][groups[other].item().kind] *
                share(groups[other].item());
     most = std::max(most, sum);
@@ -237,46 +278,19 @@ absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const Pip
   for (int64_t number = 0; number < layout.stages; ++number)
     list(number, order(layout, number));
   while (true) {
-    while (startReady()) {
-    }
-    // The next time at which an item ends, gives a signal, or can start.
-    std::vector<double> rates(groups.size(), 0);
+    std::vector<double> rates;
     double next = kNever;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      GroupState &group = groups[i];
-      if (group.isFinished())
-        continue;
-      const Item &item = group.item();
-      if (!group.isRunning) {
-        next = std::min(next, signals[*item.needs]);
-        continue;
-      }
-      rates[i] = rateOf(group);
-      const bool givesWithin = item.gives && !group.hasGiven && item.lag < item.work;
-      next = std::min(
-          next, now + ((givesWithin ? std::max(item.lag, group.done) : item.work) - group.done) /
-                          rates[i]);
+    for (const GroupState &group : groups) {
+      rates.push_back(isRunning(group) ? rateOf(group) : 0);
+      next = std::min(next, nextEvent(group, rates.back()));
     }
     if (next == kNever)
       break;
     const double passed = next - now;
     now = next;
-    constexpr double kRounding = 1e-9;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      GroupState &group = groups[i];
-      if (!group.isRunning)
-        continue;
-      group.done += passed * rates[i];
-      const Item &item = group.item();
-      const bool isOver = group.done >= item.work - kRounding;
-      if (item.gives && !group.hasGiven && (isOver || group.done >= item.lag - kRounding)) {
-        // Data in flight at the end of the task still takes its time.
-        signals[*item.gives] = now + std::max(0.0, isOver ? item.lag - item.work : 0.0);
-        group.hasGiven = true;
-      }
-      if (isOver)
-        end(group);
-    }
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (!groups[i].isFinished())
+        advance(groups[i], passed, rates[i]);
   }
   std::vector<SimulatedGroupTimes> times;
   for (GroupState &group : groups) {

@@ -12,7 +12,14 @@ namespace st {
 /// One stage's tasks, in microseconds on otherwise idle devices.
 struct SimulatedStageTimes {
   double forward = 0, backward = 0, weight = 0;
-  double forwardLag = 0, backwardLag = 0; ///< see ForwardLag and BackwardLag
+
+  /// When a task reaches its messages.
+  struct Messages {
+    double need = 0;     ///< work until it needs what its neighbour sends
+    double send = 0;     ///< work until it sends to its other neighbour
+    double underway = 0; ///< from then until that has arrived
+  };
+  Messages forwardMessages, backwardMessages;
 };
 
 struct SimulatedGroup {

@@ -1,5 +1,5 @@
 // RUN: st-opt --split-attention --join-attention-gradients %s | FileCheck %s
-// RUN: st-opt --split-chains --join-chains %s | FileCheck %s
+// RUN: st-opt --split-attention --join-attention-gradients %s | FileCheck %s
 
 !q = tensor<2x80x16xbf16>
 !k = tensor<2x72x16xbf16>

@@ -1,5 +1,5 @@
 // RUN: st-opt --split-attention %s | FileCheck %s
-// RUN: st-opt --split-chains %s | FileCheck %s
+// RUN: st-opt --split-attention %s | FileCheck %s
 
 // The product that contracts the rows has a kernel of its own, which makes them again; the sums of rows go there.
 // CHECK-LABEL: func.func @both

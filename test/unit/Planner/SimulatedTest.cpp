@@ -42,7 +42,7 @@ TEST(SimulatedPipeline, ClosedForms) {
   for (int64_t groups : {1, 2, 3, 8})
     for (int64_t microBatches : {1, 2, 7, 16}) {
       const Layout layout = pipelineLayout(groups, microBatches);
-      SimulatedPipeline pipeline = makePipeline(layout, {10, 23, 0, 10, 23});
+      SimulatedPipeline pipeline = makePipeline(layout, {10, 23, 0, {0, 10}, {0, 23}});
       const double expected = static_cast<double>(microBatches + groups - 1) * 33;
       EXPECT_NEAR(end(layout, pipeline), expected, 1e-6);
       for (SimulatedGroup &group : pipeline.groups) {
@@ -54,17 +54,48 @@ TEST(SimulatedPipeline, ClosedForms) {
 }
 
 // Data sent before a task ends arrives earlier, data in flight at its end later.
-TEST(SimulatedPipeline, Lags) {
+TEST(SimulatedPipeline, Sends) {
   const Layout layout = pipelineLayout(2, 1);
-  EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 6, 20})), 6 + 10 + 20 + 20, 1e-6);
-  EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 13, 24})), 13 + 10 + 24 + 20, 1e-6);
+  EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, {0, 6}, {0, 20}})), 6 + 10 + 20 + 20,
+              1e-6);
+  EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, {0, 10, 3}, {0, 20, 4}})),
+              13 + 10 + 24 + 20, 1e-6);
+}
+
+// A task works until it needs its message, as one that recomputes its forward pass does.
+TEST(SimulatedPipeline, Needs) {
+  const Layout layout = pipelineLayout(2, 1);
+  const SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {1, 10}, {8, 20, 2}});
+  const auto groups = playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true);
+  ASSERT_TRUE(groups.ok()) << groups.status();
+  // The last stage's forward task has its message 9 after it began to wait, and its backward task
+  // is over at 39.
+  EXPECT_NEAR(groups->back().units.end, 10 + 9 + 20, 1e-6);
+  EXPECT_NEAR(groups->back().units.forwardWait, 9, 1e-6);
+  // The first stage's backward task begins at 10, waits from 18 on and goes on at 41.
+  EXPECT_NEAR(groups->front().units.end, 41 + 12, 1e-6);
+  EXPECT_NEAR(groups->front().units.backwardWait, 23, 1e-6);
+  EXPECT_NEAR(groups->front().units.backward, 20, 1e-6);
+  EXPECT_NEAR(groups->front().units.runs.back().start, 10, 1e-6);
+}
+
+// A group that waits within a task does not slow others down.
+TEST(SimulatedPipeline, WaitsBesideOthers) {
+  const Layout layout = pipelineLayout(2, 1);
+  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {4, 20}});
+  for (SimulatedGroup &group : pipeline.groups)
+    group.chips = {0};
+  for (auto &row : pipeline.contention.slowdown)
+    row.fill(1);
+  // The first stage's 4 beside the last one's forward task take 8, in which that does 4 of its 10.
+  EXPECT_NEAR(end(layout, pipeline), 10 + 8 + 6 + 20 + 16, 1e-6);
 }
 
 // While both groups of a chip are busy a task takes twice as long. With one micro-batch they never
 // are, except in updates.
 TEST(SimulatedPipeline, SharedChips) {
   Layout layout = pipelineLayout(2, 1);
-  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {0, 20}});
   for (SimulatedGroup &group : pipeline.groups) {
     group.chips = {0};
     group.update = 6;
@@ -77,7 +108,7 @@ TEST(SimulatedPipeline, SharedChips) {
   pipeline.contention.pace[ForwardTask] = pipeline.contention.pace[BackwardTask] = 1.5;
   EXPECT_NEAR(end(layout, pipeline), 15 + 15 + 30 + 12 + (30 - 6) + 6, 1e-6);
   layout = pipelineLayout(1, 4);
-  pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {0, 20}});
   pipeline.contention.slowdown[ForwardTask].fill(9);
   EXPECT_NEAR(end(layout, pipeline), 120, 1e-6) << "a group does not slow itself down";
 }
@@ -85,7 +116,7 @@ TEST(SimulatedPipeline, SharedChips) {
 // The first and the last stage wait for each other before the update if they share a table.
 TEST(SimulatedPipeline, SharedTables) {
   const Layout layout = pipelineLayout(3, 2);
-  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {0, 20}});
   const double apart = end(layout, pipeline);
   pipeline.firstUpdateLag = pipeline.lastUpdateLag = 4;
   for (SimulatedGroup &group : pipeline.groups)
@@ -97,7 +128,7 @@ TEST(SimulatedPipeline, SharedTables) {
 // stage before the step, and their gradients back to it.
 TEST(SimulatedPipeline, SharedTablesOneWay) {
   const Layout layout = pipelineLayout(2, 2);
-  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {0, 20}});
   const double apart = end(layout, pipeline);
   for (SimulatedGroup &group : pipeline.groups)
     group.prologue = 3;
@@ -128,9 +159,9 @@ public:
   }
   absl::StatusOr<StageWork> layer(const SimulatedKey &key) override {
     StageWork work = {};
-    work[ForwardTime] = work[ForwardLag] =
+    work[ForwardTime] = work[ForwardSend] =
         1e11 * static_cast<double>(key.microBatch) / static_cast<double>(key.tensor);
-    work[BackwardTime] = work[BackwardLag] = 2 * work[ForwardTime];
+    work[BackwardTime] = work[BackwardSend] = 2 * work[ForwardTime];
     work[ParameterBytes] = 1e6 / static_cast<double>(key.tensor);
     work[ActivationBytes] = 1e5 * static_cast<double>(key.microBatch);
     return work;
