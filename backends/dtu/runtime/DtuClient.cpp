@@ -338,6 +338,7 @@ absl::StatusOr<std::vector<LoneTask>> DtuExecutable::timeEachTask(int64_t group)
   for (size_t i = 0; i < timed.size(); ++i) {
     LoneTask &task = result[ran[i]];
     task.duration = timed[i].duration;
+    task.need = timed[i].need;
     for (const dtu::LoneTask::Message &message : timed[i].messages)
       task.messages.push_back({message.isSend, message.rank, message.peer, message.channel,
                                message.bytes, message.time, message.underway});

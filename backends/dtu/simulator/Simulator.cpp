@@ -292,6 +292,7 @@ absl::StatusOr<std::vector<LoneTask>> Simulator::timeTasks(int64_t first, int64_
   for (const TimedTask &from : timed) {
     LoneTask &task = tasks.emplace_back();
     task.duration = from.duration;
+    task.need = from.need;
     for (const TaskEvent &event : from.events)
       task.messages.push_back({event.isSend, static_cast<int64_t>(event.rank), event.message.peer,
                                event.message.channel, event.message.bytes, event.time,

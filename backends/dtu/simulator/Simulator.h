@@ -170,6 +170,7 @@ struct LoneTask {
     int64_t time, underway; ///< when the rank reaches it; for a send also the time until it arrives
   };
   int64_t duration = 0;
+  int64_t need = 0; ///< from when on it waits for messages of other groups if none has arrived
   std::vector<Message> messages; ///< with other groups, in order of time
 };
 

@@ -132,6 +132,8 @@ struct LoneTask {
     int64_t underway = 0; ///< for a send: time until it arrives
   };
   int64_t duration = 0;
+  /// From when on the task waits for messages of other groups if none has arrived.
+  int64_t need = 0;
   std::vector<Message> messages; ///< with other groups, ordered by time
 };
 

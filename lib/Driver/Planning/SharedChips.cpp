@@ -91,23 +91,18 @@ SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::
   return meanOf(all);
 }
 
-/// The program of a small pipeline: that of all stages, or one of fewer stages with two layers
-/// each.
+/// Returns the program of a small pipeline whose stages have equally many layers. Stages of layouts
+/// differ by one layer at most; if one stage is much slower, tasks meet differently.
 absl::StatusOr<const SimulatedPrograms::Program *>
 SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
-  if (stages == kPipelineStages) {
-    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-    return &made->front();
-  }
   auto [found, isNew] = pipelines.try_emplace({key, stages}, absl::UnknownError(""));
   if (isNew) {
-    constexpr int64_t kLayers = 2;
     std::vector<int64_t> starts;
     for (int64_t stage = 1; stage < stages; ++stage)
-      starts.push_back(stage * kLayers);
+      starts.push_back(stage * key.stageLayers);
     ::st::Layout layout = layoutOf(key);
     layout.stages = stages;
-    found->second = compile(layout, stages * kLayers, starts);
+    found->second = compile(layout, stages * key.stageLayers, starts);
   }
   if (!found->second.ok())
     return found->second.status();

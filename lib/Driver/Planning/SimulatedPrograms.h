@@ -128,7 +128,7 @@ private:
            absl::StatusOr<::st::Contention>>
       contentions;
   std::map<std::pair<::st::SimulatedKey, int64_t>, absl::StatusOr<Program>>
-      pipelines; ///< with fewer stages, by their number
+      pipelines; ///< of equal stages, by their number
   /// By printed layout.
   std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
   std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes;

@@ -43,7 +43,7 @@ namespace {
 /// A message between tasks of two groups, in picoseconds from the start of each task.
 struct Meeting {
   double send = 0, underway = 0; ///< when it is sent, and how long until it has arrived
-  double need = 0;               ///< when the receiver needs it
+  double need = 0;               ///< when the receiver's task needs it
 
   /// How long after the sender's task the receiver's may start so that it does not wait.
   double lag() const { return send + underway - need; }
@@ -77,8 +77,9 @@ static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
         const LoneTask::Message &own = *found->second.front();
         found->second.pop_front();
         const Meeting meeting = {static_cast<double>(own.time), static_cast<double>(own.underway),
-                                 static_cast<double>(message.time)};
-        auto [last, isNew] = latest.try_emplace((message.rank - to.first_rank()) / shards, meeting);
+                                 static_cast<double>(timed.need)};
+        auto [last, isNew] =
+            latest.try_emplace((message.rank - to.first_rank()) / shards, meeting);
         if (meeting.lag() > last->second.lag())
           last->second = meeting;
       }

@@ -27,6 +27,19 @@ std::string receiverText(int64_t copies) {
       "\n  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]\n  end\n }\n}\n");
 }
 
+/// Receives as receiverText does, beside copies, and waits for the message between copies.
+std::string lateReceiverText(int64_t before, int64_t after) {
+  auto copies = [](int64_t count) {
+    return absl::StrCat("  loop reg=r4 limit=", count,
+                        "\n  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]\n  end\n");
+  };
+  return absl::StrCat(
+      "program \"late\" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {\n",
+      " stream rx first=0 count=1 {\n  table dst=r5 index=1\n",
+      "  recv peer=r5 dst=L3[65536]{1} sizes=[32768] type=ui8 channel=3\n", "  signal sem=0\n }\n",
+      " stream dte first=0 count=1 {\n", copies(before), "  wait sem=0\n", copies(after), " }\n}\n");
+}
+
 /// Both of a pair send to each other and receive.
 std::string exchangeText() {
   return R"(program "exchange" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
@@ -298,6 +311,31 @@ TEST(Replay, AGroupGoesOnTogether) {
   expectWholeLog(log, *once);
   expectWholeLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
+}
+
+// A task that waits for its message goes on from the moment at which it needs it, not from that at
+// which it begins to receive.
+TEST(Replay, ATaskNeedsAMessageLaterThanItReceives) {
+  for (int64_t before : {0, 60}) {
+    Machine machine{makeSimulator(groupsOf(2, 1)), {}};
+    ProgramId send = loadOrDie(*machine.simulator, senderText(200, 0));
+    ProgramId receive = loadOrDie(*machine.simulator, lateReceiverText(before, 20));
+    machine.schedules = {{{send, 0}}, {{receive, 0}}};
+    auto sender = machine.simulator->timeTasks(0, 1, {{send, 0}}),
+         receiver = machine.simulator->timeTasks(1, 1, {{receive, 0}});
+    ASSERT_TRUE(sender.ok() && receiver.ok());
+    const LoneTask::Message &message = sender->front().messages.front();
+    const LoneTask &task = receiver->front();
+    EXPECT_EQ(sender->front().need, 0) << "it receives nothing";
+    EXPECT_LT(task.need, task.duration);
+    if (before > 0)
+      EXPECT_GT(task.need, task.messages.front().time);
+    ASSERT_GT(message.time + message.underway, task.duration);
+    absl::StatusOr<TimingResult> step = machine.simulator->time(machine.schedules);
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_EQ(step->ranks[1].finish, message.time + message.underway + task.duration - task.need)
+        << before;
+  }
 }
 
 TEST(Replay, ProgramsThatDifferInPlaceAreOne) {

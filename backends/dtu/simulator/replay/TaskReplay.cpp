@@ -282,9 +282,22 @@ timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig
   ST_RETURN_IF_ERROR(TimeMachine::create(description, ranks).status());
   TaskTimings timings(description, ranks, programs);
   std::vector<TimedTask> tasks;
+  Picoseconds longest = 0;
   for (const TaskRun &run : runs) {
     ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> task, timings.task(first, count, run));
     tasks.push_back(sumUpRanks(std::move(task), first));
+    longest = std::max(longest, tasks.back().duration);
+  }
+  // A receive starts before the message is needed. If all messages arrive when any task would be
+  // over, the rest of the task is what needs them.
+  TaskTimings late(description, ranks, programs, /*logs=*/false, /*arrival=*/longest);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (std::all_of(tasks[i].events.begin(), tasks[i].events.end(),
+                    [](const TaskEvent &event) { return event.isSend; }))
+      continue;
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> task, late.task(first, count, runs[i]));
+    const Picoseconds rest = sumUpRanks(std::move(task), first).duration - longest;
+    tasks[i].need = std::clamp<Picoseconds>(tasks[i].duration - rest, 0, tasks[i].duration);
   }
   return tasks;
 }

@@ -50,8 +50,9 @@ int distance(const DtuPlace &a, const DtuPlace &b) {
 
 TaskTimings::TaskTimings(const proto::DtuDescription &description,
                          const std::vector<RankConfig> &ranks,
-                         const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs)
-    : description(description), configs(ranks), programs(programs), logs(logs),
+                         const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs,
+                         Picoseconds arrival)
+    : description(description), configs(ranks), programs(programs), logs(logs), arrival(arrival),
       forms(programs.size()) {
   for (const RankConfig &rank : ranks)
     places.push_back(*dtuPlace(description, rank.deviceId));
@@ -236,6 +237,7 @@ absl::StatusOr<std::shared_ptr<const TaskTiming>> TaskTimings::measure(const Ran
   Boundary boundary;
   boundary.isInside.resize(configs.size());
   boundary.memory = &memory;
+  boundary.arrival = arrival;
   std::map<size_t, size_t> indexOf;
   for (size_t rank : set.ranks) {
     if (indexOf.size() < turn)

@@ -51,9 +51,11 @@ struct GroupTask {
 
 class TaskTimings {
 public:
-  /// The referenced objects must outlive this.
+  /// The referenced objects must outlive this. Messages of other groups arrive `arrival` after a
+  /// task's start, or have arrived when they are received.
   TaskTimings(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
-              const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs = false);
+              const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs = false,
+              Picoseconds arrival = 0);
 
   /// The task `run` of the group of ranks [first, first + count).
   absl::StatusOr<std::shared_ptr<const GroupTask>> task(size_t first, size_t count, TaskRun run);
@@ -82,6 +84,7 @@ private:
   const std::vector<RankConfig> &configs;
   const std::vector<std::unique_ptr<DecodedProgram>> &programs;
   const bool logs;
+  const Picoseconds arrival;
   std::vector<DtuPlace> places;
   std::vector<Form> forms;
   std::map<std::string, int64_t> formIds;

@@ -23,6 +23,9 @@ struct TimedTask {
   std::shared_ptr<const GroupTask> of;
   std::vector<TaskEvent> events;
   Picoseconds duration = 0;
+  /// From when on the task waits for messages of other groups if none has arrived; only timeTasks()
+  /// measures it.
+  Picoseconds need = 0;
   int64_t instructions = 0;
 };
 

@@ -65,7 +65,7 @@ private:
 };
 
 /// For a run that covers only some ranks: their messages with the others. Messages from outside
-/// have arrived when they are received.
+/// have arrived when they are received, but none before `arrival`.
 struct Boundary {
   struct Message {
     bool isSend;
@@ -78,6 +78,7 @@ struct Boundary {
   /// other.
   std::vector<int64_t> sideOf;
   std::vector<Message> messages; ///< in order of time
+  Picoseconds arrival = 0;
   std::optional<Rotation> rotation;
   ChipMemory *memory = nullptr; ///< shared by runs on one machine; may be null
 };

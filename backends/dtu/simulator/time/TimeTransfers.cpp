@@ -271,6 +271,10 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
   Channel channel(peer, inst.channel);
   std::deque<int64_t> &messages = state.arrived[channel];
   if (isOutside(rank, peer)) {
+    if (now < boundary->arrival) {
+      post(boundary->arrival, Priority::Continue, rank, index);
+      return false;
+    }
     boundary->messages.push_back({/*isSend=*/false, rank, now, now});
     messages.push_back(traffic.bytes);
     state.landing += traffic.bytes;
