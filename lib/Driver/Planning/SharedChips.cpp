@@ -92,8 +92,8 @@ SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::
   return meanOf(all);
 }
 
-/// The program of a small pipeline whose stages have as many layers each: those of layouts differ by
-/// one layer at most, and tasks meet otherwise where one stage is the slowest by far.
+/// The program of a small pipeline of equal stages: those of a layout differ by one layer at most,
+/// and beside a stage that is much slower than the others tasks meet differently.
 absl::StatusOr<const SimulatedPrograms::Program *>
 SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
   auto [found, isNew] = pipelines.try_emplace({key, stages}, absl::UnknownError(""));
