@@ -107,10 +107,8 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   return success();
 }
 
+/// Within a program, when a sum is made that a sharding leaves unreduced is left to partitioning.
 static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr given, Type type) {
-  if (!given.getUnreduced().empty())
-    return at->emitError("a sharding that is unreduced over ")
-           << given.getUnreduced().front() << " cannot be imported";
   if (static_cast<int64_t>(given.getDims().size()) != rankOf(type))
     return at->emitError("a sharding of ")
            << given.getDims().size() << " dimensions is given for " << type;
@@ -172,6 +170,13 @@ static LogicalResult importSdyOp(Operation *op) {
   }
   if (!isa<sdy::ShardingConstraintOp, sdy::ReshardOp>(op))
     return success();
+  // Nothing can be split of one number, such as the counter of a loop or those that a sort
+  // compares.
+  if (rankOf(op->getResult(0).getType()) == 0) {
+    op->replaceAllUsesWith(op->getOperands());
+    op->erase();
+    return success();
+  }
   Type type = op->getResult(0).getType();
   FailureOr<ShardingAttr> sharding =
       convertSdy(op, op->getAttrOfType<sdy::TensorShardingAttr>("sharding"), type);
@@ -187,11 +192,16 @@ static LogicalResult importSdyOp(Operation *op) {
 static LogicalResult importSdy(ModuleOp module) {
   sdy::MeshAttr mesh;
   importSdyCollectives(module);
+  unifyMeshes(module);
   if (failed(splitMeshAxes(module)) || failed(importMesh(module, mesh)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(convertSignature<sdy::TensorShardingAttr>(
-            function, kSdySharding, [&](sdy::TensorShardingAttr given, Type type) {
+            function, kSdySharding,
+            [&](sdy::TensorShardingAttr given, Type type) -> FailureOr<ShardingAttr> {
+              if (!given.getUnreduced().empty())
+                return function.emitError("a sharding that is unreduced over ")
+                       << given.getUnreduced().front() << " cannot be imported";
               return convertSdy(function, given, type);
             })))
       return failure();
@@ -450,8 +460,10 @@ LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<
     auto split = splitOf(&op, &op, whole);
     if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
       return failure();
-    op.getResult(0).replaceAllUsesWith(body.leave(op.getLoc(), body.lookup(op.getOperand(0)),
-                                                  *split, cast<RankedTensorType>(whole)));
+    auto all = llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
+    Lifted made = body.leave(op.getLoc(), body.lookup(op.getOperand(0)), *split,
+                             cast<RankedTensorType>(whole), all);
+    op.getResult(0).replaceAllUsesWith(made.value);
     return success();
   }
   local.insert(op.result_begin(), op.result_end());
@@ -466,7 +478,7 @@ LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<
   auto split = splitOf(&op, isSharding(annotation) ? annotation : nullptr, whole);
   if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
     return failure();
-  body.map(op.getResult(0), body.enter(op.getLoc(), op.getOperand(0), *split, {}));
+  body.map(op.getResult(0), body.enter(op.getLoc(), {op.getOperand(0), {}}, *split, {}));
   return success();
 }
 

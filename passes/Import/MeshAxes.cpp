@@ -4,6 +4,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
+#include <set>
+#include <utility>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -31,8 +33,8 @@ private:
 
   ModuleOp module;
   llvm::StringMap<int64_t> sizes;
-  /// For each axis that is used in parts, their boundaries (1, ..., its size), each with the first op
-  /// that names it.
+  /// For each axis that is used in parts, their boundaries (1, ..., its size), each with the first
+  /// op that names it.
   llvm::StringMap<std::map<int64_t, Operation *>> cuts;
 };
 } // namespace
@@ -172,3 +174,120 @@ LogicalResult AxisSplitter::run() {
 }
 
 LogicalResult mlir::st::splitMeshAxes(ModuleOp module) { return AxisSplitter(module).run(); }
+
+namespace {
+/// The axes of several meshes over the same devices as runs of axes of one finer mesh.
+class MeshUnifier {
+public:
+  explicit MeshUnifier(ModuleOp module) : module(module) {}
+  void run();
+
+private:
+  bool findBounds();
+  void createAxes();
+  SmallVector<StringAttr> partsOf(StringRef mesh, ArrayRef<StringAttr> names) const;
+  void replace();
+
+  ModuleOp module;
+  SmallVector<sdy::MeshOp> meshes;
+  /// The products of the sizes of the first axes, of all meshes.
+  std::set<int64_t> bounds;
+  SmallVector<StringAttr> axes; ///< of the finer mesh
+  SmallVector<int64_t> sizes;
+  /// By mesh and axis.
+  llvm::StringMap<llvm::StringMap<SmallVector<StringAttr>>> parts;
+};
+} // namespace
+
+/// Returns false if there is nothing to do, or no finer mesh.
+bool MeshUnifier::findBounds() {
+  int64_t devices = 0;
+  for (auto op : module.getOps<sdy::MeshOp>()) {
+    if (op.getMesh().getAxes().empty())
+      continue;
+    int64_t product = 1;
+    bounds.insert(product);
+    for (int64_t size : op.getMesh().getSizes())
+      bounds.insert(product *= size);
+    if (devices != 0 && product != devices)
+      return false;
+    devices = product;
+    meshes.push_back(op);
+  }
+  bool areAlike = llvm::all_of(meshes, [&](sdy::MeshOp op) {
+    return op.getMesh().getAxes() == meshes.front().getMesh().getAxes() &&
+           op.getMesh().getSizes() == meshes.front().getMesh().getSizes();
+  });
+  int64_t last = 1;
+  for (int64_t bound : bounds)
+    if (bound % std::exchange(last, bound) != 0)
+      return false;
+  return !areAlike;
+}
+
+void MeshUnifier::createAxes() {
+  int64_t last = 1;
+  for (int64_t bound : llvm::drop_begin(bounds)) {
+    axes.push_back(StringAttr::get(module.getContext(), "axis" + Twine(axes.size())));
+    sizes.push_back(bound / std::exchange(last, bound));
+  }
+  for (sdy::MeshOp op : meshes) {
+    size_t next = 0;
+    for (auto [name, size] : llvm::zip_equal(op.getMesh().getAxes(), op.getMesh().getSizes())) {
+      SmallVector<StringAttr> &own = parts[op.getSymName()][name.getValue()];
+      for (int64_t rest = size; rest > 1; rest /= sizes[next++])
+        own.push_back(axes[next]);
+    }
+  }
+}
+
+SmallVector<StringAttr> MeshUnifier::partsOf(StringRef mesh, ArrayRef<StringAttr> names) const {
+  auto own = parts.find(mesh);
+  SmallVector<StringAttr> result;
+  for (StringAttr name : names) {
+    if (own == parts.end() || !own->second.contains(name.getValue()))
+      result.push_back(name); // An unknown axis, which its user reports.
+    else
+      llvm::append_range(result, own->second.lookup(name.getValue()));
+  }
+  return result;
+}
+
+void MeshUnifier::replace() {
+  MLIRContext *context = module.getContext();
+  // Manual axes are those of the mesh of the computation's values.
+  module.walk([&](sdy::ManualComputationOp op) {
+    StringRef mesh = meshes.front().getSymName();
+    for (auto shardings : {op.getInShardings(), op.getOutShardings()})
+      for (sdy::TensorShardingAttr sharding : shardings.getShardings())
+        if (parts.contains(sharding.getMesh().getValue()))
+          mesh = sharding.getMesh().getValue();
+    op.setManualAxesAttr(
+        sdy::ManualAxesAttr::get(context, partsOf(mesh, op.getManualAxes().getAxes())));
+  });
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](sdy::TensorShardingAttr sharding) {
+    StringRef mesh = sharding.getMesh().getValue();
+    SmallVector<ArrayAttr> dims;
+    for (ArrayAttr dim : sharding.getDims()) {
+      SmallVector<StringAttr> names = llvm::to_vector(dim.getAsRange<StringAttr>());
+      SmallVector<StringAttr> finer = partsOf(mesh, names);
+      dims.push_back(ArrayAttr::get(context, SmallVector<Attribute>(finer.begin(), finer.end())));
+    }
+    return sdy::TensorShardingAttr::get(
+        context, sharding.getMesh(), dims, sharding.getOpen(), sharding.getPriorities(),
+        partsOf(mesh, sharding.getReplicated()), partsOf(mesh, sharding.getUnreduced()));
+  });
+  replacer.recursivelyReplaceElementsIn(module);
+  for (sdy::MeshOp op : meshes)
+    op.setMeshAttr(sdy::MeshAttr::get(context, axes, sizes, op.getMesh().getDeviceIds()));
+}
+
+void MeshUnifier::run() {
+  if (!findBounds())
+    return;
+  createAxes();
+  replace();
+}
+
+void mlir::st::unifyMeshes(ModuleOp module) { MeshUnifier(module).run(); }

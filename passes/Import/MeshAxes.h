@@ -1,4 +1,4 @@
-// Splits axes of imported meshes if a program uses parts of them.
+// Splits axes of imported meshes if a program uses parts of them, or several meshes.
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"
@@ -10,5 +10,10 @@ namespace mlir::st {
 /// everything split over all of `"a"` is split over these in turn. Devices keep their numbers.
 /// Fails, with a diagnostic, if parts do not fit into each other (2 and 3 of 6) or into their axis.
 LogicalResult splitMeshAxes(ModuleOp module);
+
+/// Gives meshes with different axes over the same devices one finer mesh: of `x=2, y=4` and
+/// `x=4, y=2`, the axes `axis0=2, axis1=2, axis2=2`, whose runs are the axes of both. Leaves meshes
+/// that have no such mesh.
+void unifyMeshes(ModuleOp module);
 
 } // namespace mlir::st

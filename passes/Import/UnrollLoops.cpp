@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/Utils/CountedLoop.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/Passes.h"
@@ -28,6 +29,14 @@ static void unroll(stablehlo::WhileOp op, int64_t trips) {
   op->erase();
 }
 
+/// In a loop that stays, all devices hold whole values: nothing is moved between them there.
+static void dropInLoop(ConstrainOp op) {
+  if (!op->getParentOfType<stablehlo::WhileOp>())
+    return;
+  op.replaceAllUsesWith(op.getOperand());
+  op->erase();
+}
+
 namespace {
 struct UnrollLoops : mlir::st::impl::UnrollLoopsBase<UnrollLoops> {
   using UnrollLoopsBase::UnrollLoopsBase;
@@ -50,6 +59,7 @@ struct UnrollLoops : mlir::st::impl::UnrollLoopsBase<UnrollLoops> {
       unroll(op, trips);
       ++unrolled;
     }
+    getOperation().walk([](ConstrainOp op) { dropInLoop(op); });
   }
 };
 } // namespace

@@ -6,9 +6,9 @@ sdy.mesh @m = <["a"=2], device_ids=[1, 0]>
 // -----
 
 // expected-note@+1 {{that mesh is here}}
-sdy.mesh @m = <["a"=2]>
+sdy.mesh @m = <["a"=2, "b"=3]>
 // expected-error@+1 {{has other axes than the mesh before it; expected one mesh}}
-sdy.mesh @n = <["b"=2]>
+sdy.mesh @n = <["a"=3, "b"=2]>
 
 // -----
 
@@ -114,16 +114,16 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xi32>) -> tensor<8xi32> {
   %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xi32>) {
-    %c = stablehlo.constant dense<0> : tensor<i32>
     %n = stablehlo.slice %y [0:1] : (tensor<4xi32>) -> tensor<1xi32>
-    // expected-note@+1 {{the choice is made here}}
+    // expected-note@+1 {{the value is made here}}
     %r = stablehlo.reshape %n : (tensor<1xi32>) -> tensor<i32>
-    // expected-error@+1 {{makes a choice that differs between shards, which cannot be imported}}
-    %1 = "stablehlo.case"(%r) ({
-      stablehlo.return %y : tensor<4xi32>
-    }, {
-      stablehlo.return %y : tensor<4xi32>
-    }) : (tensor<i32>) -> tensor<4xi32>
+    // expected-error@+1 {{has a region that uses a value that differs between shards, which cannot be imported}}
+    %1 = "stablehlo.sort"(%y) <{dimension = 0 : i64}> ({
+    ^bb0(%p: tensor<i32>, %q: tensor<i32>):
+      %s = stablehlo.add %p, %r : tensor<i32>
+      %t = stablehlo.compare LT, %s, %q, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    }) : (tensor<4xi32>) -> tensor<4xi32>
     sdy.return %1 : tensor<4xi32>
   } : (tensor<8xi32>) -> tensor<8xi32>
   return %0 : tensor<8xi32>

@@ -123,3 +123,28 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}
   %3 = sdy.reduce_scatter [{}, {"a":(1)2}] %2 out_sharding=<@m, [{}, {"a":(1)2}]> : tensor<8x8xf32>
   return %3 : tensor<8x8xf32>
 }
+
+// -----
+
+// Two meshes over the same devices become one, whose axes both have runs of. A constraint on the numbers that a sort
+// compares says nothing, and a sum that is left unreduced is one.
+// CHECK: st.mesh @mesh <["axis0"=2, "axis1"=2, "axis2"=2], micro=1>
+// CHECK: @main(%arg0: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"axis0"}, {"axis1", "axis2"}]>})
+// CHECK-SAME: -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"axis0", "axis1"}, {"axis2"}]>})
+// CHECK: stablehlo.sort
+// CHECK-NOT: st.constrain
+// CHECK: stablehlo.return
+// CHECK: st.constrain %{{.*}} to <@mesh, [{"axis2"}, {}]> : tensor<8x8xf32>
+sdy.mesh @m = <["x"=2, "y"=4]>
+sdy.mesh @n = <["x"=4, "y"=2]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y"}]>})
+    -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@n, [{"x"}, {"y"}]>}) {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %t = stablehlo.compare LT, %p, %q, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %u = sdy.sharding_constraint %t <@m, []> : tensor<i1>
+    stablehlo.return %u : tensor<i1>
+  }) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = sdy.sharding_constraint %0 <@n, [{"y"}, {}], unreduced={"x"}> : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}

@@ -65,3 +65,28 @@ func.func @down(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %0#1 : tensor<4xf32>
 }
+
+// -----
+
+// In a loop that stays, nothing is moved between devices.
+// CHECK-LABEL: @constrained
+// CHECK: st.constrain
+// CHECK: stablehlo.while
+// CHECK-NOT: st.constrain
+st.mesh @mesh <["a"=2], micro=1>
+func.func @constrained(%x: tensor<4xf32>, %end: tensor<i32>) -> tensor<4xf32> {
+  %start = stablehlo.constant dense<1> : tensor<i32>
+  %y = st.constrain %x to <@mesh, [{"a"}]> : tensor<4xf32>
+  %0:2 = stablehlo.while(%i = %start, %v = %y) : tensor<i32>, tensor<4xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %w = stablehlo.multiply %v, %v : tensor<4xf32>
+    %z = st.constrain %w to <@mesh, [{"a"}]> : tensor<4xf32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<4xf32>
+  }
+  return %0#1 : tensor<4xf32>
+}

@@ -1,5 +1,6 @@
 // The pass expand-complex: complex values become pairs of reals.
 
+#include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -235,7 +236,9 @@ std::optional<Parts> OpExpansion::expandFunction() {
       })
       .Case([&](BitcastConvertOp) { return a; })
       .Case([&](SignOp) { return sign(a); })
-      .Case([&](chlo::ConjOp) { return Parts{a.re, emit.neg(a.im)}; })
+      .Case([&](chlo::ConjOp) {
+        return Parts{a.re, emit.neg(a.im)};
+      })
       .Case([&](chlo::SquareOp) { return math.mul(a, a); })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -245,7 +248,9 @@ std::optional<Parts> OpExpansion::expand() {
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
             ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp,
-            st::ConstrainOp>([&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
+            st::ConstrainOp>([&](auto) {
+        return Parts{cloneFor(false), cloneFor(true)};
+      })
       .Case<ReduceOp, ReduceWindowOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
         if (!hasSeparateParts(combining))
           return std::nullopt;
@@ -319,6 +324,18 @@ struct ExpandComplex : mlir::st::impl::ExpandComplexBase<ExpandComplex> {
 };
 } // namespace
 
+/// The sharding of pairs: nothing splits the two parts of a number.
+static ShardingAttr addPartDim(ShardingAttr sharding) {
+  SmallVector<ArrayAttr> dims(sharding.getDims());
+  dims.push_back(ArrayAttr::get(sharding.getContext(), {}));
+  SmallVector<int64_t> priorities(sharding.getPriorities());
+  if (!priorities.empty())
+    priorities.push_back(0);
+  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), dims, sharding.getKind(),
+                           sharding.getUnreduced(), sharding.getOpen(), priorities,
+                           sharding.getReplicated());
+}
+
 /// Arguments and results of @main get one more dimension, of the two parts.
 static void expandSignature(func::FuncOp function) {
   Block &body = function.getBody().front();
@@ -334,6 +351,9 @@ static void expandSignature(func::FuncOp function) {
       continue;
     RankedTensorType whole = cast<RankedTensorType>(argument.getType()), pairs = paired(argument);
     argument.setType(pairs);
+    unsigned number = argument.getArgNumber();
+    if (auto sharding = function.getArgAttrOfType<ShardingAttr>(number, kShardingAttr))
+      function.setArgAttr(number, kShardingAttr, addPartDim(sharding));
     int64_t last = pairs.getRank() - 1;
     SmallVector<Value> parts;
     llvm::SmallPtrSet<Operation *, 2> slices;
@@ -357,6 +377,9 @@ static void expandSignature(func::FuncOp function) {
           im = stablehlo::ImagOp::create(builder, emit.loc, realType(value), value);
     operand.set(
         emit.concatenate({emit.reshape(re, shape), emit.reshape(im, shape)}, shape.size() - 1));
+    unsigned number = operand.getOperandNumber();
+    if (auto sharding = function.getResultAttrOfType<ShardingAttr>(number, kShardingAttr))
+      function.setResultAttr(number, kShardingAttr, addPartDim(sharding));
   }
   function.setFunctionType(
       FunctionType::get(function.getContext(), body.getArgumentTypes(), end->getOperandTypes()));

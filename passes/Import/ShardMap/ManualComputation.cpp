@@ -6,16 +6,9 @@
 using namespace mlir;
 using namespace mlir::st;
 
-namespace {
-/// The axes of each dimension of a tensor, by number.
-struct DimensionAxes {
-  SmallVector<SmallVector<unsigned>> split, free;
-};
-} // namespace
-
-static FailureOr<DimensionAxes> axesOf(sdy::ManualComputationOp op,
-                                       sdy::TensorShardingAttr sharding, ArrayRef<StringAttr> names,
-                                       ArrayRef<unsigned> manual) {
+FailureOr<DimensionAxes> mlir::st::readAxes(sdy::ManualComputationOp op,
+                                            sdy::TensorShardingAttr sharding,
+                                            ArrayRef<StringAttr> names, ArrayRef<unsigned> manual) {
   DimensionAxes result;
   if (!sharding.getUnreduced().empty())
     return op.emitOpError("has a value that is unreduced over ")
@@ -40,9 +33,8 @@ static FailureOr<DimensionAxes> axesOf(sdy::ManualComputationOp op,
   return result;
 }
 
-/// Checks that the parts of a tensor have the type that the body expects.
-static LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
-                                const DimensionAxes &axes, ArrayRef<int64_t> sizes) {
+LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type part,
+                                   const DimensionAxes &axes, ArrayRef<int64_t> sizes) {
   auto shape = cast<RankedTensorType>(whole).getShape();
   for (auto [size, own, split] :
        llvm::zip_equal(shape, cast<RankedTensorType>(part).getShape(), axes.split)) {
@@ -70,10 +62,10 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
   ShardBody body(builder, names, sizes, manual);
   for (auto [input, argument, sharding] : llvm::zip_equal(
            op.getInputs(), op.getBody().getArguments(), op.getInShardings().getShardings())) {
-    FailureOr<DimensionAxes> axes = axesOf(op, sharding, names, manual);
+    FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, manual);
     if (failed(axes) || failed(checkParts(op, input.getType(), argument.getType(), *axes, sizes)))
       return failure();
-    body.map(argument, body.enter(op.getLoc(), input, axes->split, axes->free));
+    body.map(argument, body.enter(op.getLoc(), {input, {}}, axes->split, axes->free));
   }
   Block &block = op.getBody().front();
   for (Operation &inner : block.without_terminator())
@@ -82,11 +74,12 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
   for (auto [result, local, sharding] :
        llvm::zip_equal(op.getResults(), block.getTerminator()->getOperands(),
                        op.getOutShardings().getShardings())) {
-    FailureOr<DimensionAxes> axes = axesOf(op, sharding, names, manual);
+    FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, manual);
     if (failed(axes) || failed(checkParts(op, result.getType(), local.getType(), *axes, sizes)))
       return failure();
-    result.replaceAllUsesWith(body.leave(op.getLoc(), body.lookup(local), axes->split,
-                                         cast<RankedTensorType>(result.getType())));
+    Lifted whole = body.leave(op.getLoc(), body.lookup(local), axes->split,
+                              cast<RankedTensorType>(result.getType()), manual);
+    result.replaceAllUsesWith(whole.value);
   }
   op.erase();
   return success();

@@ -5,6 +5,20 @@
 
 namespace mlir::st {
 
+/// The axes of each dimension of a tensor, by number: those over which a computation is local, and
+/// others.
+struct DimensionAxes {
+  SmallVector<SmallVector<unsigned>> split, free;
+};
+
+/// Reads the sharding of a value that enters or leaves a computation that is local over `manual`.
+FailureOr<DimensionAxes> readAxes(sdy::ManualComputationOp op, sdy::TensorShardingAttr sharding,
+                                  ArrayRef<StringAttr> names, ArrayRef<unsigned> manual);
+
+/// Checks that the parts of a tensor have the type that the body expects.
+LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
+                         const DimensionAxes &axes, ArrayRef<int64_t> sizes);
+
 /// Replaces a per-shard computation by one on whole tensors, sharded over the mesh of `names` and
 /// `sizes` as the body says. Fails with a diagnostic.
 LogicalResult importManualComputation(sdy::ManualComputationOp op, ArrayRef<StringAttr> names,

@@ -1,9 +1,11 @@
 #include "passes/Import/ShardMap/ShardBody.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -83,7 +85,7 @@ Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
 
 /// Constrains the leading dimensions to be sharded by their axes, the others by `dims`.
 void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims) {
-  if (names.empty())
+  if (names.empty() || groupAxis)
     return;
   SmallVector<ArrayAttr> shardings;
   auto add = [&](ArrayRef<unsigned> axes) {
@@ -127,69 +129,78 @@ static SmallVector<int64_t> splitShape(ArrayRef<int64_t> shape,
   return result;
 }
 
-Lifted ShardBody::enter(Location loc, Value whole, ArrayRef<SmallVector<unsigned>> split,
+Lifted ShardBody::enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
                         ArrayRef<SmallVector<unsigned>> free) {
   DenseMap<unsigned, int64_t> places;
-  SmallVector<int64_t> rests, order;
-  SmallVector<int64_t> shape = splitShape(typeOf(whole).getShape(), split, sizes, places, rests);
-  Lifted result;
-  for (unsigned axis = 0; axis < sizes.size(); ++axis)
-    if (auto place = places.find(axis); place != places.end()) {
-      result.axes.push_back(axis);
-      order.push_back(place->second);
-    }
-  llvm::append_range(order, rests);
-  result.value = transpose(loc, reshape(loc, whole, shape), order);
+  SmallVector<int64_t> rests, order, shape = lead(whole.axes);
+  auto count = static_cast<int64_t>(whole.axes.size());
+  llvm::append_range(shape, splitShape(typeOf(whole.value).getShape().drop_front(count), split,
+                                       sizes, places, rests));
+  Axes own;
+  for (auto &[axis, place] : places)
+    own.push_back(axis);
+  Lifted result = {whole.value, unite(whole.axes, own)};
+  for (unsigned axis : result.axes) {
+    auto place = places.find(axis);
+    order.push_back(place == places.end() ? llvm::find(whole.axes, axis) - whole.axes.begin()
+                                          : count + place->second);
+  }
+  for (int64_t rest : rests)
+    order.push_back(count + rest);
+  result.value = transpose(loc, reshape(loc, whole.value, shape), order);
   constrain(loc, result, free);
   return result;
 }
 
-Value ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
-                       RankedTensorType type) {
+Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
+                        RankedTensorType type, ArrayRef<unsigned> inner) {
   DenseMap<unsigned, int64_t> places;
   SmallVector<int64_t> rests;
   SmallVector<int64_t> shape = splitShape(type.getShape(), split, sizes, places, rests);
-  Axes wanted;
+  Axes wanted, outer;
   for (auto &[axis, place] : places)
     wanted.push_back(axis);
-  llvm::sort(wanted);
-  // Along an axis that splits nothing, all shards are equal: take the first.
   Axes all = unite(wanted, parts.axes);
+  for (unsigned axis : all)
+    if (!llvm::is_contained(inner, axis))
+      outer.push_back(axis);
+  Axes kept = unite(outer, wanted);
+  // Along an axis that splits nothing, all shards are equal: take the first.
   Value value = spread(loc, parts, all);
   auto current = typeOf(value);
-  SmallVector<int64_t> starts(current.getRank(), 0), limits(current.getShape()), kept,
-      strides(current.getRank(), 1);
+  SmallVector<int64_t> starts(current.getRank(), 0), limits(current.getShape()),
+      strides(current.getRank(), 1), rest = lead(kept);
   for (auto [i, axis] : llvm::enumerate(all))
-    if (!places.contains(axis))
+    if (!llvm::is_contained(kept, axis))
       limits[i] = 1;
-  if (all != wanted) {
+  if (all != kept) {
     value =
         hlo::SliceOp::create(builder, loc, current.clone(limits), value, starts, limits, strides);
-    kept = lead(wanted);
-    llvm::append_range(kept, current.getShape().drop_front(all.size()));
-    value = reshape(loc, value, kept);
+    llvm::append_range(rest, current.getShape().drop_front(all.size()));
+    value = reshape(loc, value, rest);
   }
-  SmallVector<int64_t> order(shape.size());
-  for (auto [i, axis] : llvm::enumerate(wanted))
-    order[places[axis]] = static_cast<int64_t>(i);
+  size_t count = outer.size();
+  SmallVector<int64_t> order(count + shape.size()), result = lead(outer);
+  for (auto [i, axis] : llvm::enumerate(kept)) {
+    auto place = places.find(axis);
+    order[place == places.end() ? llvm::find(outer, axis) - outer.begin() : count + place->second] =
+        static_cast<int64_t>(i);
+  }
   for (auto [i, place] : llvm::enumerate(rests))
-    order[place] = static_cast<int64_t>(wanted.size() + i);
-  return reshape(loc, transpose(loc, value, order), type.getShape());
+    order[count + place] = static_cast<int64_t>(kept.size() + i);
+  llvm::append_range(result, type.getShape());
+  return {reshape(loc, transpose(loc, value, order), result), outer};
 }
 
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Regions of tensor ops are computations on scalars and capture nothing.
-static bool capturesValues(Operation *op) {
-  bool captures = false;
-  for (Region &region : op->getRegions())
-    region.walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        captures |= !region.isAncestor(operand.getParentRegion());
-    });
-  return captures;
+/// The values from outside that the regions of a tensor op use.
+static SetVector<Value> findCaptured(Operation *op) {
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return captured;
 }
 
 /// A constraint within the body concerns the axes that the body does not see.
@@ -232,21 +243,27 @@ LogicalResult ShardBody::lift(Operation *op) {
     return liftConstraint(constraint);
   if (liftAxisIndex(op))
     return success();
-  if (capturesValues(op))
-    return op->emitOpError("in a computation on shards uses values from outside of its regions");
+  for (Value captured : findCaptured(op))
+    if (!lookup(captured).axes.empty())
+      return withNote(op->emitOpError("in a computation on shards has a region that uses a value "
+                                      "that differs between shards, which cannot be imported"),
+                      captured, "the value is made here");
   Axes axes = axesOf(op->getOperands());
   if (axes.empty())
     return rebuild(op, axes, op->getOperands(), {});
   if (isa<hlo::SelectOp, hlo::ClampOp>(op))
     return liftScalarOperands(op, axes);
   if (op->hasTrait<OpTrait::Elementwise>() ||
-      isa<hlo::OptimizationBarrierOp, hlo::CholeskyOp, hlo::TriangularSolveOp, hlo::FftOp>(op) ||
+      isa<hlo::BitcastConvertOp, hlo::OptimizationBarrierOp, hlo::CholeskyOp,
+          hlo::TriangularSolveOp, hlo::FftOp>(op) ||
       op->getName().getStringRef() == "chlo.top_k")
     return liftAlike(op, axes);
   if (isa<hlo::DotGeneralOp>(op))
     return liftDot(op, axes);
-  if (isa<hlo::ReduceOp, hlo::SortOp, hlo::ReduceWindowOp>(op))
+  if (isa<hlo::ReduceOp, hlo::SortOp, hlo::ReduceWindowOp, hlo::SelectAndScatterOp>(op))
     return liftReduction(op, axes);
+  if (isa<hlo::ConvolutionOp>(op))
+    return liftConvolution(op, axes);
   if (isa<hlo::GatherOp, hlo::ScatterOp>(op))
     return liftIndexing(op, axes);
   if (isa<hlo::DynamicSliceOp>(op))
@@ -262,10 +279,12 @@ LogicalResult ShardBody::rebuild(Operation *op, const Axes &axes, ValueRange ope
   SmallVector<Value> own;
   for (Value operand : operands)
     own.push_back(axes.empty() ? lookup(operand).value : operand);
-  IRMapping none;
+  IRMapping mapping;
+  for (Value captured : findCaptured(op))
+    mapping.map(captured, lookup(captured).value);
   Operation *copy = op->cloneWithoutRegions();
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), copy->getRegions()))
-    from.cloneInto(&to, none);
+    from.cloneInto(&to, mapping);
   copy->setOperands(own);
   for (NamedAttribute attribute : changed)
     copy->setAttr(attribute.getName(), attribute.getValue());

@@ -27,12 +27,13 @@ public:
 
   /// The parts of a whole tensor whose dimensions are split by axes, major to minor; `free` are
   /// axes of each dimension that the body does not see.
-  Lifted enter(Location loc, Value whole, ArrayRef<SmallVector<unsigned>> split,
+  Lifted enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
                ArrayRef<SmallVector<unsigned>> free);
 
-  /// The whole of type `type` that the parts form.
-  Value leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
-              RankedTensorType type);
+  /// The whole of type `type` that the parts form along the axes `inner`; it keeps leading
+  /// dimensions for other axes.
+  Lifted leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
+               RankedTensorType type, ArrayRef<unsigned> inner);
 
   void map(Value local, Lifted lifted) { values[local] = std::move(lifted); }
   /// The lifted form of a local value; an outside value is equal on all shards.
@@ -64,12 +65,17 @@ private:
   LogicalResult liftDot(Operation *op, const Axes &axes);
   LogicalResult liftDynamicSlice(Operation *op, const Axes &axes);
   LogicalResult liftDynamicUpdate(Operation *op, const Axes &axes);
+  LogicalResult liftConvolution(Operation *op, const Axes &axes);
+  LogicalResult liftEach(Operation *op, const Axes &axes);
   LogicalResult rebuild(Operation *op, const Axes &axes, ValueRange operands,
                         ArrayRef<NamedAttribute> changed);
 
   // Control flow.
   LogicalResult liftWhile(Operation *op);
   LogicalResult liftBranches(Operation *op);
+  LogicalResult liftChoice(Operation *op, const Lifted &choice);
+  Lifted select(Location loc, const Lifted &predicate, const Lifted &a, const Lifted &b);
+  Value anyOf(Location loc, const Lifted &predicate);
   LogicalResult liftCall(Operation *op);
   LogicalResult liftNested(sdy::ManualComputationOp op);
   FailureOr<SmallVector<Lifted>> liftBlock(Block &block);
@@ -88,6 +94,10 @@ private:
   /// How much a device number changes per step along an axis.
   int64_t strideOf(unsigned axis) const;
   LogicalResult checkDevice(Operation *op, int64_t device) const;
+  LogicalResult liftRegrouped(Operation *op, DenseIntElementsAttr groups);
+  Value regroup(Location loc, Value value, ArrayRef<int64_t> members, ArrayRef<int64_t> before,
+                ArrayRef<int64_t> after);
+  std::optional<Axes> findAxesOfGroups(DenseIntElementsAttr groups) const;
   FailureOr<Axes> axesOfGroups(Operation *op, DenseIntElementsAttr groups) const;
   FailureOr<Lifted> reduceOver(Operation *op, Region &reducer, const Lifted &value,
                                const Axes &over);
@@ -98,6 +108,10 @@ private:
   Axes manual;
   DenseMap<Value, Lifted> values;
   int64_t depth = 0;
+  /// Of a collective among groups along no axes: the axis of the members, which is none of the
+  /// mesh, and the devices of the mesh.
+  std::optional<unsigned> groupAxis;
+  std::optional<int64_t> meshDevices;
 };
 
 } // namespace mlir::st

@@ -23,7 +23,7 @@ static int64_t productOf(ArrayRef<int64_t> sizes) {
   return product;
 }
 
-int64_t ShardBody::numDevices() const { return productOf(sizes); }
+int64_t ShardBody::numDevices() const { return meshDevices.value_or(productOf(sizes)); }
 int64_t ShardBody::strideOf(unsigned axis) const {
   return productOf(ArrayRef(sizes).drop_front(axis + 1));
 }
@@ -61,8 +61,9 @@ static bool areGroupsAlong(ArrayRef<int64_t> numbers, ArrayRef<unsigned> axes,
   return true;
 }
 
-FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
-                                                   DenseIntElementsAttr groups) const {
+std::optional<ShardBody::Axes> ShardBody::findAxesOfGroups(DenseIntElementsAttr groups) const {
+  if (groupAxis)
+    return Axes{*groupAxis};
   int64_t devices = numDevices();
   auto numbers = llvm::to_vector(groups.getValues<int64_t>());
   if (numbers.empty())
@@ -85,6 +86,13 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
         candidates.back().push_back(axis);
       }
   }
+  return std::nullopt;
+}
+
+FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
+                                                   DenseIntElementsAttr groups) const {
+  if (std::optional<Axes> axes = findAxesOfGroups(groups))
+    return *axes;
   return op->emitOpError(
       "in a computation on shards has groups that lie along no axes of the mesh");
 }
@@ -395,6 +403,68 @@ LogicalResult ShardBody::liftBroadcast(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Groups along no axes
+//===----------------------------------------------------------------------===//
+
+/// Returns true if each device is in one group.
+static bool isPartition(ArrayRef<int64_t> members, int64_t devices) {
+  llvm::SmallDenseSet<int64_t> seen;
+  for (int64_t member : members)
+    if (member < 0 || member >= devices || !seen.insert(member).second)
+      return false;
+  return static_cast<int64_t>(members.size()) == devices;
+}
+
+/// A value with two dimensions for all devices, of groups and of their members.
+Value ShardBody::regroup(Location loc, Value value, ArrayRef<int64_t> members,
+                         ArrayRef<int64_t> before, ArrayRef<int64_t> after) {
+  ArrayRef<int64_t> own = typeOf(value).getShape().drop_front(before.size());
+  SmallVector<int64_t> merged = {numDevices()}, shape(after);
+  llvm::append_range(merged, own);
+  llvm::append_range(shape, own);
+  Emitter emit(builder, builder.getInsertionBlock(), loc);
+  return reshape(loc, pickPositions(emit, reshape(loc, value, merged), 0, members), shape);
+}
+
+/// Lifts a collective among groups that lie along no axes: moves the shards so that they do, and
+/// the results back.
+LogicalResult ShardBody::liftRegrouped(Operation *op, DenseIntElementsAttr groups) {
+  SmallVector<int64_t> members = llvm::to_vector(groups.getValues<int64_t>());
+  if (manual.size() != sizes.size() || !isPartition(members, numDevices()))
+    return axesOfGroups(op, groups); // which fails
+  Location loc = op->getLoc();
+  SmallVector<int64_t> back(members.size()), inGroups(groups.getType().getShape());
+  for (auto [place, member] : llvm::enumerate(members))
+    back[member] = static_cast<int64_t>(place);
+  Axes all = llvm::to_vector<2>(llvm::seq<unsigned>(0, sizes.size()));
+  SmallVector<int64_t> onMesh = lead(all);
+  SmallVector<Lifted> operands;
+  auto group = static_cast<unsigned>(sizes.size());
+  for (Value operand : op->getOperands()) {
+    operands.push_back(lookup(operand));
+    Value value = spread(loc, operands.back(), all);
+    map(operand, {regroup(loc, value, members, onMesh, inGroups), {group, group + 1}});
+  }
+  const SmallVector<int64_t> kept = sizes;
+  meshDevices = numDevices();
+  llvm::append_range(sizes, inGroups);
+  groupAxis = group + 1;
+  LogicalResult status = liftCollective(op);
+  for (auto [operand, own] : llvm::zip_equal(op->getOperands(), operands))
+    map(operand, own);
+  if (succeeded(status))
+    for (Value result : op->getResults()) {
+      Value value = spread(loc, lookup(result), {group, group + 1});
+      Lifted moved = {regroup(loc, value, back, inGroups, onMesh), all};
+      map(result, moved);
+    }
+  groupAxis.reset();
+  meshDevices.reset();
+  sizes = kept;
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
 // Numbers of devices
 //===----------------------------------------------------------------------===//
 
@@ -435,6 +505,10 @@ bool ShardBody::liftAxisIndex(Operation *op) {
 }
 
 LogicalResult ShardBody::liftCollective(Operation *op) {
+  if (isa<hlo::AllReduceOp, hlo::ReduceScatterOp, hlo::AllGatherOp, hlo::AllToAllOp>(op))
+    if (auto groups = op->getAttrOfType<DenseIntElementsAttr>("replica_groups");
+        groups && !groups.empty() && !findAxesOfGroups(groups))
+      return liftRegrouped(op, groups);
   if (isa<hlo::AllReduceOp, hlo::ReduceScatterOp>(op))
     return liftReducing(op);
   if (isa<hlo::AllGatherOp>(op))

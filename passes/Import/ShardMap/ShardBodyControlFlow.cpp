@@ -1,8 +1,9 @@
 // Control flow of a per-shard computation, which all shards enter together.
 #include "dialects/St/IR/ShardingUtils.h"
-#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Import/ShardMap/ManualComputation.h"
 #include "passes/Import/ShardMap/ShardBody.h"
 
 using namespace mlir;
@@ -42,49 +43,81 @@ LogicalResult ShardBody::liftCall(Operation *op) {
   return success();
 }
 
-/// A nested computation that sees further axes, as JAX writes it to query a position along an outer
-/// axis: its values must not be split over them.
+/// A nested computation that sees further axes: it gets parts of the parts.
 LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
-  for (auto shardings : {op.getInShardings(), op.getOutShardings()})
-    for (sdy::TensorShardingAttr sharding : shardings.getShardings())
-      for (ArrayAttr dim : sharding.getDims())
-        for (Attribute axis : dim)
-          if (llvm::is_contained(op.getManualAxes().getAxes(), axis))
-            return op.emitOpError("in a computation on shards splits its tensors further, by axis ")
-                   << axis << ", which cannot be imported";
-  Axes outer = manual;
+  Axes outer = manual, inner;
   for (StringAttr axis : op.getManualAxes().getAxes()) {
     auto number = static_cast<unsigned>(llvm::find(names, axis) - names.begin());
     if (number == names.size() || llvm::is_contained(outer, number))
       return op.emitOpError("in a computation on shards sees axis ")
              << axis << ", which is none that the computation leaves";
-    manual.push_back(number);
+    inner.push_back(number);
   }
-  llvm::sort(manual);
-  for (auto [argument, input] : llvm::zip_equal(op.getBody().getArguments(), op.getInputs()))
-    map(argument, lookup(input));
+  llvm::sort(inner);
+  for (auto [argument, input, sharding] : llvm::zip_equal(
+           op.getBody().getArguments(), op.getInputs(), op.getInShardings().getShardings())) {
+    FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, inner);
+    if (failed(axes) || failed(checkParts(op, input.getType(), argument.getType(), *axes, sizes)))
+      return failure();
+    map(argument, enter(op.getLoc(), lookup(input), axes->split, axes->free));
+  }
+  manual = unite(outer, inner);
   FailureOr<SmallVector<Lifted>> results = liftBlock(op.getBody().front());
   manual = outer;
   if (failed(results))
     return failure();
-  for (auto [result, value] : llvm::zip_equal(op.getResults(), *results)) {
-    for (unsigned axis : value.axes)
-      if (!llvm::is_contained(manual, axis))
-        return withNote(
-            op.emitOpError("in a computation on shards gives a tensor that differs along axis ")
-                << names[axis] << ", by which it is not split",
-            value.value, "the tensor is made here");
-    map(result, value);
+  for (auto [result, value, sharding] :
+       llvm::zip_equal(op.getResults(), *results, op.getOutShardings().getShardings())) {
+    FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, inner);
+    if (failed(axes))
+      return failure();
+    map(result,
+        leave(op.getLoc(), value, axes->split, cast<RankedTensorType>(result.getType()), inner));
   }
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Loops and choices
+//===----------------------------------------------------------------------===//
+
+/// By the predicate of each shard, one value or the other.
+Lifted ShardBody::select(Location loc, const Lifted &predicate, const Lifted &a, const Lifted &b) {
+  Axes axes = unite(predicate.axes, unite(a.axes, b.axes));
+  Value first = spread(loc, a, axes), second = spread(loc, b, axes);
+  Value chosen = spread(loc, predicate, axes);
+  auto type = cast<RankedTensorType>(chosen.getType());
+  chosen = hlo::BroadcastInDimOp::create(
+      builder, loc, type.clone(cast<RankedTensorType>(first.getType()).getShape()), chosen,
+      llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
+  return {hlo::SelectOp::create(builder, loc, first.getType(), chosen, first, second), axes};
+}
+
+/// Whether a predicate holds for any shard.
+Value ShardBody::anyOf(Location loc, const Lifted &predicate) {
+  auto scalar = RankedTensorType::get({}, builder.getI1Type());
+  Value none = hlo::ConstantOp::create(builder, loc, scalar, DenseElementsAttr::get(scalar, false));
+  OperationState state(loc, hlo::ReduceOp::getOperationName(), {predicate.value, none}, {scalar});
+  state.addAttribute("dimensions", builder.getDenseI64ArrayAttr(llvm::to_vector(
+                                       llvm::seq<int64_t>(0, predicate.axes.size()))));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.createBlock(state.addRegion(), {}, {scalar, scalar}, {loc, loc});
+    Value either =
+        hlo::OrOp::create(builder, loc, scalar, block->getArgument(0), block->getArgument(1));
+    hlo::ReturnOp::create(builder, loc, either);
+  }
+  return builder.create(state)->getResult(0);
+}
+
 /// A carried value may become different between shards only in the body: lifts the body until it
-/// returns the shapes that it receives.
+/// returns the shapes that it receives. Where shards end after different numbers of trips, all go
+/// on until the last one ends, and those that ended keep their values.
 LogicalResult ShardBody::liftWhile(Operation *op) {
   auto loop = cast<hlo::WhileOp>(op);
   Location loc = op->getLoc();
   SmallVector<Axes> axes;
+  Axes ends; // along which shards end after different numbers of trips
   for (Value operand : op->getOperands())
     axes.push_back(lookup(operand).axes);
   while (true) {
@@ -100,24 +133,35 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
       OpBuilder::InsertionGuard guard(builder);
       SmallVector<Location> locations(types.size(), loc);
       Block *block = builder.createBlock(state.addRegion(), {}, types, locations);
-      for (auto [from, to, own] :
-           llvm::zip_equal(region->getArguments(), block->getArguments(), axes))
-        map(from, {to, own});
-      FailureOr<SmallVector<Lifted>> results = liftBlock(region->front());
+      auto liftRegion = [&](Region &from) {
+        for (auto [argument, to, own] :
+             llvm::zip_equal(from.getArguments(), block->getArguments(), axes))
+          map(argument, {to, own});
+        return liftBlock(from.front());
+      };
+      bool isCondition = region == &loop.getCond();
+      Lifted goesOn;
+      if (!isCondition && !ends.empty()) {
+        FailureOr<SmallVector<Lifted>> condition = liftRegion(loop.getCond());
+        if (failed(condition))
+          return failure();
+        goesOn = condition->front();
+      }
+      FailureOr<SmallVector<Lifted>> results = liftRegion(*region);
       if (failed(results))
         return failure();
-      bool isCondition = region == &loop.getCond();
-      if (isCondition && !results->front().axes.empty())
-        return withNote(
-            op->emitOpError("in a computation on shards has a condition that differs between "
-                            "shards, which cannot be imported"),
-            results->front().value, "the condition is made here");
       SmallVector<Value> values;
-      for (auto [i, result] : llvm::enumerate(*results)) {
-        if (!isCondition)
-          returned.push_back(unite(axes[i], result.axes));
-        values.push_back(isCondition || returned[i] != axes[i] ? result.value
-                                                               : spread(loc, result, axes[i]));
+      if (isCondition) {
+        ends = results->front().axes;
+        values.push_back(ends.empty() ? results->front().value : anyOf(loc, results->front()));
+      } else {
+        for (auto [i, result] : llvm::enumerate(*results)) {
+          Lifted next = result;
+          if (!ends.empty())
+            next = select(loc, goesOn, result, {block->getArgument(i), axes[i]});
+          returned.push_back(unite(axes[i], next.axes));
+          values.push_back(returned[i] == axes[i] ? spread(loc, next, axes[i]) : next.value);
+        }
       }
       hlo::ReturnOp::create(builder, loc, values);
     }
@@ -131,15 +175,42 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
   }
 }
 
+/// if and case where shards choose differently: all of them compute all branches.
+LogicalResult ShardBody::liftChoice(Operation *op, const Lifted &choice) {
+  Location loc = op->getLoc();
+  SmallVector<SmallVector<Lifted>> branches;
+  for (Region &region : op->getRegions()) {
+    FailureOr<SmallVector<Lifted>> results = liftBlock(region.front());
+    if (failed(results))
+      return failure();
+    branches.push_back(std::move(*results));
+  }
+  // An index that is none of a branch chooses the last one.
+  SmallVector<Lifted> chosen = std::move(branches.back());
+  for (size_t i = branches.size() - 1; i-- > 0;) {
+    Lifted predicate = choice;
+    if (isa<hlo::CaseOp>(op)) {
+      auto type = cast<RankedTensorType>(choice.value.getType());
+      Attribute number = IntegerAttr::get(type.getElementType(), static_cast<int64_t>(i));
+      Value index =
+          hlo::ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, number));
+      Emitter emit(builder, builder.getInsertionBlock(), loc);
+      predicate.value = emit.compare(hlo::ComparisonDirection::EQ, choice.value, index);
+    }
+    for (auto [value, other] : llvm::zip_equal(chosen, branches[i]))
+      value = select(loc, predicate, other, value);
+  }
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), chosen))
+    map(result, value);
+  return success();
+}
+
 /// if and case.
 LogicalResult ShardBody::liftBranches(Operation *op) {
   Location loc = op->getLoc();
   Lifted choice = lookup(op->getOperand(0));
   if (!choice.axes.empty())
-    return withNote(
-        op->emitOpError("in a computation on shards makes a choice that differs between shards, "
-                        "which cannot be imported"),
-        op->getOperand(0), "the choice is made here");
+    return liftChoice(op, choice);
   OperationState state(loc, op->getName().getStringRef(), choice.value, {});
   SmallVector<SmallVector<Lifted>> branches;
   SmallVector<Axes> axes(op->getNumResults());

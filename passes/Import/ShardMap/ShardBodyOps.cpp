@@ -1,7 +1,9 @@
 // Ops that each shard runs on its own part: they get a leading dimension for each axis along which
 // shards differ.
-#include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "passes/Import/ShardMap/ShardBody.h"
 
 using namespace mlir;
@@ -57,13 +59,10 @@ LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
   auto dims = [&](StringRef name, ArrayRef<int64_t> all) {
     changed.emplace_back(builder.getStringAttr(name), builder.getDenseI64ArrayAttr(all));
   };
-  // The padding value is one number for all shards.
+  // The padding value is one number.
   if (auto pad = dyn_cast<hlo::PadOp>(op)) {
     if (!lookup(pad.getPaddingValue()).axes.empty())
-      return withNote(
-          op->emitOpError("in a computation on shards pads with a value that differs between "
-                          "shards, which cannot be imported"),
-          pad.getPaddingValue(), "the value is made here");
+      return liftEach(op, axes);
     array("edge_padding_low", pad.getEdgePaddingLow(), false, 0);
     array("edge_padding_high", pad.getEdgePaddingHigh(), false, 0);
     array("interior_padding", pad.getInteriorPadding(), false, 0);
@@ -87,7 +86,7 @@ LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
     array("limit_indices", slice.getLimitIndices(), true, 0);
     array("strides", slice.getStrides(), false, 1);
   } else if (!isa<hlo::ReshapeOp>(op)) {
-    return op->emitOpError("in a computation on shards cannot be imported");
+    return liftEach(op, axes);
   }
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
@@ -95,7 +94,7 @@ LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
   return rebuild(op, axes, operands, changed);
 }
 
-/// reduce, sort, reduce_window: initial values are equal on all shards.
+/// reduce, sort, reduce_window, select_and_scatter.
 LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
   auto count = static_cast<int64_t>(axes.size());
   SmallVector<NamedAttribute> changed;
@@ -110,8 +109,6 @@ LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
     auto dim = static_cast<int64_t>(sort.getDimension());
     add("dimension", builder.getI64IntegerAttr(dim < 0 ? dim : dim + count));
   } else {
-    auto window = cast<hlo::ReduceWindowOp>(op);
-    tensors /= 2;
     auto ones = [&](StringRef name, std::optional<ArrayRef<int64_t>> own) {
       if (!own)
         return;
@@ -119,11 +116,22 @@ LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
       llvm::append_range(all, *own);
       add(name, builder.getDenseI64ArrayAttr(all));
     };
-    ones("window_dimensions", window.getWindowDimensions());
-    ones("window_strides", window.getWindowStrides());
-    ones("base_dilations", window.getBaseDilations());
-    ones("window_dilations", window.getWindowDilations());
-    if (auto padding = window.getPadding()) {
+    std::optional<DenseIntElementsAttr> padding;
+    if (auto window = dyn_cast<hlo::ReduceWindowOp>(op)) {
+      tensors /= 2;
+      ones("window_dimensions", window.getWindowDimensions());
+      ones("window_strides", window.getWindowStrides());
+      ones("base_dilations", window.getBaseDilations());
+      ones("window_dilations", window.getWindowDilations());
+      padding = window.getPadding();
+    } else {
+      auto pool = cast<hlo::SelectAndScatterOp>(op);
+      tensors = 2;
+      ones("window_dimensions", pool.getWindowDimensions());
+      ones("window_strides", pool.getWindowStrides());
+      padding = pool.getPadding();
+    }
+    if (padding) {
       SmallVector<int64_t> all(2 * count, 0);
       llvm::append_range(all, padding->getValues<int64_t>());
       auto type =
@@ -134,11 +142,9 @@ LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
   SmallVector<Value> operands;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     Lifted own = lookup(operand);
+    // An initial value is one number.
     if (i >= tensors && !own.axes.empty())
-      return withNote(
-          op->emitOpError("in a computation on shards starts from a value that differs between "
-                          "shards, which cannot be imported"),
-          operand, "the value is made here");
+      return liftEach(op, axes);
     operands.push_back(i < tensors ? spread(op->getLoc(), own, axes) : own.value);
   }
   return rebuild(op, axes, operands, changed);
@@ -157,6 +163,127 @@ LogicalResult ShardBody::liftDot(Operation *op, const Axes &axes) {
     operands.push_back(spread(op->getLoc(), lookup(operand), axes));
   return rebuild(op, axes, operands,
                  NamedAttribute(builder.getStringAttr("dot_dimension_numbers"), numbers));
+}
+
+/// The dimensions of a value with `count` leading ones in front of dimension `dim` of the others.
+static SmallVector<int64_t> leadingBefore(int64_t rank, int64_t count, int64_t dim) {
+  SmallVector<int64_t> order;
+  for (int64_t i = count; i < rank; ++i) {
+    if (i - count == dim)
+      llvm::append_range(order, llvm::seq<int64_t>(0, count));
+    order.push_back(i);
+  }
+  return order;
+}
+
+/// A convolution of all shards: the leading dimensions become part of the batch where all shards
+/// have one kernel, and groups of features, or of the batch, where they do not.
+LogicalResult ShardBody::liftConvolution(Operation *op, const Axes &axes) {
+  auto convolution = cast<hlo::ConvolutionOp>(op);
+  hlo::ConvDimensionNumbersAttr dims = convolution.getDimensionNumbers();
+  Location loc = op->getLoc();
+  auto count = static_cast<int64_t>(axes.size());
+  int64_t parts = 1;
+  for (int64_t size : lead(axes))
+    parts *= size;
+  bool isBatchGrouped = convolution.getBatchGroupCount() > 1;
+  bool hasOneKernel = lookup(op->getOperand(1)).axes.empty() && !isBatchGrouped;
+  auto merge = [&](Value value, int64_t dim) {
+    auto type = typeOf(value);
+    SmallVector<int64_t> shape(type.getShape().drop_front(count));
+    shape[dim] *= parts;
+    return reshape(loc, transpose(loc, value, leadingBefore(type.getRank(), count, dim)), shape);
+  };
+  int64_t inputDim = hasOneKernel || isBatchGrouped ? dims.getInputBatchDimension()
+                                                    : dims.getInputFeatureDimension();
+  int64_t outputDim =
+      hasOneKernel ? dims.getOutputBatchDimension() : dims.getOutputFeatureDimension();
+  Value input = merge(spread(loc, lookup(op->getOperand(0)), axes), inputDim);
+  Value kernel = lookup(op->getOperand(1)).value;
+  if (!hasOneKernel)
+    kernel =
+        merge(spread(loc, lookup(op->getOperand(1)), axes), dims.getKernelOutputFeatureDimension());
+  Operation *copy = builder.clone(*op);
+  copy->setOperands({input, kernel});
+  if (!hasOneKernel) {
+    StringRef groups = isBatchGrouped ? "batch_group_count" : "feature_group_count";
+    int64_t own =
+        isBatchGrouped ? convolution.getBatchGroupCount() : convolution.getFeatureGroupCount();
+    copy->setAttr(groups, builder.getI64IntegerAttr(own * parts));
+  }
+  auto type = typeOf(op->getResult(0));
+  SmallVector<int64_t> merged(type.getShape()), apart, back(count + type.getRank());
+  merged[outputDim] *= parts;
+  copy->getResult(0).setType(type.clone(merged));
+  SmallVector<int64_t> order = leadingBefore(count + type.getRank(), count, outputDim);
+  SmallVector<int64_t> shape = lead(axes);
+  llvm::append_range(shape, type.getShape());
+  for (auto [i, dim] : llvm::enumerate(order)) {
+    apart.push_back(shape[dim]);
+    back[dim] = static_cast<int64_t>(i);
+  }
+  map(op->getResult(0), {transpose(loc, reshape(loc, copy->getResult(0), apart), back), axes});
+  return success();
+}
+
+/// Any other op, once for each shard.
+LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
+  constexpr int64_t mostShards = 64;
+  Location loc = op->getLoc();
+  SmallVector<int64_t> sizesOfAxes = lead(axes);
+  int64_t shards = 1;
+  for (int64_t size : sizesOfAxes)
+    shards *= size;
+  if (!isMemoryEffectFree(op) || op->getNumResults() == 0 || shards > mostShards)
+    return op->emitOpError("in a computation on shards cannot be imported");
+  auto own = [](Value value, size_t leading) {
+    return typeOf(value).getShape().drop_front(leading);
+  };
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    Value value = spread(loc, lookup(operand), axes);
+    SmallVector<int64_t> shape = {shards};
+    llvm::append_range(shape, own(value, axes.size()));
+    operands.push_back(reshape(loc, value, shape));
+  }
+  SmallVector<SmallVector<Value>> results(op->getNumResults());
+  for (int64_t shard = 0; shard < shards; ++shard) {
+    SmallVector<Value> parts;
+    for (Value operand : operands) {
+      auto type = typeOf(operand);
+      SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+          strides(type.getRank(), 1);
+      starts[0] = shard;
+      limits[0] = shard + 1;
+      SmallVector<int64_t> shape(limits);
+      shape[0] = 1;
+      Value slice =
+          hlo::SliceOp::create(builder, loc, type.clone(shape), operand, starts, limits, strides);
+      parts.push_back(reshape(loc, slice, own(operand, 1)));
+    }
+    IRMapping mapping;
+    mapping.map(op->getOperands(), parts);
+    for (Region &region : op->getRegions()) {
+      SetVector<Value> captured;
+      getUsedValuesDefinedAbove(region, region, captured);
+      for (Value value : captured)
+        mapping.map(value, lookup(value).value);
+    }
+    Operation *copy = builder.clone(*op, mapping);
+    copy->setOperands(parts);
+    for (auto [result, list] : llvm::zip_equal(copy->getResults(), results)) {
+      SmallVector<int64_t> shape = {1};
+      llvm::append_range(shape, own(result, 0));
+      list.push_back(reshape(loc, result, shape));
+    }
+  }
+  for (auto [result, list] : llvm::zip_equal(op->getResults(), results)) {
+    SmallVector<int64_t> shape = {shards};
+    llvm::append_range(shape, own(result, 0));
+    Value all = hlo::ConcatenateOp::create(builder, loc, typeOf(result).clone(shape), list, 0);
+    map(result, {reshape(loc, all, lifted(result.getType(), axes).getShape()), axes});
+  }
+  return success();
 }
 
 /// gather and scatter: the leading dimensions become batching dimensions of both.

@@ -190,3 +190,56 @@ struct PJRT_TopologyDescription_Fingerprint_Args {
   size_t fingerprint;
 };
 static_assert(sizeof(PJRT_TopologyDescription_Fingerprint_Args) == 32);
+
+struct PJRT_TopologyDescription_Create_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const char *topology_name;
+  size_t topology_name_size;
+  const PJRT_NamedValue *create_options;
+  size_t num_options;
+  PJRT_TopologyDescription *topology;
+};
+static_assert(sizeof(PJRT_TopologyDescription_Create_Args) == 56);
+
+struct PJRT_TopologyDescription_Serialize_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  PJRT_TopologyDescription *topology;
+  const char *serialized_bytes;
+  size_t serialized_bytes_size;
+  PJRT_Serialized *serialized_topology;
+  void (*serialized_topology_deleter)(PJRT_Serialized *);
+};
+static_assert(sizeof(PJRT_TopologyDescription_Serialize_Args) == 56);
+
+struct PJRT_TopologyDescription_Deserialize_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const char *serialized_topology;
+  size_t serialized_topology_size;
+  PJRT_TopologyDescription *topology;
+};
+static_assert(sizeof(PJRT_TopologyDescription_Deserialize_Args) == 40);
+
+struct PJRT_TopologyDescription_GetMemorySpaceKindIds_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const PJRT_TopologyDescription *topology;
+  const int *memory_space_kind_ids;
+  size_t num_memory_space_kind_ids;
+};
+static_assert(sizeof(PJRT_TopologyDescription_GetMemorySpaceKindIds_Args) == 40);
+
+/// `client` may be null.
+struct PJRT_Compile_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const PJRT_TopologyDescription *topology;
+  const PJRT_Program *program;
+  const char *compile_options;
+  size_t compile_options_size;
+  PJRT_Client *client;
+  PJRT_Executable *executable;
+};
+static_assert(sizeof(PJRT_Compile_Args) == 64);

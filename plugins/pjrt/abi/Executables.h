@@ -276,3 +276,17 @@ struct PJRT_LoadedExecutable_Execute_Args {
   PJRT_Device *execute_device;
 };
 static_assert(sizeof(PJRT_LoadedExecutable_Execute_Args) == 80);
+
+struct PJRT_ExecuteContext_Create_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  PJRT_ExecuteContext *context;
+};
+static_assert(sizeof(PJRT_ExecuteContext_Create_Args) == 24);
+
+struct PJRT_ExecuteContext_Destroy_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  PJRT_ExecuteContext *context;
+};
+static_assert(sizeof(PJRT_ExecuteContext_Destroy_Args) == 24);

@@ -25,6 +25,8 @@ struct PJRT_Memory;
 /// Bytes that the plugin owns until the caller calls the deleter beside them.
 struct PJRT_Serialized;
 struct PJRT_Device_Attributes;
+struct PJRT_Layouts_MemoryLayout;
+struct PJRT_AbiVersion;
 
 enum PJRT_Buffer_Type : uint32_t {
   PJRT_Buffer_Type_INVALID = 0,
@@ -91,7 +93,9 @@ enum PJRT_HostBufferSemantics : uint32_t {
 };
 
 enum PJRT_Extension_Type : uint32_t {
+  PJRT_Extension_Type_Layouts = 4,
   PJRT_Extension_Type_Shardings = 19,
+  PJRT_Extension_Type_AbiVersion = 20,
 };
 
 struct PJRT_Extension_Base {

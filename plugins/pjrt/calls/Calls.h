@@ -38,7 +38,9 @@ void fillBufferCalls(PJRT_Api &api);
 void fillTransferCalls(PJRT_Api &api);
 void fillExecutableCalls(PJRT_Api &api);
 void fillLoadedExecutableCalls(PJRT_Api &api);
-/// The first of the extensions.
+/// The first of the extensions, each of which names the next one.
 PJRT_Extension_Base *extensions();
+PJRT_Extension_Base *layoutsExtension();
+PJRT_Extension_Base *abiVersionExtension();
 
 } // namespace st::pjrt

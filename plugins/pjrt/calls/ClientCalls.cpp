@@ -12,16 +12,6 @@ namespace {
 
 constexpr char kPlatform[] = "st";
 
-PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type, size_t count) {
-  PJRT_NamedValue value = {};
-  value.struct_size = sizeof(PJRT_NamedValue);
-  value.name = name;
-  value.name_size = std::strlen(name);
-  value.type = type;
-  value.value_size = count;
-  return value;
-}
-
 absl::Status initializePlugin(PJRT_Plugin_Initialize_Args &) { return absl::OkStatus(); }
 
 /// Callers write programs in the version of StableHLO given here.
@@ -29,9 +19,9 @@ absl::Status pluginAttributes(PJRT_Plugin_Attributes_Args &args) {
   static const std::array<int64_t, 3> version = portableVersion();
   static const std::vector<PJRT_NamedValue> attributes = [] {
     std::vector<PJRT_NamedValue> made = {
-        named("xla_version", PJRT_NamedValue_kInt64, 1),
-        named("stablehlo_current_version", PJRT_NamedValue_kInt64List, 3),
-        named("stablehlo_minimum_version", PJRT_NamedValue_kInt64List, 3)};
+        namedValue("xla_version", PJRT_NamedValue_kInt64, 1),
+        namedValue("stablehlo_current_version", PJRT_NamedValue_kInt64List, 3),
+        namedValue("stablehlo_minimum_version", PJRT_NamedValue_kInt64List, 3)};
     made[0].int64_value = 2;
     made[1].int64_array_value = version.data();
     made[2].int64_array_value = version.data();
@@ -42,19 +32,6 @@ absl::Status pluginAttributes(PJRT_Plugin_Attributes_Args &args) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> textOf(const PJRT_NamedValue &value) {
-  switch (value.type) {
-  case PJRT_NamedValue_kString:
-    return std::string(value.string_value, value.value_size);
-  case PJRT_NamedValue_kInt64:
-    return absl::StrCat(value.int64_value);
-  default:
-    return absl::InvalidArgumentError(absl::StrCat("client option \"",
-                                                   absl::string_view(value.name, value.name_size),
-                                                   "\": expected a string or an integer"));
-  }
-}
-
 void addDevices(PJRT_Client &client) {
   for (const auto &device : client.client->devices()) {
     PJRT_Device &made = *client.devices.emplace_back(std::make_unique<PJRT_Device>());
@@ -62,32 +39,20 @@ void addDevices(PJRT_Client &client) {
     made.client = &client;
     made.memory.device = &made;
     made.memory.text = absl::StrCat("StMemory(id=", device->index(), ")");
-    PJRT_DeviceDescription &description = made.description;
-    description.id = device->index();
-    description.kind = device->kind();
-    description.text = absl::StrCat("StDevice(id=", device->index(), ")");
-    description.coordinates = {device->index(), 0, 0};
-    description.attributes = {named("coords", PJRT_NamedValue_kInt64List, 3),
-                              named("hardware_id", PJRT_NamedValue_kInt64, 1)};
-    description.attributes[0].int64_array_value = description.coordinates.data();
-    description.attributes[1].int64_value = device->hardwareId();
+    made.description = describeDevice(*device);
     client.devicePointers.push_back(&made);
     client.memoryPointers.push_back(&made.memory);
-    client.topology.descriptions.push_back(&description);
+    client.topology.descriptions.push_back(&made.description);
   }
 }
 
 absl::Status createClient(PJRT_Client_Create_Args &args) {
-  std::map<std::string, std::string> given;
-  for (size_t i = 0; i < args.num_options; ++i) {
-    const PJRT_NamedValue &option = args.create_options[i];
-    ST_ASSIGN_OR_RETURN(given[std::string(option.name, option.name_size)], textOf(option));
-  }
-  ST_ASSIGN_OR_RETURN(PluginOptions options, readOptions(given));
+  ST_ASSIGN_OR_RETURN(PluginOptions options, optionsOf(args.create_options, args.num_options, {}));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<PluginClient> made, PluginClient::create(std::move(options)));
   auto client = std::make_unique<PJRT_Client>();
   client->client = std::move(made);
-  client->topology.version = client->client->version();
+  client->topology.machine = client->client;
+  client->topology.isOfClient = true;
   addDevices(*client);
   setLastClient(client->client);
   args.client = client.release();
@@ -158,6 +123,16 @@ absl::Status checkFormat(const PJRT_Program &program) {
                                 "a program of format \"", format, "\": expected \"mlir\""));
 }
 
+absl::Status compileFor(PJRT_Compile_Args &args) {
+  ST_RETURN_IF_ERROR(checkFormat(*args.program));
+  ST_ASSIGN_OR_RETURN(
+      std::shared_ptr<const proto::PluginProgram> program,
+      args.topology->machine->compileOnly({args.program->code, args.program->code_size},
+                                          {args.compile_options, args.compile_options_size}));
+  args.executable = makeExecutable(std::move(program));
+  return absl::OkStatus();
+}
+
 absl::Status compile(PJRT_Client_Compile_Args &args) {
   ST_RETURN_IF_ERROR(checkFormat(*args.program));
   ST_ASSIGN_OR_RETURN(
@@ -195,6 +170,7 @@ void fillClientCalls(PJRT_Api &api) {
   api.PJRT_Client_LookupAddressableDevice = Call<lookupAddressable>::call;
   api.PJRT_Client_AddressableMemories = Call<memoriesOf>::call;
   api.PJRT_Client_Compile = Call<compile>::call;
+  api.PJRT_Compile = Call<compileFor>::call;
   api.PJRT_Client_DefaultDeviceAssignment = Call<defaultAssignment>::call;
 }
 

@@ -105,6 +105,10 @@ absl::Status fingerprintOfExecutable(PJRT_Executable_Fingerprint_Args &args) {
 }
 
 absl::Status serialize(PJRT_Executable_Serialize_Args &args) {
+  if (args.executable->program->has_host())
+    return absl::UnimplementedError(
+        absl::StrCat("program ", args.executable->program->name(),
+                     " calls back to this process; it cannot be stored"));
   auto *bytes = new PJRT_Serialized{args.executable->program->SerializeAsString()};
   args.serialized_bytes = bytes->bytes.data();
   args.serialized_bytes_size = bytes->bytes.size();

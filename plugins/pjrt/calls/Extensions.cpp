@@ -29,7 +29,7 @@ absl::Status resultShardings(PJRT_Shardings_PJRT_Executable_OutputShardings_Args
 
 PJRT_Extension_Base *extensions() {
   static PJRT_Shardings_Extension shardings = {
-      {sizeof(PJRT_Shardings_Extension), PJRT_Extension_Type_Shardings, nullptr},
+      {sizeof(PJRT_Shardings_Extension), PJRT_Extension_Type_Shardings, layoutsExtension()},
       Call<argumentShardings>::call,
       Call<resultShardings>::call};
   return &shardings.base;

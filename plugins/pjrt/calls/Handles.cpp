@@ -1,10 +1,64 @@
 #include "plugins/pjrt/calls/Handles.h"
 
+#include "lib/Support/StatusMacros.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <cstring>
 
 namespace st::pjrt {
+
+static absl::StatusOr<std::string> textOf(const PJRT_NamedValue &value) {
+  switch (value.type) {
+  case PJRT_NamedValue_kString:
+    return std::string(value.string_value, value.value_size);
+  case PJRT_NamedValue_kInt64:
+    return absl::StrCat(value.int64_value);
+  default:
+    return absl::InvalidArgumentError(absl::StrCat("client option \"",
+                                                   absl::string_view(value.name, value.name_size),
+                                                   "\": expected a string or an integer"));
+  }
+}
+
+absl::StatusOr<PluginOptions> optionsOf(const PJRT_NamedValue *options, size_t count,
+                                        std::map<std::string, std::string> given) {
+  for (size_t i = 0; i < count; ++i) {
+    const std::string name(options[i].name, options[i].name_size);
+    ST_ASSIGN_OR_RETURN(given[name], textOf(options[i]));
+  }
+  return readOptions(given);
+}
+
+PJRT_NamedValue namedValue(const char *name, PJRT_NamedValue_Type type, size_t count) {
+  PJRT_NamedValue made = {};
+  made.struct_size = sizeof(PJRT_NamedValue);
+  made.name = name;
+  made.name_size = std::strlen(name);
+  made.type = type;
+  made.value_size = count;
+  return made;
+}
+
+PJRT_DeviceDescription describeDevice(const PluginDevice &device) {
+  PJRT_DeviceDescription made;
+  made.id = device.index();
+  made.kind = device.kind();
+  made.text = absl::StrCat("StDevice(id=", device.index(), ")");
+  made.coordinates = {device.index(), 0, 0};
+  made.attributes = {namedValue("coords", PJRT_NamedValue_kInt64List, 3),
+                     namedValue("hardware_id", PJRT_NamedValue_kInt64, 1)};
+  made.attributes[0].int64_array_value = made.coordinates.data();
+  made.attributes[1].int64_value = device.hardwareId();
+  return made;
+}
+
+PJRT_Layouts_MemoryLayout layoutOfRank(size_t rank) {
+  std::string text = "{";
+  for (size_t i = rank; i-- > 0;)
+    absl::StrAppend(&text, i, i > 0 ? "," : "");
+  return {text + "}"};
+}
 
 PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client) {
   auto *buffer = new PJRT_Buffer();
@@ -16,13 +70,8 @@ PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client)
 }
 
 static PJRT_NamedValue number(const char *name, double value) {
-  PJRT_NamedValue made = {};
-  made.struct_size = sizeof(PJRT_NamedValue);
-  made.name = name;
-  made.name_size = std::strlen(name);
-  made.type = PJRT_NamedValue_kFloat;
+  PJRT_NamedValue made = namedValue(name, PJRT_NamedValue_kFloat, 1);
   made.float_value = static_cast<float>(value);
-  made.value_size = 1;
   return made;
 }
 
@@ -44,6 +93,11 @@ PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> prog
     executable->shardingPointers.push_back(sharding.data());
     executable->shardingSizes.push_back(sharding.size());
   }
+  for (const auto *ports : {&program->arguments(), &program->results()})
+    for (const proto::PluginPort &port : *ports)
+      executable->layouts.push_back(layoutOfRank(static_cast<size_t>(port.dims_size())));
+  for (PJRT_Layouts_MemoryLayout &layout : executable->layouts)
+    executable->layoutPointers.push_back(&layout);
   double moved = 0;
   for (const auto *ports : {&program->arguments(), &program->results()})
     for (const proto::PluginPort &port : *ports)

@@ -5,6 +5,7 @@
 #include "plugins/pjrt/runtime/PluginClient.h"
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include <map>
 #include <memory>
@@ -46,8 +47,12 @@ struct PJRT_Device {
 };
 
 struct PJRT_TopologyDescription {
-  std::string version;
+  /// The machine that it describes. Programs can be compiled for it without a client.
+  std::shared_ptr<st::pjrt::PluginClient> machine;
   std::vector<PJRT_DeviceDescription *> descriptions;
+  /// The descriptions of a topology that no client owns.
+  std::vector<std::unique_ptr<PJRT_DeviceDescription>> owned;
+  bool isOfClient = false;
 };
 
 struct PJRT_Client {
@@ -70,6 +75,19 @@ struct PJRT_Buffer {
   std::vector<std::shared_ptr<st::pjrt::Storage>> externalReferences;
 };
 
+/// The order of dimensions in memory, as HLO's text has it: "{1,0}".
+struct PJRT_Layouts_MemoryLayout {
+  std::string text;
+};
+
+/// What a program needs of a client, or what a client has.
+struct PJRT_AbiVersion {
+  st::proto::PluginAbiVersion version;
+};
+
+/// Executions have nothing in common but their client.
+struct PJRT_ExecuteContext {};
+
 struct PJRT_Executable {
   std::shared_ptr<const st::proto::PluginProgram> program;
   std::vector<PJRT_Buffer_Type> resultTypes;
@@ -81,6 +99,8 @@ struct PJRT_Executable {
   std::vector<const char *> shardingPointers;
   std::vector<size_t> shardingSizes;
   std::vector<PJRT_NamedValue> costs;
+  std::vector<PJRT_Layouts_MemoryLayout> layouts; ///< of the arguments, then of the results
+  std::vector<PJRT_Layouts_MemoryLayout *> layoutPointers;
 };
 
 struct PJRT_LoadedExecutable {
@@ -105,6 +125,15 @@ PJRT_Error *makeError(absl::Status status);
 /// The status of a caller's code and message.
 absl::Status statusOf(PJRT_Error_Code code, const char *message, size_t size);
 
+/// A value that the caller fills in: of `count` elements where it is a list.
+PJRT_NamedValue namedValue(const char *name, PJRT_NamedValue_Type type, size_t count);
+/// Options of a machine as callers give them: those of `given` go before the environment's.
+absl::StatusOr<PluginOptions> optionsOf(const PJRT_NamedValue *options, size_t count,
+                                        std::map<std::string, std::string> given);
+/// What callers can ask of a device.
+PJRT_DeviceDescription describeDevice(const PluginDevice &device);
+/// Row-major, as all arrays are.
+PJRT_Layouts_MemoryLayout layoutOfRank(size_t rank);
 PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client);
 PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> program);
 PJRT_LoadedExecutable *makeLoaded(std::shared_ptr<LoadedProgram> program, PJRT_Client *client);

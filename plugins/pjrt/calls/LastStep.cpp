@@ -1,6 +1,7 @@
 #include "plugins/pjrt/calls/LastStep.h"
 
 #include "lib/Support/StatusMacros.h"
+#include "plugins/pjrt/runtime/HostCallback.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -87,3 +88,8 @@ extern "C" char *st_last_step(int withTimeline) {
 }
 
 extern "C" void st_free(char *text) { free(text); }
+
+/// What answers the callbacks of programs (runtime/HostCallback.h).
+extern "C" void st_set_host_handler(st::pjrt::StHostHandler handler) {
+  st::pjrt::setHostHandler(handler);
+}

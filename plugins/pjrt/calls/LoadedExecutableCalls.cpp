@@ -104,6 +104,16 @@ absl::Status execute(PJRT_LoadedExecutable_Execute_Args &args) {
   return absl::OkStatus();
 }
 
+absl::Status createContext(PJRT_ExecuteContext_Create_Args &args) {
+  args.context = new PJRT_ExecuteContext();
+  return absl::OkStatus();
+}
+
+absl::Status destroyContext(PJRT_ExecuteContext_Destroy_Args &args) {
+  delete args.context;
+  return absl::OkStatus();
+}
+
 } // namespace
 
 void fillLoadedExecutableCalls(PJRT_Api &api) {
@@ -116,6 +126,8 @@ void fillLoadedExecutableCalls(PJRT_Api &api) {
   api.PJRT_LoadedExecutable_IsDeleted = Call<isDeleted>::call;
   api.PJRT_LoadedExecutable_Fingerprint = Call<fingerprintOfLoaded>::call;
   api.PJRT_LoadedExecutable_Execute = Call<execute>::call;
+  api.PJRT_ExecuteContext_Create = Call<createContext>::call;
+  api.PJRT_ExecuteContext_Destroy = Call<destroyContext>::call;
 }
 
 } // namespace st::pjrt

@@ -1,5 +1,10 @@
+#include "lib/Support/StatusMacros.h"
 #include "plugins/pjrt/abi/Clients.h"
 #include "plugins/pjrt/calls/Calls.h"
+
+#include "absl/strings/str_split.h"
+
+#include <iterator>
 
 namespace st::pjrt {
 
@@ -10,8 +15,70 @@ absl::Status topologyOf(PJRT_Client_TopologyDescription_Args &args) {
   return absl::OkStatus();
 }
 
-// The only topologies belong to clients.
-absl::Status destroyTopology(PJRT_TopologyDescription_Destroy_Args &) { return absl::OkStatus(); }
+absl::Status destroyTopology(PJRT_TopologyDescription_Destroy_Args &args) {
+  if (!args.topology->isOfClient)
+    delete args.topology;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PJRT_TopologyDescription *> makeTopology(PluginOptions options) {
+  auto topology = std::make_unique<PJRT_TopologyDescription>();
+  ST_ASSIGN_OR_RETURN(topology->machine, PluginClient::create(std::move(options)));
+  for (const auto &device : topology->machine->devices()) {
+    auto description = std::make_unique<PJRT_DeviceDescription>(describeDevice(*device));
+    topology->descriptions.push_back(description.get());
+    topology->owned.push_back(std::move(description));
+  }
+  return topology.release();
+}
+
+/// "dtu-t10:8", "dtu-t10" or "": what the name leaves out is as for a client.
+absl::Status createTopology(PJRT_TopologyDescription_Create_Args &args) {
+  const absl::string_view name(args.topology_name, args.topology_name_size);
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(name, absl::MaxSplits(':', 1));
+  std::map<std::string, std::string> given;
+  if (!parts.first.empty())
+    given["target"] = std::string(parts.first);
+  if (!parts.second.empty())
+    given["devices"] = std::string(parts.second);
+  ST_ASSIGN_OR_RETURN(PluginOptions options,
+                      optionsOf(args.create_options, args.num_options, std::move(given)));
+  ST_ASSIGN_OR_RETURN(args.topology, makeTopology(std::move(options)));
+  return absl::OkStatus();
+}
+
+absl::Status serializeTopology(PJRT_TopologyDescription_Serialize_Args &args) {
+  proto::PluginTopology topology;
+  topology.set_target(args.topology->machine->options().target);
+  topology.set_devices(args.topology->machine->options().devices);
+  auto *bytes = new PJRT_Serialized{topology.SerializeAsString()};
+  args.serialized_bytes = bytes->bytes.data();
+  args.serialized_bytes_size = bytes->bytes.size();
+  args.serialized_topology = bytes;
+  args.serialized_topology_deleter = deleteSerialized;
+  return absl::OkStatus();
+}
+
+absl::Status deserializeTopology(PJRT_TopologyDescription_Deserialize_Args &args) {
+  proto::PluginTopology topology;
+  if (!topology.ParseFromArray(args.serialized_topology,
+                               static_cast<int>(args.serialized_topology_size)) ||
+      topology.target().empty() || topology.devices() < 1)
+    return absl::InvalidArgumentError("the bytes are no serialised topology of this plugin");
+  PluginOptions options;
+  options.target = topology.target();
+  options.devices = topology.devices();
+  ST_ASSIGN_OR_RETURN(args.topology, makeTopology(std::move(options)));
+  return absl::OkStatus();
+}
+
+absl::Status memoryKinds(PJRT_TopologyDescription_GetMemorySpaceKindIds_Args &args) {
+  static constexpr int kKinds[] = {0};
+  args.memory_space_kind_ids = kKinds;
+  args.num_memory_space_kind_ids = std::size(kKinds);
+  return absl::OkStatus();
+}
 
 absl::Status platformName(PJRT_TopologyDescription_PlatformName_Args &args) {
   args.platform_name = "st";
@@ -20,8 +87,8 @@ absl::Status platformName(PJRT_TopologyDescription_PlatformName_Args &args) {
 }
 
 absl::Status platformVersion(PJRT_TopologyDescription_PlatformVersion_Args &args) {
-  args.platform_version = args.topology->version.data();
-  args.platform_version_size = args.topology->version.size();
+  args.platform_version = args.topology->machine->version().data();
+  args.platform_version_size = args.topology->machine->version().size();
   return absl::OkStatus();
 }
 
@@ -41,7 +108,7 @@ absl::Status attributesOf(PJRT_TopologyDescription_Attributes_Args &args) {
 absl::Status fingerprintOfTopology(PJRT_TopologyDescription_Fingerprint_Args &args) {
   uint64_t hash = 1469598103934665603u; // FNV-1a
   const std::string text =
-      absl::StrCat(args.topology->version, ",", args.topology->descriptions.size());
+      absl::StrCat(args.topology->machine->version(), ",", args.topology->descriptions.size());
   for (const char c : text)
     hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211u;
   args.fingerprint = hash;
@@ -52,6 +119,10 @@ absl::Status fingerprintOfTopology(PJRT_TopologyDescription_Fingerprint_Args &ar
 
 void fillTopologyCalls(PJRT_Api &api) {
   api.PJRT_Client_TopologyDescription = Call<topologyOf>::call;
+  api.PJRT_TopologyDescription_Create = Call<createTopology>::call;
+  api.PJRT_TopologyDescription_Serialize = Call<serializeTopology>::call;
+  api.PJRT_TopologyDescription_Deserialize = Call<deserializeTopology>::call;
+  api.PJRT_TopologyDescription_GetMemorySpaceKindIds = Call<memoryKinds>::call;
   api.PJRT_TopologyDescription_Destroy = Call<destroyTopology>::call;
   api.PJRT_TopologyDescription_PlatformName = Call<platformName>::call;
   api.PJRT_TopologyDescription_PlatformVersion = Call<platformVersion>::call;

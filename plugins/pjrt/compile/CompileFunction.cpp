@@ -4,7 +4,10 @@
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/ImportProgram.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Import/Passes.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
+#include "plugins/pjrt/compile/HostSteps.h"
 #include "plugins/pjrt/compile/Pages.h"
 #include "plugins/pjrt/compile/Ports.h"
 #include "plugins/pjrt/compile/ReadFunction.h"
@@ -17,8 +20,6 @@ using namespace mlir;
 
 namespace st::pjrt {
 
-/// Version of the compiled programs, for caches on disk.
-static constexpr int kProgramVersion = 1;
 /// Maximum trip count of unrolled loops. On several devices loops cannot contain communication, so
 /// longer ones are unrolled.
 static constexpr int64_t kUnrolled = 8, kUnrolledOnSeveral = 256;
@@ -81,22 +82,10 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   return *std::move(code);
 }
 
-absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
-  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
-  DiagnosticCollector diagnostics(&context);
-  OwningOpRef<ModuleOp> module =
-      readFunction(StringRef(source.code.data(), source.code.size()), &context);
-  if (!module)
-    return failed(diagnostics, absl::StatusCode::kInvalidArgument);
-  proto::PluginProgram program;
-  program.set_version(kProgramVersion);
-  program.set_fingerprint(source.fingerprint);
-  program.set_target(source.target);
-  program.set_partitions(source.partitions);
-  program.set_source(std::string(source.code));
-  program.set_options(std::string(source.options));
-  if (absl::Status status = addPorts(*module, program); !status.ok())
-    return status;
+/// Compiles a function without callbacks, whose ports are known, and places those.
+static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const FunctionSource &source,
+                                     const DiagnosticCollector &diagnostics,
+                                     proto::PluginProgram &program) {
   if (mlir::failed(mlir::st::importFunction(*module, source.partitions > 1 ? kUnrolledOnSeveral
                                                                            : kUnrolled)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
@@ -115,7 +104,63 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
   if (!code.ok())
     return code.status();
   *program.mutable_code() = *std::move(code);
-  if (absl::Status status = placePorts(program); !status.ok())
+  return placePorts(program);
+}
+
+/// Compiles what is between the callbacks of a function.
+static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
+                                 const DiagnosticCollector &diagnostics,
+                                 proto::PluginProgram &program) {
+  if (source.partitions > 1)
+    return absl::UnimplementedError(
+        absl::StrCat("function ", program.name(), " on ", source.partitions,
+                     " devices calls back to the host: callbacks are supported on one device"));
+  PassManager inlining(module.getContext());
+  inlining.addPass(mlir::st::createInlineCalls());
+  if (mlir::failed(inlining.run(module)))
+    return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  const auto compile = [&](OwningOpRef<ModuleOp> segment) -> absl::StatusOr<proto::PluginProgram> {
+    proto::PluginProgram made;
+    made.set_version(kProgramVersion);
+    made.set_target(source.target);
+    made.set_partitions(1);
+    if (absl::Status status = addPorts(*segment, made); !status.ok())
+      return status;
+    if (absl::Status status = compileOnDevices(std::move(segment), source, diagnostics, made);
+        !status.ok())
+      return status;
+    return made;
+  };
+  if (absl::Status status = splitAtCallbacks(module, compile, *program.mutable_host());
+      !status.ok())
+    return status;
+  for (auto *ports : {program.mutable_arguments(), program.mutable_results()})
+    for (proto::PluginPort &port : *ports)
+      *port.mutable_local() = port.dims();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
+  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  DiagnosticCollector diagnostics(&context);
+  OwningOpRef<ModuleOp> module =
+      readFunction(StringRef(source.code.data(), source.code.size()), &context);
+  if (!module)
+    return failed(diagnostics, absl::StatusCode::kInvalidArgument);
+  proto::PluginProgram program;
+  program.set_version(kProgramVersion);
+  program.set_fingerprint(source.fingerprint);
+  program.set_target(source.target);
+  program.set_partitions(source.partitions);
+  program.set_source(std::string(source.code));
+  program.set_options(std::string(source.options));
+  if (absl::Status status = addPorts(*module, program); !status.ok())
+    return status;
+  takeDeviceOrders(*module, program);
+  const absl::Status status =
+      callsHost(*module) ? compileSteps(*module, source, diagnostics, program)
+                         : compileOnDevices(std::move(module), source, diagnostics, program);
+  if (!status.ok())
     return status;
   return program;
 }

@@ -13,6 +13,9 @@
 
 namespace st::pjrt {
 
+/// Of what this version of the plugin makes, for caches on disk.
+inline constexpr int kProgramVersion = 1;
+
 struct FunctionSource {
   absl::string_view code;    ///< text, or bytecode
   absl::string_view options; ///< a serialised CompileOptionsProto

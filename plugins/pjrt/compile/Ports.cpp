@@ -1,5 +1,7 @@
 #include "plugins/pjrt/compile/Ports.h"
 
+#include "dialects/Sdy/SdyDialect.h"
+
 #include "plugins/pjrt/runtime/ArrayType.h"
 
 #include "absl/strings/numbers.h"
@@ -52,7 +54,7 @@ static PJRT_Buffer_Type elementType(Type type) {
       .Default([](Type) { return PJRT_Buffer_Type_INVALID; });
 }
 
-static absl::Status addPort(Type type, const std::string &what, proto::PluginPort &port) {
+absl::Status addPort(Type type, const std::string &what, proto::PluginPort &port) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   const PJRT_Buffer_Type element =
       tensor ? elementType(tensor.getElementType()) : PJRT_Buffer_Type_INVALID;
@@ -94,11 +96,35 @@ absl::Status addPorts(ModuleOp module, proto::PluginProgram &program) {
   return absl::OkStatus();
 }
 
+void takeDeviceOrders(ModuleOp module, proto::PluginProgram &program) {
+  llvm::StringMap<SmallVector<int64_t>> orders;
+  for (auto op : module.getOps<sdy::MeshOp>()) {
+    sdy::MeshAttr mesh = op.getMesh();
+    ArrayRef<int64_t> ids = mesh.getDeviceIds();
+    if (mesh.getAxes().empty() || llvm::equal(ids, llvm::seq<int64_t>(0, ids.size())))
+      continue;
+    orders[op.getSymName()] = SmallVector<int64_t>(ids);
+    op.setMeshAttr(sdy::MeshAttr::get(module.getContext(), mesh.getAxes(), mesh.getSizes(), {}));
+  }
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  const auto note = [&](Attribute attribute, proto::PluginPort &port) {
+    auto sharding = dyn_cast_or_null<sdy::TensorShardingAttr>(attribute);
+    if (auto it = sharding ? orders.find(sharding.getMesh().getValue()) : orders.end();
+        it != orders.end())
+      port.mutable_device_order()->Add(it->second.begin(), it->second.end());
+  };
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    note(function.getArgAttr(i, "sdy.sharding"), *program.mutable_arguments(static_cast<int>(i)));
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    note(function.getResultAttr(i, "sdy.sharding"), *program.mutable_results(static_cast<int>(i)));
+}
+
 // ---- places -----------------------------------------------------------------------------------
 
 /// Converts parts by rank to an HLO sharding: tiles in row-major order, each with the ranks that
 /// hold it.
-static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64_t ranks) {
+static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64_t ranks,
+                                  absl::Span<const int64_t> order) {
   int64_t tiles = 1;
   hlo::OpSharding sharding;
   for (int64_t dim = 0; dim < rank; ++dim) {
@@ -111,7 +137,7 @@ static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64
     for (int64_t dim = 0; dim < rank; ++dim)
       tile = tile * slice.counts(static_cast<int>(dim)) +
              slice.parts(static_cast<int>(r * slice.counts_size() + dim));
-    holders[static_cast<size_t>(tile)].push_back(r);
+    holders[static_cast<size_t>(tile)].push_back(order.empty() ? r : order[static_cast<size_t>(r)]);
   }
   sharding.set_type(3);
   if (ranks > tiles) {
@@ -129,6 +155,9 @@ static absl::Status place(const proto::Slice *slice, int64_t ranks, proto::Plugi
   *port.mutable_local() = port.dims();
   if (!slice || ranks == 1)
     return absl::OkStatus();
+  if (port.device_order_size() > 0 && port.device_order_size() != ranks)
+    return absl::InvalidArgumentError(
+        absl::StrCat("a mesh of ", port.device_order_size(), " devices in a program for ", ranks));
   const int rank = port.dims_size();
   const bool isDense = slice->local().empty() && slice->view().empty() && slice->rows() == 0;
   // Complex numbers have an additional dimension in the program, which must not be split.
@@ -143,7 +172,7 @@ static absl::Status place(const proto::Slice *slice, int64_t ranks, proto::Plugi
     port.set_local(dim, port.dims(dim) / slice->counts(dim));
   }
   if (isSplit)
-    *port.mutable_sharding() = shardingOf(*slice, rank, ranks);
+    *port.mutable_sharding() = shardingOf(*slice, rank, ranks, port.device_order());
   return absl::OkStatus();
 }
 

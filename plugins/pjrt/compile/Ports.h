@@ -8,8 +8,15 @@
 
 namespace st::pjrt {
 
+/// Reads the type of a value; `what` names it in errors, as for addPorts.
+absl::Status addPort(mlir::Type type, const std::string &what, proto::PluginPort &port);
+
 /// Reads types, names and donations of @main. Unimplemented names a type that devices lack.
 absl::Status addPorts(mlir::ModuleOp module, proto::PluginProgram &program);
+
+/// Records the device order of each mesh with a permuted order in the ports that are sharded over
+/// it, and sorts the mesh's devices, so that all meshes agree.
+void takeDeviceOrders(mlir::ModuleOp module, proto::PluginProgram &program);
 
 /// Sets the sharding of each port from the program.
 absl::Status placePorts(proto::PluginProgram &program);

@@ -2,6 +2,7 @@
 
 #include "lib/Runtime/State/TensorLayout.h"
 #include "lib/Support/StatusMacros.h"
+#include "plugins/pjrt/runtime/HostRun.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,6 +32,11 @@ LoadedProgram::create(std::shared_ptr<const proto::PluginProgram> program,
                       std::vector<PluginDevice *> devices, ::st::Client &runtime) {
   std::shared_ptr<LoadedProgram> made(new LoadedProgram(std::move(program), std::move(devices)));
   const proto::PluginProgram &source = *made->source;
+  if (source.has_host()) {
+    made->inputs.resize(static_cast<size_t>(source.arguments_size()));
+    ST_RETURN_IF_ERROR(loadSteps(source.host(), *made->places.front(), runtime, made->steps));
+    return made;
+  }
   if (source.code().groups_size() != 1)
     return absl::InvalidArgumentError(absl::StrCat(
         "program ", source.name(), " has ", source.code().groups_size(), " device groups, not 1"));
@@ -126,9 +132,48 @@ absl::Status LoadedProgram::run(const Pending &pending) {
     for (const Operand &argument : list)
       ST_RETURN_IF_ERROR(argument.ready.wait());
   std::lock_guard<std::mutex> lock(mutex);
+  if (source->has_host())
+    return runOnHost(pending);
   ST_RETURN_IF_ERROR(feed(pending));
   ST_RETURN_IF_ERROR(loaded->launchStep().wait());
   return collect(pending);
+}
+
+absl::Status LoadedProgram::runOnHost(const Pending &pending) {
+  std::vector<std::shared_ptr<Storage>> arguments;
+  for (const Operand &argument : pending.arguments.front())
+    arguments.push_back(argument.bytes);
+  ST_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<Storage>> results,
+                      HostRun(steps, *places.front()).run(source->host(), arguments));
+  for (size_t i = 0; i < results.size(); ++i) {
+    Storage &result = *pending.results.front()[i].bytes;
+    std::memcpy(result.data(), results[i]->data(), static_cast<size_t>(result.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<Storage>>>
+LoadedProgram::runNow(const std::vector<std::shared_ptr<Storage>> &arguments) {
+  const Completion done = Completion::done();
+  Pending pending;
+  pending.arguments.emplace_back();
+  pending.results.emplace_back();
+  for (const std::shared_ptr<Storage> &argument : arguments)
+    pending.arguments.front().push_back({argument, done});
+  std::vector<std::shared_ptr<Storage>> results;
+  for (const proto::PluginPort &port : source->results()) {
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> bytes,
+                        Storage::create(*places.front(), localType(port).numBytes()));
+    pending.results.front().push_back({bytes, done});
+    results.push_back(std::move(bytes));
+  }
+  ST_RETURN_IF_ERROR(run(pending));
+  return results;
+}
+
+size_t LoadedProgram::holderOf(const proto::PluginPort &port, int64_t rank) const {
+  const bool isOrdered = !source->is_replicated() && !port.device_order().empty();
+  return static_cast<size_t>(isOrdered ? port.device_order(static_cast<int>(rank)) : rank);
 }
 
 absl::Status LoadedProgram::feed(const Pending &pending) {
@@ -137,7 +182,8 @@ absl::Status LoadedProgram::feed(const Pending &pending) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i])
         continue;
-      Storage &given = *pending.arguments[static_cast<size_t>(rank)][i].bytes;
+      const size_t holder = holderOf(source->arguments(static_cast<int>(i)), rank);
+      Storage &given = *pending.arguments[holder][i].bytes;
       absl::Span<const uint8_t> bytes(given.data(), static_cast<size_t>(given.size()));
       if (source->arguments(static_cast<int>(i)).is_recut()) {
         const TensorBlock block = blockOf(*inputs[i], /*microBatches=*/1, /*microBatch=*/0, rank);
@@ -168,7 +214,8 @@ absl::Status LoadedProgram::collect(const Pending &pending) {
       }
     } else {
       for (int64_t rank = 0; rank < loaded->numRanks(); ++rank) {
-        Storage &result = *pending.results[static_cast<size_t>(rank)][i].bytes;
+        const size_t holder = holderOf(source->results(static_cast<int>(i)), rank);
+        Storage &result = *pending.results[holder][i].bytes;
         ST_RETURN_IF_ERROR(read(i, rank, result.data(), result.size()));
       }
     }
@@ -183,6 +230,9 @@ absl::Status LoadedProgram::collect(const Pending &pending) {
 }
 
 absl::StatusOr<StepTime> LoadedProgram::timeStep(StepTrace *trace) {
+  if (source->has_host())
+    return absl::UnimplementedError(absl::StrCat(
+        "program ", source->name(), " calls back to the host, which has no simulated time"));
   std::lock_guard<std::mutex> lock(mutex);
   return loaded->timeStep(trace, /*timeline=*/nullptr);
 }

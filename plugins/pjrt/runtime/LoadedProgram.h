@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -41,6 +42,10 @@ public:
   absl::StatusOr<Run> launch(const ArrayLists &arguments, const std::set<int64_t> &kept,
                              WorkQueue &queue);
 
+  /// Runs a program of one device in the calling thread.
+  absl::StatusOr<std::vector<std::shared_ptr<Storage>>>
+  runNow(const std::vector<std::shared_ptr<Storage>> &arguments);
+
   /// The simulated time of a run; that of the last one if it depends on data.
   absl::StatusOr<StepTime> timeStep(StepTrace *trace);
 
@@ -57,6 +62,9 @@ private:
       : source(std::move(program)), places(std::move(devices)) {}
   absl::Status checkArguments(const ArrayLists &arguments) const;
   absl::Status run(const Pending &pending);
+  absl::Status runOnHost(const Pending &pending);
+  /// The partition that holds a rank's part of a port.
+  size_t holderOf(const proto::PluginPort &port, int64_t rank) const;
   absl::Status feed(const Pending &pending);
   absl::Status collect(const Pending &pending);
 
@@ -64,6 +72,8 @@ private:
   std::vector<PluginDevice *> places;
   std::mutex mutex; ///< guards the arenas
   std::unique_ptr<::st::Executable> loaded;
+  /// The programs between the host callbacks of a function; `loaded` is then null.
+  std::map<const proto::PluginProgram *, std::shared_ptr<LoadedProgram>> steps;
   /// The program's input of each argument and result; null if the program does not use it.
   std::vector<const proto::Input *> inputs;
   std::vector<const proto::Output *> outputs;

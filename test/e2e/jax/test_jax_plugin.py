@@ -94,6 +94,59 @@ def whole_updates(_):
     agrees(lambda x: jnp.zeros((), "f").at[()].set(x[0, 1] * 2), x)
 
 
+def updates_at_computed_positions(_):
+    """Several rows, elements and rectangles at positions that the program computes."""
+    import jax
+    import numpy as np
+
+    def update(x, y, i, j):
+        return jax.lax.dynamic_update_slice(x, y, (i, j)[:x.ndim]), jax.lax.dynamic_slice(x, (i, j)[:x.ndim], y.shape)
+
+    rng = np.random.default_rng(1)
+    for whole, part in (((100,), (40,)), ((30, 40), (10, 40)), ((30, 40), (10, 20)), ((30, 40), (30, 7)), ((8, 64), (3, 64))):
+        x, y = rng.standard_normal(whole).astype("f"), rng.standard_normal(part).astype("f")
+        for i, j in ((0, 0), (5, 3), (99, 99), (-1, -7)):
+            agrees(update, x, y, np.int32(i), np.int32(j))
+    points = np.int32([[2], [0], [5]])
+    numbers = jax.lax.ScatterDimensionNumbers((1,), (), (0,))
+    agrees(lambda x, y: jax.lax.scatter_add(x, points, y, numbers), rng.standard_normal(50).astype("f"),
+           rng.standard_normal((3, 40)).astype("f"))
+    w = rng.standard_normal((3, 6, 9)).astype("f")
+    for full in (False, True):
+        u, s, v = jax.jit(lambda w: jax.numpy.linalg.svd(w, full_matrices=full))(w)
+        np.testing.assert_allclose((u[..., :6] * s[:, None, :]) @ v[:, :6], w, rtol=1e-4, atol=1e-4)
+
+
+def callbacks(_):
+    """Programs call functions of Python, also in loops and conditions; an exception arrives where the result is read."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.experimental import io_callback
+
+    x, seen = np.arange(6, dtype="f").reshape(2, 3), []
+    np.testing.assert_allclose(jax.jit(lambda x: jax.pure_callback(np.sin, x * 2, x) + 1)(x), np.sin(x * 2) + 1, rtol=1e-5)
+    jax.jit(lambda x: io_callback(lambda v: seen.append(float(v)), None, x.sum()))(x)
+    jax.effects_barrier()
+    st.expect(seen == [15], f"the callback has seen {seen}")
+
+    def step(total, row):
+        jax.debug.callback(lambda v: seen.append(float(v)), row.sum())
+        return jax.lax.cond(row[0] > 0, lambda t: jax.pure_callback(lambda v: v + 10, t, t), lambda t: t, total) + row, total
+
+    total, totals = jax.jit(lambda x: jax.lax.scan(step, jnp.zeros(3), x))(x)
+    jax.effects_barrier()
+    np.testing.assert_allclose(np.asarray(total), x.sum(axis=0) + 10)
+    np.testing.assert_allclose(np.asarray(totals), [np.zeros(3), x[0]])
+    st.expect(seen == [15, 3, 12], f"the callbacks have seen {seen}")
+
+    def fail(_):
+        raise ValueError("no such luck")
+
+    fails(jax.errors.JaxRuntimeError, "no such luck",
+          lambda: np.asarray(jax.jit(lambda x: jax.pure_callback(fail, x, x))(x)))
+
+
 def donation(_):
     """Donated arrays are deleted, and an error names them if they are used again."""
     import jax
@@ -116,12 +169,13 @@ def errors(_):
     import jax
     import jax.numpy as jnp
     import numpy as np
+    from jax.experimental import io_callback
 
     error = jax.errors.JaxRuntimeError
     fails(error, "f8E4M3FN", lambda: jax.jit(lambda x: x * x)(np.ones(4, jnp.float8_e4m3fn)))
     fails(error, "RESOURCE_EXHAUSTED: Out of memory", lambda: jax.device_put(np.broadcast_to(np.float32(1), (1 << 31,))))
-    fails(Exception, "EmitPythonCallback", lambda: jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(np.ones(4, "f")))
-    # The device still works.
+    fails(error, "token", lambda: jax.jit(lambda x: io_callback(np.sin, x, x, ordered=True))(np.ones(4, "f")))
+    # The device goes on.
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x + 1)(np.ones(3, "f"))), 2)
 
 
@@ -238,7 +292,7 @@ def primitives(folder):
     return f"{passed} of {passed + len(failed)}"
 
 
-CASES = [transfers, programs, whole_updates, donation, errors, nan_debugging, executables, simulated_time, caches, pages,
+CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, donation, errors, nan_debugging, executables, simulated_time, caches, pages,
          wrong_options, work_in_flight, conformance, primitives]
 
 

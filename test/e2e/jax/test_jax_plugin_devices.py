@@ -91,6 +91,68 @@ def shard_maps(_):
          np.full(4, 6))
 
 
+def agree_on_shards(function, array):
+    """Runs a function of a shard on the devices and, shard by shard, on JAX's CPU; it moves nothing between shards."""
+    import jax
+    import numpy as np
+    from jax.sharding import PartitionSpec as P
+
+    found = jax.jit(jax.shard_map(function, mesh=mesh_of(4), in_specs=P("x"), out_specs=P("x"), check_vma=False))(array)
+    with jax.default_device(jax.devices("cpu")[0]):
+        parts = [np.asarray(jax.jit(function)(part)) for part in np.split(array, 4)]
+    same(found, np.concatenate(parts))
+
+
+def shards_that_differ(_):
+    """Loops, choices and ops of which each shard makes something else; nested and regrouped collectives."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax import lax
+    from jax.sharding import PartitionSpec as P
+
+    x = matrix()
+    for function in (lambda a: lax.cond(a[0, 0] > 3, jnp.sin, lambda a: a * 2, a),
+                     lambda a: lax.while_loop(lambda s: s.sum() < 100, lambda s: s * 1.5 + 1, a),
+                     lambda a: jnp.sort(a, 1)[:, ::-1],
+                     lambda a: a + jax.random.normal(jax.random.key(a[0, 0].astype(jnp.uint32)), a.shape),
+                     lambda a: lax.conv(a[None, None], a[None, None, :1, :3], (1, 1), "SAME")[0, 0],
+                     lambda a: lax.pad(a, a[1, 1], ((0, 0, 0), (1, -1, 0)))):
+        agree_on_shards(function, x)
+    mesh = mesh_of(2, 4)
+    nested = jax.shard_map(lambda a: jax.shard_map(lambda b: lax.psum(b, "y"), in_specs=P(None, "y"), out_specs=P(),
+                                                   axis_names={"y"})(a),
+                           mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    same(jax.jit(nested)(x), x.reshape(8, 4, 2).sum(1))
+    pairs = jax.shard_map(lambda a: lax.psum(a, "y", axis_index_groups=[[0, 3], [1, 2]]), mesh=mesh, in_specs=P("x", "y"),
+                          out_specs=P("x", "y"), check_vma=False)
+    columns = x.reshape(8, 4, 2)
+    same(jax.jit(pairs)(x), (columns + columns[:, ::-1]).reshape(8, 8))
+    # The number of trips is not known, so that no device sends within the loop.
+    until = jax.shard_map(lambda a: lax.while_loop(lambda s: lax.pmax(s.max(), ("x", "y")) < 1000, lambda s: s * 2 + 1, a),
+                          mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))
+    wanted = x
+    while wanted.max() < 1000:
+        wanted = wanted * 2 + 1
+    same(jax.jit(until)(x), wanted)
+
+
+def several_meshes(_):
+    """Two meshes in a program, also with the devices in another order; arrays of complex numbers."""
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec as P
+
+    x, one, other = matrix(), mesh_of(2, 4), mesh_of(4, 2)
+    product = jax.jit(lambda a, b: a @ b, out_shardings=NamedSharding(other, P("y", "x")))
+    same(product(put(x, one, "x", "y"), put(x, other, "x", "y")), x @ x)
+    turned = mesh_of(4, 2, order=[7, 5, 3, 1, 0, 2, 4, 6])
+    moved = jax.device_put(put(x, one, "y", "x"), NamedSharding(turned, P("x")))
+    for shard in moved.addressable_shards:
+        same(shard.data, x[shard.index])
+    z = put(x + 1j * x.T, one, "x", "y")
+    same(jax.jit(lambda z: z * z, out_shardings=NamedSharding(one, P("y", "x")))(z), (x + 1j * x.T) ** 2)
+
+
 def placement(_):
     """Devices other than the first, in another order; copies between devices; donation on several devices."""
     import jax
@@ -159,7 +221,7 @@ def example(folder):
     return line
 
 
-CASES = [shardings, shard_maps, placement, loops, several_meshes_of_time, example]
+CASES = [shardings, shard_maps, shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ namespace hlo = mlir::stablehlo;
 
 /// Row numbers that a core computes at a time.
 static constexpr int64_t kPointsAtOnce = 512;
+/// Elements of a run that a worker takes at least, if the run has as many.
+static constexpr int64_t kLeastShare = 16;
 
 namespace {
 /// Dimension numbers of gather and scatter under one set of names.
@@ -74,6 +76,7 @@ private:
   LogicalResult findPoints();
   void findComponents();
   void findRuns();
+  int64_t shareRun();
   void forRuns(size_t dim, const Expr &table, const Expr &points,
                llvm::function_ref<void(Expr, Expr)> body);
   /// A range of points, as expressions of both streams.
@@ -366,6 +369,20 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 
 // ---- scatter ------------------------------------------------------------------------------------
 
+/// The most elements of a run that one worker processes. Workers that share a run must stay in
+/// separate columns of the rows. A run of several rows has no such columns: it is split into its
+/// rows if those are long, and otherwise one worker takes all of it. Of several points, which may
+/// overlap, one worker takes all, in order.
+int64_t IndexedKernel::shareRun() {
+  if (run > unit && (numPoints > 1 || unit < 2 * kLeastShare))
+    return run;
+  if (run > unit) {
+    outer.push_back({run / unit, unit * width, unit * width});
+    run = unit;
+  }
+  return std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min(run, kLeastShare));
+}
+
 /// Every worker processes all points in order, on its own part of the runs, so no two workers touch
 /// the same bytes.
 LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices,
@@ -374,9 +391,7 @@ LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement
   StreamBuilder::Scope dteScope(dte), coreScope(core);
   Expr tableBase = baseOf(dte, table), updateBase = baseOf(dte, updates),
        indexBase = baseOf(dte, indices);
-  int64_t share =
-      std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min<int64_t>(run, 16));
-  int64_t takers = llvm::divideCeil(run, share);
+  int64_t share = shareRun(), takers = llvm::divideCeil(run, share);
   hw::Scatter scatter;
   scatter.combine = combine;
   scatter.tableStride = unit * width;

@@ -32,9 +32,10 @@ def initialize():
     if PLATFORM not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(PLATFORM)
     _use_compilation_cache()
-    from jax_plugins.st import lowerings
+    from jax_plugins.st import callbacks, lowerings
 
     lowerings.register()
+    callbacks.register(path)
 
 
 def _use_compilation_cache():

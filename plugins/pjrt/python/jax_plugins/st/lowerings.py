@@ -189,6 +189,110 @@ def householder_product(a, taus):
     return _batched(_householder_one, a.ndim - 2, a, taus)
 
 
+def _rotate_columns(x, c, s):
+    """Columns i and n/2 + i of x, rotated into each other."""
+    import jax.numpy as jnp
+
+    left, right = jnp.split(x, 2, axis=1)
+    return jnp.concatenate([c * left - jnp.conj(s) * right, s * left + c * right], axis=1)
+
+
+def _svd_round(a, v):
+    """One round of disjoint rotations that make pairs of columns of `a` orthogonal."""
+    import jax.numpy as jnp
+
+    left, right = jnp.split(a, 2, axis=1)
+    squares = jnp.sum(jnp.square(jnp.abs(left)), axis=0), jnp.sum(jnp.square(jnp.abs(right)), axis=0)
+    c, s = _rotation(*squares, jnp.sum(jnp.conj(left) * right, axis=0))
+    return tuple(_next_round(_rotate_columns(x, c, s), 1) for x in (a, v))
+
+
+def _orthogonal_columns(a):
+    """A matrix of orthogonal columns, and the unitary one that makes it from `a` of as many rows or more."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    n = a.shape[1]
+    even = n + n % 2
+    eps = jnp.finfo(a.dtype).eps
+    a = jnp.pad(a, ((0, 0), (0, even - n)))
+    # What is smaller is rounding.
+    least = jnp.square(eps) * jnp.sum(jnp.square(jnp.abs(a)))
+
+    def is_skew(a):
+        products = jnp.conj(a.T) @ a
+        squares = jnp.real(jnp.diagonal(products))
+        bound = eps * n * jnp.sqrt(squares[:, None] * squares[None, :]) + least
+        return jnp.any((jnp.abs(products) > bound) & ~jnp.eye(even, dtype=bool))
+
+    def sweep(state):
+        a, v, count = state
+        a, v = lax.fori_loop(0, even - 1, lambda _, pair: _svd_round(*pair), (a, v))
+        return a, v, count + 1
+
+    state = (a, jnp.eye(even, dtype=a.dtype), jnp.int32(0))
+    a, v, _ = lax.while_loop(lambda state: is_skew(state[0]) & (state[2] < MOST_SWEEPS), sweep, state)
+    if even == n:
+        return a, v
+    # What was added is the one vector that has an element behind the matrix.
+    order = jnp.argsort(jnp.abs(v[n]) > 0.5)[:n]
+    return a[:, order], v[:n][:, order]
+
+
+def _svd_tall(a, full_matrices, compute_uv):
+    """Singular values and vectors of one matrix of no more columns than rows, by one-sided Jacobi (Hestenes, 1958)."""
+    import jax.numpy as jnp
+
+    m, n = a.shape
+    # Of large and of small numbers the squares would not be finite.
+    largest = jnp.max(jnp.abs(a))
+    scale = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1)
+    a = a / scale.astype(a.dtype)
+    left = None
+    if m > n:
+        left, a = jnp.linalg.qr(a, mode="complete" if full_matrices else "reduced")
+        a = a[:n]
+    a, v = _orthogonal_columns(a)
+    numbers = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(a)), axis=0))
+    order = jnp.argsort(-numbers)
+    numbers = numbers[order]
+    if not compute_uv:
+        return (numbers * scale,)
+    # Reflectors make the columns of norm zero orthogonal to the others, and change signs.
+    u, r = jnp.linalg.qr(a[:, order])
+    signs = jnp.diagonal(r)
+    size = jnp.abs(signs)
+    u = u * jnp.where(size > 0, signs / jnp.where(size > 0, size, 1).astype(signs.dtype), 1)
+    if left is not None:
+        u = jnp.concatenate([left[:, :n] @ u, left[:, n:]], axis=1)
+    return numbers * scale, u, jnp.conj(v[:, order].T)
+
+
+def _svd_one(a, full_matrices, compute_uv):
+    import jax.numpy as jnp
+
+    if a.shape[0] >= a.shape[1]:
+        return _svd_tall(a, full_matrices, compute_uv)
+    numbers, *vectors = _svd_tall(jnp.conj(a.T), full_matrices, compute_uv)
+    return (numbers, *(jnp.conj(vector.T) for vector in reversed(vectors)))
+
+
+def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
+    """Singular values in descending order, and vectors."""
+    from jax._src.lax import linalg
+
+    if 0 in a.shape[-2:]:
+        return linalg._empty_svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    one = functools.partial(_svd_one, full_matrices=full_matrices, compute_uv=compute_uv)
+    results = _batched(one, a.ndim - 2, a)
+    if subset_by_index is None or subset_by_index == (0, min(a.shape[-2:])):
+        return results
+    first, last = subset_by_index
+    if not compute_uv:
+        return (results[0][..., first:last],)
+    return (results[0][..., first:last], results[1][..., first:last], results[2][..., first:last, :])
+
+
 def cholesky(x):
     """The triangular factor; 16-bit types are computed in 32 bits."""
     import jax.numpy as jnp
@@ -253,6 +357,7 @@ def register():
     mlir.register_lowering(fft.fft_p, lower_fft, platform=PLATFORM)
     mlir.register_lowering(linalg.cholesky_p, lower_cholesky, platform=PLATFORM)
     lower(linalg.eigh_p, eigh)
+    lower(linalg.svd_p, svd)
     lower(linalg.geqrf_p, geqrf)
     lower(linalg.householder_product_p, householder_product, multiple_results=False)
     lower(ann.approx_top_k_p, approx_top_k)

@@ -1,0 +1,104 @@
+"""Functions of Python that programs call: pure_callback, io_callback, debug.callback and debug.print.
+
+A callback is a custom call with a number. The plugin calls a handler with that number and the addresses of arrays.
+"""
+
+import ctypes
+import itertools
+import traceback
+import weakref
+
+PLATFORM = "st"
+TARGET = "st_host_callback"
+
+_Pointers = ctypes.POINTER(ctypes.c_void_p)
+_Handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, _Pointers, _Pointers, ctypes.c_void_p, ctypes.c_int64)
+
+_numbers = itertools.count(1)
+_callbacks = weakref.WeakValueDictionary()
+
+
+class _Callback:
+    """A function with the types of its operands and results."""
+
+    def __init__(self, function, operands, results):
+        self.function = function
+        self.operands = [(aval.shape, aval.dtype) for aval in operands]
+        self.results = [(aval.shape, aval.dtype) for aval in results]
+
+    def __call__(self, operands, results):
+        import numpy as np
+        from jax._src import dtypes
+
+        arrays = [_array(operands[i], *kind).copy() for i, kind in enumerate(self.operands)]
+        values = self.function(*arrays)
+        if len(values) != len(self.results):
+            raise RuntimeError(f"Mismatched number of outputs from callback. Expected: {len(self.results)}, "
+                               f"Actual: {len(values)}")
+        for i, (value, (shape, dtype)) in enumerate(zip(values, self.results)):
+            value = dtypes.canonicalize_value(np.asarray(value))
+            if value.shape != shape:
+                raise RuntimeError(f"Incorrect output shape for return value #{i}: Expected: {shape}, "
+                                   f"Actual: {value.shape}")
+            if value.dtype != dtype:
+                raise RuntimeError(f"Incorrect output dtype for return value #{i}: Expected: {dtype}, "
+                                   f"Actual: {value.dtype}")
+            _array(results[i], shape, dtype)[...] = value
+
+
+def _array(address, shape, dtype):
+    import numpy as np
+
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size == 0:
+        return np.zeros(shape, dtype)
+    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype=dtype).reshape(shape)
+
+
+def _handle(number, operands, results, error, error_size):
+    try:
+        callback = _callbacks.get(number)
+        if callback is None:
+            raise RuntimeError(f"there is no callback {number} in this process")
+        callback(operands, results)
+        return 0
+    except BaseException:  # noqa: BLE001 - no exception may leave a function that C calls
+        text = traceback.format_exc().encode()[-(error_size - 1):]
+        ctypes.memmove(error, text + b"\0", len(text) + 1)
+        return 1
+
+
+_handler = _Handler(_handle)
+
+
+def _emit(context, callback, token, operands, operand_avals, result_avals, has_side_effect):
+    from jax._src.interpreters import mlir
+
+    number = next(_numbers)
+    held = _Callback(callback, operand_avals, result_avals)
+    _callbacks[number] = held
+    context.module_context.add_keepalive(held)
+    call = mlir.custom_call(TARGET, result_types=[mlir.aval_to_ir_type(aval) for aval in result_avals],
+                            operands=list(operands), backend_config=str(number), has_side_effect=has_side_effect)
+    # Callbacks run in the order of the program.
+    return list(call.results), token, None
+
+
+def register(library):
+    """Makes JAX lower callbacks for this platform, and answers them."""
+    from jax._src import callback, debugging
+    from jax._src.interpreters import mlir
+
+    ctypes.CDLL(library).st_set_host_handler(_handler)
+    of_others = callback.emit_python_callback
+
+    def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, *, has_side_effect, **others):
+        if tuple(ctx.module_context.platforms) == (PLATFORM,):
+            return _emit(ctx, function, token, operands, operand_avals, result_avals, has_side_effect)
+        return of_others(ctx, function, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
+                         **others)
+
+    callback.emit_python_callback = emit_python_callback
+    for primitive, rule in ((debugging.debug_callback_p, debugging.debug_callback_lowering),
+                            (debugging.debug_print_p, debugging.debug_print_lowering_rule)):
+        mlir.register_lowering(primitive, rule, platform=PLATFORM, cacheable=False)
