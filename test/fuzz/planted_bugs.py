@@ -163,7 +163,7 @@ BUGS = [
     Bug("vector-along-the-wrong-part", HALVES, "dims.push_back(place + 1);\n  }\n  return hlo::BroadcastInDimOp",
         "dims.back() = place + 1, dims.push_back(place);\n  }\n  return hlo::BroadcastInDimOp"),
     # Kernels of attention and of the optimizer.
-    Bug("one-input-for-all-of-its-type", f"{CUDA}attention/JoinedChain.cpp", "llvm::find(inputs, input) - inputs.begin()",
+    Bug("one-input-for-all-of-its-type", f"{CUDA}attention/JoinedGradient.cpp", "llvm::find(inputs, input) - inputs.begin()",
         "llvm::find_if(inputs, [&](Value known) { return known.getType() == input.getType(); }) - inputs.begin()",
         attention=True),
     Bug("sums-of-blocks-before-are-lost", CROSSING, "added.push_back(number + sums[i + j]);", "added.push_back(sums[i + j]);",

@@ -2,8 +2,11 @@
 memory of the device, and a run whose words of turns are wrong ends with an error.
 """
 
+import pathlib
 import re
 import sys
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import cuda_standins as standins
 import st_testing as st
@@ -98,7 +101,7 @@ def needs_turns(folder):
     done = st.run([changed, "--steps=2"])
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     st.expect(done.returncode == 1 and len(errors) == 1 and re.search(
-        r"error: kernel chain_\d+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that cannot come: the words of "
+        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that cannot come: the words of "
         r"turns were not zero when the kernel began", errors[0]), f"exit {done.returncode}: {done.stderr}")
     return f"{removed} launches removed: {errors[0]}"
 
