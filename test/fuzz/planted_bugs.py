@@ -165,12 +165,12 @@ BUGS = [
     # Kernels of attention and of the optimizer.
     Bug("one-input-for-all-of-its-type", f"{CUDA}attention/JoinedGradient.cpp", "llvm::find(inputs, input) - inputs.begin()",
         "llvm::find_if(inputs, [&](Value known) { return known.getType() == input.getType(); }) - inputs.begin()",
-        attention=True),
+        "st-compile", True),
     Bug("sums-of-blocks-before-are-lost", CROSSING, "added.push_back(number + sums[i + j]);", "added.push_back(sums[i + j]);",
         "st-cuda-host-run", True),
     Bug("gradients-of-the-other-sum", f"{CUDA}passes/JoinReductions.cpp",
         "first->replaceAllUsesWith(both->getResults().take_front(first->getNumResults()));",
-        "first->replaceAllUsesWith(both->getResults().take_back(first->getNumResults()));", attention=True),
+        "first->replaceAllUsesWith(both->getResults().take_back(first->getNumResults()));", "st-compile", True),
     Bug("weights-of-the-step-before", f"{CUDA}passes/ConvertInUpdate.cpp", "mapping.map(body.getArgument(0), made[number]);",
         "for (Value old : after.getBody().front().getArguments())\n    if (old.getType() == made[number].getType())\n"
         "      mapping.map(body.getArgument(0), old);", "st-compile", True),

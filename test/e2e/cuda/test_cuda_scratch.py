@@ -11,6 +11,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import cuda_standins as standins
 import st_testing as st
 import test_mutated_binary as mutated
+from test_cuda_driver import h100_host
 
 GPT2 = {key: 0.0 if "pdrop" in key else value for key, value in dict(st.SMALL_GPT2, n_layer=2).items()}
 LAYOUT = {"mode": "sharding", "data": 1, "precision": {"compute": "bf16"}}
@@ -63,47 +64,46 @@ def counts(folder):
     return f"{arena} bytes, {scratch} of scratch memory, {fits} fit into {memory}"
 
 
-def without_clearing(folder, binary):
-    """The same program without the launches that clear words of turns, and how many these were: of one place in scratch memory."""
+def with_stale_words(binary):
+    """The same program, whose launches that clear words of turns begin 16 bytes late, and how many these are: launches of one
+    place in scratch memory."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[True]
     mutator = mutated.Mutator(binary)
-    removed = 0
+    (code,) = standins.values(mutator.program, "Executable", "cuda")
+    (scratch,) = standins.values(code, "CudaCode", "scratch_bytes")
+    standins.change(code, "CudaCode", "scratch_bytes", scratch + 16)
+    moved = 0
 
-    def clears(command):
-        for launch in standins.values(command, "CudaCommand", "launch"):
-            places = standins.values(launch, "CudaLaunch", "arguments")
-            return len(places) == 1 and standins.values(places[0], "CudaPlace", "scratch") == [1]
-        return False
-
-    def strip(message, kind):
-        nonlocal removed
-        inner = {number: field for number, field in mutated.MESSAGES[kind].items() if field[1] in mutated.MESSAGES}
-        for field in list(message):
-            if field[0] not in inner:
-                continue
-            if inner[field[0]][1] == "CudaCommand" and clears(field[1]):
-                message.remove(field)
-                removed += 1
-            else:
-                strip(field[1], inner[field[0]][1])
-    strip(mutator.program, "Executable")
+    def visit(message, kind):
+        nonlocal moved
+        inner = {number: field[1] for number, field in mutated.MESSAGES[kind].items() if field[1] in mutated.MESSAGES}
+        for number, value in message:
+            if inner.get(number) == "CudaLaunch":
+                places = standins.values(value, "CudaLaunch", "arguments")
+                if len(places) == 1 and standins.values(places[0], "CudaPlace", "scratch") == [1]:
+                    (offset,) = standins.values(places[0], "CudaPlace", "offset")
+                    standins.change(places[0], "CudaPlace", "offset", offset + 16)
+                    moved += 1
+            elif number in inner:
+                visit(value, inner[number])
+    visit(mutator.program, "Executable")
     mutator.write(changed := binary.with_name("changed.bin"))
-    return changed, removed
+    return changed, moved
 
 
 def needs_turns(folder):
-    """The second launch finds the words as the first one left them: no block waits forever on the host, and a line says so."""
-    done = compile_step(folder, "cuda-host")
+    """The second launch finds the first words as the first one left them: no block waits forever on the host, and a line says so."""
+    done = compile_step(folder, h100_host(folder))
     st.expect(done.returncode == 0, done.stderr)
     st.check_run([folder / "step", "--steps=1"])
-    changed, removed = without_clearing(folder, folder / "step")
-    st.expect(removed > 0, "no launch clears words of turns")
+    changed, moved = with_stale_words(folder / "step")
+    st.expect(moved > 0, "no launch clears words of turns")
     done = st.run([changed, "--steps=2"])
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     st.expect(done.returncode == 1 and len(errors) == 1 and re.search(
         r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that cannot come: the words of "
         r"turns were not zero when the kernel began", errors[0]), f"exit {done.returncode}: {done.stderr}")
-    return f"{removed} launches removed: {errors[0]}"
+    return f"{moved} launches moved: {errors[0]}"
 
 
 CASES = [("scratch memory counts", counts), ("words of turns that are not cleared", needs_turns)]
