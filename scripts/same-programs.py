@@ -31,7 +31,7 @@ PARTS = {"mode": "hybrid", "sharding_size": 2, "sharding_dim": -1, "stage_cnt": 
 # The name, the model, the parallel file, further flags.
 LAYOUTS = [
     ("one device, dropout", "bert", ONE, []),
-    ("one device, bf16", "bert", {"precision": "bf16"}, []),
+    ("one device, bf16", "bert", {"mode": "sharding", "sharding_size": 1, "stage_cnt": 1, "data": 1, "precision": "bf16"}, []),
     ("2 shards x 2 stages", "bert", PARTS, []),
     ("contracted shards", "gpt2", {**PARTS, "sharding_dim": 0}, []),
     ("2 x 2 x 2 replicas", "gpt2", {**PARTS, "data": 2}, []),
@@ -42,7 +42,7 @@ LAYOUTS = [
     ("LAMB, clipping", "bert", PARTS, ["--optimizer=lamb", "--clip-norm=1"]),
     ("8-bit Adam", "llama", PARTS, ["--optimizer=adamw-8bit"]),
     ("GPU, f32", "gpt2", ONE, ["--target=cuda-host"]),
-    ("GPU, bf16", "bert", {"precision": "bf16"}, ["--target=cuda-host"]),
+    ("GPU, bf16", "bert", {"mode": "sharding", "sharding_size": 1, "stage_cnt": 1, "data": 1, "precision": "bf16"}, ["--target=cuda-host"]),
     ("GPUs, 2 shards x 2 stages", "llama", {**PARTS, "precision": "bf16"}, ["--target=cuda-host"]),
 ]
 
