@@ -158,6 +158,10 @@ absl::Status CheckpointWriter::writeShards() {
       ST_RETURN_IF_ERROR(commitFirst());
   }
   job.snapshot.stop();
+  // Behind all blocks, which process 0 takes from the same channel.
+  for (const std::string &text : reports)
+    if (self != 0)
+      ST_RETURN_IF_ERROR(sendText(job.communicator, text));
   while (!open.empty()) {
     ST_RETURN_IF_ERROR(commitFirst());
     // Process 0 waits for a file at a time.
@@ -204,9 +208,9 @@ absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
         return absl::OkStatus();
       });
   }
-  return writer && self != 0
-             ? sendText(job.communicator, absl::StrCat(kGood, files[shard.name], checksums))
-             : absl::OkStatus();
+  if (writer)
+    reports.push_back(absl::StrCat(kGood, files[shard.name], checksums));
+  return absl::OkStatus();
 }
 
 // Puts the tensor into `global`, in the process that writes it. The buffer keeps its pages from one

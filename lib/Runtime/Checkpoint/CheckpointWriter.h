@@ -86,6 +86,7 @@ private:
   BlockChecksums blocks;                           ///< held by this process
   std::vector<uint8_t> global;                     ///< the tensor that is written
   std::map<size_t, std::vector<uint8_t>> received; ///< blocks of a tensor with overlapping ones
+  std::vector<std::string> reports;                ///< of the files of this process
   std::vector<std::string> written;                ///< the ".next" files
   std::vector<RemovedOnEarlyEnd> notes;            ///< of these
   bool isReleased = false;
