@@ -158,6 +158,10 @@ absl::Status CheckpointWriter::writeShards() {
       ST_RETURN_IF_ERROR(commitFirst());
   }
   job.snapshot.stop();
+  // Behind all blocks, which process 0 takes from the same channel.
+  for (const std::string &text : reports)
+    if (self != 0)
+      ST_RETURN_IF_ERROR(sendText(job.communicator, text));
   while (!open.empty()) {
     ST_RETURN_IF_ERROR(commitFirst());
     // Process 0 waits for a file at a time.
@@ -190,7 +194,7 @@ absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
   }
   std::string checksums;
   for (const StateTensor *tensor : shard.tensors) {
-    ST_ASSIGN_OR_RETURN(const std::vector<uint8_t> global, gather(*tensor, shard.process));
+    ST_RETURN_IF_ERROR(gather(*tensor, shard.process));
     if (!writer)
       continue;
     std::string checksum;
@@ -204,27 +208,26 @@ absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
         return absl::OkStatus();
       });
   }
-  return writer && self != 0
-             ? sendText(job.communicator, absl::StrCat(kGood, files[shard.name], checksums))
-             : absl::OkStatus();
+  if (writer)
+    reports.push_back(absl::StrCat(kGood, files[shard.name], checksums));
+  return absl::OkStatus();
 }
 
-// The tensor, in the process that writes it; elsewhere nothing.
-absl::StatusOr<std::vector<uint8_t>> CheckpointWriter::gather(const StateTensor &tensor,
-                                                              int64_t writer) {
-  std::vector<uint8_t> global;
+// Puts the tensor into `global`, in the process that writes it. The buffer keeps its pages from one
+// tensor to the next.
+absl::Status CheckpointWriter::gather(const StateTensor &tensor, int64_t writer) {
   if (writer == self)
     global.resize(byteSize(tensor.type, tensor.shape).value_or(0));
   for (size_t block = 0; block < tensor.blocks.size(); ++block)
-    ST_RETURN_IF_ERROR(gatherBlock(tensor, block, writer, global));
+    ST_RETURN_IF_ERROR(gatherBlock(tensor, block, writer));
   if (writer == self && hasOverlaps(tensor))
-    ST_RETURN_IF_ERROR(compareOverlaps(tensor, global));
+    ST_RETURN_IF_ERROR(compareOverlaps(tensor));
   received.clear();
-  return global;
+  return absl::OkStatus();
 }
 
-absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t number, int64_t writer,
-                                           std::vector<uint8_t> &global) {
+absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t number,
+                                           int64_t writer) {
   const StateBlock &of = tensor.blocks[number];
   const TensorBlock &block = of.block;
   const int64_t owner = job.communicator.processOf(of.replicas.front().rank);
@@ -266,8 +269,7 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
   return absl::OkStatus();
 }
 
-absl::Status CheckpointWriter::compareOverlaps(const StateTensor &tensor,
-                                               const std::vector<uint8_t> &global) {
+absl::Status CheckpointWriter::compareOverlaps(const StateTensor &tensor) {
   absl::Status status;
   for (size_t number = 0; number < tensor.blocks.size(); ++number) {
     const StateBlock &of = tensor.blocks[number];

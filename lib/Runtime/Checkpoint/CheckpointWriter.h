@@ -67,10 +67,9 @@ private:
   absl::Status writeShards();
   absl::Status writeShard(const ShardFile &shard);
   absl::Status commitFirst();
-  absl::StatusOr<std::vector<uint8_t>> gather(const StateTensor &tensor, int64_t writer);
-  absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer,
-                           std::vector<uint8_t> &global);
-  absl::Status compareOverlaps(const StateTensor &tensor, const std::vector<uint8_t> &global);
+  absl::Status gather(const StateTensor &tensor, int64_t writer);
+  absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer);
+  absl::Status compareOverlaps(const StateTensor &tensor);
   absl::Status reportBlocks();
   absl::Status collectChecksums(TrainerFile &file);
   absl::Status collectBlocks(int64_t process);
@@ -85,7 +84,9 @@ private:
   std::unique_ptr<BackgroundTask> flushing;        ///< of the newest of these; ends before they go
   Checksums tensors, files;                        ///< written by this process
   BlockChecksums blocks;                           ///< held by this process
+  std::vector<uint8_t> global;                     ///< the tensor that is written
   std::map<size_t, std::vector<uint8_t>> received; ///< blocks of a tensor with overlapping ones
+  std::vector<std::string> reports;                ///< of the files of this process
   std::vector<std::string> written;                ///< the ".next" files
   std::vector<RemovedOnEarlyEnd> notes;            ///< of these
   bool isReleased = false;
