@@ -125,7 +125,7 @@ def callbacks(_):
     from jax.experimental import io_callback
 
     x, seen = np.arange(6, dtype="f").reshape(2, 3), []
-    np.testing.assert_allclose(jax.jit(lambda x: jax.pure_callback(np.sin, x * 2, x) + 1)(x), np.sin(x * 2) + 1, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(lambda x: jax.pure_callback(np.sin, x, x * 2) + 1)(x), np.sin(x * 2) + 1, rtol=1e-5)
     jax.jit(lambda x: io_callback(lambda v: seen.append(float(v)), None, x.sum()))(x)
     jax.effects_barrier()
     st.expect(seen == [15], f"the callback has seen {seen}")

@@ -6,7 +6,6 @@ A callback is a custom call with a number. The plugin calls a handler with that 
 import ctypes
 import itertools
 import traceback
-import weakref
 
 PLATFORM = "st"
 TARGET = "st_host_callback"
@@ -15,7 +14,8 @@ _Pointers = ctypes.POINTER(ctypes.c_void_p)
 _Handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, _Pointers, _Pointers, ctypes.c_void_p, ctypes.c_int64)
 
 _numbers = itertools.count(1)
-_callbacks = weakref.WeakValueDictionary()
+# They stay, as the plugin keeps what it has compiled: a run may outlive the function that started it.
+_callbacks = {}
 
 
 class _Callback:
@@ -75,11 +75,10 @@ def _emit(context, callback, token, operands, operand_avals, result_avals, has_s
     from jax._src.interpreters import mlir
 
     number = next(_numbers)
-    held = _Callback(callback, operand_avals, result_avals)
-    _callbacks[number] = held
-    context.module_context.add_keepalive(held)
-    call = mlir.custom_call(TARGET, result_types=[mlir.aval_to_ir_type(aval) for aval in result_avals],
-                            operands=list(operands), backend_config=str(number), has_side_effect=has_side_effect)
+    _callbacks[number] = _Callback(callback, operand_avals, result_avals)
+    types = [mlir.aval_to_ir_type(context.module_context, aval) for aval in result_avals]
+    call = mlir.custom_call(TARGET, result_types=types, operands=list(operands), backend_config=str(number),
+                            has_side_effect=has_side_effect)
     # Callbacks run in the order of the program.
     return list(call.results), token, None
 
