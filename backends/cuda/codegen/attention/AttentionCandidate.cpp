@@ -60,7 +60,7 @@ SmallVector<BlockArgument> AttentionCandidate::readArguments() const {
 
 LogicalResult AttentionCandidate::setBias(Attention &attention) {
   if (!getElementTypeOrSelf(bias.getType()).isF32())
-    return refuse("its mask is not of f32");
+    return refuse("its mask is not f32");
   SmallVector<int64_t> strides = fused.space.getStrides(bias);
   auto strideOf = [&](unsigned group) { return group < strides.size() ? strides[group] : 0; };
   attention.bias = {outside(bias), strideOf(batch), strideOf(head), strideOf(groups.rows)};

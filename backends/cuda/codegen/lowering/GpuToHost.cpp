@@ -71,6 +71,7 @@ private:
   Value valueAt(Value value, Value thread);
   void forThreads(llvm::function_ref<void(Value)> body);
   Value threadId(gpu::ThreadIdOp op, Value thread);
+  void replaceThreadIds(Operation *op, Value thread);
 
   LogicalResult emitBlock(Block &block);
   void emitRun(ArrayRef<Operation *> run);
@@ -235,6 +236,16 @@ Value HostKernel::threadId(gpu::ThreadIdOp op, Value thread) {
   return arith::RemUIOp::create(builder, loc, id, index(blockSize[dimension]));
 }
 
+/// Replaces the ids that an op's regions ask for.
+void HostKernel::replaceThreadIds(Operation *op, Value thread) {
+  OpBuilder::InsertionGuard guard(builder);
+  op->walk([&](gpu::ThreadIdOp id) {
+    builder.setInsertionPoint(id);
+    id.replaceAllUsesWith(threadId(id, thread));
+    id.erase();
+  });
+}
+
 void HostKernel::forThreads(llvm::function_ref<void(Value)> body) {
   auto loop = scf::ForOp::create(builder, loc, index(0), index(threads), index(1));
   OpBuilder::InsertionGuard guard(builder);
@@ -291,6 +302,7 @@ void HostKernel::emitRun(ArrayRef<Operation *> run) {
         Operation *clone = builder.clone(*op, mapping);
         for (Value result : clone->getResults())
           result.setType(hostType(result.getType()));
+        replaceThreadIds(clone, thread);
       }
       for (Value result : op->getResults())
         if (livesOn(result))

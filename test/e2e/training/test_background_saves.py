@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import random
 import resource
 import signal
@@ -10,11 +11,13 @@ import sys
 import tempfile
 import time
 
-from process_launchers import by_tcp
-from process_launchers import finish as finish_processes
 from safetensors.numpy import load_file
 
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
 import st_testing as st
+from process_launchers import by_tcp
+from process_launchers import finish as finish_processes
 
 TINY_GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4,
             "vocab_size": 64, "n_positions": 16}

@@ -1,12 +1,15 @@
 """st-compare names what makes one run slower than another, and the first step whose losses differ."""
 
 import json
+import pathlib
 import re
 import struct
 import sys
 import tempfile
 
 from safetensors.numpy import load_file
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from test_bad_input import expect_error
