@@ -119,6 +119,8 @@ def run_on_device(tools, path, folder, target):
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
     text = path.read_text()
     parallel = parallel_file(text)
+    if target.startswith("cuda"):
+        parallel.pop("offload", None)  # GPUs have no link to the host's memory that it could use
     if '"rows"' in text and parallel["accum_degree"] > 1:
         return "refused by the device", "an Executable's outputs have no place for several micro-batches"
     layout.write_text(json.dumps(parallel))
