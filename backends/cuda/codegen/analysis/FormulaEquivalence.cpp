@@ -1,9 +1,9 @@
 #include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
 
 #include "backends/cuda/codegen/analysis/CausalPredicate.h"
+#include "backends/cuda/codegen/analysis/ElementFunctions.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 #include <limits>
@@ -20,28 +20,10 @@ bool mlir::cuda::isSame(const Sample &one, const Sample &other) {
   });
 }
 
-namespace {
-using Unary = double (*)(double);
-using Binary = double (*)(double, double);
-} // namespace
-
-static Unary unaryOf(Operation *op) {
-  return TypeSwitch<Operation *, Unary>(op)
-      .Case<hlo::ConvertOp, hlo::BroadcastInDimOp, hlo::ReshapeOp>(
-          [](Operation *) -> Unary { return [](double x) { return x; }; })
-      .Case([](hlo::NegOp) -> Unary { return [](double x) { return -x; }; })
-      .Case([](hlo::ExpOp) -> Unary { return [](double x) { return std::exp(x); }; })
-      .Case([](hlo::LogOp) -> Unary { return [](double x) { return std::log(x); }; })
-      .Default([](Operation *) -> Unary { return nullptr; });
-}
-
-static Binary binaryOf(Operation *op) {
-  return TypeSwitch<Operation *, Binary>(op)
-      .Case([](hlo::AddOp) -> Binary { return [](double x, double y) { return x + y; }; })
-      .Case([](hlo::SubtractOp) -> Binary { return [](double x, double y) { return x - y; }; })
-      .Case([](hlo::MulOp) -> Binary { return [](double x, double y) { return x * y; }; })
-      .Case([](hlo::DivOp) -> Binary { return [](double x, double y) { return x / y; }; })
-      .Default([](Operation *) -> Binary { return nullptr; });
+/// Returns true for ops that are smooth functions of their operands.
+static bool isSmooth(Operation *op) {
+  return isa<hlo::NegOp, hlo::ExpOp, hlo::LogOp, hlo::AddOp, hlo::SubtractOp, hlo::MulOp,
+             hlo::DivOp>(op);
 }
 
 /// A sum or a maximum along the columns that starts at its neutral element.
@@ -79,11 +61,14 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
     return Sample(*splat);
   if (auto reduction = dyn_cast<hlo::ReduceOp>(op))
     return reduce(reduction, space, columns, samples);
-  Unary unary = unaryOf(op);
-  Binary binary = binaryOf(op);
-  if (!unary && !binary)
+  const bool isIdentity = isa<hlo::ConvertOp, hlo::BroadcastInDimOp, hlo::ReshapeOp>(op);
+  if (!isIdentity && !isSmooth(op))
     return std::nullopt;
   Sample made = samples.find(op->getOperand(0))->second;
+  if (isIdentity)
+    return made;
+  const UnaryFunction unary = findUnaryFunction(op);
+  const BinaryFunction binary = findBinaryFunction(op);
   for (size_t i = 0; i < made.numbers.size(); ++i)
     made.numbers[i] =
         unary ? unary(made.numbers[i])

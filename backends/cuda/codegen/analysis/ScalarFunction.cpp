@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/analysis/ScalarFunction.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "backends/cuda/codegen/analysis/ElementFunctions.h"
+#include "backends/cuda/codegen/analysis/Splat.h"
 
 #include <cmath>
 
@@ -23,41 +24,6 @@ double mlir::cuda::geluDerivative(double x) {
 
 // ---- values -------------------------------------------------------------------------------------
 
-/// Returns the number of a float constant whose elements are all equal.
-static std::optional<double> getSplat(hlo::ConstantOp constant) {
-  auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-  if (!splat || !isa<FloatType>(splat.getElementType()))
-    return std::nullopt;
-  return splat.getSplatValue<APFloat>().convertToDouble();
-}
-
-static std::optional<double> apply(Operation *op, double x) {
-  return TypeSwitch<Operation *, std::optional<double>>(op)
-      .Case([&](hlo::NegOp) { return -x; })
-      .Case([&](hlo::AbsOp) { return std::fabs(x); })
-      .Case([&](hlo::ExpOp) { return std::exp(x); })
-      .Case([&](hlo::Expm1Op) { return std::expm1(x); })
-      .Case([&](hlo::LogOp) { return std::log(x); })
-      .Case([&](hlo::Log1pOp) { return std::log1p(x); })
-      .Case([&](hlo::LogisticOp) { return 1 / (1 + std::exp(-x)); })
-      .Case([&](hlo::SqrtOp) { return std::sqrt(x); })
-      .Case([&](hlo::RsqrtOp) { return 1 / std::sqrt(x); })
-      .Case([&](hlo::TanhOp) { return std::tanh(x); })
-      .Default([](Operation *) { return std::nullopt; });
-}
-
-static std::optional<double> apply(Operation *op, double x, double y) {
-  return TypeSwitch<Operation *, std::optional<double>>(op)
-      .Case([&](hlo::AddOp) { return x + y; })
-      .Case([&](hlo::SubtractOp) { return x - y; })
-      .Case([&](hlo::MulOp) { return x * y; })
-      .Case([&](hlo::DivOp) { return x / y; })
-      .Case([&](hlo::MaxOp) { return std::fmax(x, y); })
-      .Case([&](hlo::MinOp) { return std::fmin(x, y); })
-      .Case([&](hlo::PowOp) { return std::pow(x, y); })
-      .Default([](Operation *) { return std::nullopt; });
-}
-
 /// Returns true if each element of the result is the operand's element at the same memory offset.
 static bool keepsPlaces(Operation *op) {
   auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
@@ -71,8 +37,8 @@ static bool keepsPlaces(Operation *op) {
 }
 
 std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) const {
-  if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
-    std::optional<double> number = getSplat(constant);
+  if (isa<hlo::ConstantOp>(op)) {
+    std::optional<double> number = getSplat(op->getResult(0));
     return number ? std::optional(Numbers{*number}) : std::nullopt;
   }
   if (op->getNumResults() != 1 || op->getNumOperands() < 1 || op->getNumOperands() > 2)
@@ -86,13 +52,14 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
   std::optional<Numbers> right;
   if (op->getNumOperands() == 2 && !(right = evaluate(op->getOperand(1), known)))
     return std::nullopt;
+  const UnaryFunction unary = right ? nullptr : findUnaryFunction(op);
+  const BinaryFunction binary = right ? findBinaryFunction(op) : nullptr;
+  if (!unary && !binary)
+    return std::nullopt;
   Numbers result;
   for (size_t point = 0; point < std::max(left->size(), right ? right->size() : 0); ++point) {
     auto at = [&](const Numbers &numbers) { return numbers[numbers.size() == 1 ? 0 : point]; };
-    std::optional<double> number = right ? apply(op, at(*left), at(*right)) : apply(op, at(*left));
-    if (!number)
-      return std::nullopt;
-    result.push_back(*number);
+    result.push_back(right ? binary(at(*left), at(*right)) : unary(at(*left)));
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -11,14 +12,6 @@ using stablehlo::DotGeneralOp;
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-bool mlir::cuda::contractsRows(DotGeneralOp dot) {
-  ArrayRef<int64_t> shape = shapeOf(dot.getLhs());
-  int64_t last = static_cast<int64_t>(shape.size()) - 1;
-  while (last >= 0 && shape[last] == 1)
-    --last;
-  return !llvm::is_contained(dot.getDotDimensionNumbers().getLhsContractingDimensions(), last);
 }
 
 namespace {
@@ -53,19 +46,6 @@ static LogicalResult refuse(DotGeneralOp dot) {
   return dot.emitOpError("of this form has no CUDA code generation inside an attention kernel");
 }
 
-/// Returns the only dimension of size above 1 for which `isOne` holds: -1 if there is none, nothing
-/// if there are several.
-static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
-  int64_t only = -1;
-  for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
-    if (shapeOf(operand)[dim] != 1 && isOne(dim)) {
-      if (only >= 0)
-        return std::nullopt;
-      only = dim;
-    }
-  return only;
-}
-
 /// Returns the transpose of a product if that is its only user, else the product.
 static Value getStored(DotGeneralOp dot) {
   auto transpose =
@@ -93,7 +73,9 @@ static bool isProductType(Type type) {
   return isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
 
-static bool isOfColumns(const AttentionProduct &product) { return contractsRows(product.op); }
+static bool isOfColumns(const AttentionProduct &product) {
+  return mlir::st::contractsRows(product.op);
+}
 
 LogicalResult AttentionAnalysis::collectProducts() {
   Operation *yield = body.getTerminator();
@@ -178,104 +160,46 @@ static unsigned argumentOf(Value value) { return cast<BlockArgument>(value).getA
 
 LogicalResult AttentionAnalysis::addProducer(AttentionProduct &product) {
   DotGeneralOp dot = product.op;
-  auto numbers = dot.getDotDimensionNumbers();
-  ArrayRef<int64_t> leftBatch = numbers.getLhsBatchingDimensions(),
-                    rightBatch = numbers.getRhsBatchingDimensions(),
-                    leftDepths = numbers.getLhsContractingDimensions(),
-                    rightDepths = numbers.getRhsContractingDimensions();
-  auto leftDepth =
-      onlyDim(dot.getLhs(), [&](int64_t d) { return llvm::is_contained(leftDepths, d); });
-  auto rightDepth =
-      onlyDim(dot.getRhs(), [&](int64_t d) { return llvm::is_contained(rightDepths, d); });
-  if (!leftDepth || !rightDepth)
+  FailureOr<mlir::st::ProductDims> dims = mlir::st::findDepths(dot);
+  if (failed(dims))
     return refuse(dot);
-  product.width = *leftDepth < 0 ? 1 : shapeOf(dot.getLhs())[*leftDepth];
-  const IterationSpace &space = fused.space;
-  IterationSpace::AxisStrides left(space.getNumAxes(), 0), right = left;
-  SmallVector<int64_t> leftStrides = mlir::st::denseStrides(shapeOf(dot.getLhs()));
-  SmallVector<int64_t> rightStrides = mlir::st::denseStrides(shapeOf(dot.getRhs()));
-  int64_t next = 0; // index of a dimension of the result
-  for (auto [l, r] : llvm::zip_equal(leftBatch, rightBatch))
-    if (std::optional<unsigned> axis = space.getAxis(product.rows, next++)) {
-      left[*axis] = leftStrides[l];
-      right[*axis] = rightStrides[r];
-    }
-  auto addFree = [&](ArrayRef<int64_t> strides, ArrayRef<int64_t> batch, ArrayRef<int64_t> depths,
-                     IterationSpace::AxisStrides &along) {
-    for (auto [dim, stride] : llvm::enumerate(strides)) {
-      auto number = static_cast<int64_t>(dim);
-      if (llvm::is_contained(batch, number) || llvm::is_contained(depths, number))
-        continue;
-      if (std::optional<unsigned> axis = space.getAxis(product.rows, next++))
-        along[*axis] = stride;
-    }
-  };
-  addFree(leftStrides, leftBatch, leftDepths, left);
-  addFree(rightStrides, rightBatch, rightDepths, right);
-  setMatrix(product.own, argumentOf(dot.getLhs()), dot.getLhs(), leftStrides, *leftDepth);
-  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), rightStrides, *rightDepth);
+  product.width = dims->leftDepth < 0 ? 1 : shapeOf(dot.getLhs())[dims->leftDepth];
+  SmallVector<int64_t> left = mlir::st::denseStrides(shapeOf(dot.getLhs())),
+                       right = mlir::st::denseStrides(shapeOf(dot.getRhs()));
+  mlir::st::ProductStrides strides =
+      mlir::st::getOperandStrides(dot, product.rows, fused.space, left, right);
+  setMatrix(product.own, argumentOf(dot.getLhs()), dot.getLhs(), left, dims->leftDepth);
+  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), right, dims->rightDepth);
   if (!ownsRows()) {
     std::swap(product.own, product.streamed);
-    std::swap(left, right);
+    std::swap(strides.left, strides.right);
   }
-  accesses.push_back({left, right});
+  accesses.push_back({strides.left, strides.right});
   return success();
 }
 
 LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
   DotGeneralOp dot = product.op;
-  auto numbers = dot.getDotDimensionNumbers();
-  ArrayRef<int64_t> leftBatch = numbers.getLhsBatchingDimensions(),
-                    rightBatch = numbers.getRhsBatchingDimensions(),
-                    leftDepths = numbers.getLhsContractingDimensions(),
-                    rightDepths = numbers.getRhsContractingDimensions();
-  auto isFree = [&](int64_t dim) {
-    return !llvm::is_contained(rightBatch, dim) && !llvm::is_contained(rightDepths, dim);
-  };
-  auto depth = onlyDim(dot.getLhs(), [&](int64_t d) { return llvm::is_contained(leftDepths, d); });
-  auto rightDepth =
-      onlyDim(dot.getRhs(), [&](int64_t d) { return llvm::is_contained(rightDepths, d); });
-  auto width = onlyDim(dot.getRhs(), isFree);
-  if (!depth || *depth < 0 || !rightDepth || !width)
+  FailureOr<mlir::st::ProductDims> dims = mlir::st::findDepthsAndWidth(dot);
+  if (failed(dims) || dims->leftDepth < 0)
     return refuse(dot);
-  product.width = *width < 0 ? 1 : shapeOf(dot.getRhs())[*width];
+  product.width = dims->width < 0 ? 1 : shapeOf(dot.getRhs())[dims->width];
   if (product.width > kMostAttentionWidth)
     return dot.emitOpError("has ")
            << product.width << " columns, of which an attention kernel holds at most "
            << kMostAttentionWidth;
-  const IterationSpace &space = fused.space;
-  IterationSpace::AxisStrides made(space.getNumAxes(), 0), right = made;
-  SmallVector<int64_t> strides = getStoredStrides(dot);
-  SmallVector<int64_t> rightStrides = mlir::st::denseStrides(shapeOf(dot.getRhs()));
-  right[*space.getAxis(product.rows, *depth)] = rightStrides[*rightDepth];
-  int64_t next = 0;
-  for (auto [l, r] : llvm::zip_equal(leftBatch, rightBatch)) {
-    if (std::optional<unsigned> axis = space.getAxis(product.rows, l)) {
-      right[*axis] = rightStrides[r];
-      made[*axis] = strides[next];
-    }
-    ++next;
-  }
-  for (int64_t dim = 0, rank = shapeOf(product.rows).size(); dim < rank; ++dim) {
-    if (llvm::is_contained(leftBatch, dim) || llvm::is_contained(leftDepths, dim))
-      continue;
-    if (std::optional<unsigned> axis = space.getAxis(product.rows, dim))
-      made[*axis] = strides[next];
-    ++next;
-  }
-  // The free dimensions of the right operand are the last ones of the result.
-  int64_t widthDim = -1;
-  for (int64_t dim = 0; *width >= 0 && dim <= *width; ++dim)
-    if (isFree(dim))
-      widthDim = next++;
-  unsigned result = getStored(dot).use_begin()->getOperandNumber() + body.getNumArguments();
-  setMatrix(product.own, result, dot.getResult(), strides, widthDim);
-  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), rightStrides, *width);
-  if (contractsRows(dot) == ownsRows()) {
+  SmallVector<int64_t> result = getStoredStrides(dot),
+                       right = mlir::st::denseStrides(shapeOf(dot.getRhs()));
+  mlir::st::ConsumerStrides strides =
+      mlir::st::getConsumerStrides(dot, *dims, product.rows, fused.space, result, right);
+  unsigned argument = getStored(dot).use_begin()->getOperandNumber() + body.getNumArguments();
+  setMatrix(product.own, argument, dot.getResult(), result, strides.widthDim);
+  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), right, dims->width);
+  if (mlir::st::contractsRows(dot) == ownsRows()) {
     std::swap(product.own, product.streamed);
-    std::swap(made, right);
+    std::swap(strides.left, strides.right);
   }
-  accesses.push_back({made, right});
+  accesses.push_back({strides.left, strides.right});
   return success();
 }
 

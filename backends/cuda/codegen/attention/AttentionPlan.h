@@ -53,9 +53,6 @@ struct FusedAttention {
 /// accumulators of a block.
 constexpr int64_t kMostAttentionWidth = 128;
 
-/// Returns true if a product contracts the rows of its left operand rather than its columns.
-bool contractsRows(stablehlo::DotGeneralOp dot);
-
 /// Fails with a diagnostic.
 FailureOr<FusedAttention> analyzeAttention(st::KernelOp kernel);
 

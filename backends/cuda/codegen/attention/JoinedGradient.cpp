@@ -2,6 +2,7 @@
 
 #include "backends/cuda/codegen/attention/AttentionTile.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
@@ -17,7 +18,7 @@ static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 /// Counts the consumers that contract rows (`ofColumns`) or columns.
 static size_t countConsumers(KernelOp kernel, bool ofColumns) {
   return llvm::count_if(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [&](hlo::DotGeneralOp dot) {
-    return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot) == ofColumns;
+    return !isa<BlockArgument>(dot.getLhs()) && mlir::st::contractsRows(dot) == ofColumns;
   });
 }
 

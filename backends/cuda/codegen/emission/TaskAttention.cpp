@@ -1,6 +1,7 @@
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/emission/TaskConverter.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -54,7 +55,7 @@ LogicalResult TaskConverter::convertAttentionKernel(st::KernelOp kernel, ArrayRe
 SmallVector<std::pair<int64_t, RankedTensorType>>
 mlir::cuda::getTurnBuffers(mlir::st::KernelOp kernel) {
   auto isCrossing = [](stablehlo::DotGeneralOp dot) {
-    return !isa<BlockArgument>(dot.getLhs()) && !contractsRows(dot);
+    return !isa<BlockArgument>(dot.getLhs()) && !mlir::st::contractsRows(dot);
   };
   auto products = kernel.getBody().front().getOps<stablehlo::DotGeneralOp>();
   if (kernel.getKind() != "attention" || llvm::none_of(products, isCrossing))

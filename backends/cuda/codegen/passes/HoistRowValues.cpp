@@ -6,6 +6,7 @@
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -229,7 +230,7 @@ static KernelOp findOtherHalf(KernelOp columns) {
 
 static bool hasColumnProducts(KernelOp kernel) {
   return llvm::any_of(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [](hlo::DotGeneralOp dot) {
-    return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot);
+    return !isa<BlockArgument>(dot.getLhs()) && mlir::st::contractsRows(dot);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::cuda {
@@ -25,7 +26,7 @@ private:
 /// Returns true if a result is a product that contracts rows which the kernel computes.
 static bool isColumnProduct(Value result) {
   auto dot = result.getDefiningOp<hlo::DotGeneralOp>();
-  return dot && !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot);
+  return dot && !isa<BlockArgument>(dot.getLhs()) && mlir::st::contractsRows(dot);
 }
 
 /// Returns the first reductions on each path from the products' operands back to the arguments.

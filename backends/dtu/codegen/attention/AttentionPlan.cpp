@@ -2,6 +2,7 @@
 #include "backends/dtu/isa/Names.h"
 
 #include "backends/dtu/codegen/kernels/VectorOps.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
@@ -56,31 +57,6 @@ static LogicalResult refuse(DotGeneralOp dot) {
   return dot.emitOpError("of this form has no DTU code generation inside an attention kernel");
 }
 
-/// The only dimension larger than 1 for which `isOne` holds; nothing if there are several or none.
-static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
-  std::optional<int64_t> only;
-  for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
-    if (shapeOf(operand)[dim] != 1 && isOne(dim)) {
-      if (only)
-        return std::nullopt;
-      only = dim;
-    }
-  return only;
-}
-
-static std::optional<int64_t> onlyContracted(Value operand, ArrayRef<int64_t> contracted) {
-  return onlyDim(operand, [&](int64_t dim) { return llvm::is_contained(contracted, dim); });
-}
-
-/// Returns true if the product keeps the last dimension of the rows, among those larger than 1.
-static bool contractsRows(DotGeneralOp dot) {
-  ArrayRef<int64_t> shape = shapeOf(dot.getLhs());
-  int64_t last = shape.size();
-  while (last > 0 && shape[last - 1] == 1)
-    --last;
-  return !llvm::is_contained(dot.getDotDimensionNumbers().getLhsContractingDimensions(), last - 1);
-}
-
 /// A product of arguments computes rows; a product of a body value consumes them.
 LogicalResult AttentionAnalysis::collectProducts() {
   for (auto dot : body.getOps<DotGeneralOp>()) {
@@ -95,7 +71,8 @@ LogicalResult AttentionAnalysis::collectProducts() {
     product.result = result - yield->operand_begin();
     if (!dot->hasOneUse())
       return refuse(dot);
-    (contractsRows(dot) ? fused.columnProducts : fused.consumers).push_back(std::move(product));
+    (mlir::st::contractsRows(dot) ? fused.columnProducts : fused.consumers)
+        .push_back(std::move(product));
   }
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (!value.getDefiningOp<DotGeneralOp>())
@@ -163,69 +140,39 @@ static void setMatrix(AttentionProduct &product, const OperandAccess &rhs, int64
 
 LogicalResult AttentionAnalysis::analyzeProducer(AttentionProduct &product, Value rows) {
   DotGeneralOp dot = product.op;
-  auto numbers = dot.getDotDimensionNumbers();
-  auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
-  auto rhsDepth = onlyContracted(dot.getRhs(), numbers.getRhsContractingDimensions());
+  FailureOr<mlir::st::ProductDims> dims = mlir::st::findDepths(dot);
   FailureOr<OperandAccess> lhs = traceOperand(dot.getLhs()), rhs = traceOperand(dot.getRhs());
   if (failed(lhs) || failed(rhs))
     return failure();
-  if (!lhsDepth || !rhsDepth)
+  if (failed(dims) || dims->leftDepth < 0 || dims->rightDepth < 0)
     return refuse(dot);
-  auto [left, right] = getResultStrides(dot, rows, fused.space, *lhs, *rhs);
-  accesses.append({left, right});
+  auto strides = mlir::st::getOperandStrides(dot, rows, fused.space, lhs->strides, rhs->strides);
+  accesses.append({strides.left, strides.right});
   product.rows.argument = lhs->argument.getArgNumber();
   product.rows.offset = lhs->offset;
-  product.rows.depth = {lhs->strides[*lhsDepth]};
+  product.rows.depth = {lhs->strides[dims->leftDepth]};
   product.rows.type = elementDType(lhs->argument).value_or(hw::DType::I1);
-  setMatrix(product, *rhs, *rhsDepth);
+  setMatrix(product, *rhs, dims->rightDepth);
   return setTypes(product);
 }
 
 LogicalResult AttentionAnalysis::analyzeConsumer(AttentionProduct &product, Value rows,
                                                  bool contractsRows) {
   DotGeneralOp dot = product.op;
-  auto numbers = dot.getDotDimensionNumbers();
-  ArrayRef<int64_t> lhsBatch = numbers.getLhsBatchingDimensions(),
-                    rhsBatch = numbers.getRhsBatchingDimensions(),
-                    rhsContracted = numbers.getRhsContractingDimensions();
-  auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
-  auto rhsDepth = onlyContracted(dot.getRhs(), rhsContracted);
-  auto isRhsFree = [&](int64_t dim) {
-    return !llvm::is_contained(rhsBatch, dim) && !llvm::is_contained(rhsContracted, dim);
-  };
-  auto width = onlyDim(dot.getRhs(), isRhsFree);
+  FailureOr<mlir::st::ProductDims> dims = mlir::st::findDepthsAndWidth(dot);
   FailureOr<OperandAccess> rhs = traceOperand(dot.getRhs());
   if (failed(rhs))
     return failure();
   size_t axes = fused.space.getNumAxes();
-  if (!lhsDepth || !rhsDepth || !width || axes < 2 ||
-      fused.space.getAxis(rows, *lhsDepth) != axes - (contractsRows ? 2 : 1))
+  if (failed(dims) || dims->leftDepth < 0 || dims->rightDepth < 0 || dims->width < 0 || axes < 2 ||
+      fused.space.getAxis(rows, dims->leftDepth) != axes - (contractsRows ? 2 : 1))
     return refuse(dot);
-  IterationSpace::AxisStrides right(axes, 0), made = right;
-  SmallVector<int64_t> strides = denseStrides(shapeOf(dot.getResult()));
-  right[*fused.space.getAxis(rows, *lhsDepth)] = rhs->strides[*rhsDepth];
-  int64_t resultDim = 0;
-  for (auto [l, r] : llvm::zip_equal(lhsBatch, rhsBatch)) {
-    if (std::optional<unsigned> axis = fused.space.getAxis(rows, l)) {
-      right[*axis] = rhs->strides[r];
-      made[*axis] = strides[resultDim];
-    }
-    ++resultDim;
-  }
-  for (int64_t dim = 0, rank = shapeOf(rows).size(); dim < rank; ++dim) {
-    if (llvm::is_contained(lhsBatch, dim) ||
-        llvm::is_contained(numbers.getLhsContractingDimensions(), dim))
-      continue;
-    if (std::optional<unsigned> axis = fused.space.getAxis(rows, dim))
-      made[*axis] = strides[resultDim];
-    ++resultDim;
-  }
-  for (int64_t dim = 0; dim < *width; ++dim)
-    resultDim += isRhsFree(dim);
-  product.resultColumnStride = strides[resultDim];
+  SmallVector<int64_t> result = denseStrides(shapeOf(dot.getResult()));
+  auto strides = mlir::st::getConsumerStrides(dot, *dims, rows, fused.space, result, rhs->strides);
+  product.resultColumnStride = result[strides.widthDim];
   product.resultType = elementDType(dot.getResult()).value_or(hw::DType::I1);
-  accesses.append({right, made});
-  setMatrix(product, *rhs, *width);
+  accesses.append({strides.right, strides.left});
+  setMatrix(product, *rhs, dims->width);
   return setTypes(product);
 }
 

@@ -1,5 +1,6 @@
 #include "backends/dtu/codegen/products/MatmulPlan.h"
 #include "backends/dtu/codegen/products/MatmulTime.h"
+#include "dialects/StableHLO/Utils/ProductStrides.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -97,33 +98,6 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
   }
 }
 
-std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
-mlir::dtu::getResultStrides(stablehlo::DotGeneralOp dot, Value result, const IterationSpace &space,
-                            const OperandAccess &lhs, const OperandAccess &rhs) {
-  IterationSpace::AxisStrides left(space.getNumAxes(), 0), right(space.getNumAxes(), 0);
-  auto numbers = dot.getDotDimensionNumbers();
-  int64_t resultDim = 0;
-  auto set = [&](std::optional<int64_t> l, std::optional<int64_t> r) {
-    if (std::optional<unsigned> axis = space.getAxis(result, resultDim++)) {
-      left[*axis] = l ? lhs.strides[*l] : 0;
-      right[*axis] = r ? rhs.strides[*r] : 0;
-    }
-  };
-  for (auto [l, r] :
-       llvm::zip_equal(numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()))
-    set(l, r);
-  auto isFree = [](int64_t dim, ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
-    return !llvm::is_contained(a, dim) && !llvm::is_contained(b, dim);
-  };
-  for (int64_t dim = 0, rank = lhs.strides.size(); dim < rank; ++dim)
-    if (isFree(dim, numbers.getLhsBatchingDimensions(), numbers.getLhsContractingDimensions()))
-      set(dim, std::nullopt);
-  for (int64_t dim = 0, rank = rhs.strides.size(); dim < rank; ++dim)
-    if (isFree(dim, numbers.getRhsBatchingDimensions(), numbers.getRhsContractingDimensions()))
-      set(std::nullopt, dim);
-  return {left, right};
-}
-
 /// The right operands, all of which must have the same layout; so must the left operand of every
 /// product.
 static FailureOr<SmallVector<OperandAccess>>
@@ -172,7 +146,8 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
   if (failed(analysed))
     return failure();
   space = *analysed;
-  auto [left, right] = getResultStrides(first, first.getResult(), space, *lhs, rhs->front());
+  auto [left, right] = mlir::st::getOperandStrides(first, first.getResult(), space, lhs->strides,
+                                                   rhs->front().strides);
   space.formGroups({left, right});
 
   auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access,

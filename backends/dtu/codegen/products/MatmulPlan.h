@@ -22,12 +22,6 @@ struct OperandAccess {
 /// diagnostic.
 FailureOr<OperandAccess> traceOperand(Value value);
 
-/// Strides of both operands along the axes of the result, whose dimensions are batch, rows,
-/// columns. `result` is the value that represents it in the space.
-std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
-getResultStrides(stablehlo::DotGeneralOp dot, Value result, const IterationSpace &space,
-                 const OperandAccess &lhs, const OperandAccess &rhs);
-
 /// One operand of the product in memory. Strides in elements.
 struct MatmulOperand {
   unsigned argument = 0;        // of the kernel's body
