@@ -1,8 +1,8 @@
-"""Random training steps around attention, for the kernels of the CUDA backend: its gradients, masks, dropout, a norm and
-an optimizer.
+"""Random training steps with attention, for the kernels of the CUDA backend: gradients, masks, dropout, a norm and an
+optimizer.
 
-One device computes one micro-batch, mostly in bf16, of sizes that tiles of 16, 64 and 128 do not divide. device_runs.py
-runs the kernels on the host for two steps: in the second one the weights are those that the update has left in 16 bits.
+One device computes one micro-batch, mostly in bf16. Sizes are not multiples of the tile sizes 16, 64 and 128.
+device_runs.py runs the kernels on the host for two steps. The second step reads the 16-bit weights of the first update.
 """
 
 import json
@@ -48,7 +48,7 @@ class AttentionStep(Step):
         return name
 
     def linear(self, x, shape, features):
-        """Along the last dimension."""
+        """Applies a linear layer along the last dimension."""
         out = (*shape[:-1], features)
         w = self.parameter(shape[-1], features)
         y = self.emit(f"stablehlo.dot_general {x}, {w}, contracting_dims = [{len(shape) - 1}] x [0]",
@@ -61,7 +61,7 @@ class AttentionStep(Step):
     # ---- attention
 
     def project(self, x, rows):
-        """Heads of a linear layer."""
+        """Returns the heads of a linear layer's result."""
         split = (self.batch, rows, self.heads, self.depth)
         y = self.linear(x, (self.batch, rows, self.features), self.heads * self.depth)
         return self.emit(f"stablehlo.reshape {y}",
@@ -78,7 +78,7 @@ class AttentionStep(Step):
         return self.emit(f"stablehlo.select {mask}, {x}, {y}", f"{self.type(space, 'i1')}, {self.type(space)}")
 
     def masked(self, scores, space):
-        """No mask, a causal one, or one of columns."""
+        """Applies no mask, a causal mask or a column mask."""
         kind = self.rng.choice(["none", "causal", "causal", "columns"])
         if kind == "causal" and self.rows == self.columns:
             seen = self.compare("GE", self.position(2, space, "i32"), self.position(3, space, "i32"), space, "i32")
@@ -94,7 +94,7 @@ class AttentionStep(Step):
         return scores
 
     def dropped(self, p, space):
-        """No dropout, bits that are given, or bits that elements compute of their positions."""
+        """Applies no dropout, dropout by bits from an argument, or by bits that each element computes from its position."""
         kind = self.rng.choice(["none", "none", "given", "computed", "computed"])
         if kind == "none":
             return p
@@ -138,10 +138,10 @@ class AttentionStep(Step):
         o = self.emit(f"stablehlo.reshape {o}", f"({self.type(rows)}) -> {self.type(whole)}")
         return self.linear(o, whole, self.features)
 
-    # ---- what follows
+    # ---- after attention
 
     def norm(self, x, shape):
-        """Of rows, with a scale and a shift, whose gradients are sums over the same rows."""
+        """A norm of rows with a scale and a shift. The gradients of both are sums over the same rows."""
         kept = shape[:-1]
 
         def mean(value):

@@ -135,7 +135,7 @@ std::string describeLosses(const Comparison &made) {
 
 } // namespace
 
-// In the direction of the step: parts that became shorter explain no longer step.
+// A cause must change in the direction of the step: a shorter part does not explain a longer step.
 const Part *Comparison::cause() const {
   if (!step || step->difference() == 0)
     return nullptr;

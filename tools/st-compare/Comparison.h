@@ -27,13 +27,13 @@ struct Comparison {
 
   std::optional<Part> step; ///< none if the two have no time of the same kind
   std::string timeSource;   ///< of both: "devices", "trace" or "host"
-  /// Of the same source in both, the largest difference first; those without one are last.
+  /// From the same source in both runs, sorted by absolute difference, largest first.
   std::vector<Part> parts;
   std::string partSource;  ///< of the parts: "critical path", "timers", "trace" or "host"
   bool addsUp = false;     ///< the parts add up to the step
-  std::vector<Part> links; ///< whose busy time differs, the largest difference first
+  std::vector<Part> links; ///< with different busy times, the largest difference first
   int64_t comparedLosses = 0;
-  std::optional<LossDifference> firstLoss; ///< of the first step whose losses differ
+  std::optional<LossDifference> firstLoss; ///< of the first step with different losses
   double largestLossDifference = 0;        ///< relative, over all steps that both have
 
   /// The part that explains most of the difference of the step; none if the times are equal.

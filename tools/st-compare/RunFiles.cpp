@@ -47,7 +47,7 @@ class FileParser {
 public:
   FileParser(absl::string_view text, RunFiles &run) : text(text), run(run) {}
 
-  /// Whether the text is a file of a run.
+  /// Returns true if the text is a file of a run.
   bool parse() {
     const absl::string_view begin = text.substr(0, text.find('\n'));
     if (absl::StrContains(begin, "\"traceEvents\""))
@@ -71,7 +71,7 @@ private:
     return run.simulatedStep.has_value();
   }
 
-  // An event a line, as TraceWriter writes it.
+  // One event per line, as TraceWriter writes it.
   bool parseTrace() {
     std::set<int64_t> ranks;
     for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -93,7 +93,7 @@ private:
     return !ranks.empty();
   }
 
-  // Metrics, or a log among whose lines are others.
+  // Metrics, or a log that also has other lines.
   bool parseLines() {
     bool isKnown = false;
     for (absl::string_view line : absl::StrSplit(text, '\n'))
@@ -109,7 +109,7 @@ private:
   bool parseMetrics(absl::string_view line) {
     const absl::StatusOr<Struct> object = parseJsonObject(line, "");
     const std::optional<double> step = object.ok() ? numberIn(*object, "step") : std::nullopt;
-    // An evaluation has no time of a step.
+    // An evaluation has no step time.
     if (!step || findField(*object, "evaluation"))
       return false;
     RunStep &of = run.steps[static_cast<int64_t>(*step)];
@@ -206,7 +206,7 @@ std::optional<double> RunFiles::median(std::optional<double> RunStep::*part) con
   for (const auto &[number, step] : steps)
     if (step.*part)
       values.push_back(*(step.*part));
-  // The first step sets up what the others use.
+  // The first step includes the setup.
   if (values.size() > 1)
     values.erase(values.begin());
   return values.empty() ? std::nullopt : std::optional(medianOf(std::move(values)));

@@ -1,4 +1,4 @@
-// What the files of a training run say about its steps.
+// Reads the steps of a training run from its files.
 #ifndef ST_COMPARE_RUNFILES_H
 #define ST_COMPARE_RUNFILES_H
 
@@ -35,18 +35,17 @@ struct RunFiles {
   double traceEnd = 0;
   Times links; ///< of --report: busy time
 
-  /// The time of a step and its source: "simulated", "log" or "host"; none if no file has it. Of
-  /// steps of a log or a host it is the median without the first.
+  /// The time of a step and its source: "simulated", "log" or "host"; none if no file has it. For a
+  /// log or a host the time is the median over all steps but the first.
   std::optional<double> stepTime() const;
   std::string timeSource() const;
   /// The median of a part of the steps, without the first.
   std::optional<double> median(std::optional<double> RunStep::*part) const;
 };
 
-/// Reads the files of a run: of --metrics, --report and --trace, and logs (standard output in
-/// either
-/// --log-style). `path` names one, several with commas between them, or a folder, of which files of
-/// other kinds are skipped. An error names the file.
+/// Reads the files of a run: those of --metrics, --report and --trace, and logs (standard output in
+/// either --log-style). `path` names one file, several files with commas between them, or a folder.
+/// Skips files of other kinds in a folder. An error names the file.
 absl::StatusOr<RunFiles> readRun(const std::string &path);
 
 } // namespace st

@@ -64,9 +64,9 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   return gatherWork(*module);
 }
 
-/// The work of the default optimizer's program with the optimizer states of another one. The
-/// weights and kernels of a framework do not depend on its optimizer, while St pads parameters if
-/// their 8-bit states need it.
+/// The work of the default optimizer's program with the states of another optimizer. A framework's
+/// weights and kernels do not depend on its optimizer. St, in contrast, pads parameters if their
+/// 8-bit states need it.
 absl::StatusOr<proto::ProgramWork> BlockCompiler::withStatesOf(const ::st::BlockKey &key) {
   ::st::BlockKey plain = key, states;
   plain.optimizer = ::st::BlockKey().optimizer;

@@ -193,7 +193,7 @@ void TaskWork::group() {
     connect(op, takers);
 }
 
-/// Bytes in 16 bits if the program has the value in 16 bits too: a framework keeps no other copy.
+/// Bytes of a value; in 16 bits if the program also has it in 16 bits, a framework's only copy.
 double TaskWork::bytesOf(Value value) const {
   int64_t width = widthOf(value.getType());
   for (Operation *user : value.getUsers())
@@ -243,7 +243,7 @@ void TaskWork::describeCollective(Operation *op, proto::OpWork &work) const {
   work.set_bytes(bytes);
 }
 
-/// The type in which a framework holds these values: 16 bits if the program has one so.
+/// The type in which a framework holds these values: 16 bits if the program has one in 16 bits.
 proto::ElementType TaskWork::narrowestFloat(const llvm::SetVector<Value> &taken,
                                             const llvm::SetVector<Value> &left) const {
   auto type = proto::F32;
@@ -437,8 +437,8 @@ static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
   return blocks;
 }
 
-/// The block that uses an operand. A kernel may join the end of one block and the start of the
-/// next; then the user inside of it decides.
+/// The block that uses an operand. A kernel may fuse the end of one block with the start of the
+/// next; the block of the user inside the kernel then counts.
 static int64_t blockOfUse(OpOperand &use, const DenseMap<Operation *, int64_t> &blocks) {
   if (auto kernel = dyn_cast<KernelOp>(use.getOwner()))
     for (Operation *inner : kernel.getBody().getArgument(use.getOperandNumber()).getUsers())
@@ -460,8 +460,8 @@ static void gatherUsers(Value value, const DenseMap<Operation *, int64_t> &block
   }
 }
 
-/// The read that a value copies, possibly in another type: through views, and through a kernel with
-/// one operand that keeps its elements. Null for other values.
+/// The read that a value copies, possibly in another type. Looks through views, and through a
+/// kernel that only copies or converts its one operand. Null for other values.
 static ReadOp copiedFrom(Value value) {
   value = throughViews(value);
   Operation *maker = value.getDefiningOp();
@@ -474,7 +474,7 @@ static ReadOp copiedFrom(Value value) {
 static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
                          proto::ProgramWork &work) {
   llvm::StringMap<std::set<int64_t>> users;
-  // A copy in another type may be computed once per step, and read from a buffer.
+  // A task may compute a copy in another type once per step; forward tasks read it from a buffer.
   llvm::StringMap<StringRef> shownBy;
   for (auto task : program.getOps<TaskOp>())
     for (auto write : task.getOps<WriteOp>())
@@ -488,7 +488,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
           source = found->second;
         gatherUsers(read.getResult(), blocks, users[source]);
       }
-  // Some states are used in part, once per step: positions of a rank's part of the sequence.
+  // A prologue reads a part of some states once per step: the positions of a rank's tokens.
   for (auto task : program.getOps<TaskOp>())
     if (task.getPhase() == "prologue")
       for (auto read : task.getOps<ReadOp>())

@@ -21,8 +21,8 @@ struct ModelScale {
 /// The model's width with 1 to 1024 layers.
 ModelScale scaleLayers(const PlanInput &input);
 
-/// The model's proportions: heads in fours, with layers and hidden size in proportion. For a model
-/// with 96 layers of 12288 and 96 heads (GPT-3) these are n layers of 128 n.
+/// Sizes in the model's proportions: multiples of 4 heads, proportional layers and hidden size. For
+/// a model with 96 layers of 12288 and 96 heads (GPT-3) these are n layers of hidden size 128 n.
 ModelScale scaleProportions(const PlanInput &input);
 
 /// Reads a CSV file with columns layers, hidden, heads, and optionally name and ffn_hidden.

@@ -43,8 +43,8 @@ absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional
                                           std::optional<int64_t> sequence,
                                           const std::string &precision);
 
-/// Adds the run of a DeepSpeed configuration to a model folder, on `devices` devices. `path` names
-/// the configuration in errors.
+/// Adds the run of a DeepSpeed configuration on `devices` devices to a model folder. Errors name
+/// the configuration by `path`.
 absl::Status addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input);
 
 /// Converts a run that was read from Megatron's or DeepSpeed's files.
@@ -57,7 +57,7 @@ absl::StatusOr<PlanInput> readMeasuredRow(const ::st::MeasuredRow &row);
 /// recomputes layers, others do not. `devicesPerNode` is the cluster's.
 ::st::RowDefaults rowDefaults(const PlanInput &input, int64_t devicesPerNode);
 
-/// The text of a diagnostic of `work`, or OK if it succeeds.
+/// Returns a diagnostic of `work` as an error, or OK if it succeeds.
 absl::Status captureError(MLIRContext *context, llvm::function_ref<LogicalResult()> work);
 
 } // namespace mlir::st

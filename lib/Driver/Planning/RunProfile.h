@@ -11,8 +11,8 @@ namespace mlir::st {
 /// gradient reductions, and whether stages send tensors in parts.
 void applyRun(const TrainingRun &run, ::st::proto::ImplementationProfile &profile);
 
-/// The treatment of a run's keys for a plan: keys that are honoured for checks of a log, but on
-/// which no plan depends, have no effect.
+/// The treatment of a run's keys for a plan. Keys that only the checks of a log use have no effect
+/// on a plan.
 std::vector<KeyFate> planFates(const TrainingRun &run);
 
 } // namespace mlir::st

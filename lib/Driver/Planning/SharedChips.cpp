@@ -49,9 +49,9 @@ static ::st::Contention meanOf(ArrayRef<::st::Contention> all) {
   return mean;
 }
 
-/// Tasks that share a chip in a pipeline start when messages arrive: neither simultaneously, like
-/// the replicas of a group whose task is timed alone, nor at random, like the groups whose slowdown
-/// is measured. Full simulations of small pipelines give the mean effect.
+/// Tasks that share a chip in a pipeline start when their messages arrive. They do not start
+/// simultaneously, like the replicas of a separately timed task, nor at random, like the groups of
+/// a slowdown measurement. Full simulations of small pipelines give the mean effect.
 absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layout &layout) {
   // For more ranks the simulator composes separately timed tasks (ClientOptions::timeTasks).
   constexpr int64_t kMostTimedRanks = 64;
@@ -91,8 +91,8 @@ SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::
   return meanOf(all);
 }
 
-/// Returns the program of a small pipeline whose stages have equally many layers. Stages of layouts
-/// differ by one layer at most; if one stage is much slower, tasks meet differently.
+/// Returns the program of a small pipeline whose stages have the same number of layers. Stages of
+/// layouts differ by at most one layer; with one much slower stage, other tasks would overlap.
 absl::StatusOr<const SimulatedPrograms::Program *>
 SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
   auto [found, isNew] = pipelines.try_emplace({key, stages}, absl::UnknownError(""));

@@ -85,8 +85,8 @@ private:
   absl::StatusOr<::st::Contention>
   contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout, int64_t stages);
   absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
-  /// A step of a small program: its separately timed tasks, and microseconds of its ranks' work on
-  /// each kind of task in a full simulation and in separate tasks.
+  /// A step of a small program: its separately timed tasks, and the microseconds of its ranks' work
+  /// on each kind of task, both in a full simulation and in separate tasks.
   struct SmallStep {
     ::st::SimulatedPipeline pipeline;
     ::st::TaskNumbers simulated = {}, lone = {};

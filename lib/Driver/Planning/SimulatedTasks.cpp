@@ -11,8 +11,8 @@ using ::st::LoneTask;
 using ::st::StageKind;
 using ::st::StageWork;
 
-/// Moves device groups to other first clusters. Their memories are never full, since the
-/// representative of a large layout may be placed in one place several times.
+/// Moves device groups to other first clusters. Enlarges the memory, since several groups of a
+/// large layout's representative may have the same place.
 static void place(::st::proto::Executable &executable, ArrayRef<int64_t> starts) {
   ::st::proto::DtuDescription &dtu = *executable.mutable_dtu();
   constexpr double kEnough = 64;
@@ -45,7 +45,7 @@ struct Meeting {
   double send = 0, underway = 0; ///< when it is sent, and how long until it has arrived
   double need = 0;               ///< when the receiver's task needs it
 
-  /// How long after the sender's task the receiver's may start so that it does not wait.
+  /// The lag from the sender's task to the receiver's task with which the receiver does not wait.
   double lag() const { return send + underway - need; }
 };
 } // namespace
@@ -64,8 +64,8 @@ static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
       for (const LoneTask::Message &message : timed.messages)
         if (message.isSend)
           sent[{message.rank, message.peer, message.channel}].push_back(&message);
-  // Replicas whose messages share a link drift apart, and then each has the link alone. So the
-  // replica that gets its messages first counts.
+  // Replicas whose messages share a link drift apart until each uses the link alone. So the replica
+  // that gets its messages first counts.
   std::map<int64_t, Meeting> latest; // by replica
   for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
     if (task.phase() == phase)

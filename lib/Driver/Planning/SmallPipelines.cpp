@@ -15,8 +15,8 @@ using ::st::TaskNumbers;
 
 constexpr double kUsPerPicosecond = 1e-6;
 
-/// Schedules more micro-batches than the program was compiled for: its tasks are the same for all
-/// of them.
+/// Schedules more micro-batches than the program was compiled for. Its tasks are the same for all
+/// micro-batches.
 static void reschedule(::st::proto::Executable &executable, const ::st::Layout &layout,
                        const ::st::PipelineOrder &order) {
   for (auto [number, group] : llvm::enumerate(*executable.mutable_groups())) {
@@ -67,9 +67,9 @@ static void addWork(ArrayRef<const StepTimeline::Run *> runs, int64_t moving, do
 }
 
 /// Mean microseconds that a group's ranks work on tasks of each kind in a step. Excludes waits for
-/// messages and messages in flight: the run of a task that received its messages soonest shows the
-/// time to move them. While a rank waits for a message, others of its group may wait for it in a
-/// collective: the run with the shortest wait shows that time.
+/// messages and messages in flight. The run of a task with the fastest messages gives the transfer
+/// time. While a rank waits for a message, other ranks of its group may wait for that rank in a
+/// collective. The run with the shortest wait gives the collective's own time.
 static TaskNumbers workIn(const ::st::proto::Group &group, const StepTimeline &timeline) {
   constexpr auto kTransfer = static_cast<size_t>(StepTimeline::Kind::Transfer);
   const auto first = static_cast<size_t>(group.first_rank()),
@@ -125,13 +125,13 @@ static absl::StatusOr<TaskNumbers> playedWork(const ::st::Layout &layout,
   return work;
 }
 
-/// Corrects the play of tasks of one kind towards the simulation: the slowdown by other groups if
-/// there is one, else the pace.
+/// Corrects the play of one kind of task towards the simulation. Adjusts the slowdown by other
+/// groups if there is one, otherwise the pace.
 static void correct(Contention &contention, size_t kind, double simulated, double played,
                     double lone) {
   auto &row = contention.slowdown[kind];
   const bool isSlowedDown = llvm::any_of(row, [](double share) { return share > 0; });
-  // Tasks with little overlap in a small pipeline do not show their slowdown.
+  // Tasks that overlap little in a small pipeline give no estimate of their slowdown.
   constexpr double kMostScaled = 4;
   if (isSlowedDown && simulated > lone && kMostScaled * (played - lone) > simulated - lone) {
     for (double &share : row)

@@ -1,5 +1,5 @@
-// The planner's building blocks on simulated devices: pipeline stages as device groups run them, in
-// parts that are tasks of a compiled program.
+// The planner's building blocks on simulated devices: the pipeline stages of device groups, split
+// into the tasks of a compiled program.
 #ifndef ST_PLANNER_SIMULATEDBLOCKS_H
 #define ST_PLANNER_SIMULATEDBLOCKS_H
 
@@ -19,8 +19,8 @@ namespace st {
 
 /// Parameters of tasks, except their place and the layers of their stage.
 struct SimulatedKey {
-  /// Layers of the compiled stages: 2 if the stages of the layout have at least that on average,
-  /// since first and second layers differ more than second and third ones.
+  /// Layers of the compiled stages: 2 if the layout has at least 2 layers per stage on average.
+  /// First and second layers differ more than second and third layers.
   int64_t stageLayers = 1;
   int64_t tensor = 1, replicas = 1, microBatch = 1, microBatches = 1, zero = 0;
   bool isPipelined = false;    ///< there are several stages
@@ -61,7 +61,7 @@ enum WorkPart : uint8_t {
   WeightTime,
   TotalsTime,
   UpdateTime,
-  // From the start of a task, in its own work.
+  // From the start of a task, in time of its own work.
   ForwardNeed,  ///< until it needs what the previous stage sends
   ForwardSend,  ///< until it sends to the next stage
   BackwardNeed, ///< until it needs what the next stage sends
@@ -106,8 +106,8 @@ constexpr TaskNumbers kAsByThemselves = {1, 1, 1, 1, 1};
 /// Contention between device groups, or between replicas of a group, that share chips.
 struct Contention {
   Slowdown slowdown = {};
-  /// Factor by which tasks take longer than alone, whatever other groups run: replicas are timed
-  /// with simultaneous starts, but drift apart during a step.
+  /// Slowdown factor of tasks that does not depend on the other groups' tasks. Timings of replicas
+  /// start simultaneously, but in a step the replicas drift apart.
   TaskNumbers pace = kAsByThemselves;
 };
 

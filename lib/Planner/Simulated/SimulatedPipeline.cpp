@@ -13,7 +13,7 @@ namespace {
 constexpr double kPicosecondsPerUs = 1e6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Work is complete within this tolerance, which exceeds the rounding of a clock of many seconds.
+/// Tolerance for complete work. It exceeds the rounding error of a clock of many seconds.
 constexpr double kRounding = 1e-7;
 
 /// A task, or an event that another group waits for.
@@ -25,7 +25,7 @@ struct Item {
   SimulatedStageTimes::Messages messages;
   std::optional<PipelineUnit> unit;
 
-  /// What is there after the work of `lag`, or later by as much as `lag` is longer.
+  /// Sends after `lag` of work. If `lag` exceeds `work`, the message is in flight for the rest.
   void giveAfter(double lag) {
     messages.send = std::clamp(lag, 0.0, work);
     messages.underway = std::max(0.0, lag - work);
@@ -60,10 +60,10 @@ private:
   void addUnit(int64_t number, const PipelineUnit &unit);
   void addPrologue(int64_t number);
   void addUpdate(int64_t number);
-  /// Whether the group is at the moment at which its task needs what has not arrived.
+  /// Returns true if the group's task now needs a message that has not arrived.
   bool isWaiting(const GroupState &group) const;
   bool isRunning(const GroupState &group) const { return !group.isFinished() && !isWaiting(group); }
-  /// When the group ends its task, sends, needs something or gets it, at this rate.
+  /// The time at which the group ends its task, sends, needs a message or gets it, at this rate.
   double nextEvent(const GroupState &group, double rate) const;
   void advance(GroupState &group, double passed, double rate);
   void end(GroupState &group);
@@ -137,7 +137,7 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
   groups[number].items.push_back(item);
 }
 
-/// Adds a prologue. The last group may need the first one's prologue of a table that both share.
+/// Adds a prologue. If both share a table, the last group may need the first group's prologue.
 void SimulatedPlayer::addPrologue(int64_t number) {
   Item prologue;
   prologue.kind = PrologueTask;
@@ -151,7 +151,7 @@ void SimulatedPlayer::addPrologue(int64_t number) {
   groups[number].items.push_back(prologue);
 }
 
-/// Adds an update. Before it, the first and the last group exchange gradients of such a table.
+/// Adds an update. Before it, the first and the last group exchange gradients of a shared table.
 void SimulatedPlayer::addUpdate(int64_t number) {
   Item update;
   update.kind = UpdateTask;
@@ -238,7 +238,7 @@ void SimulatedPlayer::end(GroupState &group) {
   ++group.next;
 }
 
-/// Does what the group does in the time until `now`.
+/// Advances the group to the time `now`.
 void SimulatedPlayer::advance(GroupState &group, double passed, double rate) {
   if (rate == 0) {
     group.waited += passed;

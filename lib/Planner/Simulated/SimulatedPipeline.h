@@ -1,4 +1,4 @@
-// Plays the tasks of a step in time; device groups that share a chip slow each other down.
+// Plays the tasks of a step in time. Device groups that share a chip slow each other down.
 #ifndef ST_PLANNER_SIMULATEDPIPELINE_H
 #define ST_PLANNER_SIMULATEDPIPELINE_H
 
@@ -13,18 +13,18 @@ namespace st {
 struct SimulatedStageTimes {
   double forward = 0, backward = 0, weight = 0;
 
-  /// When a task reaches its messages.
+  /// The times at which a task needs and sends its messages.
   struct Messages {
-    double need = 0;     ///< work until it needs what its neighbour sends
+    double need = 0;     ///< work until it needs its neighbour's message
     double send = 0;     ///< work until it sends to its other neighbour
-    double underway = 0; ///< from then until that has arrived
+    double underway = 0; ///< from `send` until the message arrives
   };
   Messages forwardMessages, backwardMessages;
 };
 
 struct SimulatedGroup {
   std::vector<SimulatedStageTimes> chunks;
-  double prologue = 0, update = 0; ///< before its first unit, and after its last
+  double prologue = 0, update = 0; ///< before the first unit, and after the last one
   std::vector<int64_t> chips;      ///< of its devices
 
   /// Adds the tasks of a stage, in micro-batches only.
@@ -34,8 +34,8 @@ struct SimulatedGroup {
 struct SimulatedPipeline {
   std::vector<SimulatedGroup> groups;
   /// Lags of the data that the first and the last group exchange once per step: from the start of
-  /// the first prologue to that of the last one; from the end of the first group's units to the
-  /// last group's update; and vice versa. kNoLag if nothing is sent.
+  /// the first group's prologue to the start of the last group's; from the end of the first group's
+  /// units to the last group's update; and vice versa. kNoLag if there is no message.
   double prologueLag = kNoLag, firstUpdateLag = kNoLag, lastUpdateLag = kNoLag;
   Contention contention;
   double launch = 0; ///< the part of each task that is not affected by contention
@@ -51,7 +51,7 @@ struct SimulatedGroupTimes {
   double prologue = 0, exchange = 0, update = 0, end = 0;
 };
 
-/// Runs the tasks of all groups. Internal if one waits for a message that nobody sends.
+/// Runs the tasks of all groups. Internal if a task waits for a message that no group sends.
 absl::StatusOr<std::vector<SimulatedGroupTimes>> playSimulated(const Layout &layout,
                                                                const SimulatedPipeline &pipeline,
                                                                const PipelineOrder &order,

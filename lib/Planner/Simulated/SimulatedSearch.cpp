@@ -49,7 +49,7 @@ private:
   StepMemo memo;
   size_t explored = 0;           ///< number of layouts in the first part of the order
   double sampleFlops = 0;        ///< of the products of one sequence
-  double layerFlops = 0;         ///< of these, a layer's forward pass
+  double layerFlops = 0;         ///< of a layer's forward pass
   double parameters = 0;         ///< elements of the full model
   std::multiset<double> fastest; ///< composed milliseconds per sample of the layouts to simulate
   double leastShare =
@@ -78,12 +78,12 @@ absl::Status SimulatedSearcher::readReference() {
   return absl::OkStatus();
 }
 
-/// A device launches a forward and a backward task for each stage and micro-batch, whose products
+/// A device launches a forward and a backward task for each stage and micro-batch. Their products
 /// run at most at the peak rate. Then it reads and writes its parameters with at most the memory
-/// bandwidth of its chip. Its first task waits for one task of each earlier stage, and one of each
-/// follows its last task. Except the first, each of these stages has at least a layer, whose
-/// forward and backward products take time. The bound is the mean over devices, which the slowest
-/// one exceeds.
+/// bandwidth of its chip. Its first task waits for one task of each earlier stage, and one task of
+/// each earlier stage follows its last task. Each of these stages except the first has at least one
+/// layer, with the time of its forward and backward products. The bound is the mean over devices,
+/// which the slowest device reaches or exceeds.
 double SimulatedSearcher::certainMs(const Layout &layout) const {
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   const double devices = static_cast<double>(layout.devices()),
@@ -95,7 +95,7 @@ double SimulatedSearcher::certainMs(const Layout &layout) const {
                           inputs.cluster.launch_ns().value() * 1e-3;
   const double layer = layerFlops * static_cast<double>(layout.microBatch) / shards / peak,
                fill = std::max(0.0, (stages - 1) * (stages - 2)) / stages * layer;
-  // A device may use its neighbours' share of the chip while they do not use it.
+  // A device may use its neighbours' share of the chip's bandwidth while they are idle.
   constexpr double kReadAndWritten = 8; // of an f32
   const double memory = inputs.cluster.memory_gbytes_per_second().value() *
                         std::max(1.0, inputs.cluster.fast_domain().value()) *

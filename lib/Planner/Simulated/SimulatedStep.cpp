@@ -122,8 +122,8 @@ absl::StatusOr<SimulatedPipeline> SimulatedComposer::makePipeline() const {
   return pipeline;
 }
 
-/// The prologue is the work that is independent of the micro-batch, and sums over all micro-batches
-/// that come first.
+/// The prologue is the work before the first unit: work that does not depend on the micro-batch,
+/// and sums over all micro-batches.
 std::vector<StepPart> SimulatedComposer::partsOf(const SimulatedGroupTimes &group, double end) {
   std::vector<StepPart> parts = {
       {"prologue", group.prologue},

@@ -9,12 +9,12 @@
 //   tokenizer.json, vocab.json, merges.txt, vocab.txt
 //                          as the model folder had them
 //
-// A new checkpoint takes the place of an old one in two moves. All files are
-// written under names that end in ".next", trainer_state.json.next last: from then
-// on the new checkpoint holds. Each file then takes its final name, trainer_state.json
-// last. So as long as there is a trainer_state.json.next, a file is read from its
-// ".next" where there is one; without it, ".next" files are leftovers. Files of the old
-// checkpoint that the new one does not list are removed, other files stay as they are.
+// A save replaces the old checkpoint in two steps. First it writes all files under names
+// that end in ".next", trainer_state.json.next last; from then on the new checkpoint is
+// valid. Then it gives each file its final name, trainer_state.json last. So while
+// trainer_state.json.next exists, a reader prefers the ".next" form of each file. Without
+// it, ".next" files are leftovers. A save removes the files of the old checkpoint that
+// the new one does not list, and leaves other files unchanged.
 #ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINT_H
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINT_H
 
@@ -37,9 +37,9 @@
 
 namespace st {
 
-/// A folder that will hold a checkpoint. Opening it creates it if it is missing, locks it against
-/// other runs, proves that it is writable and removes what killed saves left behind. A folder that
-/// was created but never saved to is removed again.
+/// A folder that will hold a checkpoint. claim() creates it if it is missing, locks it against
+/// other runs, tests that it is writable and removes the leftovers of killed saves. The destructor
+/// removes a folder that claim() created if no save followed.
 class CheckpointFolder {
 public:
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> claim(const std::string &path);
@@ -47,8 +47,8 @@ public:
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  /// Removes what is not complete in the folder. Before each save, and before another process
-  /// writes to it.
+  /// Removes incomplete files from the folder. Call it before each save, and before another process
+  /// writes to the folder.
   absl::Status prepare();
 
   /// In process 0: writes the checkpoint, together with help() in all other processes. If the
@@ -70,7 +70,7 @@ private:
 /// A checkpoint of the same model, saved under any layout.
 class CheckpointReader {
 public:
-  /// Checks all of it, first for damage (DataLoss), then against the program. An error names the
+  /// Checks all files, first for damage (DataLoss), then against the program. An error names the
   /// file and the key or tensor that is missing, unknown, damaged, of another type or shape, or of
   /// another function (see readModelConfig) or optimizer. To edit a file on purpose, remove
   /// "crc32", "files" and "self_crc32" from trainer_state.json.

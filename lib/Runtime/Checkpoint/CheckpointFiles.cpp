@@ -27,8 +27,8 @@ namespace {
 
 constexpr absl::string_view kTemporary = ".tmp.";
 
-// Whether this is "<file>.next", or "<file>[.next].tmp.<process>.<number>" as AtomicFile names its
-// temporary files.
+// Returns true for "<file>.next", and for "<file>[.next].tmp.<process>.<number>", a temporary file
+// of AtomicFile.
 bool isLeftover(absl::string_view name) {
   const size_t mark = name.rfind(kTemporary);
   if (mark != absl::string_view::npos) {
@@ -43,7 +43,7 @@ bool isLeftover(absl::string_view name) {
   return absl::ConsumeSuffix(&name, kNext) && isCheckpointName(name);
 }
 
-// The names in a folder that a predicate accepts; empty if it cannot be read.
+// The names in a folder that a predicate accepts; empty if the folder cannot be read.
 std::vector<std::string> listNames(const std::string &folder,
                                    absl::FunctionRef<bool(absl::string_view)> accepts) {
   std::vector<std::string> names;
@@ -88,14 +88,14 @@ absl::Status finishMove(const std::string &folder) {
     if (::rename(absl::StrCat(folder, "/", name).c_str(), path.c_str()) != 0)
       return systemError(path, "cannot replace", errno);
   }
-  // Files of the old checkpoint that the new one does not list. Only a checkpoint whose checksums
-  // somebody removed lists none.
+  // Removes the files of the old checkpoint that the new one does not list. A checkpoint lists
+  // none only if a user removed its checksums.
   if (const auto trainer = readTrainerFile(lastNext); trainer.ok() && !trainer->files.empty())
     for (const std::string &name : listNames(folder, isCheckpointName))
       if (name != kTrainerFile && trainer->files.count(name) == 0 &&
           ::unlink(absl::StrCat(folder, "/", name).c_str()) != 0 && errno != ENOENT)
         return systemError(absl::StrCat(folder, "/", name), "cannot replace", errno);
-  // The files are there before the name that says so.
+  // The files must be on disk before the name that makes them a checkpoint.
   ST_RETURN_IF_ERROR(syncFolder(folder));
   if (::rename(lastNext.c_str(), last.c_str()) != 0)
     return systemError(last, "cannot replace", errno);
@@ -103,7 +103,7 @@ absl::Status finishMove(const std::string &folder) {
 }
 
 void removeLeftovers(const std::string &folder) {
-  // A file that cannot be removed takes space and does no harm.
+  // A failed removal only wastes space.
   for (const std::string &name : listNames(folder, isLeftover))
     ::unlink(absl::StrCat(folder, "/", name).c_str());
 }
@@ -120,7 +120,7 @@ absl::Status syncFolder(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return systemError(path, "cannot open", errno);
-  // Some file systems cannot synchronise a folder, and need not.
+  // Some file systems cannot synchronise a folder, and do not need to.
   const bool good = ::fsync(fd) == 0 || errno == EINVAL;
   const absl::Status status = good ? absl::OkStatus() : systemError(path, "cannot write", errno);
   ::close(fd);

@@ -33,14 +33,14 @@ absl::string_view fileOf(const StateTensor &tensor);
 /// Returns true if the folder holds a checkpoint, the old or the new one (see Checkpoint.h).
 bool holdsCheckpoint(const std::string &folder);
 
-/// Whether a file of a checkpoint may have this name.
+/// Returns true if a file of a checkpoint may have this name.
 bool isCheckpointName(absl::string_view name);
 
-/// Completes a save whose trainer_state.json.next is there: gives all its files their final names,
-/// this one last, and removes the files of the checkpoint before it that it does not have.
+/// Completes a save whose trainer_state.json.next exists. Gives all its files their final names,
+/// this one last, and removes the files of the old checkpoint that the new one does not have.
 absl::Status finishMove(const std::string &folder);
 
-/// Removes what killed saves left in a locked folder, after finishMove.
+/// Removes the leftovers of killed saves from a locked folder. Call it after finishMove.
 void removeLeftovers(const std::string &folder);
 
 /// Removes all files of a checkpoint. The file that makes the folder a checkpoint goes first, so an
@@ -50,7 +50,7 @@ void removeFiles(const std::string &folder);
 /// Flushes a folder's directory entries to disk.
 absl::Status syncFolder(const std::string &path);
 
-/// In the form of Checksums.
+/// Returns a checksum in the form of Checksums.
 std::string checksumOf(absl::Span<const uint8_t> bytes);
 inline std::string checksumOf(absl::string_view text) {
   return checksumOf({reinterpret_cast<const uint8_t *>(text.data()), text.size()});

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const 
     ST_RETURN_IF_ERROR(finishMove(path));
     removeLeftovers(path);
   }
-  // Writing is the only reliable test; permissions and file system flags are not.
+  // Only a write is a reliable test; permissions and file system flags are not.
   for (absl::string_view file : kCheckpointFiles) {
     const std::string target = absl::StrCat(path, "/", file);
     struct stat info;

@@ -62,7 +62,7 @@ absl::Status CheckpointReader::checkModel(const std::string &folder,
   return absl::OkStatus();
 }
 
-// The files of one kind: one, or those that an index names.
+// The files of one kind: a single file, or the files that an index names.
 absl::Status CheckpointReader::openTensors(const std::string &folder, absl::string_view kind) {
   const std::string single = absl::StrCat(kind, ".safetensors"), index = indexName(kind);
   const bool isSharded = file.files.empty()
@@ -72,7 +72,7 @@ absl::Status CheckpointReader::openTensors(const std::string &folder, absl::stri
   std::set<std::string> names = {single};
   if (isSharded) {
     names.clear();
-    // Damage is that of the index, not of a file that it seems to name.
+    // Checks the index first: an error must not name a file that only a damaged index names.
     if (const auto listed = file.files.find(index); listed != file.files.end())
       ST_RETURN_IF_ERROR(checkListedFile(folder, index, listed->second));
     ST_ASSIGN_OR_RETURN(fileOfTensor, readShardIndex(pathOf(folder, index)));

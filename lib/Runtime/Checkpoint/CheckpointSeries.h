@@ -33,9 +33,9 @@ std::vector<SeriesEntry> listSeries(const std::string &path);
 class CheckpointSeries {
 public:
   /// Creates the folder if it is missing, locks it against other runs for the object's lifetime,
-  /// proves that it is writable, and removes what killed saves left behind. After each save, the
-  /// `keep` newest checkpoints remain; 0 keeps all. A folder that was created but never saved to is
-  /// removed again.
+  /// tests that it is writable, and removes the leftovers of killed saves. After each save, the
+  /// `keep` newest checkpoints remain; 0 keeps all. The destructor removes a folder that this
+  /// created if no save followed.
   static absl::StatusOr<std::unique_ptr<CheckpointSeries>> claim(const std::string &path,
                                                                  int64_t keep);
   ~CheckpointSeries();
@@ -44,7 +44,7 @@ public:
 
   /// The folder for the checkpoint of a step.
   absl::StatusOr<std::unique_ptr<CheckpointFolder>> claimStep(int64_t step) const;
-  /// After its checkpoint is saved: removes old checkpoints.
+  /// Removes old checkpoints. Call it after the checkpoint of the step is saved.
   absl::Status endSave(int64_t step);
 
 private:

@@ -20,7 +20,7 @@ namespace st {
 namespace {
 
 constexpr absl::string_view kPurpose = "a checkpoint";
-// Files that are written and not yet forced to disk; each takes a descriptor.
+// Maximum number of files that are not yet synchronised to disk; each needs a descriptor.
 constexpr size_t kMostOpen = 64;
 
 constexpr absl::string_view kGood = "good\n", kFailed = "failed\n";
@@ -32,7 +32,7 @@ int64_t countElements(const StateTensor &tensor) {
   return count;
 }
 
-// Whether blocks share elements: groups may shard a tensor in different ways.
+// Returns true if blocks share elements: groups may shard a tensor in different ways.
 bool hasOverlaps(const StateTensor &tensor) {
   int64_t count = 0;
   for (const StateBlock &block : tensor.blocks)
@@ -40,7 +40,7 @@ bool hasOverlaps(const StateTensor &tensor) {
   return count > countElements(tensor);
 }
 
-// Padding of a block may be anything.
+// Ignores the padding of a block, which is arbitrary.
 bool hasSameElements(const TensorBlock &block, const uint8_t *a, const uint8_t *b) {
   const auto width = static_cast<int64_t>(byteWidth(block.type));
   bool isSame = true;
@@ -73,7 +73,7 @@ absl::Status differs(const std::string &tensor, int64_t rank) {
                                           "\" than the ranks it shares them with"));
 }
 
-// Sums a large tensor while it is written.
+// Computes the checksum of a large tensor during the write.
 absl::Status appendAndSum(SafetensorsWriter &writer, const std::vector<uint8_t> &bytes,
                           std::string &checksum) {
   constexpr size_t kLarge = 1 << 20;
@@ -99,7 +99,7 @@ absl::Status sendText(Communicator &communicator, absl::string_view text) {
   return communicator.send({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, first);
 }
 
-// What follows kGood in the next text from a process.
+// Returns the text after kGood in the next message from a process.
 absl::StatusOr<std::string> receiveText(Communicator &communicator, int64_t process) {
   const Peer from = {process, kSavingChannel, kPurpose};
   uint64_t size = 0;
@@ -138,7 +138,7 @@ void CheckpointWriter::noteFile(absl::string_view file) {
   notes.emplace_back(written.back());
 }
 
-// A process that fails tells process 0, which then has no checkpoint either.
+// A process that fails reports to process 0, so that the save of process 0 fails too.
 absl::Status CheckpointWriter::writeStates(TrainerFile &file) {
   const absl::Status status = writeShards();
   if (self != 0 && !status.ok())
@@ -150,7 +150,7 @@ absl::Status CheckpointWriter::writeStates(TrainerFile &file) {
   return addIndexes(file);
 }
 
-// First all states are read, so that updates need not wait for the disk; then the disk has time.
+// Reads all states first, so that updates do not wait for the disk. Then synchronises the files.
 absl::Status CheckpointWriter::writeShards() {
   for (const ShardFile &shard : shards) {
     ST_RETURN_IF_ERROR(writeShard(shard));
@@ -158,13 +158,13 @@ absl::Status CheckpointWriter::writeShards() {
       ST_RETURN_IF_ERROR(commitFirst());
   }
   job.snapshot.stop();
-  // Behind all blocks, which process 0 takes from the same channel.
+  // Sent after all blocks, because process 0 receives those from the same channel.
   for (const std::string &text : reports)
     if (self != 0)
       ST_RETURN_IF_ERROR(sendText(job.communicator, text));
   while (!open.empty()) {
     ST_RETURN_IF_ERROR(commitFirst());
-    // Process 0 waits for a file at a time.
+    // Process 0 waits for one file at a time.
     if (self != 0)
       ST_RETURN_IF_ERROR(sendText(job.communicator, kGood));
   }
@@ -201,7 +201,7 @@ absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
     ST_RETURN_IF_ERROR(appendAndSum(*writer, global, checksum));
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&checksums, " ", checksum);
-    // A disk that cannot keep up holds up its own thread alone.
+    // A slow disk blocks only the flushing thread.
     if (!flushing || flushing->isDone())
       flushing = std::make_unique<BackgroundTask>([writer] {
         writer->startFlush();
@@ -213,8 +213,8 @@ absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
   return absl::OkStatus();
 }
 
-// Puts the tensor into `global`, in the process that writes it. The buffer keeps its pages from one
-// tensor to the next.
+// Gathers the tensor into `global`, in the process that writes it. Tensors reuse the pages of the
+// buffer.
 absl::Status CheckpointWriter::gather(const StateTensor &tensor, int64_t writer) {
   if (writer == self)
     global.resize(byteSize(tensor.type, tensor.shape).value_or(0));
@@ -296,7 +296,8 @@ absl::Status CheckpointWriter::reportBlocks() {
   return sendText(job.communicator, text);
 }
 
-// Process 0 learns what the others have written and hold. It compares what several hold.
+// Process 0 collects the checksums of files and blocks from the other processes, and compares the
+// checksums of blocks that several processes hold.
 absl::Status CheckpointWriter::collectChecksums(TrainerFile &file) {
   file.files.insert(files.begin(), files.end());
   file.checksums.insert(tensors.begin(), tensors.end());
@@ -362,8 +363,8 @@ absl::Status CheckpointWriter::addIndexes(TrainerFile &file) {
 }
 
 absl::Status CheckpointWriter::publish(const TrainerFile &file) {
-  // The names of all other files are on the disk before the one that makes them a checkpoint. From
-  // here on an early end may leave them, but it may not take single ones away.
+  // All other names are on disk before the file that makes them a checkpoint. From here on an early
+  // end of the process may leave the files, but must not remove only some of them.
   ST_RETURN_IF_ERROR(syncFolder(folder));
   notes.clear();
   written.push_back(nextOf(kTrainerFile));

@@ -24,8 +24,8 @@
 
 namespace st {
 
-/// What is saved. May be written on a thread beside the training: the snapshot does not change, and
-/// messages to other processes use kSavingChannel.
+/// The inputs of a save. A background thread may write it during training: the snapshot does not
+/// change, and messages to other processes use kSavingChannel.
 struct SaveJob {
   const proto::Executable &program;
   const std::vector<StateTensor> &states;
@@ -33,7 +33,7 @@ struct SaveJob {
   StateSnapshot &snapshot;
   TrainerState trainer;
   std::optional<LearningRateSchedule> schedule;
-  int64_t shardBytes = 0; ///< the most bytes of tensors in a file that has several
+  int64_t shardBytes = 0; ///< maximum bytes of tensors in a file with several tensors
 };
 
 /// Writes one checkpoint into a folder, under names that end in ".next" (see Checkpoint.h). All
@@ -43,19 +43,19 @@ struct SaveJob {
 class CheckpointWriter {
 public:
   CheckpointWriter(std::string folder, const SaveJob &job);
-  /// Removes what it wrote, unless publish() succeeded or release() was called.
+  /// Removes its files, unless publish() succeeded or release() was called.
   ~CheckpointWriter();
 
   /// Writes the states. In process 0 it also writes the indexes and collects the checksums of all
   /// processes in `file`. An error if replicas of a tensor differ, or if another process failed.
   absl::Status writeStates(TrainerFile &file);
 
-  /// In process 0: another file, and at the end the file that makes them a checkpoint, which moves
-  /// the files of all processes into place.
+  /// In process 0: addText() writes another file. publish() comes last: it writes the file that
+  /// completes the checkpoint, and moves the files of all processes into place.
   absl::Status addText(absl::string_view name, absl::string_view content);
   absl::Status publish(const TrainerFile &file);
 
-  /// Leaves the files to process 0.
+  /// Transfers the ownership of the files to process 0.
   void release() { isReleased = true; }
 
 private:
@@ -79,9 +79,9 @@ private:
   const SaveJob &job;
   int64_t self;
   std::vector<ShardFile> shards; ///< of models, then of optimizers
-  /// Complete, but not yet forced to disk under their names.
+  /// Complete files that are not yet synchronised to disk under their names.
   std::deque<std::pair<const ShardFile *, std::unique_ptr<SafetensorsWriter>>> open;
-  std::unique_ptr<BackgroundTask> flushing;        ///< of the newest of these; ends before they go
+  std::unique_ptr<BackgroundTask> flushing;        ///< of the newest of these; destroyed first
   Checksums tensors, files;                        ///< written by this process
   BlockChecksums blocks;                           ///< held by this process
   std::vector<uint8_t> global;                     ///< the tensor that is written

@@ -1,4 +1,4 @@
-// Keeps two runs from writing into one folder.
+// Prevents two runs from writing into the same folder.
 #ifndef ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H
 #define ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H
 
@@ -8,8 +8,8 @@
 
 namespace st {
 
-/// An advisory lock (flock) of a folder, released when the process ends for any reason. A file
-/// system without locks grants none, and then nothing keeps other runs out.
+/// An advisory lock (flock) of a folder. The system releases it when the process ends for any
+/// reason. On a file system without locks the folder has no protection against other runs.
 class FolderLock {
 public:
   FolderLock() = default;

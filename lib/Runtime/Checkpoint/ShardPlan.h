@@ -1,4 +1,4 @@
-// Which file of a checkpoint has which tensors.
+// Assigns the tensors of a checkpoint to files.
 #ifndef ST_RUNTIME_CHECKPOINT_SHARDPLAN_H
 #define ST_RUNTIME_CHECKPOINT_SHARDPLAN_H
 
@@ -21,11 +21,11 @@ struct ShardFile {
   int64_t process = 0;                      ///< that writes it
 };
 
-/// The files of one kind, "model" or "optimizer". Unless `limit` bytes hold all tensors of the
-/// kind, they are "model-00001-of-00003.safetensors", … of at most `limit` bytes, in the order of
-/// the states; a larger tensor has a file of its own. The plan depends only on the tensors and the
-/// limit. Only `process` depends on the layout: it is a process that holds most of the file's
-/// bytes; of several, files are spread over them.
+/// The files of one kind, "model" or "optimizer". If the tensors of the kind exceed `limit` bytes,
+/// the files are "model-00001-of-00003.safetensors", … of at most `limit` bytes, in the order of
+/// the states. A larger tensor has a separate file. The plan depends only on the tensors and the
+/// limit. Only `process` depends on the layout: it is a process that holds the most bytes of the
+/// file. If several hold about as many, the plan spreads the files over them.
 std::vector<ShardFile> planShards(absl::string_view kind, const std::vector<StateTensor> &states,
                                   int64_t limit, const Communicator &communicator);
 
@@ -35,7 +35,7 @@ std::string indexName(absl::string_view kind);
 /// The content of this file, as Hugging Face's libraries write and read it.
 std::string printIndex(const std::vector<ShardFile> &shards);
 
-/// Whether a name is that of a file of planShards, of any number of files, or of their index.
+/// Returns true for the name of a file of planShards, with any number of files, or of an index.
 bool isShardName(absl::string_view name);
 
 } // namespace st

@@ -50,9 +50,9 @@ struct TrainerFile {
 
 std::string printTrainerFile(const TrainerFile &file);
 
-/// Every key must occur exactly once with its type, and no other may occur. Optional are the
-/// checksums, "learning_rate", and entries of "crc32" and "files". "self_crc32" is the last key and
-/// covers all text before it. Errors begin with the path; damage is DataLoss.
+/// Every key must occur exactly once with its type, and no other key may occur. The checksums,
+/// "learning_rate", and entries of "crc32" and "files" are optional. "self_crc32" is the last key
+/// and covers all text before it. Errors begin with the path; damage is DataLoss.
 absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path);
 
 /// Stores a program's optimizer in the form of the file.

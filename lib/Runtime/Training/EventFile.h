@@ -14,8 +14,8 @@
 
 namespace st {
 
-/// A file "events.out.tfevents.<seconds>.<host>.<process>" of a folder that `tensorboard --logdir`
-/// reads while it grows. Each run adds a file; TensorBoard joins the files of a folder by step.
+/// A file "events.out.tfevents.<seconds>.<host>.<process>" in a folder. `tensorboard --logdir` can
+/// read a growing file. Each run adds a file; TensorBoard joins the files of a folder by step.
 class EventFile {
 public:
   /// Creates the folder if it is missing, but not its parents. The file is created with the first

@@ -56,7 +56,7 @@ struct LearningRateOptions {
   // For a run that continues from a checkpoint with another schedule.
   bool overridesCheckpoint = false; ///< --override-lr-scheduler: this schedule wins
   bool isCheckpoints = false;       ///< --use-checkpoint-lr-scheduler: the checkpoint's wins
-  bool isOfBinary = false;          ///< only the binary gave one: it must equal the checkpoint's
+  bool isOfBinary = false;          ///< from the binary only; must equal the checkpoint's
 
   /// Returns true if any option was given.
   bool isGiven() const;

@@ -31,7 +31,7 @@ absl::Status RunSaves::begin(Executable &executable, const TrainerState &trainer
   }
   if (CheckpointFolder *target = series ? stepFolder.get() : folder.get())
     ST_RETURN_IF_ERROR(target->prepare());
-  // The others write into the folder that process 0 has prepared.
+  // The other processes write into the folder after process 0 has prepared it.
   if (communicator.numProcesses() > 1)
     ST_RETURN_IF_ERROR(communicator.barrier());
   ST_ASSIGN_OR_RETURN(snapshot, StateSnapshot::take(states, executable, options.saving.memory));
@@ -44,7 +44,7 @@ absl::Status RunSaves::begin(Executable &executable, const TrainerState &trainer
   return options.saving.isAsync ? absl::OkStatus() : finish();
 }
 
-// On the thread beside the training.
+// Runs on the background thread.
 absl::Status RunSaves::work() {
   absl::Status status;
   const std::string path =
@@ -90,7 +90,7 @@ void RunSaves::leave() {
 absl::Status RunSaves::finish() {
   if (!running)
     return absl::OkStatus();
-  // Each wait is short, so that no process takes a slow disk of another for its end.
+  // Each wait is short, so that no process mistakes another one's slow disk for its end.
   constexpr int kDone = 0, kFailed = 1, kRuns = 2;
   int state = kRuns;
   while (state == kRuns) {

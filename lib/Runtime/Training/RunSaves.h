@@ -1,4 +1,4 @@
-// The saves of a training run: one at a time, beside the steps.
+// The saves of a training run, one at a time and concurrent with the steps.
 #ifndef ST_RUNTIME_TRAINING_RUNSAVES_H
 #define ST_RUNTIME_TRAINING_RUNSAVES_H
 
@@ -30,8 +30,8 @@ public:
   /// Claims the folder of options.save, in process 0.
   absl::Status claim();
 
-  /// Between steps: begins a save of what the executable holds. Waits for the save before it.
-  /// `executable` must not be used for other steps than those of training until it ends.
+  /// Between steps: waits for the previous save, then begins a save of the executable's states.
+  /// Until the save ends, `executable` must only run training steps.
   absl::Status begin(Executable &executable, const TrainerState &trainer,
                      const std::optional<LearningRateSchedule> &schedule);
 
@@ -41,15 +41,15 @@ public:
   /// Between steps: waits for the save of all processes and returns its error.
   absl::Status finish();
 
-  /// Waits for the save of this process, before an early end. The executable may go away
-  /// afterwards.
+  /// Waits for the save of this process before an early end. Afterwards the executable may be
+  /// destroyed.
   void leave();
 
   /// The step of the newest checkpoint, complete or being written; -1: none.
   int64_t newestStep() const { return newest; }
   void setNewestStep(int64_t step) { newest = step; }
 
-  /// What happened since the last call, as lines: "saved step 10 to ckpt in 1.2 s".
+  /// Returns the saves since the last call as lines: "saved step 10 to ckpt in 1.2 s".
   std::string takeReport() { return std::exchange(report, {}); }
 
 private:
@@ -60,11 +60,11 @@ private:
   const std::vector<StateTensor> &states;
   Communicator &communicator;
   const TrainOptions &options;
-  std::unique_ptr<CheckpointFolder> folder; ///< of the one checkpoint that is not of a series
+  std::unique_ptr<CheckpointFolder> folder; ///< of a single checkpoint without a series
   std::unique_ptr<CheckpointSeries> series;
   int64_t newest = -1;
   std::string report;
-  // Of the save that runs:
+  // Of the current save:
   std::unique_ptr<CheckpointFolder> stepFolder;
   std::unique_ptr<StateSnapshot> snapshot;
   std::optional<SaveJob> job;

@@ -24,7 +24,7 @@ void addTimers(const proto::Executable &program, const StepTime &time, const Ste
     }
   for (auto &[name, times] : timers) {
     std::sort(times.begin(), times.end());
-    // Of an even number the mean of the two in the middle.
+    // The median of an even count is the mean of the two middle values.
     const double median = static_cast<double>(times[(ranks - 1) / 2] + times[ranks / 2]) / 2;
     const std::string tag = absl::StrCat("timers/", name);
     events[tag + "/min"] = static_cast<double>(times.front()) / kPicosecondsPerMillisecond;

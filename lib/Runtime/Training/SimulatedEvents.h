@@ -1,4 +1,4 @@
-// What TensorBoard shows of a simulated step besides the values of a run on data.
+// Values of a simulated step for TensorBoard, in addition to those of a run on data.
 #ifndef ST_RUNTIME_TRAINING_SIMULATEDEVENTS_H
 #define ST_RUNTIME_TRAINING_SIMULATEDEVENTS_H
 

@@ -28,8 +28,8 @@ struct SpikeOptions {
 absl::Status checkSpikeOptions(const SpikeOptions &options);
 
 /// Keeps the losses of the last `window` steps. A loss is a spike when it is NaN, infinite, or
-/// above median + deviations * s, where s = 1.4826 * (median absolute deviation) estimates the
-/// standard deviation (for normal noise) and is taken as at least 1 % of the median's magnitude.
+/// above median + deviations * s. Here s = 1.4826 * (median absolute deviation) estimates the
+/// standard deviation of normal noise; s is at least 1 % of the median's magnitude.
 /// The finite test starts once kFewest losses are known.
 class SpikeWatch {
 public:

@@ -129,7 +129,7 @@ absl::Status StepLog::writeEvents(const StepReport &report) {
 void StepLog::showProgress(const StepReport &report) {
   if (!isTerminal || report.step == run.lastStep)
     return;
-  // The first step touches all memory, so its time only counts until there is another.
+  // The first step touches all memory, so its time counts only until the second step.
   if (timedSteps == 1 && isFirstCounted) {
     timedSteps = 0;
     timedSeconds = 0;

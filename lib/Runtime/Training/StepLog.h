@@ -26,7 +26,7 @@ struct LogOptions {
   int64_t eventInterval = 1;     ///< steps between events
   bool hasParameterNorm = false; ///< "params_norm" among the metrics of steps with a line or event
 
-  /// Whether a step of the run has a line or an event.
+  /// Returns true if a step of the run has a line or an event.
   bool isLogged(int64_t step) const {
     return step % interval == 0 || (!tensorboard.empty() && step % eventInterval == 0);
   }

@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// During its lifetime SIGTERM and SIGUSR1, with which schedulers announce the end of a job's time,
-/// are recorded and do not end the process. SIGINT still ends it at once.
+/// During its lifetime records SIGTERM and SIGUSR1, which then do not end the process. Schedulers
+/// send them shortly before the end of a job's time. SIGINT still ends the process at once.
 class StopSignals {
 public:
   StopSignals();

@@ -27,7 +27,7 @@ struct SuperviseOptions {
   /// Maximum number of successive losses of the run without progress beyond the latest step; 0: the
   /// run is not supervised.
   int64_t restarts = 0;
-  /// Kills a run that completes no step for this time, which counts as lost; 0: no limit. Loading
+  /// Kills a run that completes no step for this time, and counts it as lost; 0: no limit. Loading
   /// counts towards the first step.
   double stepSeconds = 0;
 
@@ -38,10 +38,10 @@ struct SuperviseOptions {
 absl::Status checkSuperviseOptions(const SuperviseOptions &options);
 
 /// Runs `body` in a child process and returns its exit code. Restarts a child that a signal ends,
-/// or that fails after its first step, with growing delays. Returns an error before the first step
-/// of the first child at once, as it is the user's. Passes on SIGTERM, SIGINT, SIGUSR1 and SIGHUP,
-/// and restarts nothing after one of them. `body` gets SIGTERM if the supervisor dies. Messages go
-/// to `progress`. The process must have a single thread.
+/// or that fails after its first step, with growing delays. Does not restart a first child that
+/// fails before its first step: that is a user error. Passes on SIGTERM, SIGINT, SIGUSR1 and
+/// SIGHUP, and does not restart after one of them. `body` gets SIGTERM if the supervisor dies.
+/// Messages go to `progress`. The process must have a single thread.
 absl::StatusOr<int> supervise(const SuperviseOptions &options,
                               absl::FunctionRef<int(RunProgress &)> body, std::FILE *progress);
 

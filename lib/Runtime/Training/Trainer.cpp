@@ -115,8 +115,8 @@ private:
   std::string resumedPath; // path of the initial checkpoint; empty: none
   std::unique_ptr<PretrainedWeights> pretrained;
   std::unique_ptr<Executable> executable;
-  int64_t touched = 0;                      // bytes, by the thread of `touching`
-  std::unique_ptr<BackgroundTask> touching; // ends before the executable goes
+  int64_t touched = 0;                      // bytes, counted by the thread of `touching`
+  std::unique_ptr<BackgroundTask> touching; // ends before the executable is destroyed
   std::unique_ptr<Feeder> feeder;
   StepTime time;
   RecordedBatches recorded;
@@ -381,7 +381,7 @@ absl::Status Trainer::openCheckpoint() {
   return absl::OkStatus();
 }
 
-// Reports all errors in the user's files before minutes of work.
+// Reports all errors in the user's files before the long work starts.
 absl::Status Trainer::openInputsAndOutputs() {
   if (!options.timingOnly && !hasLoss(program))
     return absl::InvalidArgumentError(
@@ -490,7 +490,7 @@ absl::Status Trainer::saveTrace(const StepTrace &rows) {
   return trace->commit();
 }
 
-// Memory is taken from the host while the step is timed, not by the first step.
+// Waits for the task that touches the host's memory during the timing, before the first step.
 void Trainer::finishTouching() {
   if (!touching)
     return;

@@ -27,20 +27,20 @@ constexpr absl::string_view kConfigurationBegin =
 constexpr absl::string_view kConfigurationEnd =
     "---------------- end of run configuration -----------------";
 
-/// When a run saves, besides at its end. If any of these is set, the folder holds a series of
-/// checkpoints (see CheckpointSeries), and a run continues from the newest.
+/// The times at which a run saves, besides its end. If any of these is set, the folder holds a
+/// series of checkpoints (see CheckpointSeries), and a run continues from the newest one.
 struct SaveOptions {
   int64_t interval = 0; ///< steps; 0: not by steps
   double minutes = 0;   ///< 0: not by time
   int64_t keep = 0;     ///< number of checkpoints to keep; 0: all
-  bool isAsync = true;  ///< beside the steps; else each save ends before the next step
+  bool isAsync = true;  ///< concurrent with steps; else each save ends before the next step
   int64_t shardBytes = 5'000'000'000; ///< see planShards
   std::optional<int64_t> memory;      ///< see StateSnapshot
 
   bool isSeries() const { return interval > 0 || minutes > 0 || keep > 0; }
 };
 
-/// What a run loads from a folder that may hold a checkpoint.
+/// Selects the data that a run loads from a folder that may hold a checkpoint.
 struct LoadOptions {
   std::string folder;            ///< of a checkpoint or series; if it has none the run is new
   bool finetune = false;         ///< loads only the parameters, and starts at step 0
@@ -64,7 +64,7 @@ struct TrainOptions {
   std::string init;                        ///< see PretrainedWeights; empty: none
   std::string recordBatches;               ///< file for the batches of the run; empty: none
   SaveOptions saving;
-  int64_t exitInterval = 0; ///< ends after a step that this divides; 0: never
+  int64_t exitInterval = 0; ///< ends after a step that is a multiple of this; 0: never
   double exitMinutes = 0;   ///< ends after the first step after this time; 0: never
   SpikeOptions spikes;
   RunProgress *supervisor = nullptr; ///< receives each step; null: the run has none

@@ -5,8 +5,8 @@
 
 namespace mlir::st {
 
-/// The axes of each dimension of a tensor, by number: those over which a computation is local, and
-/// others.
+/// The numbers of the axes of each tensor dimension: `split` has the axes over which a computation
+/// is local, `free` the others.
 struct DimensionAxes {
   SmallVector<SmallVector<unsigned>> split, free;
 };
@@ -15,12 +15,12 @@ struct DimensionAxes {
 FailureOr<DimensionAxes> readAxes(sdy::ManualComputationOp op, sdy::TensorShardingAttr sharding,
                                   ArrayRef<StringAttr> names, ArrayRef<unsigned> manual);
 
-/// Checks that the parts of a tensor have the type that the body expects.
+/// Checks that the shards of a tensor have the type that the body expects.
 LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
                          const DimensionAxes &axes, ArrayRef<int64_t> sizes);
 
-/// Replaces a per-shard computation by one on whole tensors, sharded over the mesh of `names` and
-/// `sizes` as the body says. Fails with a diagnostic.
+/// Replaces a per-shard computation by one on global tensors, sharded over the mesh of `names` and
+/// `sizes` as in the body. Fails with a diagnostic.
 LogicalResult importManualComputation(sdy::ManualComputationOp op, ArrayRef<StringAttr> names,
                                       ArrayRef<int64_t> sizes);
 

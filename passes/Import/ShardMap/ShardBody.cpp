@@ -66,7 +66,7 @@ Value ShardBody::transpose(Location loc, Value value, ArrayRef<int64_t> order) {
   return hlo::TransposeOp::create(builder, loc, typeOf(value).clone(shape), value, order);
 }
 
-/// The value with a leading dimension for each of `axes`, some of which it already has.
+/// Adds the leading dimensions of `axes` that the value lacks.
 Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
   if (value.axes == axes)
     return value.value;
@@ -106,11 +106,11 @@ void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsi
 }
 
 //===----------------------------------------------------------------------===//
-// Whole tensors and their parts
+// Global tensors and their shards
 //===----------------------------------------------------------------------===//
 
-/// The dimensions of the whole, each split into those of its axes and the rest; `places` are the
-/// positions of the axes' dimensions, `rests` those of the rests.
+/// Splits each dimension of the global tensor into one per axis and the rest. Sets `places` to the
+/// positions of the axes' dimensions, and `rests` to the positions of the rests.
 static SmallVector<int64_t> splitShape(ArrayRef<int64_t> shape,
                                        ArrayRef<SmallVector<unsigned>> split,
                                        ArrayRef<int64_t> sizes, DenseMap<unsigned, int64_t> &places,
@@ -165,7 +165,7 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
     if (!llvm::is_contained(inner, axis))
       outer.push_back(axis);
   Axes kept = unite(outer, wanted);
-  // Along an axis that splits nothing, all shards are equal: take the first.
+  // All shards are equal along an axis that shards no dimension: take the first.
   Value value = spread(loc, parts, all);
   auto current = typeOf(value);
   SmallVector<int64_t> starts(current.getRank(), 0), limits(current.getShape()),
@@ -196,14 +196,14 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// The values from outside that the regions of a tensor op use.
+/// The values from above that the regions of a tensor op use.
 static SetVector<Value> findCaptured(Operation *op) {
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   return captured;
 }
 
-/// A constraint within the body concerns the axes that the body does not see.
+/// A sharding constraint within the body applies to the axes that the body does not see.
 LogicalResult ShardBody::liftConstraint(sdy::ShardingConstraintOp op) {
   Lifted value = lookup(op.getInput());
   SmallVector<SmallVector<unsigned>> dims;

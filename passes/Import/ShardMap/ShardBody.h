@@ -1,4 +1,4 @@
-// Rewrites computations on one shard as computations on whole tensors.
+// Rewrites computations on one shard as computations on global tensors.
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"
@@ -8,16 +8,16 @@
 
 namespace mlir::st {
 
-/// The values of all shards in one tensor: a leading dimension for each mesh axis along which
-/// shards differ, in mesh order, then the dimensions of the local value.
+/// A tensor with the values of all shards. It has one leading dimension for each mesh axis along
+/// which shards differ, in mesh order, then the dimensions of the local value.
 struct Lifted {
   Value value;
   SmallVector<unsigned, 2> axes;
 };
 
-/// Reads the ops of a body that each shard runs on its part, and builds ops on all parts at once. A
-/// collective along an axis becomes an op along the axis' dimension, which partitioning turns into
-/// a collective again. Devices that ops name by number are positions in the mesh.
+/// Reads the ops of a per-shard body, and builds ops on all shards at once. A collective along an
+/// axis becomes an op along the axis' dimension, which partitioning turns into a collective again.
+/// Device numbers in ops are positions in the mesh.
 class ShardBody {
 public:
   /// `sizes` are those of all mesh axes; `manual` are the axes over which the body is local.
@@ -25,18 +25,18 @@ public:
             ArrayRef<unsigned> manual)
       : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()) {}
 
-  /// The parts of a whole tensor whose dimensions are split by axes, major to minor; `free` are
-  /// axes of each dimension that the body does not see.
+  /// The shards of a global tensor. `split` has the axes that shard each dimension, major to minor;
+  /// `free` has the axes of each dimension that the body does not see.
   Lifted enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
                ArrayRef<SmallVector<unsigned>> free);
 
-  /// The whole of type `type` that the parts form along the axes `inner`; it keeps leading
-  /// dimensions for other axes.
+  /// The global tensor of type `type` that the shards form along the axes `inner`. It keeps the
+  /// leading dimensions of other axes.
   Lifted leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
                RankedTensorType type, ArrayRef<unsigned> inner);
 
   void map(Value local, Lifted lifted) { values[local] = std::move(lifted); }
-  /// The lifted form of a local value; an outside value is equal on all shards.
+  /// The lifted form of a local value. A value from outside is equal on all shards.
   Lifted lookup(Value local) const;
 
   /// Builds the lifted form of an op. Fails with a diagnostic at the op.
@@ -91,7 +91,7 @@ private:
   LogicalResult liftPartitionId(Operation *op);
   bool liftAxisIndex(Operation *op);
   int64_t numDevices() const;
-  /// How much a device number changes per step along an axis.
+  /// The stride of an axis in device numbers.
   int64_t strideOf(unsigned axis) const;
   LogicalResult checkDevice(Operation *op, int64_t device) const;
   LogicalResult liftRegrouped(Operation *op, DenseIntElementsAttr groups);
@@ -108,8 +108,8 @@ private:
   Axes manual;
   DenseMap<Value, Lifted> values;
   int64_t depth = 0;
-  /// Of a collective among groups along no axes: the axis of the members, which is none of the
-  /// mesh, and the devices of the mesh.
+  /// For a collective whose groups are not along mesh axes: an additional axis for the members of a
+  /// group, and the number of devices of the mesh.
   std::optional<unsigned> groupAxis;
   std::optional<int64_t> meshDevices;
 };

@@ -35,7 +35,7 @@ LogicalResult ShardBody::checkDevice(Operation *op, int64_t device) const {
          << device << " of " << numDevices();
 }
 
-/// How much the positions along `axes`, the first major, add to a device number.
+/// The offset in device numbers of each position along `axes`; the first axis is major.
 static SmallVector<int64_t> offsetsAlong(ArrayRef<unsigned> axes, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> offsets = {0};
   for (unsigned axis : axes) {
@@ -49,7 +49,7 @@ static SmallVector<int64_t> offsetsAlong(ArrayRef<unsigned> axes, ArrayRef<int64
   return offsets;
 }
 
-/// Returns true if the groups are those of devices that differ along `axes` only, in order.
+/// Returns true if each group has the devices that differ only along `axes`, in order.
 static bool areGroupsAlong(ArrayRef<int64_t> numbers, ArrayRef<unsigned> axes,
                            ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> offsets = offsetsAlong(axes, sizes);
@@ -175,7 +175,7 @@ LogicalResult ShardBody::liftReducing(Operation *op) {
       return failure();
     Lifted value = *reduced;
     if (auto scatter = dyn_cast<hlo::ReduceScatterOp>(op)) {
-      // The parts of the dimension belong to the devices.
+      // Each device owns one shard of the dimension.
       auto dim = static_cast<size_t>(scatter.getScatterDimension()) + value.axes.size();
       SmallVector<int64_t> shape(typeOf(value.value).getShape()), order;
       int64_t parts = 1;
@@ -238,7 +238,7 @@ LogicalResult ShardBody::liftGather(Operation *op) {
   return success();
 }
 
-/// all_to_all: exchanges the parts of one dimension with the devices.
+/// all_to_all: exchanges the shards of one dimension between the devices.
 LogicalResult ShardBody::liftExchange(Operation *op) {
   auto exchange = cast<hlo::AllToAllOp>(op);
   FailureOr<Axes> over = axesOfGroups(op, exchange.getReplicaGroups());
@@ -278,7 +278,7 @@ LogicalResult ShardBody::liftExchange(Operation *op) {
   return success();
 }
 
-/// Returns true if values at all positions along an axis move equally, each to the same position.
+/// Returns true if moves keep the position along an axis and are equal at all its positions.
 static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t size) {
   for (auto [device, source] : llvm::enumerate(sources)) {
     int64_t offset = static_cast<int64_t>(device) / stride % size * stride;
@@ -290,8 +290,8 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
   return true;
 }
 
-/// Permutes the positions of a dimension, with zeros where the source is -1. Positions that are
-/// adjacent before and after move as one piece.
+/// Permutes the positions of a dimension; a source of -1 gives zeros. Positions that are adjacent
+/// before and after move as one slice.
 static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int64_t> sources) {
   auto type = typeOf(value);
   auto size = static_cast<int64_t>(sources.size());
@@ -310,7 +310,7 @@ static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int
   return pieces.size() == 1 ? pieces[0] : emit.concatenate(pieces, dim);
 }
 
-/// What each device receives: the sender's number, or -1 for zeros.
+/// Lifts an op that moves values. `sources` has the sender of each device, or -1 for zeros.
 LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   Axes over;
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
@@ -335,7 +335,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   Axes all = unite(own.axes, over);
   Value value = spread(loc, own, all);
   bool isOne = llvm::all_equal(from);
-  // The dimensions of the axes next to each other, merged into one.
+  // Makes the dimensions of the axes adjacent and merges them.
   Axes order, others;
   for (unsigned axis : all)
     if (!llvm::is_contained(over, axis))
@@ -355,7 +355,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   merged.erase(merged.begin() + dim, merged.begin() + dim + over.size());
   merged.insert(merged.begin() + dim, offsets.size());
   value = reshape(loc, value, merged);
-  // If all positions receive from one, the result is equal along the axes.
+  // If all positions receive from the same one, the result is equal along the axes.
   value = pickPositions(emit, value, dim, isOne ? ArrayRef(from).take_front() : ArrayRef(from));
   Lifted moved = {value, isOne ? others : all};
   if (isOne) {
@@ -369,7 +369,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   return success();
 }
 
-/// collective_permute: each target gets the value of its source, zeros where none is sent.
+/// collective_permute: each target gets its source's value; devices without a source get zeros.
 LogicalResult ShardBody::liftPermute(Operation *op) {
   auto pairs = llvm::to_vector(
       cast<hlo::CollectivePermuteOp>(op).getSourceTargetPairs().getValues<int64_t>());
@@ -382,7 +382,7 @@ LogicalResult ShardBody::liftPermute(Operation *op) {
   return liftMoves(op, sources);
 }
 
-/// collective_broadcast: the members of each group get the value of its first, others zeros.
+/// collective_broadcast: all members of a group get the value of its first member, others zeros.
 LogicalResult ShardBody::liftBroadcast(Operation *op) {
   DenseIntElementsAttr groups = cast<hlo::CollectiveBroadcastOp>(op).getReplicaGroups();
   // An empty list of groups means one group of all devices.
@@ -403,7 +403,7 @@ LogicalResult ShardBody::liftBroadcast(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Groups along no axes
+// Groups that are not along axes
 //===----------------------------------------------------------------------===//
 
 /// Returns true if each device is in one group.
@@ -415,7 +415,7 @@ static bool isPartition(ArrayRef<int64_t> members, int64_t devices) {
   return static_cast<int64_t>(members.size()) == devices;
 }
 
-/// A value with two dimensions for all devices, of groups and of their members.
+/// Returns the value with two leading dimensions for the devices: groups and their members.
 Value ShardBody::regroup(Location loc, Value value, ArrayRef<int64_t> members,
                          ArrayRef<int64_t> before, ArrayRef<int64_t> after) {
   ArrayRef<int64_t> own = typeOf(value).getShape().drop_front(before.size());
@@ -426,12 +426,12 @@ Value ShardBody::regroup(Location loc, Value value, ArrayRef<int64_t> members,
   return reshape(loc, pickPositions(emit, reshape(loc, value, merged), 0, members), shape);
 }
 
-/// Lifts a collective among groups that lie along no axes: moves the shards so that they do, and
-/// the results back.
+/// Lifts a collective whose groups are not along axes. Moves the shards so that the groups are
+/// along an axis, and moves the results back.
 LogicalResult ShardBody::liftRegrouped(Operation *op, DenseIntElementsAttr groups) {
   SmallVector<int64_t> members = llvm::to_vector(groups.getValues<int64_t>());
   if (manual.size() != sizes.size() || !isPartition(members, numDevices()))
-    return axesOfGroups(op, groups); // which fails
+    return axesOfGroups(op, groups); // always fails here
   Location loc = op->getLoc();
   SmallVector<int64_t> back(members.size()), inGroups(groups.getType().getShape());
   for (auto [place, member] : llvm::enumerate(members))

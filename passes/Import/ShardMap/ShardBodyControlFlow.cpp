@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
-/// Deeper nesting of calls and regions is refused.
+/// Maximum nesting of calls and regions; deeper nesting is an error.
 static constexpr int64_t kDeepest = 64;
 
 /// Lifts the ops of a block except the terminator, and returns its lifted operands.
@@ -32,7 +32,7 @@ LogicalResult ShardBody::liftCall(Operation *op) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getCalleeAttr());
   if (!callee || callee.isExternal() || !callee.getBody().hasOneBlock())
     return op->emitOpError("calls no function with a body of one block");
-  // A function that is called twice has other arguments each time.
+  // Each call of a function may have other arguments.
   for (auto [argument, operand] : llvm::zip_equal(callee.getArguments(), op->getOperands()))
     map(argument, lookup(operand));
   FailureOr<SmallVector<Lifted>> results = liftBlock(callee.getBody().front());
@@ -43,7 +43,7 @@ LogicalResult ShardBody::liftCall(Operation *op) {
   return success();
 }
 
-/// A nested computation that sees further axes: it gets parts of the parts.
+/// A nested computation that is local over further axes: it gets shards of the shards.
 LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
   Axes outer = manual, inner;
   for (StringAttr axis : op.getManualAxes().getAxes()) {
@@ -81,7 +81,7 @@ LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
 // Loops and choices
 //===----------------------------------------------------------------------===//
 
-/// By the predicate of each shard, one value or the other.
+/// Selects one of two values by the predicate of each shard.
 Lifted ShardBody::select(Location loc, const Lifted &predicate, const Lifted &a, const Lifted &b) {
   Axes axes = unite(predicate.axes, unite(a.axes, b.axes));
   Value first = spread(loc, a, axes), second = spread(loc, b, axes);
@@ -93,7 +93,7 @@ Lifted ShardBody::select(Location loc, const Lifted &predicate, const Lifted &a,
   return {hlo::SelectOp::create(builder, loc, first.getType(), chosen, first, second), axes};
 }
 
-/// Whether a predicate holds for any shard.
+/// Emits a value that is true if a predicate holds for any shard.
 Value ShardBody::anyOf(Location loc, const Lifted &predicate) {
   auto scalar = RankedTensorType::get({}, builder.getI1Type());
   Value none = hlo::ConstantOp::create(builder, loc, scalar, DenseElementsAttr::get(scalar, false));
@@ -110,14 +110,14 @@ Value ShardBody::anyOf(Location loc, const Lifted &predicate) {
   return builder.create(state)->getResult(0);
 }
 
-/// A carried value may become different between shards only in the body: lifts the body until it
-/// returns the shapes that it receives. Where shards end after different numbers of trips, all go
-/// on until the last one ends, and those that ended keep their values.
+/// A carried value may start to differ between shards in the body, so this lifts the body until its
+/// results have the shapes of its arguments. If shards have different trip counts, all continue
+/// until the last one ends, and the shards that ended keep their values.
 LogicalResult ShardBody::liftWhile(Operation *op) {
   auto loop = cast<hlo::WhileOp>(op);
   Location loc = op->getLoc();
   SmallVector<Axes> axes;
-  Axes ends; // along which shards end after different numbers of trips
+  Axes ends; // axes along which trip counts differ
   for (Value operand : op->getOperands())
     axes.push_back(lookup(operand).axes);
   while (true) {
@@ -175,7 +175,7 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
   }
 }
 
-/// if and case where shards choose differently: all of them compute all branches.
+/// if and case with different choices between shards: all shards compute all branches.
 LogicalResult ShardBody::liftChoice(Operation *op, const Lifted &choice) {
   Location loc = op->getLoc();
   SmallVector<SmallVector<Lifted>> branches;
@@ -185,7 +185,7 @@ LogicalResult ShardBody::liftChoice(Operation *op, const Lifted &choice) {
       return failure();
     branches.push_back(std::move(*results));
   }
-  // An index that is none of a branch chooses the last one.
+  // An index out of range selects the last branch.
   SmallVector<Lifted> chosen = std::move(branches.back());
   for (size_t i = branches.size() - 1; i-- > 0;) {
     Lifted predicate = choice;

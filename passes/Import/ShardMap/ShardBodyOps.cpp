@@ -1,5 +1,4 @@
-// Ops that each shard runs on its own part: they get a leading dimension for each axis along which
-// shards differ.
+// Ops without communication: they get a leading dimension for each axis along which shards differ.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -176,8 +175,8 @@ static SmallVector<int64_t> leadingBefore(int64_t rank, int64_t count, int64_t d
   return order;
 }
 
-/// A convolution of all shards: the leading dimensions become part of the batch where all shards
-/// have one kernel, and groups of features, or of the batch, where they do not.
+/// A convolution of all shards. The leading dimensions become part of the batch if all shards have
+/// the same kernel, and otherwise feature groups or batch groups.
 LogicalResult ShardBody::liftConvolution(Operation *op, const Axes &axes) {
   auto convolution = cast<hlo::ConvolutionOp>(op);
   hlo::ConvDimensionNumbersAttr dims = convolution.getDimensionNumbers();
@@ -318,12 +317,12 @@ LogicalResult ShardBody::liftIndexing(Operation *op, const Axes &axes) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(spread(op->getLoc(), lookup(operand), axes));
-  // With batching, nothing is known about the order of all indices.
+  // With batching, the order of all indices is unknown.
   add("indices_are_sorted", builder.getBoolAttr(false));
   return rebuild(op, axes, operands, changed);
 }
 
-/// The start indices of each shard in a row: [leading dimensions, number of indices].
+/// The start indices of each shard in one dimension: [leading dimensions, number of indices].
 static Value indexRows(OpBuilder &builder, Location loc, ArrayRef<Value> indices) {
   SmallVector<Value> rows;
   for (Value index : indices) {

@@ -119,7 +119,7 @@ static_assert(sizeof(PJRT_Layouts_Extension) == 80);
 
 // ---- versions -----------------------------------------------------------------------------------
 
-// Of what an executable needs and of what a client runs. These structures have no extensions.
+// Versions that an executable needs or a client runs. These structures have no extensions.
 
 struct PJRT_Client_RuntimeAbiVersion_Args {
   size_t struct_size;

@@ -1,8 +1,8 @@
 // Our own declarations of the PJRT C API, version 0.114: objects, enumerations and structures that
 // several functions share.
 //
-// A caller fills in `struct_size` of what it passes; structures grow at their end. Every function
-// but two returns null, or an error that the caller destroys.
+// A caller sets `struct_size` of each structure that it passes; structures grow at their end. All
+// functions but two return null, or an error that the caller destroys.
 #pragma once
 
 #include <cstddef>
@@ -126,11 +126,11 @@ struct PJRT_NamedValue {
     float float_value;
     bool bool_value;
   };
-  size_t value_size; ///< elements of a list or characters; 1 of scalars
+  size_t value_size; ///< number of list elements or characters; 1 for scalars
 };
 static_assert(sizeof(PJRT_NamedValue) == 56);
 
-/// What every error begins with.
+/// The common header of all errors.
 struct PJRT_Error_FunctionTable;
 struct PJRT_Error {
   const PJRT_Error_FunctionTable *vtable;
@@ -149,7 +149,7 @@ struct PJRT_Error_FunctionTable {
 };
 static_assert(sizeof(PJRT_Error_FunctionTable) == 56);
 
-/// What every memory begins with: callers keep data of their own at it, under keys of their own.
+/// The common header of all memories. Callers attach data to a memory, each under a key.
 struct PJRT_Memory_FunctionTable;
 struct PJRT_Memory {
   const PJRT_Memory_FunctionTable *vtable;
@@ -164,7 +164,7 @@ struct PJRT_Memory_FunctionTable {
 };
 static_assert(sizeof(PJRT_Memory_FunctionTable) == 40);
 
-/// Takes over `error`, which is null where the event ended well.
+/// Takes ownership of `error`, which is null if the event succeeded.
 using PJRT_Event_OnReadyCallback = void (*)(PJRT_Error *error, void *user_arg);
 
 struct PJRT_Program {

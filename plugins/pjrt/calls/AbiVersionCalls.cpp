@@ -1,4 +1,4 @@
-// Whether a program that was stored runs on a client.
+// Checks whether a stored program runs on a client.
 
 #include "plugins/pjrt/abi/Extensions.h"
 #include "plugins/pjrt/calls/Calls.h"
@@ -8,7 +8,7 @@ namespace st::pjrt {
 
 namespace {
 
-/// Of the platform's name, by FNV-1a.
+/// The FNV-1a hash of the platform's name.
 uint64_t platformId() {
   uint64_t hash = 1469598103934665603u;
   for (const char c : absl::string_view("st"))
@@ -57,7 +57,7 @@ absl::Status checkExecutable(PJRT_RuntimeAbiVersion_IsCompatibleWithExecutable_A
   return checkCompatible(args.abi_version->version, args.executable_abi_version->version);
 }
 
-// Versions of programs and of clients are of one type, and so are the functions of both.
+// Versions of programs and of clients have the same type and share these functions.
 template <typename Args> absl::Status destroyVersion(Args &args) {
   delete args.abi_version;
   return absl::OkStatus();

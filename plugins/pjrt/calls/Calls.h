@@ -38,7 +38,7 @@ void fillBufferCalls(PJRT_Api &api);
 void fillTransferCalls(PJRT_Api &api);
 void fillExecutableCalls(PJRT_Api &api);
 void fillLoadedExecutableCalls(PJRT_Api &api);
-/// The first of the extensions, each of which names the next one.
+/// The head of the linked list of extensions.
 PJRT_Extension_Base *extensions();
 PJRT_Extension_Base *layoutsExtension();
 PJRT_Extension_Base *abiVersionExtension();

@@ -14,7 +14,7 @@ constexpr char kPlatform[] = "st";
 
 absl::Status initializePlugin(PJRT_Plugin_Initialize_Args &) { return absl::OkStatus(); }
 
-/// Callers write programs in the version of StableHLO given here.
+/// Callers write programs in the StableHLO version of these attributes.
 absl::Status pluginAttributes(PJRT_Plugin_Attributes_Args &args) {
   static const std::array<int64_t, 3> version = portableVersion();
   static const std::vector<PJRT_NamedValue> attributes = [] {

@@ -92,7 +92,7 @@ absl::Status getAttributes(PJRT_Device_GetAttributes_Args &args) {
   args.attributes = args.device->description.attributes.data();
   args.num_attributes = args.device->description.attributes.size();
   args.device_attributes = nullptr;
-  // They live as long as the device.
+  // The attributes live as long as the device.
   args.attributes_deleter = [](PJRT_Device_Attributes *) {};
   return absl::OkStatus();
 }

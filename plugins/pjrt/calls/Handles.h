@@ -71,16 +71,16 @@ struct PJRT_Buffer {
   std::shared_ptr<st::pjrt::DeviceArray> array;
   PJRT_Client *client = nullptr;
   std::vector<int64_t> minorToMajor;
-  /// References that callers count keep the bytes alive after a deletion.
+  /// External references of callers, which keep the bytes alive after a deletion.
   std::vector<std::shared_ptr<st::pjrt::Storage>> externalReferences;
 };
 
-/// The order of dimensions in memory, as HLO's text has it: "{1,0}".
+/// The order of dimensions in memory in HLO's text form: "{1,0}".
 struct PJRT_Layouts_MemoryLayout {
   std::string text;
 };
 
-/// What a program needs of a client, or what a client has.
+/// The requirements of a program on a client, or the properties of a client.
 struct PJRT_AbiVersion {
   st::proto::PluginAbiVersion version;
 };
@@ -122,17 +122,17 @@ constexpr char kMemoryKind[] = "device";
 
 /// An error for callers; null for an OK status.
 PJRT_Error *makeError(absl::Status status);
-/// The status of a caller's code and message.
+/// The status with a caller's code and message.
 absl::Status statusOf(PJRT_Error_Code code, const char *message, size_t size);
 
-/// A value that the caller fills in: of `count` elements where it is a list.
+/// A value that the caller sets. A list has `count` elements.
 PJRT_NamedValue namedValue(const char *name, PJRT_NamedValue_Type type, size_t count);
-/// Options of a machine as callers give them: those of `given` go before the environment's.
+/// Reads a caller's options of a machine. Options in `given` override the environment.
 absl::StatusOr<PluginOptions> optionsOf(const PJRT_NamedValue *options, size_t count,
                                         std::map<std::string, std::string> given);
-/// What callers can ask of a device.
+/// The attributes of a device that callers can query.
 PJRT_DeviceDescription describeDevice(const PluginDevice &device);
-/// Row-major, as all arrays are.
+/// The row-major layout that all arrays have.
 PJRT_Layouts_MemoryLayout layoutOfRank(size_t rank);
 PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client);
 PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> program);

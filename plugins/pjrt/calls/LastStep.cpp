@@ -80,7 +80,7 @@ static absl::StatusOr<std::string> lastStep(bool withTimeline) {
 
 } // namespace st::pjrt
 
-/// Returns JSON, or a text that begins with "error: "; the caller gives it to st_free.
+/// Returns JSON, or a text that begins with "error: ". The caller frees it with st_free.
 extern "C" char *st_last_step(int withTimeline) {
   absl::StatusOr<std::string> text = st::pjrt::lastStep(withTimeline != 0);
   return strdup(text.ok() ? text->c_str()
@@ -89,7 +89,7 @@ extern "C" char *st_last_step(int withTimeline) {
 
 extern "C" void st_free(char *text) { free(text); }
 
-/// What answers the callbacks of programs (runtime/HostCallback.h).
+/// Sets the handler of the callbacks of programs (runtime/HostCallback.h).
 extern "C" void st_set_host_handler(st::pjrt::StHostHandler handler) {
   st::pjrt::setHostHandler(handler);
 }

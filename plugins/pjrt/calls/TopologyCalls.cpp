@@ -32,7 +32,7 @@ absl::StatusOr<PJRT_TopologyDescription *> makeTopology(PluginOptions options) {
   return topology.release();
 }
 
-/// "dtu-t10:8", "dtu-t10" or "": what the name leaves out is as for a client.
+/// The name is "dtu-t10:8", "dtu-t10" or "". Omitted parts have the defaults of a client.
 absl::Status createTopology(PJRT_TopologyDescription_Create_Args &args) {
   const absl::string_view name(args.topology_name, args.topology_name_size);
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -104,7 +104,7 @@ absl::Status attributesOf(PJRT_TopologyDescription_Attributes_Args &args) {
   return absl::OkStatus();
 }
 
-/// The same in every process, so that caches on disk stay valid.
+/// The fingerprint is the same in every process, so that caches on disk stay valid.
 absl::Status fingerprintOfTopology(PJRT_TopologyDescription_Fingerprint_Args &args) {
   uint64_t hash = 1469598103934665603u; // FNV-1a
   const std::string text =

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-/// Arrays that a caller fills in pieces.
+/// Arrays that a caller transfers in chunks.
 struct PJRT_AsyncHostToDeviceTransferManager {
   PJRT_Device *device = nullptr;
   std::vector<std::shared_ptr<st::pjrt::DeviceArray>> arrays;
@@ -16,7 +16,7 @@ namespace st::pjrt {
 
 namespace {
 
-/// A caller names a device or a memory.
+/// The target of a transfer: a caller names a device or a memory.
 PJRT_Device *placeOf(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory) {
   if (memory)
     return static_cast<PJRT_DeviceMemory *>(memory)->device;
@@ -132,7 +132,7 @@ absl::Status toHostRaw(PJRT_Buffer_CopyRawToHost_Args &args) {
   return absl::OkStatus();
 }
 
-// ---- transfers in pieces ------------------------------------------------------------------------
+// ---- transfers in chunks ------------------------------------------------------------------------
 
 absl::Status createManager(PJRT_Client_CreateBuffersForAsyncHostToDevice_Args &args) {
   auto manager = std::make_unique<PJRT_AsyncHostToDeviceTransferManager>();

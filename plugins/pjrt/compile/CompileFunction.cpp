@@ -71,7 +71,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   Pages pages(source.reportFolder, source.explainFolder,
               absl::StrCat(name, "-", source.fingerprint.substr(0, 8)));
   pages.observe(request);
-  // The pages time the program after its compilation.
+  // The pages time the program after the compilation, so the compiler does not.
   const auto makeClient = std::exchange(request.makeClient, nullptr);
   FailureOr<proto::Executable> code = mlir::st::compileToExecutable(request, context);
   if (mlir::failed(code))
@@ -82,7 +82,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   return *std::move(code);
 }
 
-/// Compiles a function without callbacks, whose ports are known, and places those.
+/// Compiles a function without callbacks whose ports are known, and sets the ports' shardings.
 static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const FunctionSource &source,
                                      const DiagnosticCollector &diagnostics,
                                      proto::PluginProgram &program) {
@@ -90,7 +90,7 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
                                                                            : kUnrolled)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
   ArrayRef<int64_t> hardwareIds(source.hardwareIds);
-  // Without a sharding every device computes the same.
+  // Without a sharding the computation is replicated on all devices.
   const int64_t meshDevices = countMeshDevices(*module);
   program.set_is_replicated(source.partitions > 1 && meshDevices == 1);
   if (meshDevices != 1 && meshDevices != source.partitions)
@@ -107,7 +107,7 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
   return placePorts(program);
 }
 
-/// Compiles what is between the callbacks of a function.
+/// Compiles the programs between the callbacks of a function.
 static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
                                  const DiagnosticCollector &diagnostics,
                                  proto::PluginProgram &program) {

@@ -13,7 +13,7 @@
 
 namespace st::pjrt {
 
-/// Of what this version of the plugin makes, for caches on disk.
+/// The version of PluginProgram, for caches on disk.
 inline constexpr int kProgramVersion = 1;
 
 struct FunctionSource {

@@ -54,7 +54,7 @@ private:
 
 } // namespace
 
-/// A constant is copied to where it is used, unless the host needs it.
+/// Returns true for a constant that each program with a user copies: the host does not need it.
 static bool isCopied(Operation *op) {
   return isa<stablehlo::ConstantOp>(op) && llvm::none_of(op->getUsers(), [](Operation *user) {
            return user->hasTrait<OpTrait::IsTerminator>() || hasCallback(user);
@@ -87,7 +87,7 @@ OwningOpRef<ModuleOp> Splitter::createSegment(ArrayRef<Operation *> ops, ArrayRe
   return segment;
 }
 
-/// Adds a program of ops of a block, unless nothing else uses what they compute.
+/// Adds a program with ops of a block, unless their results have no other users.
 absl::Status Splitter::addProgram(ArrayRef<Operation *> ops, Block &block,
                                   proto::PluginBlock &made) {
   const DenseSet<Operation *> own(ops.begin(), ops.end());

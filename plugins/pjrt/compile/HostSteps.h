@@ -12,10 +12,10 @@
 
 namespace st::pjrt {
 
-/// The custom call that stands for a callback. Its backend_config is the callback's number.
+/// The custom call that represents a callback. Its backend_config is the callback's number.
 constexpr char kHostCallback[] = "st_host_callback";
 
-/// Whether a module has such a call.
+/// Returns true if a module has such a call.
 bool callsHost(mlir::ModuleOp module);
 
 /// Compiles a module whose @main has no callback.
@@ -23,8 +23,8 @@ using SegmentCompiler =
     std::function<absl::StatusOr<proto::PluginProgram>(mlir::OwningOpRef<mlir::ModuleOp>)>;
 
 /// Splits @main, whose calls are inlined, at its callbacks and at the loops and conditions around
-/// them. What is between those becomes a program each. Unimplemented names an op that has a
-/// callback in a region of another kind.
+/// them. The ops between two of those become one program. Unimplemented names an op of another kind
+/// that has a callback in a region.
 absl::Status splitAtCallbacks(mlir::ModuleOp module, const SegmentCompiler &compile,
                               proto::PluginBlock &steps);
 

@@ -150,7 +150,7 @@ static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64
   return sharding;
 }
 
-/// `slice`: null if the program lacks the port, which the devices then replicate.
+/// `slice`: null if the program lacks the port; the port is then replicated.
 static absl::Status place(const proto::Slice *slice, int64_t ranks, proto::PluginPort &port) {
   *port.mutable_local() = port.dims();
   if (!slice || ranks == 1)
@@ -160,7 +160,7 @@ static absl::Status place(const proto::Slice *slice, int64_t ranks, proto::Plugi
         absl::StrCat("a mesh of ", port.device_order_size(), " devices in a program for ", ranks));
   const int rank = port.dims_size();
   const bool isDense = slice->local().empty() && slice->view().empty() && slice->rows() == 0;
-  // Complex numbers have an additional dimension in the program, which must not be split.
+  // Complex numbers have an additional dimension in the program, which must not be sharded.
   const bool splitsPairs = slice->counts_size() > rank && slice->counts(rank) != 1;
   if (!isDense || splitsPairs) {
     port.set_is_recut(true);

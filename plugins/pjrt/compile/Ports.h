@@ -11,7 +11,7 @@ namespace st::pjrt {
 /// Reads the type of a value; `what` names it in errors, as for addPorts.
 absl::Status addPort(mlir::Type type, const std::string &what, proto::PluginPort &port);
 
-/// Reads types, names and donations of @main. Unimplemented names a type that devices lack.
+/// Reads types, names and donations of @main. Unimplemented names a type without device support.
 absl::Status addPorts(mlir::ModuleOp module, proto::PluginProgram &program);
 
 /// Records the device order of each mesh with a permuted order in the ports that are sharded over

@@ -12,8 +12,8 @@
 
 namespace st::pjrt {
 
-/// Bytes of an element in the host's memory; elements of less than eight bits take a byte. 0 if it
-/// is no element type.
+/// Bytes of an element in the host's memory. Elements of less than eight bits take a byte. Returns
+/// 0 for other values.
 int64_t byteWidth(PJRT_Buffer_Type type);
 /// JAX's and HLO's name: "f32", "pred".
 const char *typeName(PJRT_Buffer_Type type);

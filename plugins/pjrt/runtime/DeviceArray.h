@@ -23,8 +23,8 @@ public:
 
   uint8_t *data() { return bytes.get(); }
   int64_t size() const { return count; }
-  /// Frees the device's bytes before the host's: the program that receives the donation places its
-  /// results there.
+  /// Frees the device's bytes before the host's bytes: the program that receives the donation
+  /// allocates its results there.
   void donate();
 
 private:
@@ -40,7 +40,7 @@ private:
 
 class DeviceArray {
 public:
-  /// An array whose elements come later: `ready` must be set.
+  /// An array whose elements arrive later. The caller must set `ready`.
   static absl::StatusOr<std::shared_ptr<DeviceArray>> create(ArrayType type, PluginDevice &device);
   /// An array that will never have elements.
   static std::shared_ptr<DeviceArray> createFailed(ArrayType type, PluginDevice &device,

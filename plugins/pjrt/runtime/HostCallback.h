@@ -1,4 +1,4 @@
-// How programs call functions of the process that uses the plugin.
+// Calls from programs to functions of the process that uses the plugin.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,16 +9,16 @@
 namespace st::pjrt {
 
 extern "C" {
-/// Calls callback `number`: it reads dense arrays and fills in others. Returns 0, or else leaves
-/// the error as text that ends with 0 in `error`, of `errorSize` bytes.
+/// Calls callback `number`, which reads dense arrays and writes others. Returns 0 on success.
+/// Otherwise writes a null-terminated message to `error`, which has `errorSize` bytes.
 typedef int (*StHostHandler)(int64_t number, const void *const *operands, void *const *results,
                              char *error, int64_t errorSize);
 }
 
-/// Null as long as nobody has set one.
+/// Null until a handler is set.
 void setHostHandler(StHostHandler handler);
 
-/// Internal where there is no handler, or the callback fails.
+/// Internal if there is no handler or the callback fails.
 absl::Status callHost(int64_t number, const std::vector<const void *> &operands,
                       const std::vector<void *> &results);
 

@@ -11,7 +11,7 @@ namespace st::pjrt {
 static absl::Status loadStep(const proto::PluginStep &step, PluginDevice &device,
                              ::st::Client &runtime, LoadedSteps &steps) {
   if (step.has_program()) {
-    // The step belongs to a program that outlives what is loaded.
+    // The program that owns the step outlives the loaded program.
     std::shared_ptr<const proto::PluginProgram> unowned(std::shared_ptr<void>(), &step.program());
     ST_ASSIGN_OR_RETURN(steps[&step.program()],
                         LoadedProgram::create(std::move(unowned), {&device}, runtime));

@@ -115,7 +115,7 @@ absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &argum
   }
   queue.post([self = shared_from_this(), pending, done = run.done]() mutable {
     absl::Status status = self->run(*pending);
-    // Releases what the run held before anybody learns that it is finished.
+    // Releases the arrays of the run before it signals completion.
     pending->arguments.clear();
     std::vector<std::vector<Operand>> results = std::move(pending->results);
     pending.reset();
@@ -219,7 +219,7 @@ absl::Status LoadedProgram::collect(const Pending &pending) {
         ST_RETURN_IF_ERROR(read(i, rank, result.data(), result.size()));
       }
     }
-    // Devices beyond the program's ranks compute the same as the first one.
+    // Devices beyond the program's ranks replicate the first one.
     const bool isRecut = source->results(static_cast<int>(i)).is_recut();
     const size_t begin = isRecut ? 1 : static_cast<size_t>(loaded->numRanks());
     for (size_t device = begin; device < places.size(); ++device)

@@ -1,4 +1,4 @@
-"""st-compare names what makes one run slower than another, and the first step whose losses differ."""
+"""st-compare names the cause of the time difference of two runs, and the first step whose losses differ."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ COMPARE = st.BIN / "st-compare"
 
 
 class Binaries:
-    """Programs whose only traffic over the link of chip 0 and chip 1 is of one kind."""
+    """Programs with one kind of traffic over the link between chip 0 and chip 1."""
 
     folder = tempfile.TemporaryDirectory(prefix="st-compare-")
     made = {}
@@ -40,14 +40,14 @@ def compared(a, b):
 
 
 def timed(binary, folder, *flags):
-    """The report of a step, and its time."""
+    """Returns the report of a step and its time."""
     path = folder / f"report{len(list(folder.iterdir()))}.json"
     st.check_run([binary, "--timing-only", f"--report={path}", *flags])
     return path, json.loads(path.read_text())["sim_ms"]
 
 
 def slower_by(binary, folder, share):
-    """The report with the link of chips 0 and 1 derated so that a step takes this much longer, within a tenth of it."""
+    """Derates the link of chips 0 and 1 until a step is slower by `share`, within a tenth of it. Returns both reports."""
     plain, before = timed(binary, folder)
     low, high = 0.001, 1.0
     for _ in range(30):
@@ -88,7 +88,7 @@ def leaf_phases(folder):
 
 
 def losses(folder):
-    """Another learning rate changes the loss of step 2, another seed that of step 1."""
+    """Another learning rate changes the loss of step 2; another seed changes the loss of step 1."""
     binary = Binaries.get(1, 8)
     for name, flags in (("a", []), ("b", ["--lr=0.01"]), ("c", ["--seed=1"])):
         (folder / name).mkdir()
@@ -106,7 +106,7 @@ def losses(folder):
 
 
 def logs_and_traces(folder):
-    """Where there is no report, the timers of a log in Megatron-LM's form, or the labels of a trace."""
+    """Without a report, st-compare uses the timers of a log in Megatron-LM's form, or the labels of a trace."""
     binary = Binaries.get(2, 4)
     for name, flags in (("a", []), ("b", ["--derate=link:chip0-chip1:0.02"])):
         done = st.check_run([binary, "--steps=2", "--log-style=megatron", f"--trace={folder / name}.trace", *flags])
@@ -134,7 +134,7 @@ def values_of(file):
 
 
 def events(folder):
-    """TensorBoard has the time of each phase over the ranks, TFLOP/s and memory; the norm is that of the checkpoint."""
+    """TensorBoard has each phase's time over the ranks, TFLOP/s and memory. Its norm equals the checkpoint's."""
     binary = Binaries.get(2, 4)
     path, step = timed(binary, folder)
     done = st.check_run([binary, "--steps=3", f"--tensorboard={folder / 'events'}", f"--metrics={folder / 'metrics'}",

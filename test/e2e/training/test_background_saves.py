@@ -1,4 +1,4 @@
-"""Checkpoints that are written while the next steps run, in one file or in shards, by one process or by several."""
+"""Saves checkpoints while the next steps run, in one file or in shards, with one process or several."""
 
 import json
 import os
@@ -32,7 +32,7 @@ LAYOUTS = {
 
 
 class Binary:
-    """The first layout's program, and what saves between its steps write."""
+    """The first layout's program, and the files of its synchronous saves."""
 
     folder = tempfile.TemporaryDirectory(prefix="st-background-")
     path = losses = files = None
@@ -62,7 +62,7 @@ def saved(binary, folder, *flags):
 
 
 def like_saves_between_steps(folder):
-    """Losses and every file are those of saves between the steps, in each layout and with any memory for copies."""
+    """Losses and all files equal those of synchronous saves, in each layout and with any memory for copies."""
     for name, (layout, flags) in LAYOUTS.items():
         binary = st.compile_model(folder, name.replace(" ", "-"), TINY_GPT, "clm", layout, *flags, batch=4, seq=16)
         expected = saved(binary, folder / f"{name} between", "--async-save=false")
@@ -76,7 +76,7 @@ def like_saves_between_steps(folder):
 
 
 def by_several_processes(folder):
-    """Each process writes shards of its own; the files do not depend on the number of processes."""
+    """Each process writes different shards. The files do not depend on the number of processes."""
     shards = st.compile_model(folder, "shards", TINY_GPT, "clm", st.layout(1, 4), batch=4, seq=16)
     replicas = st.compile_model(folder, "replicas", TINY_GPT, "clm", LAYOUTS["replicas"][0], batch=4, seq=16)
     Binary.get()
@@ -87,7 +87,7 @@ def by_several_processes(folder):
             code, out, err = finish_processes(by_tcp(processes, binary, *EACH, f"--save={target}"))
             st.expect(code == 0 and err.count("saved step ") == 6, err)
             st.expect(losses_of(out) == losses and contents(target) == files, f"{binary.stem}, {processes} processes: other files")
-    # A process that cannot write its shards ends the run. Process 0 could write them all.
+    # A process that cannot write its shards ends the run, although process 0 could write all shards.
     code, _, err = finish_processes(by_tcp(2, "sh", "-c", 'test $RANK = 0 || ulimit -f 1; exec "$@"', "sh", shards, *EACH,
                                            f"--save={folder / 'limited'}"))
     st.expect(code != 0 and "cannot write: File too large" in err, err)
@@ -95,7 +95,7 @@ def by_several_processes(folder):
 
 
 def read_by_others(folder):
-    """The shards are a folder of Hugging Face's: an index that names the file of each tensor, under the same names."""
+    """The shards are in Hugging Face's format: an index names the file of each tensor, and tensors keep their names."""
     binary = Binary.get()
     single = folder / "single"
     st.check_run([binary, "--train-steps=6", "--lr=1e-3", f"--save={single}"])
@@ -111,14 +111,14 @@ def read_by_others(folder):
             st.expect(len(tensors) == 1 or sum(value.nbytes for value in tensors.values()) <= 9000, f"{name} is too large")
             found |= tensors
         st.expect(found.keys() == expected.keys() and all((found[name] == expected[name]).all() for name in found), kind)
-    # Ours reads them as well: as a model to start from.
+    # The trainer reads them too, as pretrained weights.
     done = st.check_run([binary, "--steps=1", f"--init={shards}"])
     again = st.check_run([binary, "--steps=1", f"--init={single}"])
     st.expect(losses_of(done.stdout) == losses_of(again.stdout), "other weights")
 
 
 def other_layouts(folder):
-    """Any layout goes on from shards."""
+    """Any layout continues from shards."""
     shards = os.path.join(Binary.folder.name, "between/step-0000003")
     Binary.get()
     for name, layout in (("alone", None), ("replicas", {"mode": "sharding", "data": 2, "zero": 2})):
@@ -131,7 +131,7 @@ def other_layouts(folder):
 
 
 def full_disk(folder):
-    """A save that fails beside the training ends the run in one line, and the checkpoint before it stays."""
+    """A background save that fails ends the run with a one-line error, and the previous checkpoint remains."""
     binary = Binary.get()
     st.check_run([binary, *EACH, "--exit-interval=2", f"--save={folder}/run"])
     before = contents(f"{folder}/run")
@@ -143,7 +143,7 @@ def full_disk(folder):
 
 
 def killed(folder):
-    """Kills in the middle of saves of many shards: at most one step is done again, and nothing is left over."""
+    """Kills runs in the middle of saves of many shards. At most one step is repeated, and no leftovers remain."""
     binary, draw, run = Binary.get(), random.Random(3), f"{folder}/run"
     flags = [*EACH, "--save-shard-size=1", f"--save={run}"]
     kills = 0
@@ -170,7 +170,7 @@ def contents_names(folder):
 
 
 def stopped_in_a_save(folder):
-    """SIGTERM while a save runs: both that save and the one that SIGTERM asks for are complete."""
+    """SIGTERM during a save: both this save and the final save complete."""
     run = folder / "run"
     process = subprocess.Popen([Binary.get(), "--train-steps=100000", "--save-interval=1", "--save-shard-size=1", "--keep=2",
                                 f"--save={run}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -186,7 +186,7 @@ def stopped_in_a_save(folder):
 
 
 def flags(folder):
-    """Flags without effect and sizes that are none are errors."""
+    """Flags without effect and invalid sizes are errors."""
     for given, expected in ((["--async-save=false"], "--async-save has no effect without --save"),
                             (["--save-shard-size=1GB"], "--save-shard-size has no effect without --save"),
                             (["--save-memory=1GB", "--async-save=false", f"--save={folder}/x"],

@@ -7,8 +7,8 @@
 
 namespace mlir::cuda {
 
-/// o = softmax(scale * q * k^T + bias) * v for each head of each batch, with the softmax's
-/// statistics of each row. Or its gradient: dQ, dK and dV from dO; then `o` is null.
+/// o = softmax(scale * q * k^T + bias) * v for each head of each batch, and the softmax statistics
+/// of each row. A gradient instead computes dQ, dK and dV from dO, and its `o` is null.
 struct Attention {
   /// batch x heads x contiguous rows; strides are in elements.
   struct Tensor {
@@ -24,7 +24,7 @@ struct Attention {
   Tensor q, k, v, o;
   Tensor bias;           ///< f32; a stride is 0 where it does not vary
   Value max, sum;        ///< of each row: the maximum score, and the sum of exp(score - max); f32,
-                         ///< contiguous; a gradient reads them
+                         ///< contiguous; inputs of a gradient
   Tensor dO, dQ, dK, dV; ///< gradients; all null or all set
 };
 

@@ -28,7 +28,7 @@ private:
   struct Results {
     SmallVector<std::pair<Value, unsigned>> stored; ///< values and their buffers
     SmallVector<Value> tiles;  ///< the stored values that vary along the reduction loop
-    SmallVector<Value> panels; ///< the values that products read
+    SmallVector<Value> panels; ///< operands of the products
     Numbers sums;              ///< initial sums of the products
   };
 
@@ -57,7 +57,7 @@ private:
   LogicalResult finishSum(ElementValues::Sum &sum, ArrayRef<Number> totals);
   LogicalResult reduce(Sums &level);
 
-  // Softmax: maxima and the sums of exponentials below them (SoftmaxPass.cpp).
+  // Softmax: row maxima, and row sums of exp(x - max) (SoftmaxPass.cpp).
   FailureOr<Number> emitExponential(const ElementValues::Sum &sum, Number x);
   LogicalResult enterMaxima(const Sums &maxima, const Sums &level, ArrayRef<Number> before,
                             MutableArrayRef<Number> carried, SmallVectorImpl<Number> &scales);

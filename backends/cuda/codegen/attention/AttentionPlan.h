@@ -9,8 +9,8 @@
 
 namespace mlir::cuda {
 
-/// A matrix in memory: its strides along the groups of the space, and along the `width` dimension,
-/// which is no loop of the space: a producer's contracted dimension, a consumer's result columns.
+/// A matrix in memory: its strides along the groups of the space and along the `width` dimension.
+/// No loop of the space is along `width`: a producer's contracted dimension, a consumer's columns.
 struct AttentionMatrix {
   unsigned buffer = 0; ///< of the kernel
   Type element;
@@ -40,8 +40,8 @@ struct FusedAttention {
   OwningOpRef<st::KernelOp> rows;
   SmallVector<unsigned> stored; ///< indices of the fused kernel's results
   SmallVector<AttentionProduct, 0> producers, consumers;
-  /// Consumers that contract the parallel loop, while the others contract the reduction loop. `own`
-  /// is their right operand and `streamed` their result, into which each block accumulates.
+  /// Consumers that contract the parallel loop; the others contract the reduction loop. `own` is
+  /// their right operand. `streamed` is their result, into which each block accumulates.
   SmallVector<AttentionProduct, 0> crossing;
   st::IterationSpace space;
   unsigned own = 0, streamed = 0; ///< groups

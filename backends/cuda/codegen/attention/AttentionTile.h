@@ -44,7 +44,7 @@ public:
   /// Returns the number of elements of a block along the parallel loop, or 0 if the crossing
   /// products cannot be planned: they require tensor cores.
   static int64_t getOwnSize(const KernelEmitter &emitter, const FusedAttention &fused);
-  /// Returns true if the crossing products can be planned, whatever the layout of the matrices.
+  /// Returns true if the crossing products can be planned for any layout of the matrices.
   static bool canCross(const FusedAttention &fused, int64_t sharedBytes);
 
   /// An index of one of the two loops, clamped to the last one.
@@ -58,7 +58,7 @@ public:
   const Shape shape;
 
   /// The thread's number of indices per loop, and the indices of the tile that begins at `first`.
-  /// The constant offset of a part is added last, so that parts share the computation of the rest.
+  /// Adds the constant offset of a part last, so that all parts share the rest of the address.
   const int64_t ownParts, streamedParts;
   Value getOwnPlace(Value first, int64_t part) {
     return emitter.add(emitter.add(first, ownLane), getOwnOffset(part));
@@ -85,7 +85,7 @@ public:
   /// Returns the sums of a consumer plus the contribution of the published tile.
   virtual Numbers add(const AttentionProduct &product, Value first, size_t panel,
                       ArrayRef<Number> sums) = 0;
-  /// Adds the tile's part of a crossing product; the block of turn `last` stores the result.
+  /// Adds the tile's part of a crossing product. The block with turn `last` stores the result.
   virtual void cross(const AttentionProduct &product, Value tile, size_t panel,
                      const InTurn &inTurn, Value last) {
     (void)product, (void)tile, (void)panel, (void)inTurn, (void)last;

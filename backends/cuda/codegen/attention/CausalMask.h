@@ -6,11 +6,11 @@
 
 namespace mlir::cuda {
 
-/// Returns true if elements above the diagonal can be skipped: there each consumer reads zeros,
-/// each sum adds zeros, each maximum has a greater element elsewhere, and no value is stored per
-/// element. This requires a comparison of row and column that selects between a score and -1e30 or
-/// less, or adds such a number to the score. Scores must come directly from a product, so that
-/// every row has an unmasked element. `values` has the reductions.
+/// Returns true if a kernel can skip the elements above the diagonal. Consumers read zeros there,
+/// sums add zeros, maxima have a greater element elsewhere, and no value is stored per element.
+/// This requires a comparison of row and column that selects between a score and -1e30 or less, or
+/// adds such a number to the score. Scores must come directly from a product, so that every row
+/// has an unmasked element. `values` has the reductions.
 bool isCausal(const FusedAttention &fused, const ElementValues &values);
 
 } // namespace mlir::cuda

@@ -1,4 +1,4 @@
-// Values of a softmax's rows that a later maximum or sum only scales.
+// Values of softmax rows that an update of the maximum or the sum only scales.
 #pragma once
 
 #include "backends/cuda/codegen/kernels/ElementValues.h"
@@ -17,11 +17,11 @@ struct SoftmaxScale {
   bool isDivided;
 };
 
-/// Returns nothing if the value depends on one of the sums or maxima in another way. A product that
-/// reads a scaled value may accumulate tiles with the running maximum and without the sum. When the
-/// maximum rises, it multiplies by exp(old maximum - new one), and it divides at the end. The
-/// result differs only by rounding (Dao, "FlashAttention-2", 2023, section 3.1). As e is at most
-/// one, this overflows only where the original would.
+/// Returns nothing if the value depends on one of the sums or maxima in another way. A product of a
+/// scaled value may accumulate tiles with the running maximum and without the sum. It multiplies
+/// its accumulators by exp(old maximum - new maximum) when the maximum rises, and divides them at
+/// the end. The result differs only by rounding (Dao, "FlashAttention-2", 2023, section 3.1). As e
+/// is at most one, this overflows only where the original overflows.
 std::optional<SoftmaxScale> findSoftmaxScale(Value value, ArrayRef<ElementValues::Sum> sums);
 
 } // namespace mlir::cuda

@@ -7,8 +7,8 @@ namespace mlir::cuda {
 
 /// Replaces nvgpu.device_async_copy, and nvvm.cp.async's commit and wait, by synchronous code of
 /// each thread. Hardware may copy at any time between the op and the next wait of its thread.
-/// `late` copies at the wait, else at once, so a missing wait makes the two results differ. Only
-/// copies of 16 bytes and waits for all copies are supported; others are errors.
+/// With `late` the code copies at the wait, otherwise at the op, so a missing wait makes the two
+/// results differ. Supports only copies of 16 bytes and waits for all copies; others are errors.
 LogicalResult makeCopiesOfThreads(gpu::GPUFuncOp kernel, int64_t threads, bool late);
 
 } // namespace mlir::cuda

@@ -5,8 +5,8 @@
 
 namespace mlir::cuda {
 
-/// Marks both kernels of a gradient that cuDNN may compute, and the kernel that replaces them, with
-/// the scale of the scores, an f64. The replacement does not compute the sums of rows.
+/// Attribute with the scale of the scores, an f64. Marks both kernels of a gradient that cuDNN may
+/// compute, and the kernel that replaces them. The replacement does not compute the sums of rows.
 constexpr llvm::StringLiteral kGradientScaleAttr = "cuda.gradient_scale";
 
 /// Returns true if the kernel of dQ and the later kernel of dK and dV could be one kernel, apart

@@ -107,8 +107,8 @@ static Type hostType(Type type) {
   return MemRefType::get(memref.getShape(), memref.getElementType(), memref.getLayout());
 }
 
-/// Returns true for a load of shared memory of one word, such as the number that the first thread
-/// took for the block (expand-turns): all threads read the same.
+/// Returns true for a load of one word of shared memory, such as the block number that the first
+/// thread takes (expand-turns). All threads load the same value.
 static bool readsSharedWord(Operation *op) {
   auto load = dyn_cast<memref::LoadOp>(op);
   if (!load)
@@ -118,7 +118,7 @@ static bool readsSharedWord(Operation *op) {
          isa_and_nonnull<gpu::AddressSpaceAttr>(type.getMemorySpace());
 }
 
-/// Returns the bytes that the views of a kernel's dynamic shared memory take.
+/// Returns the bytes of dynamic shared memory that the kernel's views cover.
 static int64_t getDynamicBytes(gpu::DynamicSharedMemoryOp memory) {
   int64_t bytes = 0;
   for (Operation *user : memory->getUsers()) {
@@ -236,7 +236,7 @@ Value HostKernel::threadId(gpu::ThreadIdOp op, Value thread) {
   return arith::RemUIOp::create(builder, loc, id, index(blockSize[dimension]));
 }
 
-/// Replaces the ids that an op's regions ask for.
+/// Replaces the thread ids in an op's regions.
 void HostKernel::replaceThreadIds(Operation *op, Value thread) {
   OpBuilder::InsertionGuard guard(builder);
   op->walk([&](gpu::ThreadIdOp id) {
@@ -404,9 +404,9 @@ void HostKernel::emitMissedTurn() {
   memref::StoreOp::create(builder, loc, one, missed, ValueRange{index(0)});
 }
 
-/// Blocks run sequentially and take numbers in this order, so each block has its turn at once,
-/// unless the words of turns were not zero before the launch. A block never waits here, because no
-/// other block runs.
+/// Blocks run sequentially and take numbers in this order, so each block has its turn at once.
+/// Only words of turns that are not zero before the launch prevent this. A block never waits here,
+/// because no other block runs.
 LogicalResult HostKernel::emitTurn(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (!isUniform(operand))

@@ -29,7 +29,7 @@ std::vector<Result> resultsOf(const proto::CudaAttention &attention,
                               const AttentionOperands &operands) {
   const int64_t rows = attention.rows(), columns = attention.columns();
   const int64_t depth = attention.depth(), width = attention.width();
-  proto::CudaHeads statistics; // of each row of each head a number
+  proto::CudaHeads statistics; // one number per row of each head
   statistics.set_row(1);
   statistics.set_head(rows);
   statistics.set_batch(attention.heads() * rows);
@@ -41,7 +41,7 @@ std::vector<Result> resultsOf(const proto::CudaAttention &attention,
   };
   const proto::ElementType half = attention.type();
   add("o", operands.o, attention.o(), rows, width, half);
-  if (attention.has_o()) { // A gradient reads these.
+  if (attention.has_o()) { // The gradient reads these.
     add("maxima", operands.max, statistics, rows, 1, proto::F32);
     add("sums", operands.sum, statistics, rows, 1, proto::F32);
   }
@@ -64,7 +64,7 @@ float readElement(const std::vector<uint8_t> &bytes, proto::ElementType type, in
   return static_cast<const float *>(memory)[at];
 }
 
-/// In root mean squares; no number where one of them has none.
+/// Returns the relative difference in root mean square; NaN if a result has a NaN.
 double distanceOf(const proto::CudaAttention &attention, const Result &result,
                   const std::vector<uint8_t> &expected, const std::vector<uint8_t> &found) {
   double apart = 0, all = 0;
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<std::vector<uint8_t>>> readAll(const proto::CudaAtten
   return all;
 }
 
-/// Returns true for a gradient whose kernels read values of each row that are not known in a trial.
+/// Returns true for a gradient whose kernels read row values that a trial cannot compute.
 bool isComparedWithHost(const proto::CudaAttention &attention, const AttentionOperands &operands) {
   return !attention.has_o() && !operands.max && !operands.sum;
 }
@@ -103,8 +103,8 @@ makeExpected(const proto::CudaAttention &attention, const AttentionOperands &ope
              GpuTrial &trial, GpuDevice &device, GpuStream &stream) {
   if (isComparedWithHost(attention, operands))
     return computeGradients(attention, operands, device);
-  // Kernels of a gradient read maxima and sums of rows that the forward pass keeps, which random
-  // numbers are not.
+  // The gradient kernels read the row maxima and sums of the forward pass. Random numbers are not
+  // valid maxima and sums.
   if (!attention.has_o())
     ST_RETURN_IF_ERROR(writeKeptRows(attention, operands, device));
   ST_RETURN_IF_ERROR(trial.runBody());

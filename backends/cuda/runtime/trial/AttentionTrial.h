@@ -6,11 +6,11 @@
 
 namespace st::cuda {
 
-/// Runs both on random numbers of a trial. The root mean square of the difference may be at most
-/// `kAttentionTolerance` of that of the kernels' results: kernels round scores to 16 bits, engines
-/// do not. Row statistics for a gradient are computed first; if their form is unknown, the host
-/// computes the gradients instead of kernels (KeptRows.h). The status describes a refusal by cuDNN
-/// or a difference. Succeeds without a trial if the trial has no memory.
+/// Runs both on the random numbers of a trial. The root mean square of the difference may be at
+/// most `kAttentionTolerance` times that of the kernels' results: kernels round scores to 16 bits,
+/// engines do not. Computes the row statistics for a gradient first. If their form is unknown, the
+/// host computes the gradients instead of the kernels (KeptRows.h). The status describes a refusal
+/// by cuDNN or a difference. Succeeds without a trial if the trial has no memory.
 constexpr double kAttentionTolerance = 0.05;
 absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttention &attention,
                           GpuTrial &trial, GpuDevice &device, GpuStream &stream, Address workspace);

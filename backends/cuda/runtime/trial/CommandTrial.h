@@ -1,4 +1,4 @@
-// Trying a command before a program runs.
+// Tries a command before a program runs.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_TRIAL_COMMANDTRIAL_H
 #define ST_BACKENDS_CUDA_RUNTIME_TRIAL_COMMANDTRIAL_H
 
@@ -9,11 +9,11 @@
 
 namespace st::cuda {
 
-/// A product or attention with the commands in its body. Takes memory when a stream first asks for
-/// it.
+/// A product or attention with the commands in its body. Allocates memory at the first request of
+/// a stream.
 class CommandTrial : public GpuTrial {
 public:
-  /// `ways` records a lack of memory for it; all outlive the trial.
+  /// `ways` records a failed allocation. All arguments must outlive the trial.
   CommandTrial(CommandRunner &runner, GpuStream &stream, const proto::CudaProduct &product,
                Ways &ways)
       : runner(runner), stream(stream), ways(ways), product(&product), body(product.body()),
@@ -37,11 +37,11 @@ private:
   const CommandRunner::Commands &body;
   absl::Status &untried;
   std::optional<TrialMemory> memory;
-  absl::Status taken;      ///< whether its memory was allocated
-  bool isPrepared = false; ///< the body
+  absl::Status taken;      ///< the result of the allocation
+  bool isPrepared = false; ///< of the body
 
   absl::Status takeMemory();
-  /// Runs `work` with its places in the memory of the trial.
+  /// Runs `work` with addresses in the memory of the trial.
   template <class Work> auto inMemory(Work work);
 };
 

@@ -73,7 +73,7 @@ template <class Visit> void forEachHead(const proto::CudaAttention &attention, V
       visit(batch, head);
 }
 
-/// Of keys, or of values.
+/// Repeats the first `kKeyPeriod` keys or values.
 void repeatKeys(const proto::CudaAttention &attention, Rows &keys, int64_t width) {
   forEachHead(attention, [&](int64_t batch, int64_t head) {
     for (int64_t column = kKeyPeriod; column < attention.columns(); ++column)
@@ -91,7 +91,7 @@ void repeatBias(const proto::CudaAttention &attention, Rows &bias) {
   });
 }
 
-/// Counts the columns of each class that a row sees.
+/// Counts the columns of each class to which a row attends.
 Classes countColumns(const proto::CudaAttention &attention, int64_t row) {
   const int64_t seen =
       attention.causal() ? std::min(row + 1, attention.columns()) : attention.columns();
@@ -115,7 +115,7 @@ Kept keep(const Classes &scores, const Classes &counts) {
   return {static_cast<float>(max), static_cast<float>(sum)};
 }
 
-/// What a gradient reads of its forward pass, with columns that repeat.
+/// Inputs of the forward pass that a gradient reads, with repeated columns.
 struct Inputs {
   Rows queries, keys, bias;
 
@@ -155,8 +155,8 @@ struct Inputs {
   }
 };
 
-/// Gradients of one head. Of a row, each class of columns has one probability and one gradient of
-/// its score.
+/// Gradients of one head. In a row, all columns of a class have the same probability and the same
+/// gradient of the score.
 class HeadGradient {
 public:
   HeadGradient(const proto::CudaAttention &gradient, const Inputs &inputs, const Rows &values,
@@ -169,7 +169,7 @@ public:
   void compute(int64_t batch, int64_t head, Rows &dQ, Rows &dK, Rows &dV) {
     std::fill(ofKeys.begin(), ofKeys.end(), 0);
     std::fill(ofValues.begin(), ofValues.end(), 0);
-    // Under a causal mask a column is seen by the rows from its own number on.
+    // Under a causal mask only row j and later rows attend to column j.
     int64_t column = gradient.columns();
     for (int64_t row = gradient.rows(); row-- > 0;) {
       for (; gradient.causal() && column > row + 1; --column)
@@ -264,7 +264,7 @@ computeGradients(const proto::CudaAttention &gradient, const AttentionOperands &
   const int64_t rows = gradient.rows(), columns = gradient.columns(), width = gradient.width();
   Rows values(gradient, gradient.v(), type, columns, width);
   Rows incoming(gradient, gradient.d_o(), type, rows, width);
-  // All may be interleaved: what is changed is written before the others are read.
+  // The tensors may be interleaved, so each changed one is written before the next is read.
   ST_RETURN_IF_ERROR(values.read(device, operands.v));
   repeatKeys(gradient, values, width);
   ST_RETURN_IF_ERROR(values.write(device, operands.v));

@@ -8,17 +8,17 @@
 
 namespace st::cuda {
 
-/// Writes the row maxima and sums that a gradient reads, computed on the host from q, k and the
-/// bias. First replaces key j, and column j of the bias, by the one of number j modulo
-/// `kKeyPeriod`: the host then computes only `kKeyPeriod` scores per row. Does nothing if the
+/// Computes the row maxima and sums that a gradient reads, on the host from q, k and the bias, and
+/// writes them. First replaces key j and column j of the bias by key and column j modulo
+/// `kKeyPeriod`, so that the host computes only `kKeyPeriod` scores per row. Does nothing if the
 /// gradient reads neither maxima nor sums.
 constexpr int64_t kKeyPeriod = 4;
 absl::Status writeKeptRows(const proto::CudaAttention &gradient, const AttentionOperands &operands,
                            GpuDevice &device);
 
-/// Computes the gradients of q, k and v on the host, as bytes of their places. First replaces keys,
-/// values and columns of the bias as above. For gradients whose kernels read other values of each
-/// row than maxima and sums: these have no meaning without the kernels before them.
+/// Computes the gradients of q, k and v on the host, as bytes in the layout of the device. First
+/// replaces keys, values and columns of the bias as above. Use this for kernels that read other row
+/// values than maxima and sums: such values have no meaning without the kernels before them.
 absl::StatusOr<std::vector<std::vector<uint8_t>>>
 computeGradients(const proto::CudaAttention &gradient, const AttentionOperands &operands,
                  GpuDevice &device);

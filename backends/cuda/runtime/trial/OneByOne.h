@@ -1,4 +1,4 @@
-// Running commands one by one, so that what fails is the command that an error names.
+// Runs commands one by one, so that an error names the command that fails.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_TRIAL_ONEBYONE_H
 #define ST_BACKENDS_CUDA_RUNTIME_TRIAL_ONEBYONE_H
 
@@ -8,17 +8,17 @@
 
 namespace st::cuda {
 
-/// The ranks that share a GPU. If a command of one fails, the GPU is lost for all of them.
+/// The ranks that share a GPU. If a command of one rank fails, all of them lose the GPU.
 class OneByOne {
 public:
-  /// Before the ranks of a step run. Clears the state of a failed step.
+  /// Clears the state of a failed step. Call it before the ranks of a step run.
   void begin() {
     std::lock_guard<std::mutex> lock(mutex);
     failure = absl::OkStatus();
   }
 
-  /// `run` submits a command and waits for it. Commands that wait for no other rank run alone.
-  /// Others may report the error of a concurrent command, so all ranks report the first failure.
+  /// `run` submits a command and waits for it. A command that waits for no other rank runs alone.
+  /// Other commands may report a concurrent command's error, so all ranks report the first failure.
   template <class Run> absl::Status run(bool waitsForOthers, Run run) {
     if (waitsForOthers) {
       const absl::Status status = run();

@@ -14,7 +14,7 @@ _Pointers = ctypes.POINTER(ctypes.c_void_p)
 _Handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, _Pointers, _Pointers, ctypes.c_void_p, ctypes.c_int64)
 
 _numbers = itertools.count(1)
-# They stay, as the plugin keeps what it has compiled: a run may outlive the function that started it.
+# Callbacks are never removed: the plugin caches compiled programs, and a run may outlive the function that started it.
 _callbacks = {}
 
 
@@ -84,7 +84,7 @@ def _emit(context, callback, token, operands, operand_avals, result_avals, has_s
 
 
 def register(library):
-    """Makes JAX lower callbacks for this platform, and answers them."""
+    """Registers JAX's lowering of callbacks for this platform, and the handler that runs them."""
     from jax._src import callback, debugging
     from jax._src.interpreters import mlir
 

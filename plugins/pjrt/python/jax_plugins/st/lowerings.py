@@ -1,9 +1,9 @@
-"""Lowers primitives for which JAX calls libraries on its own platforms to other primitives."""
+"""Lowers primitives to other primitives where JAX calls a library on its own platforms."""
 
 import functools
 
 PLATFORM = "st"
-# Far more than Jacobi's method takes: it converges quadratically.
+# Jacobi's method converges quadratically and needs far fewer sweeps.
 MOST_SWEEPS = 30
 
 
@@ -47,7 +47,7 @@ def _next_round(x, axis):
 
 
 def _rotate_rows(x, c, s):
-    """Rows i and n/2 + i of x, rotated into each other."""
+    """Rotates rows i and n/2 + i of x."""
     import jax.numpy as jnp
 
     top, bottom = jnp.split(x, 2, axis=0)
@@ -56,7 +56,7 @@ def _rotate_rows(x, c, s):
 
 
 def _jacobi_round(a, v):
-    """One round of disjoint rotations: of rows and columns of a, and of the rows of v, whose columns are vectors."""
+    """One round of disjoint rotations. Rotates rows and columns of a, and rows of v, whose columns are vectors."""
     import jax.numpy as jnp
 
     half = a.shape[0] // 2
@@ -180,7 +180,7 @@ def _batched(one, count, *operands):
 
 
 def geqrf(a):
-    """LAPACK's: R in the upper triangle, reflectors below it."""
+    """QR in LAPACK's form: R is in the upper triangle, the reflectors are below it."""
     return _batched(_geqrf_one, a.ndim - 2, a)
 
 
@@ -190,7 +190,7 @@ def householder_product(a, taus):
 
 
 def _rotate_columns(x, c, s):
-    """Columns i and n/2 + i of x, rotated into each other."""
+    """Rotates columns i and n/2 + i of x."""
     import jax.numpy as jnp
 
     left, right = jnp.split(x, 2, axis=1)
@@ -208,7 +208,7 @@ def _svd_round(a, v):
 
 
 def _orthogonal_columns(a):
-    """A matrix of orthogonal columns, and the unitary one that makes it from `a` of as many rows or more."""
+    """Returns `a` times a unitary matrix, with orthogonal columns, and that matrix. `a` has rows >= columns."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -216,7 +216,7 @@ def _orthogonal_columns(a):
     even = n + n % 2
     eps = jnp.finfo(a.dtype).eps
     a = jnp.pad(a, ((0, 0), (0, even - n)))
-    # What is smaller is rounding.
+    # Smaller products are rounding errors.
     least = jnp.square(eps) * jnp.sum(jnp.square(jnp.abs(a)))
 
     def is_skew(a):
@@ -234,17 +234,17 @@ def _orthogonal_columns(a):
     a, v, _ = lax.while_loop(lambda state: is_skew(state[0]) & (state[2] < MOST_SWEEPS), sweep, state)
     if even == n:
         return a, v
-    # What was added is the one vector that has an element behind the matrix.
+    # The padding's vector is the only one with an element beyond the matrix.
     order = jnp.argsort(jnp.abs(v[n]) > 0.5)[:n]
     return a[:, order], v[:n][:, order]
 
 
 def _svd_tall(a, full_matrices, compute_uv):
-    """Singular values and vectors of one matrix of no more columns than rows, by one-sided Jacobi (Hestenes, 1958)."""
+    """Singular values and vectors of one matrix with rows >= columns, by one-sided Jacobi (Hestenes, 1958)."""
     import jax.numpy as jnp
 
     m, n = a.shape
-    # Of large and of small numbers the squares would not be finite.
+    # Scales the matrix, because the squares of very large and very small numbers overflow or underflow.
     largest = jnp.max(jnp.abs(a))
     scale = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1)
     a = a / scale.astype(a.dtype)
