@@ -35,6 +35,8 @@ LAYOUTS = {
                                        "accum_degree": 2},
 }
 STEPS = 6
+# Of the dynamic map of Dettmers et al., between the codes from 0.1 to 1.
+LARGEST_STEP = 0.9 / 64
 
 
 class Reference:
@@ -57,9 +59,13 @@ def train(folder, optimizer, clip, layout, target="dtu-t10"):
 
 
 def compare_states(expected, found):
-    """The share of codes that differ. The gradient of a key's bias is only rounding."""
+    """The share of codes that differ. The gradient of a key's bias is only rounding.
+
+    Where another code was chosen, later steps read a moment that is up to a step of the codes larger, so a few blocks have
+    other maxima.
+    """
     st.expect(sorted(expected) == sorted(found), "the files have other tensors")
-    codes = apart = 0
+    codes = apart = blocks = moved = 0
     for name, value in expected.items():
         other = found[name]
         st.expect(value.shape == other.shape and value.dtype == other.dtype, f"{name} is another tensor")
@@ -68,8 +74,12 @@ def compare_states(expected, found):
         if value.dtype == np.uint8:
             codes, apart = codes + value.size, apart + (value != other).sum()
         else:
-            difference = np.abs(value - other).max() / max(np.abs(value).max(), 1e-30)
-            st.expect(difference <= 2e-3, f"{name} is {difference:.2g} apart")
+            differences = np.abs(value - other) / max(np.abs(value).max(), 1e-30)
+            has_codes = name.endswith(".absmax")
+            st.expect(differences.max() <= (LARGEST_STEP if has_codes else 2e-3), f"{name} is {differences.max():.2g} apart")
+            if has_codes:
+                blocks, moved = blocks + value.size, moved + (differences > 1e-3).sum()
+    st.expect(moved <= 5e-3 * blocks, f"{moved} of {blocks} maxima of blocks differ")
     st.expect(apart <= 5e-3 * codes, f"{apart} of {codes} codes differ")
     return f", {apart} of {codes} codes differ" if codes else ""
 
