@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seq", type=int, default=512)
     parser.add_argument("--target", default="cuda-sm_90")
-    parser.add_argument("--activation", help="in the place of the model's")
+    parser.add_argument("--activation", help="replaces the activation of the model")
     parser.add_argument("--clip-norm", type=float, default=0)
     parser.add_argument("--most", type=int, default=25, help="kernels that are listed")
     figures.add_option(parser)

@@ -78,7 +78,7 @@ def draw_search(random):
 
 
 def drawn_searches(seed):
-    """Endless names of drawn searches, each of which is added to SEARCHES."""
+    """Yields names of drawn searches without end, and adds each search to SEARCHES."""
     for number in itertools.count():
         found = draw_search(random.Random(f"{seed} {number}"))
         config, _, cluster, flags = found

@@ -35,6 +35,8 @@ LAYOUTS = {
                                        "accum_degree": 2},
 }
 STEPS = 6
+# Moments of the first step do not depend on codes yet: their maxima must agree closely.
+EARLY = 1
 # Of the dynamic map of Dettmers et al., between the codes from 0.1 to 1.
 LARGEST_STEP = 0.9 / 64
 
@@ -55,10 +57,11 @@ def train(folder, optimizer, clip, layout, target="dtu-t10"):
     flags = [*OPTIMIZERS[optimizer], *(["--clip-norm=0.5"] if clip else []), f"--target={target}"]
     binary = st.compile_model(folder, "bert", BERT, "mlm", layout, *flags)
     losses = st.losses(st.train(binary, f"--save={folder / 'out'}", steps=STEPS))
-    return losses, load_file(folder / "out" / "optimizer.safetensors")
+    st.train(binary, f"--save={folder / 'early'}", steps=EARLY)
+    return losses, [load_file(folder / name / "optimizer.safetensors") for name in ("early", "out")]
 
 
-def compare_states(expected, found):
+def compare_states(expected, found, bound=2e-3):
     """The share of codes that differ. The gradient of a key's bias is only rounding.
 
     Where another code was chosen, later steps read a moment that is up to a step of the codes larger, so a few blocks have
@@ -76,7 +79,7 @@ def compare_states(expected, found):
         else:
             differences = np.abs(value - other) / max(np.abs(value).max(), 1e-30)
             has_codes = name.endswith(".absmax")
-            st.expect(differences.max() <= (LARGEST_STEP if has_codes else 2e-3), f"{name} is {differences.max():.2g} apart")
+            st.expect(differences.max() <= (bound if has_codes else 2e-3), f"{name} is {differences.max():.2g} apart")
             if has_codes:
                 blocks, moved = blocks + value.size, moved + (differences > 1e-3).sum()
     st.expect(moved <= 5e-3 * blocks, f"{moved} of {blocks} maxima of blocks differ")
@@ -91,7 +94,8 @@ def case(optimizer, name, target, clip):
         st.expect(losses[-1] < losses[0] - 1e-3, f"it does not learn: {losses}")
         difference = st.relative_difference(losses, found)
         st.expect(difference <= 1e-5, f"losses differ by {difference:.2g}:\n{losses}\n{found}")
-        return f"losses agree to {difference:.0e}" + compare_states(states, other)
+        compare_states(states[0], other[0], 1e-3)
+        return f"losses agree to {difference:.0e}" + compare_states(states[1], other[1], LARGEST_STEP)
     return check
 
 
