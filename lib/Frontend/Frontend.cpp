@@ -3,26 +3,17 @@
 #include "lib/Frontend/Frontend.h"
 
 #include "dialects/StableHLO/ChloOps.h"
+#include "lib/Frontend/DecoderFamily.h"
 #include "lib/Frontend/DropoutMask.h"
-#include "lib/Frontend/ModelBuilder.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
 /// The tasks of a model, for messages.
 static StringRef tasksOf(ModelType type) {
-  switch (type) {
-  case ModelType::Bert:
-  case ModelType::MegatronBert:
-    return "mlm, span or encode";
-  case ModelType::Gpt2:
-  case ModelType::Llama:
-  case ModelType::MegatronGpt:
+  if (findDecoderFamily(type))
     return "clm";
-  case ModelType::Vit:
-    return "classify";
-  }
-  llvm_unreachable("unknown model type");
+  return type == ModelType::Vit ? "classify" : "mlm, span or encode";
 }
 
 static bool hasTask(ModelType type, Task task) {
@@ -32,7 +23,7 @@ static bool hasTask(ModelType type, Task task) {
   case Task::Encode:
     return type == ModelType::Bert || type == ModelType::MegatronBert;
   case Task::CausalLm:
-    return type == ModelType::Gpt2 || type == ModelType::Llama || type == ModelType::MegatronGpt;
+    return findDecoderFamily(type);
   case Task::Classify:
     return type == ModelType::Vit;
   }
@@ -85,20 +76,9 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
 }
 
 static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
-  switch (type) {
-  case ModelType::Bert:
-  case ModelType::MegatronBert:
-    return buildBert(model, task);
-  case ModelType::Gpt2:
-    return buildGpt2(model);
-  case ModelType::Llama:
-    return buildLlama(model);
-  case ModelType::MegatronGpt:
-    return buildMegatronGpt(model);
-  case ModelType::Vit:
-    return buildVit(model);
-  }
-  llvm_unreachable("unknown model type");
+  if (const DecoderFamily *family = findDecoderFamily(type))
+    return buildDecoder(model, *family);
+  return type == ModelType::Vit ? buildVit(model) : buildBert(model, task);
 }
 
 static ModelConfig withoutDropout(ModelConfig config) {

@@ -13,10 +13,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mlir::st {
 
-enum class ModelType { Bert, Gpt2, Llama, MegatronBert, MegatronGpt, Vit };
+enum class ModelType {
+  Bert,
+  Gemma,
+  Gpt2,
+  GptNeoX,
+  Llama,
+  MegatronBert,
+  MegatronGpt,
+  Mistral,
+  Opt,
+  Phi,
+  Qwen2,
+  Qwen3,
+  Vit
+};
 
 /// The training task of the model, which determines its head and its loss.
 enum class Task {
@@ -25,7 +40,8 @@ enum class Task {
   MaskedLm,
   /// `span`: where the answer starts and ends (BertForQuestionAnswering).
   Span,
-  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM, GPTModel of Megatron-LM).
+  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM and their like, GPTModel of
+  /// Megatron-LM).
   CausalLm,
   /// `classify`: the class of an image (ViTForImageClassification).
   Classify,
@@ -44,6 +60,8 @@ enum class Problem { SingleLabel, MultiLabel, Regression };
 struct RotaryPositions {
   enum Scaling { None, Linear, Llama3 } scaling = None;
   double theta = 10000.0;
+  /// The part of each head that rotates.
+  double fraction = 1.0;
   double factor = 1.0;
   /// For Llama3: the number of waves in `originalPositions` at which stretching is complete, and at
   /// which there is none.
@@ -90,9 +108,10 @@ struct ModelConfig {
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   bool tieWordEmbeddings = true;
-  /// True if the projections of attention (in a vit only those of queries, keys and values) and of
-  /// the inner layers have a bias.
+  /// True if the projections of queries, keys and values, of the output of attention and of the
+  /// inner layers have a bias.
   bool attentionBias = true;
+  bool attentionOutBias = true;
   bool mlpBias = true;
   /// True if scores are divided by the root of headSize, and those of layer i by i + 1.
   bool scalesAttention = true;
@@ -111,6 +130,12 @@ struct ModelConfig {
   Activation headActivation = Activation::Gelu;
   bool hasBinaryHead = true;
   RotaryPositions rotary;
+  /// The number of positions that a token attends to, its own included; all before it if unset.
+  std::optional<int64_t> slidingWindow;
+  /// Whether each layer attends to the window; all do if empty.
+  std::vector<bool> windowLayers;
+  /// True if both branches of a block read the same input.
+  bool hasParallelBranches = false;
   /// patchSize divides imageSize.
   Extent imageSize;
   Extent patchSize;
@@ -122,6 +147,13 @@ struct ModelConfig {
   /// The original text of the configuration, with its model type added if it was missing.
   std::string json;
 
+  bool hasWindow(int64_t layer) const {
+    return slidingWindow && (windowLayers.empty() || windowLayers[layer]);
+  }
+  /// Elements of each head that rotate.
+  int64_t rotatedSize() const {
+    return static_cast<int64_t>(static_cast<double>(headSize) * rotary.fraction);
+  }
   /// Rows and columns of patches.
   Extent patchGrid() const {
     return {imageSize.height / patchSize.height, imageSize.width / patchSize.width};
