@@ -104,6 +104,36 @@ constexpr KnownKey bertKeys[] = {{"attention_probs_dropout_prob"},
                                  {"pooler_size_per_head", KeyType::Number},
                                  {"pooler_type", KeyType::String}};
 
+constexpr KnownKey robertaKeys[] = {{"attention_probs_dropout_prob"},
+                                    {"hidden_act"},
+                                    {"hidden_dropout_prob"},
+                                    {"hidden_size"},
+                                    {"initializer_range"},
+                                    {"intermediate_size"},
+                                    {"layer_norm_eps"},
+                                    {"max_position_embeddings"},
+                                    {"num_attention_heads"},
+                                    {"num_hidden_layers"},
+                                    {"position_embedding_type"},
+                                    {"type_vocab_size"},
+                                    {"vocab_size"}};
+
+constexpr KnownKey distilBertKeys[] = {{"activation"},
+                                       {"attention_dropout"},
+                                       {"dim"},
+                                       {"dropout"},
+                                       {"hidden_dim"},
+                                       {"initializer_range"},
+                                       {"max_position_embeddings"},
+                                       {"n_heads"},
+                                       {"n_layers"},
+                                       {"qa_dropout"},
+                                       {"sinusoidal_pos_embds"},
+                                       {"vocab_size"},
+                                       // Read by heads that no supported task has, or by no class.
+                                       {"seq_classif_dropout", KeyType::Number},
+                                       {"tie_weights_", KeyType::Flag}};
+
 constexpr KnownKey gpt2Keys[] = {{"activation_function"},
                                  {"attn_pdrop"},
                                  {"embd_pdrop"},
@@ -326,6 +356,8 @@ ArrayRef<KnownKey> mlir::st::keysOf(ModelType type) {
   switch (type) {
   case ModelType::Bert:
     return bertKeys;
+  case ModelType::DistilBert:
+    return distilBertKeys;
   case ModelType::Gemma:
     return gemmaKeys;
   case ModelType::Gpt2:
@@ -348,6 +380,8 @@ ArrayRef<KnownKey> mlir::st::keysOf(ModelType type) {
     return qwen2Keys;
   case ModelType::Qwen3:
     return qwen3Keys;
+  case ModelType::Roberta:
+    return robertaKeys;
   case ModelType::Vit:
     return vitKeys;
   }

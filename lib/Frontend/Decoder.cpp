@@ -59,13 +59,13 @@ Value Decoder::embeddings() {
   Value positions;
   if (!family.positions.empty())
     positions = model.weight(family.positions + ".weight",
-                             {config.positionCount + family.positionOffset, config.hiddenSize});
+                             {config.positionCount + config.firstPosition, config.hiddenSize});
   Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
   Value x = model.embedding(wordEmbeddings, ids, config.paddingToken);
   if (family.scalesEmbeddings)
     x = emit.scale(x, std::sqrt(static_cast<double>(config.hiddenSize)));
   if (positions)
-    x = model.addPositions(x, positions, family.positionOffset);
+    x = model.addPositions(x, positions, config.firstPosition);
   return model.dropout(x, config.embeddingDropout);
 }
 

@@ -296,6 +296,7 @@ void st::readPhi(ConfigReader &reader, ModelConfig &config) {
 
 void st::readOpt(ConfigReader &reader, ModelConfig &config) {
   readSizes(reader, config, {768, 12, 12, 3072, 50272, 2048});
+  config.firstPosition = 2; // after two rows for padding
   config.intermediateSize = reader.size("ffn_dim", 3072);
   config.paddingToken = readPaddingToken(reader, config.vocabSize, 1);
   config.activation = readActivation(reader, "activation_function", "relu");

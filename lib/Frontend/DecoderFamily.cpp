@@ -74,12 +74,10 @@ static DecoderFamily qwen3() {
   return family;
 }
 
-/// OPT (Zhang et al., 2022): GPT-2's blocks with separate products and ReLU. The table of positions
-/// begins with two rows for padding.
+/// OPT (Zhang et al., 2022): GPT-2's blocks with separate products.
 static DecoderFamily opt() {
   DecoderFamily family;
   family.type = ModelType::Opt;
-  family.positionOffset = 2;
   family.root = "model.decoder";
   family.embeddingScope = "model.decoder.embeddings";
   family.headScope = "lm_head";

@@ -33,8 +33,6 @@ struct DecoderFamily {
   /// True if heads of queries and keys have norms of their own.
   bool normalizesHeads = false;
   bool hasRotaryPositions = false;
-  /// Rows of the table of learned positions before the row of position 0.
-  int64_t positionOffset = 0;
   /// True if embeddings are multiplied by the root of their size.
   bool scalesEmbeddings = false;
   bool hasHeadBias = false;

@@ -5,6 +5,7 @@
 #include "dialects/StableHLO/ChloOps.h"
 #include "lib/Frontend/DecoderFamily.h"
 #include "lib/Frontend/DropoutMask.h"
+#include "lib/Frontend/EncoderFamily.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -13,7 +14,7 @@ using namespace mlir::st;
 static StringRef tasksOf(ModelType type) {
   if (findDecoderFamily(type))
     return "clm";
-  return type == ModelType::Vit ? "classify" : "mlm, span or encode";
+  return findEncoderFamily(type) ? "mlm, span or encode" : "classify";
 }
 
 static bool hasTask(ModelType type, Task task) {
@@ -21,7 +22,7 @@ static bool hasTask(ModelType type, Task task) {
   case Task::MaskedLm:
   case Task::Span:
   case Task::Encode:
-    return type == ModelType::Bert || type == ModelType::MegatronBert;
+    return findEncoderFamily(type);
   case Task::CausalLm:
     return findDecoderFamily(type);
   case Task::Classify:
@@ -64,7 +65,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   if (!isVit && (sequence < 1 || sequence > config.positionCount))
     return error() << "sequence length: expected 1 to "
                    << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
-                   << " = " << config.positionCount << ", found " << sequence;
+                   << (config.type == ModelType::Roberta ? " - pad_token_id - 1" : "") << " = "
+                   << config.positionCount << ", found " << sequence;
   const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
                              hidden = {batch, sequence, config.hiddenSize};
   for (ArrayRef<int64_t> shape : {ArrayRef(scores), ArrayRef(hidden)})
@@ -78,11 +80,14 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
 static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
   if (const DecoderFamily *family = findDecoderFamily(type))
     return buildDecoder(model, *family);
-  return type == ModelType::Vit ? buildVit(model) : buildBert(model, task);
+  if (const EncoderFamily *family = findEncoderFamily(type))
+    return buildEncoder(model, *family, task);
+  return buildVit(model);
 }
 
 static ModelConfig withoutDropout(ModelConfig config) {
-  config.embeddingDropout = config.attentionDropout = config.hiddenDropout = 0.0;
+  config.embeddingDropout = config.attentionDropout = config.hiddenDropout = config.spanDropout =
+      0.0;
   return config;
 }
 

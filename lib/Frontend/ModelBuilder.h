@@ -22,6 +22,7 @@ struct Init {
 enum class WeightLayout { OutIn, InOut };
 
 struct DecoderFamily;
+struct EncoderFamily;
 
 /// Builds @main op by op. Parameters and batch arguments join the signature when they are first
 /// requested, parameters before the batch.
@@ -151,8 +152,8 @@ private:
 };
 
 /// The forward losses, one function per kind of model; each returns the result.
-Value buildBert(ModelBuilder &model, Task task);
 Value buildDecoder(ModelBuilder &model, const DecoderFamily &family);
+Value buildEncoder(ModelBuilder &model, const EncoderFamily &family, Task task);
 Value buildVit(ModelBuilder &model);
 
 } // namespace mlir::st

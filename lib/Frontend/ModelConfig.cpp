@@ -19,6 +19,8 @@ StringRef mlir::st::stringify(ModelType type) {
   switch (type) {
   case ModelType::Bert:
     return "bert";
+  case ModelType::DistilBert:
+    return "distilbert";
   case ModelType::Gemma:
     return "gemma";
   case ModelType::Gpt2:
@@ -41,6 +43,8 @@ StringRef mlir::st::stringify(ModelType type) {
     return "qwen2";
   case ModelType::Qwen3:
     return "qwen3";
+  case ModelType::Roberta:
+    return "roberta";
   case ModelType::Vit:
     return "vit";
   }
@@ -156,6 +160,38 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
   readAnyBert(reader, config, {768, 12, 12, 3072, 30522});
 }
 
+static void readRoberta(ConfigReader &reader, ModelConfig &config) {
+  readAnyBert(reader, config, {768, 12, 12, 3072, 50265});
+  config.hasBinaryHead = false;
+  config.headActivation = Activation::Gelu;
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 1);
+  // Positions begin behind the padding token's number.
+  if (!config.paddingToken)
+    return reader.unexpected("pad_token_id", "a token: positions begin behind its number");
+  config.firstPosition = *config.paddingToken + 1;
+  if (config.positionCount <= config.firstPosition)
+    reader.unexpected("max_position_embeddings",
+                      "more than pad_token_id + 1 = " + Twine(config.firstPosition));
+  config.positionCount -= config.firstPosition;
+}
+
+static void readDistilBert(ConfigReader &reader, ModelConfig &config) {
+  config.hiddenSize = reader.size("dim", 768);
+  config.layerCount = reader.size("n_layers", 6, kMaxLayers);
+  config.headCount = reader.size("n_heads", 12);
+  config.intermediateSize = reader.size("hidden_dim", 3072);
+  config.vocabSize = reader.size("vocab_size", 30522);
+  config.positionCount = reader.size("max_position_embeddings", 512);
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
+  config.activation = config.headActivation = readActivation(reader, "activation", "gelu");
+  config.hiddenDropout = config.embeddingDropout = reader.probability("dropout", 0.1);
+  config.attentionDropout = reader.probability("attention_dropout", 0.1);
+  config.spanDropout = reader.probability("qa_dropout", 0.1);
+  config.layerNormEpsilon = 1e-12;
+  config.hasBinaryHead = false;
+  requireFlag(reader, "sinusoidal_pos_embds", false);
+}
+
 void mlir::st::readVocabRows(ConfigReader &reader, ModelConfig &config) {
   const int64_t multiple = reader.sizeOrNull("make_vocab_size_divisible_by", 1);
   config.vocabRows = llvm::divideCeil(config.vocabSize, multiple) * multiple;
@@ -255,6 +291,7 @@ struct ModelReader {
 
 static const ModelReader modelReaders[] = {
     {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true},
+    {ModelType::DistilBert, readDistilBert, "dim", "n_heads", true},
     {ModelType::Gemma, readGemma, "hidden_size", "num_attention_heads", true},
     {ModelType::Gpt2, readGpt2, "n_embd", "n_head", true},
     {ModelType::GptNeoX, readGptNeoX, "hidden_size", "num_attention_heads", false},
@@ -266,6 +303,7 @@ static const ModelReader modelReaders[] = {
     {ModelType::Phi, readPhi, "hidden_size", "num_attention_heads", false},
     {ModelType::Qwen2, readQwen2, "hidden_size", "num_attention_heads", false},
     {ModelType::Qwen3, readQwen3, "hidden_size", "num_attention_heads", false},
+    {ModelType::Roberta, readRoberta, "hidden_size", "num_attention_heads", true},
     {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
 };
 

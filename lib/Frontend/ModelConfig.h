@@ -19,6 +19,7 @@ namespace mlir::st {
 
 enum class ModelType {
   Bert,
+  DistilBert,
   Gemma,
   Gpt2,
   GptNeoX,
@@ -30,13 +31,14 @@ enum class ModelType {
   Phi,
   Qwen2,
   Qwen3,
+  Roberta,
   Vit
 };
 
 /// The training task of the model, which determines its head and its loss.
 enum class Task {
   /// `mlm`: masked tokens and whether the second sentence follows the first
-  /// (BertForPreTraining).
+  /// (BertForPreTraining); masked tokens alone for families without a head for sentences.
   MaskedLm,
   /// `span`: where the answer starts and ends (BertForQuestionAnswering).
   Span,
@@ -97,6 +99,8 @@ struct ModelConfig {
   /// token has a padding row, but softmax includes it.
   int64_t vocabRows = 0;
   int64_t positionCount = 0;
+  /// Rows of the table of positions before the row of the first position.
+  int64_t firstPosition = 0;
   /// Zero if the model has no token types.
   int64_t typeVocabSize = 0;
   /// Its row of the embeddings starts as zero, and lookups give it no gradient.
@@ -105,6 +109,7 @@ struct ModelConfig {
   double embeddingDropout = 0.0;
   double attentionDropout = 0.0;
   double hiddenDropout = 0.0;
+  double spanDropout = 0.0; ///< before the head of `span`
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   bool tieWordEmbeddings = true;
@@ -125,8 +130,8 @@ struct ModelConfig {
   /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.
   bool scalesResidualInit = false;
-  /// For BERT: the activation of its head for masked tokens, and whether there are token types and
-  /// a head for the next-sentence loss.
+  /// For encoders: the activation of its head for masked tokens, and whether there are token types
+  /// and a head for the next-sentence loss.
   Activation headActivation = Activation::Gelu;
   bool hasBinaryHead = true;
   RotaryPositions rotary;

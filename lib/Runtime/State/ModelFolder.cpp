@@ -31,6 +31,8 @@ constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", "12"},
                                    {"layer_norm_eps", "1e-12"},
                                    {"position_embedding_type", "\"absolute\""},
                                    {"is_decoder", "false"}};
+constexpr ConfigKey kDistilBertKeys[] = {
+    {"n_layers", "6"}, {"n_heads", "12"}, {"activation", "\"gelu\""}};
 constexpr ConfigKey kGpt2Keys[] = {{"n_layer", "12"},
                                    {"n_head", "12"},
                                    {"activation_function", "\"gelu_new\""},
@@ -68,6 +70,10 @@ constexpr ConfigKey kGptNeoXKeys[] = {
 constexpr ConfigKey kOptKeys[] = {{"num_hidden_layers", "12"},
                                   {"num_attention_heads", "12"},
                                   {"activation_function", "\"relu\""}};
+constexpr ConfigKey kRobertaKeys[] = {
+    {"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
+    {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
+    {"pad_token_id", "1"},       {"position_embedding_type", "\"absolute\""}};
 constexpr ConfigKey kPhiKeys[] = {{"num_hidden_layers", "24"}, {"num_attention_heads", "32"},
                                   {"num_key_value_heads", ""}, {"hidden_act", "\"gelu_new\""},
                                   {"layer_norm_eps", "1e-5"},  {"rope_theta", "10000"},
@@ -88,6 +94,8 @@ constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_h
 
 constexpr ConfigKey kBertDropouts[] = {{"hidden_dropout_prob", "0.1"},
                                        {"attention_probs_dropout_prob", "0.1"}};
+constexpr ConfigKey kDistilBertDropouts[] = {
+    {"dropout", "0.1"}, {"attention_dropout", "0.1"}, {"qa_dropout", "0.1"}};
 constexpr ConfigKey kGpt2Dropouts[] = {
     {"embd_pdrop", "0.1"}, {"attn_pdrop", "0.1"}, {"resid_pdrop", "0.1"}};
 constexpr ConfigKey kLlamaDropouts[] = {{"attention_dropout", "0"}};
@@ -105,6 +113,7 @@ struct ModelKeys {
   absl::Span<const ConfigKey> function, dropouts;
 };
 constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
+                                 {"distilbert", kDistilBertKeys, kDistilBertDropouts},
                                  {"gemma", kGemmaKeys, kLlamaDropouts},
                                  {"gpt2", kGpt2Keys, kGpt2Dropouts},
                                  {"gpt_neox", kGptNeoXKeys, kGptNeoXDropouts},
@@ -116,6 +125,7 @@ constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
                                  {"phi", kPhiKeys, kPhiDropouts},
                                  {"qwen2", kQwen2Keys, kLlamaDropouts},
                                  {"qwen3", kQwen3Keys, kLlamaDropouts},
+                                 {"roberta", kRobertaKeys, kBertDropouts},
                                  {"vit", kVitKeys, kVitDropouts}};
 
 // The transformers class whose parameters have the names of a task's parameters.
@@ -125,6 +135,9 @@ struct TaskClass {
 constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
                                   {"bert", "span", "BertForQuestionAnswering"},
                                   {"bert", "encode", "BertModel"},
+                                  {"distilbert", "mlm", "DistilBertForMaskedLM"},
+                                  {"distilbert", "span", "DistilBertForQuestionAnswering"},
+                                  {"distilbert", "encode", "DistilBertModel"},
                                   {"gemma", "clm", "GemmaForCausalLM"},
                                   {"gpt2", "clm", "GPT2LMHeadModel"},
                                   {"gpt_neox", "clm", "GPTNeoXForCausalLM"},
@@ -137,6 +150,9 @@ constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
                                   {"phi", "clm", "PhiForCausalLM"},
                                   {"qwen2", "clm", "Qwen2ForCausalLM"},
                                   {"qwen3", "clm", "Qwen3ForCausalLM"},
+                                  {"roberta", "mlm", "RobertaForMaskedLM"},
+                                  {"roberta", "span", "RobertaForQuestionAnswering"},
+                                  {"roberta", "encode", "RobertaModel"},
                                   {"vit", "classify", "ViTForImageClassification"}};
 
 // transformers' names for arguments of Megatron-LM, and its older names for rotary positions.
@@ -295,7 +311,8 @@ bool tiesEmbeddings(const ModelConfig &config) {
   if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
-  for (absl::string_view ties : {"bert", "gemma", "gpt2", "megatron-bert", "megatron-gpt", "opt"})
+  for (absl::string_view ties :
+       {"bert", "distilbert", "gemma", "gpt2", "megatron-bert", "megatron-gpt", "opt", "roberta"})
     if (type == ties)
       return true;
   // The first BERTs do not name their model type.

@@ -1,4 +1,4 @@
-"""Small configurations of each family of causal language models, and the values of their parameters and batches."""
+"""Small configurations of each family of models, and the values of their parameters and batches."""
 
 import zlib
 
@@ -11,11 +11,17 @@ BLOCKS = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "
           "max_position_embeddings": 16}
 OPT = {"model_type": "opt", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 40,
        "vocab_size": 61, "max_position_embeddings": 16, "dropout": 0.0}
+DISTIL_BERT = {"model_type": "distilbert", "dim": 16, "n_layers": 2, "n_heads": 4, "hidden_dim": 24, "vocab_size": 61,
+               "max_position_embeddings": 16, "dropout": 0.0, "attention_dropout": 0.0}
+ROBERTA = {"model_type": "roberta", **BLOCKS, "type_vocab_size": 1, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 GROUPED = {**BLOCKS, "num_key_value_heads": 2}
 
 FAMILIES = {
     "gemma": {"model_type": "gemma", **GROUPED, "num_key_value_heads": 1, "head_dim": 6, "hidden_act": "gelu"},
     "gemma-biases": {"model_type": "gemma", **GROUPED, "head_dim": 4, "attention_bias": True, "tie_word_embeddings": False},
+    "bert": {"model_type": "bert", **BLOCKS, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+    "distilbert": DISTIL_BERT,
+    "distilbert-untied": {**DISTIL_BERT, "activation": "relu", "pad_token_id": 3, "tie_word_embeddings": False},
     "gpt2": {"model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 61, "n_positions": 16,
              "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0},
     "gpt_neox": {"model_type": "gpt_neox", **BLOCKS, "hidden_size": 32, "rotary_pct": 0.25, "rotary_emb_base": 500},
@@ -35,7 +41,15 @@ FAMILIES = {
     "qwen3": {"model_type": "qwen3", **GROUPED, "head_dim": 6},
     "qwen3-layers": {"model_type": "qwen3", **GROUPED, "head_dim": 4, "attention_bias": True, "use_sliding_window": True,
                      "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
+    "roberta": ROBERTA,
+    "roberta-types": {**ROBERTA, "pad_token_id": 3, "type_vocab_size": 2, "hidden_act": "relu"},
 }
+# Families without this task train to find the next token.
+MASKED = ("bert", "distilbert", "roberta")
+
+
+def task_of(config):
+    return "mlm" if config["model_type"] in MASKED else "clm"
 
 
 def parameter(name, shape):
@@ -47,8 +61,14 @@ def parameter(name, shape):
 
 
 def batch(config):
-    """Tokens, and labels for most positions."""
+    """Tokens, and labels for most positions; for masked tokens a padded sequence."""
     rng = np.random.default_rng(7)
     ids = rng.integers(2, config["vocab_size"], (BATCH, SEQ))
     labels = np.where(rng.random((BATCH, SEQ)) < 0.8, rng.integers(0, config["vocab_size"], (BATCH, SEQ)), -100)
-    return {"input_ids": ids.astype(np.int32), "labels": labels.astype(np.int32)}
+    values = {"input_ids": ids, "labels": labels}
+    if task_of(config) == "mlm":
+        values["attention_mask"] = np.arange(SEQ)[None] < np.array([[SEQ], [SEQ - 4]])
+        values["input_ids"] = np.where(values["attention_mask"], ids, config.get("pad_token_id", {"roberta": 1}.get(config["model_type"], 0)))
+    if config["model_type"] == "bert":
+        values |= {"token_type_ids": rng.integers(0, 2, (BATCH, SEQ)), "next_sentence_label": np.array([1, 0])}
+    return {name: value.astype(np.int32) for name, value in values.items()}

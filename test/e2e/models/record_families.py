@@ -11,27 +11,34 @@ import pathlib
 import numpy as np
 import torch
 import transformers
-from families import FAMILIES, batch, parameter
+from families import FAMILIES, batch, parameter, task_of
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "references"
+CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining}
 
 
 def name_in_files(config, name):
     """The name of a parameter in a checkpoint; some classes name it differently in memory."""
-    return name.replace("lm_head.", "embed_out.") if config["model_type"] == "gpt_neox" else name
+    if config["model_type"] == "gpt_neox":
+        return name.replace("lm_head.", "embed_out.")
+    return {"lm_head.decoder.bias": "lm_head.bias", "cls.predictions.decoder.bias": "cls.predictions.bias"}.get(name, name)
 
 
 def reference(config):
     """The loss and the gradients by name."""
     settings = transformers.AutoConfig.for_model(**config)
     settings._attn_implementation = "eager"
-    model = transformers.AutoModelForCausalLM.from_config(settings).double().eval()
+    model = CLASSES[task_of(config)].from_config(settings).double().eval()
     with torch.no_grad():
         for name, value in model.named_parameters():
             value.copy_(torch.from_numpy(parameter(name_in_files(config, name), tuple(value.shape))))
     given = {name: torch.from_numpy(value).long() for name, value in batch(config).items()}
-    logits = model(input_ids=given["input_ids"], use_cache=False).logits
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), given["labels"].flatten(), ignore_index=-100)
+    labels = given.pop("labels")
+    if "next_sentence_label" in given:
+        loss = model(**given, labels=labels).loss
+    else:
+        logits = model(**given).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
     loss.backward()
     gradients = {name_in_files(config, name): value.grad.numpy() for name, value in model.named_parameters()}
     return {"loss": loss.item()} | gradients

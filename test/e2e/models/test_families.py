@@ -1,4 +1,4 @@
-"""Compares the loss and all gradients of each family of causal language models with those of transformers' classes."""
+"""Compares the loss and all gradients of each family of models with those of transformers' classes."""
 
 import pathlib
 import sys
@@ -6,7 +6,7 @@ import sys
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
-from families import BATCH, FAMILIES, SEQ, batch, parameter
+from families import BATCH, FAMILIES, SEQ, batch, parameter, task_of
 from st_programs import import_model, interpret, signature, transform
 from st_testing import expect, main
 
@@ -19,7 +19,7 @@ def like_transformers(name):
     def run(folder):
         reference = dict(np.load(FOLDER / f"{name}.npz"))
         loss = float(reference.pop("loss"))
-        program = transform(import_model(folder, config, "clm", BATCH, SEQ), "--differentiate")
+        program = transform(import_model(folder, config, task_of(config), BATCH, SEQ), "--differentiate")
         parameters = {a.name: parameter(a.name, a.shape) for a in signature(program)[0] if a.role == "parameter"}
         expect(parameters.keys() == reference.keys(), f"other parameters: {sorted(parameters.keys() ^ reference.keys())}")
         found = interpret(program, parameters | batch(config))

@@ -1,4 +1,4 @@
-"""Trains each family of causal language models under several layouts and on a GPU target: losses are those of one device."""
+"""Trains each family of models under several layouts and on a GPU target: losses are those of one device."""
 
 import pathlib
 import sys
@@ -6,7 +6,7 @@ import sys
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from families import FAMILIES
+from families import FAMILIES, task_of
 
 STEPS = 5
 LAYOUTS = {
@@ -26,14 +26,14 @@ def losses(binary):
 def trains_alike(name):
     def run(folder):
         config = FAMILIES[name]
-        expected = losses(st.compile_model(folder, "one", config, "clm", None, batch=8, seq=12))
+        expected = losses(st.compile_model(folder, "one", config, task_of(config), None, batch=8, seq=12))
         st.expect(len(expected) == STEPS and expected[-1] < expected[0], f"does not learn: {expected}")
         worst = 0.0
         for layout, parallel in LAYOUTS.items():
-            found = losses(st.compile_model(folder, layout.replace(" ", "-"), config, "clm", parallel, batch=8, seq=12))
+            found = losses(st.compile_model(folder, layout.replace(" ", "-"), config, task_of(config), parallel, batch=8, seq=12))
             worst = max(worst, st.relative_difference(expected, found))
             st.expect(worst <= 1e-5, f"{layout}: {found}, one device gives {expected}")
-        found = losses(st.compile_model(folder, "host", config, "clm", None, "--target=cuda-host", batch=8, seq=12))
+        found = losses(st.compile_model(folder, "host", config, task_of(config), None, "--target=cuda-host", batch=8, seq=12))
         st.expect(st.relative_difference(expected, found) <= 1e-5, f"cuda-host: {found}, simulated devices give {expected}")
         return f"{len(LAYOUTS)} layouts differ by {worst:.0e}"
     return run
