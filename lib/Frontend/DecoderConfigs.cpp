@@ -114,9 +114,14 @@ static void readSizes(ConfigReader &reader, ModelConfig &config, const DecoderSi
 
 static void readKeyValueHeads(ConfigReader &reader, ModelConfig &config, int64_t fallback) {
   config.keyValueHeadCount = reader.sizeOrNull("num_key_value_heads", fallback);
-  if (config.headCount % config.keyValueHeadCount != 0)
-    reader.unexpected("num_key_value_heads",
-                      "a divisor of num_attention_heads = " + Twine(config.headCount));
+  if (config.headCount % config.keyValueHeadCount == 0)
+    return;
+  const std::string expected =
+      "a divisor of num_attention_heads = " + std::to_string(config.headCount);
+  if (reader.object().get("num_key_value_heads"))
+    return reader.unexpected("num_key_value_heads", expected);
+  reader.error("", "key 'num_key_value_heads': expected " + expected + ", found its default, " +
+                       Twine(config.keyValueHeadCount));
 }
 
 /// Reads what Llama and the families with its blocks have in common. `heads` is the default number
