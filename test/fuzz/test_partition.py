@@ -1,15 +1,16 @@
 """Differential fuzzing of the compiler: compares random programs with the results of its passes.
 
-  test_partition.py [--seed=N] [--count=N] [--attention] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR] [--no-device]
-                    [--no-reduce]
+  test_partition.py [--seed=N] [--count=N] [--attention | --models] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR]
+                    [--no-device] [--no-reduce]
 
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as many
 virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and replicas
 (random_steps.py), run as they are and as what each device group does. st-differential runs many in one process. Two in 15 are
 then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
---attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host. Case
-N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of
-regressions/ and new ones of a seed that is printed are run, and some with attention.
+--attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host. With
+--models they are training steps of random configurations of every family of models (random_models.py). Case N is the same on
+every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of regressions/ and new
+ones of a seed that is printed are run, and some of the other kinds.
 
 A program that cannot be cut into micro-batches may be refused, with an error that says so. What fails is reduced by
 st-reduce; the smaller program is left beside the whole one.
@@ -28,6 +29,7 @@ import tempfile
 from device_runs import run_on_device
 from random_attention import AttentionStep
 from random_blocks import with_blocks
+from random_models import ModelStep
 from random_programs import Program
 from random_steps import Step
 
@@ -37,6 +39,7 @@ BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 BIN = BUILD / "bin"
 FIXED, NEW, CHUNK, LIMIT = 200, 800, 50, 240
 FIXED_ATTENTION, NEW_ATTENTION = 3, 3
+FIXED_MODELS, NEW_MODELS = 15, 30
 # Restrictions that the compiler may report.
 REFUSALS = ("micro-batches", "vary along `micro`", "varies along `micro`", "stash takes at least")
 MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
@@ -50,10 +53,10 @@ def device_of(seed):
     return {4: "dtu-t10", 8: "dtu-t10", 13: "cuda-host"}.get(seed % 15)
 
 
-def make_case(seed, uneven, blocks=0.0, attention=False):
+def make_case(seed, uneven, blocks=0.0, kind="programs"):
     rng = random.Random(seed)
-    if attention:
-        return AttentionStep(rng).text()
+    if kind != "programs":
+        return {"attention": AttentionStep, "models": ModelStep}[kind](rng).text()
     text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, device_of(seed) is not None).text()
     return with_blocks(text, random.Random(f"blocks of {seed}"), blocks) if blocks else text
 
@@ -188,19 +191,24 @@ class Run:
             shows = device if "on the device" in message or "st-compile" in message else None
             print(f"  reduced: {reduce_case(kept, kind, message, shows)}", flush=True)
 
-    def random_cases(self, seed, count, attention=False):
+    def random_cases(self, seed, count, kind="programs"):
         for i in range(seed, seed + count):
-            path = self.folder / f"{'attention-' if attention else ''}{i}.mlir"
-            path.write_text(make_case(i, self.options.uneven, self.options.blocks, attention))
-            device = "cuda-kernels" if attention else device_of(i)
-            yield f"--seed={i} --count=1{' --attention' if attention else ''}", path, None if self.options.no_device else device
+            path = self.folder / f"{kind}-{i}.mlir"
+            path.write_text(make_case(i, self.options.uneven, self.options.blocks, kind))
+            device = "cuda-kernels" if kind == "attention" else device_of(i)
+            flag = "" if kind == "programs" else f" --{kind}"
+            yield f"--seed={i} --count=1{flag}", path, None if self.options.no_device else device
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--attention", action="store_true", help="training steps around attention")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--attention", dest="kind", action="store_const", const="attention", default="programs",
+                      help="training steps around attention")
+    kind.add_argument("--models", dest="kind", action="store_const", const="models",
+                      help="training steps of random models of every family")
     parser.add_argument("--uneven", type=float, default=0.5, help="the share of axes that need not divide")
     parser.add_argument("--blocks", type=float, default=0.0, help="the share of shardings that split blocks in themselves")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
@@ -218,10 +226,11 @@ def main():
             seed = random.SystemRandom().randrange(10**6, 10**9)
             print(f"new cases: --seed={seed} --count={options.count or NEW}", flush=True)
             run.check(run.random_cases(seed, options.count or NEW))
-            run.check(run.random_cases(0, FIXED_ATTENTION, attention=True))
-            run.check(run.random_cases(seed, NEW_ATTENTION, attention=True))
+            for kind, fixed, new in (("attention", FIXED_ATTENTION, NEW_ATTENTION), ("models", FIXED_MODELS, NEW_MODELS)):
+                run.check(run.random_cases(0, fixed, kind))
+                run.check(run.random_cases(seed, new, kind))
         else:
-            run.check(run.random_cases(options.seed, options.count or NEW, options.attention))
+            run.check(run.random_cases(options.seed, options.count or NEW, options.kind))
     run.statistics.print()
     kinds = run.statistics.kinds
     # A compiler that refuses everything would never be wrong.

@@ -1,0 +1,92 @@
+"""Random training steps of models: a small random configuration of one of the families, with its gradients and an optimizer,
+under a random parallel file."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from random_steps import OPTIMIZERS, PREPARE, ROADS, Step, quoted
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TRANSLATE = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin/st-translate"
+FAMILIES = ("bert", "distilbert", "gemma", "gpt2", "gpt_neox", "llama", "megatron-bert", "megatron-gpt", "mistral", "opt", "phi",
+            "qwen2", "qwen3", "roberta")
+ENCODERS = ("bert", "distilbert", "megatron-bert", "roberta")
+ACTIVATIONS = ("gelu", "gelu_new", "quick_gelu", "silu", "tanh")
+
+
+class ModelStep(Step):
+    """The loss of one of the families of configurations."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.stages, self.micro = rng.choice([1, 2, 2, 3]), rng.choice([1, 2, 4])
+        self.data, self.shards, self.axes = rng.choice([1, 1, 2]), rng.choice([1, 2, 2, 4]), None
+        self.batch = self.micro * self.data * rng.choice([1, 2])
+        self.sequence = rng.randint(3, 9)
+        self.family = rng.choice(FAMILIES)
+
+    def maybe(self, **choices):
+        """Each key with one of its values, or without the key."""
+        return {key: self.rng.choice(values) for key, values in choices.items() if self.rng.random() < 0.5}
+
+    def config(self):
+        rng, family = self.rng, self.family
+        heads, size = rng.choice([1, 2, 4]), rng.choice([4, 8])
+        hidden, layers, inner = heads * size, max(self.stages, rng.choice([1, 2, 3])), rng.choice([8, 12, 20])
+        vocabulary, positions = rng.choice([11, 16, 30]), self.sequence + rng.choice([0, 3])
+        drop = rng.choice([0.0, 0.0, 0.2])
+        ties = self.maybe(tie_word_embeddings=[True, False])
+        if family == "gpt2":
+            return {"n_embd": hidden, "n_layer": layers, "n_head": heads, "n_inner": inner, "vocab_size": vocabulary,
+                    "n_positions": positions, "embd_pdrop": drop, "attn_pdrop": drop, "resid_pdrop": 0.0, **ties,
+                    **self.maybe(scale_attn_by_inverse_layer_idx=[True], scale_attn_weights=[False])}
+        if family == "distilbert":
+            return {"dim": hidden, "n_layers": layers, "n_heads": heads, "hidden_dim": inner, "vocab_size": vocabulary,
+                    "max_position_embeddings": positions, "dropout": drop, "attention_dropout": 0.0, **ties}
+        if family == "opt":
+            return {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_dim": inner,
+                    "vocab_size": vocabulary, "max_position_embeddings": positions, "dropout": drop, **ties,
+                    **self.maybe(enable_bias=[False], activation_function=["relu", "gelu"])}
+        common = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": inner,
+                  "vocab_size": vocabulary, "max_position_embeddings": positions, **self.maybe(hidden_act=ACTIVATIONS), **ties}
+        if family in ENCODERS:
+            common |= {"hidden_dropout_prob": drop, "attention_probs_dropout_prob": 0.0}
+            if family == "roberta":
+                common |= {"max_position_embeddings": positions + 2}
+            if family == "megatron-bert":
+                common |= self.maybe(bert_binary_head=[True, False], make_vocab_size_divisible_by=[4, 8])
+            return common
+        if family == "megatron-gpt":
+            return common | {"hidden_dropout": drop, "attention_dropout": 0.0,
+                             **self.maybe(apply_query_key_layer_scaling=[True], make_vocab_size_divisible_by=[4, 8])}
+        if family == "gpt_neox":
+            return common | {"hidden_dropout": drop, "rotary_pct": rng.choice([0.5, 1.0]),
+                             **self.maybe(use_parallel_residual=[True, False], attention_bias=[True, False])}
+        common["num_key_value_heads"] = rng.choice([n for n in (1, 2, 4) if heads % n == 0])
+        if family == "phi":
+            return common | {"resid_pdrop": drop, **self.maybe(partial_rotary_factor=[0.5, 1.0])}
+        common |= {"attention_dropout": drop, "head_dim": rng.choice([size, 6])}
+        if family in ("llama", "gemma", "qwen3"):
+            common |= self.maybe(attention_bias=[True, False])
+        if family == "mistral":
+            common |= self.maybe(sliding_window=[None, 1, 2, 4])
+        if family in ("qwen2", "qwen3") and rng.random() < 0.5:
+            common |= {"use_sliding_window": True, "sliding_window": rng.randint(1, 4), "max_window_layers": rng.randint(0, 2)}
+        return common
+
+    def text(self):
+        task = "mlm" if self.family in ENCODERS else "clm"
+        config = json.dumps({"model_type": self.family, **self.config()})
+        done = subprocess.run([TRANSLATE, "--import-hf-config", f"--task={task}", f"--batch={self.batch}",
+                               f"--seq={self.sequence}"], input=config, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{config}: {done.stderr.strip()}")
+        parallel, road = self.parallel(), self.rng.choice(ROADS)
+        parallel["recompute"] = self.rng.choice(["none", "selective", "full"])
+        prepare = PREPARE.format(optimizer=self.rng.choice(OPTIMIZERS))
+        attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "
+                      f"st.parallel = {quoted(json.dumps(parallel))}")
+        return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), done.stdout, count=1)
