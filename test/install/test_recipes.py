@@ -19,7 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 PAGES = ["add-an-op.md", "add-a-differentiation-rule.md", "add-a-pass.md", "add-a-collective-algorithm.md",
-         "add-a-device-description.md", "add-a-backend.md"]
+         "add-a-device-description.md", "add-a-model-family.md", "add-a-backend.md"]
 TOOLS = ["st-opt", "st-translate", "st-dtu-run"]
 BLOCK = re.compile(r"^```(\w+) (create|edit|run)\b([^\n]*)\n(.*?)^```$", re.M | re.S)
 INSERTION = re.compile(r'^=(\S+)(?: (after|before|replace)="(.*)")?$')
