@@ -104,6 +104,36 @@ constexpr KnownKey bertKeys[] = {{"attention_probs_dropout_prob"},
                                  {"pooler_size_per_head", KeyType::Number},
                                  {"pooler_type", KeyType::String}};
 
+constexpr KnownKey robertaKeys[] = {{"attention_probs_dropout_prob"},
+                                    {"hidden_act"},
+                                    {"hidden_dropout_prob"},
+                                    {"hidden_size"},
+                                    {"initializer_range"},
+                                    {"intermediate_size"},
+                                    {"layer_norm_eps"},
+                                    {"max_position_embeddings"},
+                                    {"num_attention_heads"},
+                                    {"num_hidden_layers"},
+                                    {"position_embedding_type"},
+                                    {"type_vocab_size"},
+                                    {"vocab_size"}};
+
+constexpr KnownKey distilBertKeys[] = {{"activation"},
+                                       {"attention_dropout"},
+                                       {"dim"},
+                                       {"dropout"},
+                                       {"hidden_dim"},
+                                       {"initializer_range"},
+                                       {"max_position_embeddings"},
+                                       {"n_heads"},
+                                       {"n_layers"},
+                                       {"qa_dropout"},
+                                       {"sinusoidal_pos_embds"},
+                                       {"vocab_size"},
+                                       // Read by heads that no supported task has, or by no class.
+                                       {"seq_classif_dropout", KeyType::Number},
+                                       {"tie_weights_", KeyType::Flag}};
+
 constexpr KnownKey gpt2Keys[] = {{"activation_function"},
                                  {"attn_pdrop"},
                                  {"embd_pdrop"},
@@ -151,6 +181,117 @@ constexpr KnownKey llamaKeys[] = {{"attention_bias"},
                                   {"vocab_size"},
                                   // A split of the same products into parts.
                                   {"pretraining_tp", KeyType::Number}};
+
+constexpr KnownKey gemmaKeys[] = {
+    {"attention_bias"},
+    {"attention_dropout"},
+    {"head_dim"},
+    {"hidden_act"},
+    {"hidden_size"},
+    {"initializer_range"},
+    {"intermediate_size"},
+    {"max_position_embeddings"},
+    {"num_attention_heads"},
+    {"num_hidden_layers"},
+    {"num_key_value_heads"},
+    {"partial_rotary_factor"},
+    {"rms_norm_eps"},
+    {"rope_parameters"},
+    {"rope_scaling"},
+    {"rope_theta"},
+    {"use_bidirectional_attention"},
+    {"vocab_size"},
+    // The same as hidden_act in recent configurations, and unread in all.
+    {"hidden_activation", KeyType::String}};
+
+constexpr KnownKey gptNeoXKeys[] = {
+    {"attention_bias"},      {"attention_dropout"}, {"hidden_act"},
+    {"hidden_dropout"},      {"hidden_size"},       {"initializer_range"},
+    {"intermediate_size"},   {"layer_norm_eps"},    {"max_position_embeddings"},
+    {"num_attention_heads"}, {"num_hidden_layers"}, {"partial_rotary_factor"},
+    {"rope_parameters"},     {"rope_scaling"},      {"rope_theta"},
+    {"rotary_emb_base"},     {"rotary_pct"},        {"use_parallel_residual"},
+    {"vocab_size"}};
+
+constexpr KnownKey mistralKeys[] = {{"attention_dropout"},
+                                    {"head_dim"},
+                                    {"hidden_act"},
+                                    {"hidden_size"},
+                                    {"initializer_range"},
+                                    {"intermediate_size"},
+                                    {"max_position_embeddings"},
+                                    {"num_attention_heads"},
+                                    {"num_hidden_layers"},
+                                    {"num_key_value_heads"},
+                                    {"partial_rotary_factor"},
+                                    {"rms_norm_eps"},
+                                    {"rope_parameters"},
+                                    {"rope_scaling"},
+                                    {"rope_theta"},
+                                    {"sliding_window"},
+                                    {"vocab_size"}};
+
+constexpr KnownKey optKeys[] = {{"_remove_final_layer_norm"},
+                                {"activation_function"},
+                                {"attention_dropout"},
+                                {"do_layer_norm_before"},
+                                {"dropout"},
+                                {"enable_bias"},
+                                {"ffn_dim"},
+                                {"hidden_size"},
+                                {"init_std"},
+                                {"layer_norm_elementwise_affine"},
+                                {"layerdrop"},
+                                {"max_position_embeddings"},
+                                {"num_attention_heads"},
+                                {"num_hidden_layers"},
+                                {"vocab_size"},
+                                {"word_embed_proj_dim"},
+                                // Read by no class of transformers.
+                                {"activation_dropout", KeyType::Number},
+                                {"initializer_range"}};
+
+constexpr KnownKey phiKeys[] = {{"attention_dropout"},   {"embd_pdrop"},
+                                {"hidden_act"},          {"hidden_size"},
+                                {"initializer_range"},   {"intermediate_size"},
+                                {"layer_norm_eps"},      {"max_position_embeddings"},
+                                {"num_attention_heads"}, {"num_hidden_layers"},
+                                {"num_key_value_heads"}, {"partial_rotary_factor"},
+                                {"qk_layernorm"},        {"resid_pdrop"},
+                                {"rope_parameters"},     {"rope_scaling"},
+                                {"rope_theta"},          {"vocab_size"}};
+
+constexpr KnownKey qwen2Keys[] = {{"attention_dropout"},
+                                  {"head_dim"},
+                                  {"hidden_act"},
+                                  {"hidden_size"},
+                                  {"initializer_range"},
+                                  {"intermediate_size"},
+                                  {"layer_types"},
+                                  {"max_position_embeddings"},
+                                  {"max_window_layers"},
+                                  {"num_attention_heads"},
+                                  {"num_hidden_layers"},
+                                  {"num_key_value_heads"},
+                                  {"partial_rotary_factor"},
+                                  {"rms_norm_eps"},
+                                  {"rope_parameters"},
+                                  {"rope_scaling"},
+                                  {"rope_theta"},
+                                  {"sliding_window"},
+                                  {"use_sliding_window"},
+                                  {"vocab_size"},
+                                  // Of multimodal configurations.
+                                  {"use_mrope", KeyType::Flag}};
+
+constexpr KnownKey qwen3Keys[] = {
+    {"attention_bias"},      {"attention_dropout"},     {"head_dim"},
+    {"hidden_act"},          {"hidden_size"},           {"initializer_range"},
+    {"intermediate_size"},   {"layer_types"},           {"max_position_embeddings"},
+    {"max_window_layers"},   {"num_attention_heads"},   {"num_hidden_layers"},
+    {"num_key_value_heads"}, {"partial_rotary_factor"}, {"rms_norm_eps"},
+    {"rope_parameters"},     {"rope_scaling"},          {"rope_theta"},
+    {"sliding_window"},      {"use_sliding_window"},    {"vocab_size"}};
 
 constexpr KnownKey megatronBertKeys[] = {{"apply_query_key_layer_scaling"},
                                          {"attention_probs_dropout_prob"},
@@ -215,14 +356,32 @@ ArrayRef<KnownKey> mlir::st::keysOf(ModelType type) {
   switch (type) {
   case ModelType::Bert:
     return bertKeys;
+  case ModelType::DistilBert:
+    return distilBertKeys;
+  case ModelType::Gemma:
+    return gemmaKeys;
   case ModelType::Gpt2:
     return gpt2Keys;
+  case ModelType::GptNeoX:
+    return gptNeoXKeys;
   case ModelType::Llama:
     return llamaKeys;
   case ModelType::MegatronBert:
     return megatronBertKeys;
   case ModelType::MegatronGpt:
     return megatronGptKeys;
+  case ModelType::Mistral:
+    return mistralKeys;
+  case ModelType::Opt:
+    return optKeys;
+  case ModelType::Phi:
+    return phiKeys;
+  case ModelType::Qwen2:
+    return qwen2Keys;
+  case ModelType::Qwen3:
+    return qwen3Keys;
+  case ModelType::Roberta:
+    return robertaKeys;
   case ModelType::Vit:
     return vitKeys;
   }

@@ -90,15 +90,23 @@ const llvm::json::Value *ConfigReader::lookup(StringRef key) const {
   return value && !value->getAsNull() ? value : nullptr;
 }
 
-int64_t ConfigReader::size(StringRef key, int64_t fallback, int64_t limit) {
+int64_t ConfigReader::integer(StringRef key, int64_t fallback, int64_t least, int64_t limit) {
   const llvm::json::Value *value = hasFailed ? nullptr : fields.get(key);
   if (!value)
     return fallback;
   std::optional<int64_t> number = value->getAsInteger();
-  if (number && *number >= 1 && *number <= limit)
+  if (number && *number >= least && *number <= limit)
     return *number;
-  unexpected(key, "an integer from 1 to " + Twine(limit));
-  return 1;
+  unexpected(key, "an integer from " + Twine(least) + " to " + Twine(limit));
+  return least;
+}
+
+int64_t ConfigReader::size(StringRef key, int64_t fallback, int64_t limit) {
+  return integer(key, fallback, 1, limit);
+}
+
+int64_t ConfigReader::count(StringRef key, int64_t fallback) {
+  return integer(key, fallback, 0, INT32_MAX);
 }
 
 int64_t ConfigReader::sizeOrNull(StringRef key, int64_t fallback) {

@@ -41,7 +41,9 @@ public:
 
   /// An integer from 1 to `limit`; the fallback if the key is absent.
   int64_t size(StringRef key, int64_t fallback, int64_t limit = INT32_MAX);
-  /// The same, but null counts as absent, as it does in the following getters.
+  /// An integer from 0.
+  int64_t count(StringRef key, int64_t fallback);
+  /// Like size(), but null counts as absent, as it does in the following getters.
   int64_t sizeOrNull(StringRef key, int64_t fallback);
   /// A number in [0, 1).
   double probability(StringRef key, double fallback);
@@ -62,6 +64,7 @@ public:
   void checkKeys(ArrayRef<ArrayRef<KnownKey>> known);
 
 private:
+  int64_t integer(StringRef key, int64_t fallback, int64_t least, int64_t limit);
   /// The field, or null if it is absent or null.
   const llvm::json::Value *lookup(StringRef key) const;
   /// The key's name in messages, after the key of the enclosing object.

@@ -3,26 +3,18 @@
 #include "lib/Frontend/Frontend.h"
 
 #include "dialects/StableHLO/ChloOps.h"
+#include "lib/Frontend/DecoderFamily.h"
 #include "lib/Frontend/DropoutMask.h"
-#include "lib/Frontend/ModelBuilder.h"
+#include "lib/Frontend/EncoderFamily.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
 /// The tasks of a model, for messages.
 static StringRef tasksOf(ModelType type) {
-  switch (type) {
-  case ModelType::Bert:
-  case ModelType::MegatronBert:
-    return "mlm, span or encode";
-  case ModelType::Gpt2:
-  case ModelType::Llama:
-  case ModelType::MegatronGpt:
+  if (findDecoderFamily(type))
     return "clm";
-  case ModelType::Vit:
-    return "classify";
-  }
-  llvm_unreachable("unknown model type");
+  return findEncoderFamily(type) ? "mlm, span or encode" : "classify";
 }
 
 static bool hasTask(ModelType type, Task task) {
@@ -30,9 +22,9 @@ static bool hasTask(ModelType type, Task task) {
   case Task::MaskedLm:
   case Task::Span:
   case Task::Encode:
-    return type == ModelType::Bert || type == ModelType::MegatronBert;
+    return findEncoderFamily(type);
   case Task::CausalLm:
-    return type == ModelType::Gpt2 || type == ModelType::Llama || type == ModelType::MegatronGpt;
+    return findDecoderFamily(type);
   case Task::Classify:
     return type == ModelType::Vit;
   }
@@ -73,7 +65,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   if (!isVit && (sequence < 1 || sequence > config.positionCount))
     return error() << "sequence length: expected 1 to "
                    << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
-                   << " = " << config.positionCount << ", found " << sequence;
+                   << (config.type == ModelType::Roberta ? " - pad_token_id - 1" : "") << " = "
+                   << config.positionCount << ", found " << sequence;
   const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
                              hidden = {batch, sequence, config.hiddenSize};
   for (ArrayRef<int64_t> shape : {ArrayRef(scores), ArrayRef(hidden)})
@@ -85,24 +78,16 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
 }
 
 static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
-  switch (type) {
-  case ModelType::Bert:
-  case ModelType::MegatronBert:
-    return buildBert(model, task);
-  case ModelType::Gpt2:
-    return buildGpt2(model);
-  case ModelType::Llama:
-    return buildLlama(model);
-  case ModelType::MegatronGpt:
-    return buildMegatronGpt(model);
-  case ModelType::Vit:
-    return buildVit(model);
-  }
-  llvm_unreachable("unknown model type");
+  if (const DecoderFamily *family = findDecoderFamily(type))
+    return buildDecoder(model, *family);
+  if (const EncoderFamily *family = findEncoderFamily(type))
+    return buildEncoder(model, *family, task);
+  return buildVit(model);
 }
 
 static ModelConfig withoutDropout(ModelConfig config) {
-  config.embeddingDropout = config.attentionDropout = config.hiddenDropout = 0.0;
+  config.embeddingDropout = config.attentionDropout = config.hiddenDropout = config.spanDropout =
+      0.0;
   return config;
 }
 

@@ -65,9 +65,9 @@ Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> pad
   return emit.select(broadcastLeading(isPadding, emit.shapeOf(rows)), frozen, rows);
 }
 
-Value ModelBuilder::addPositions(Value x, Value table) {
+Value ModelBuilder::addPositions(Value x, Value table, int64_t first) {
   Scope scope(*this, "positions");
-  Value used = emit.sliceDim(table, 0, 0, emit.shapeOf(x)[1]);
+  Value used = emit.sliceDim(table, 0, first, first + emit.shapeOf(x)[1]);
   return emit.add(x, emit.broadcast(used, {1, 2}, emit.shapeOf(x)));
 }
 
@@ -110,11 +110,14 @@ Value ModelBuilder::layerNorm(Value x, const Twine &name) {
   return emit.add(emit.mul(normalized, gamma), beta);
 }
 
-Value ModelBuilder::rmsNorm(Value x, const Twine &name) {
+Value ModelBuilder::rmsNorm(Value x, const Twine &name, bool isPlusOne) {
   Scope scope(*this, "rms_norm");
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   int64_t last = shape.size() - 1;
-  Value gain = parameter(name + ".weight", {shape[last]}, {Init::Ones}, /*decays=*/false);
+  Value gain = parameter(name + ".weight", {shape[last]}, {isPlusOne ? Init::Zeros : Init::Ones},
+                         /*decays=*/false);
+  if (isPlusOne)
+    gain = emit.offset(gain, 1.0);
   Value square = emit.scale(emit.reduceAdd(emit.mul(x, x), {last}), 1.0 / shape[last]);
   Value inverse = emit.rsqrt(emit.offset(square, config.layerNormEpsilon));
   Value normalized = emit.mul(x, broadcastLeading(inverse, shape));
@@ -249,11 +252,15 @@ double ModelBuilder::residualDeviation() const {
                                    : config.initializerRange;
 }
 
-Value ModelBuilder::causalBias() {
+Value ModelBuilder::causalBias(std::optional<int64_t> window) {
   SmallVector<int64_t> shape = {sequence, sequence};
   Type word = builder.getI32Type();
-  Value visible =
-      emit.compare(ComparisonDirection::GE, emit.iota(shape, word, 0), emit.iota(shape, word, 1));
+  Value rows = emit.iota(shape, word, 0), columns = emit.iota(shape, word, 1);
+  Value visible = emit.compare(ComparisonDirection::GE, rows, columns);
+  if (window && *window < sequence) {
+    Value begin = emit.offset(columns, *window);
+    visible = emit.bitAnd(visible, emit.compare(ComparisonDirection::LT, rows, begin));
+  }
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   // Added to the scores: such low values vanish in the softmax.
   return emit.select(visible, emit.splat(type, 0.0),

@@ -21,6 +21,9 @@ struct Init {
 /// The dimensions of a weight matrix: [out, in] for Linear layers, [in, out] for Conv1D layers.
 enum class WeightLayout { OutIn, InOut };
 
+struct DecoderFamily;
+struct EncoderFamily;
+
 /// Builds @main op by op. Parameters and batch arguments join the signature when they are first
 /// requested, parameters before the batch.
 class ModelBuilder : private OpBuilder::Listener {
@@ -84,8 +87,8 @@ public:
   Value project(Value x, Value matrix);
   Value addBias(Value x, const Twine &name);
   Value layerNorm(Value x, const Twine &name);
-  /// x / root mean square of x, times the parameter `<name>.weight`.
-  Value rmsNorm(Value x, const Twine &name);
+  /// x / root mean square of x, times the parameter `<name>.weight`, or times one plus it.
+  Value rmsNorm(Value x, const Twine &name, bool isPlusOne = false);
   Value activation(Value x, Activation kind);
   /// The parameter [vocabRows, H] of the token embeddings. The row of the padding token, if the
   /// model has one, starts as zero.
@@ -93,8 +96,8 @@ public:
   /// Rows of `table` [V, H] at `ids` [...]: [..., H]. No gradient flows to the row
   /// `padding`.
   Value embedding(Value table, Value ids, std::optional<int64_t> padding = std::nullopt);
-  /// x [B, S, H] plus the first S rows of `table` [positions, H].
-  Value addPositions(Value x, Value table);
+  /// x [B, S, H] plus S rows of `table` [positions, H], from row `first`.
+  Value addPositions(Value x, Value table, int64_t first = 0);
   /// x + y, a branch and its residual connection.
   Value addResidual(Value x, Value y);
   /// Zeroes each element with the probability and scales the others up. Emits nothing if the
@@ -110,8 +113,9 @@ public:
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
   /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
-  /// [S, S]: 0 where a position attends to another, the lowest number for later positions.
-  Value causalBias();
+  /// [S, S]: 0 where a position attends to another, the lowest number for later positions and for
+  /// those before its `window` of positions, its own included.
+  Value causalBias(std::optional<int64_t> window = std::nullopt);
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are not `ignored`. A
   /// label outside of [0, C) selects no probability.
   Value crossEntropy(Value logits, Value labels, int64_t ignored);
@@ -147,11 +151,9 @@ private:
   SmallVector<std::pair<std::string, Value>> measures;
 };
 
-/// The forward losses, one function per model; each returns the result.
-Value buildBert(ModelBuilder &model, Task task);
-Value buildGpt2(ModelBuilder &model);
-Value buildLlama(ModelBuilder &model);
-Value buildMegatronGpt(ModelBuilder &model);
+/// The forward losses, one function per kind of model; each returns the result.
+Value buildDecoder(ModelBuilder &model, const DecoderFamily &family);
+Value buildEncoder(ModelBuilder &model, const EncoderFamily &family, Task task);
 Value buildVit(ModelBuilder &model);
 
 } // namespace mlir::st

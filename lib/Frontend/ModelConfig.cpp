@@ -3,6 +3,8 @@
 #include "lib/Frontend/ModelConfig.h"
 
 #include "lib/Frontend/ConfigKeys.h"
+#include "lib/Frontend/DecoderFamily.h"
+#include "lib/Frontend/ModelReaders.h"
 #include "lib/Support/InputFile.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -17,14 +19,32 @@ StringRef mlir::st::stringify(ModelType type) {
   switch (type) {
   case ModelType::Bert:
     return "bert";
+  case ModelType::DistilBert:
+    return "distilbert";
+  case ModelType::Gemma:
+    return "gemma";
   case ModelType::Gpt2:
     return "gpt2";
+  case ModelType::GptNeoX:
+    return "gpt_neox";
   case ModelType::Llama:
     return "llama";
   case ModelType::MegatronBert:
     return "megatron-bert";
   case ModelType::MegatronGpt:
     return "megatron-gpt";
+  case ModelType::Mistral:
+    return "mistral";
+  case ModelType::Opt:
+    return "opt";
+  case ModelType::Phi:
+    return "phi";
+  case ModelType::Qwen2:
+    return "qwen2";
+  case ModelType::Qwen3:
+    return "qwen3";
+  case ModelType::Roberta:
+    return "roberta";
   case ModelType::Vit:
     return "vit";
   }
@@ -57,7 +77,7 @@ std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
       .Default(std::nullopt);
 }
 
-static Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
+Activation mlir::st::readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
   // Some functions have several names, for implementations that agree in f32.
   auto activation = llvm::StringSwitch<std::optional<Activation>>(reader.string(key, fallback))
                         .Cases({"gelu", "gelu_python"}, Activation::Gelu)
@@ -76,8 +96,7 @@ static Activation readActivation(ConfigReader &reader, StringRef key, StringRef 
   return activation.value_or(Activation::Gelu);
 }
 
-/// Rejects a flag that selects an unsupported architecture.
-static void requireFlag(ConfigReader &reader, StringRef key, bool supported) {
+void mlir::st::requireFlag(ConfigReader &reader, StringRef key, bool supported) {
   if (reader.boolean(key, supported) != supported)
     reader.error(key, "key '" + key + "': expected " + (supported ? "true" : "false") + ", found " +
                           (supported ? "false" : "true") +
@@ -97,13 +116,8 @@ static void refuseUnsupportedCommon(ConfigReader &reader) {
                                       "supported)");
 }
 
-/// Every layer becomes hundreds of ops.
-constexpr int64_t maxLayers = 1024;
-
-/// The padding token; negative numbers count from the end of the vocabulary, as in PyTorch's
-/// `padding_idx`.
-static std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t vocabSize,
-                                               std::optional<int64_t> fallback) {
+std::optional<int64_t> mlir::st::readPaddingToken(ConfigReader &reader, int64_t vocabSize,
+                                                  std::optional<int64_t> fallback) {
   const llvm::json::Value *value = reader.object().get("pad_token_id");
   if (!value)
     return fallback;
@@ -125,7 +139,7 @@ struct BertSizes {
 
 static void readAnyBert(ConfigReader &reader, ModelConfig &config, const BertSizes &sizes) {
   config.hiddenSize = reader.size("hidden_size", sizes.hidden);
-  config.layerCount = reader.size("num_hidden_layers", sizes.layers, maxLayers);
+  config.layerCount = reader.size("num_hidden_layers", sizes.layers, kMaxLayers);
   config.headCount = reader.size("num_attention_heads", sizes.heads);
   config.intermediateSize = reader.size("intermediate_size", sizes.intermediate);
   config.vocabSize = reader.size("vocab_size", sizes.vocabulary);
@@ -146,9 +160,39 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
   readAnyBert(reader, config, {768, 12, 12, 3072, 30522});
 }
 
-/// Reads the padded number of vocabulary rows. Megatron-LM multiplies the divisor by the number of
-/// tensor shards. Here the key has the product, since no layout changes the model.
-static void readVocabRows(ConfigReader &reader, ModelConfig &config) {
+static void readRoberta(ConfigReader &reader, ModelConfig &config) {
+  readAnyBert(reader, config, {768, 12, 12, 3072, 50265});
+  config.hasBinaryHead = false;
+  config.headActivation = Activation::Gelu;
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 1);
+  // Positions begin behind the padding token's number.
+  if (!config.paddingToken)
+    return reader.unexpected("pad_token_id", "a token: positions begin behind its number");
+  config.firstPosition = *config.paddingToken + 1;
+  if (config.positionCount <= config.firstPosition)
+    reader.unexpected("max_position_embeddings",
+                      "more than pad_token_id + 1 = " + Twine(config.firstPosition));
+  config.positionCount -= config.firstPosition;
+}
+
+static void readDistilBert(ConfigReader &reader, ModelConfig &config) {
+  config.hiddenSize = reader.size("dim", 768);
+  config.layerCount = reader.size("n_layers", 6, kMaxLayers);
+  config.headCount = reader.size("n_heads", 12);
+  config.intermediateSize = reader.size("hidden_dim", 3072);
+  config.vocabSize = reader.size("vocab_size", 30522);
+  config.positionCount = reader.size("max_position_embeddings", 512);
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
+  config.activation = config.headActivation = readActivation(reader, "activation", "gelu");
+  config.hiddenDropout = config.embeddingDropout = reader.probability("dropout", 0.1);
+  config.attentionDropout = reader.probability("attention_dropout", 0.1);
+  config.spanDropout = reader.probability("qa_dropout", 0.1);
+  config.layerNormEpsilon = 1e-12;
+  config.hasBinaryHead = false;
+  requireFlag(reader, "sinusoidal_pos_embds", false);
+}
+
+void mlir::st::readVocabRows(ConfigReader &reader, ModelConfig &config) {
   const int64_t multiple = reader.sizeOrNull("make_vocab_size_divisible_by", 1);
   config.vocabRows = llvm::divideCeil(config.vocabSize, multiple) * multiple;
   if (config.vocabRows > INT32_MAX)
@@ -166,134 +210,6 @@ static void readMegatronBert(ConfigReader &reader, ModelConfig &config) {
   config.hasBinaryHead = reader.boolean("bert_binary_head", true);
   config.headActivation =
       readActivation(reader, "lm_head_act", reader.string("hidden_act", "gelu"));
-}
-
-static void readGpt2(ConfigReader &reader, ModelConfig &config) {
-  config.hiddenSize = reader.size("n_embd", 768);
-  config.layerCount = reader.size("n_layer", 12, maxLayers);
-  config.headCount = reader.size("n_head", 12);
-  config.intermediateSize = reader.sizeOrNull("n_inner", 4 * config.hiddenSize);
-  config.vocabSize = reader.size("vocab_size", 50257);
-  config.positionCount = reader.size("n_positions", 1024);
-  config.activation = readActivation(reader, "activation_function", "gelu_new");
-  config.embeddingDropout = reader.probability("embd_pdrop", 0.1);
-  config.attentionDropout = reader.probability("attn_pdrop", 0.1);
-  config.hiddenDropout = reader.probability("resid_pdrop", 0.1);
-  config.layerNormEpsilon = reader.positive("layer_norm_epsilon", 1e-5);
-  config.scalesAttention = reader.boolean("scale_attn_weights", true);
-  config.scalesAttentionByLayer = reader.boolean("scale_attn_by_inverse_layer_idx", false);
-}
-
-/// Requires rotary positions that rotate all of each head.
-static void requireWholeRotation(ConfigReader &reader) {
-  if (reader.positive("partial_rotary_factor", 1.0) != 1.0)
-    reader.unexpected("partial_rotary_factor", "1");
-}
-
-/// Reads the surrounding object, `rope_scaling` or `rope_parameters`.
-static void readScaling(ConfigReader &reader, int64_t positionCount, RotaryPositions &rotary) {
-  constexpr KnownKey allKeys[] = {
-      {"partial_rotary_factor"}, {"rope_theta"}, {"rope_type"}, {"type"}};
-  constexpr KnownKey scalingKeys[] = {{"factor"}};
-  constexpr KnownKey llama3Keys[] = {
-      {"high_freq_factor"}, {"low_freq_factor"}, {"original_max_position_embeddings"}};
-  rotary.theta = reader.positive("rope_theta", rotary.theta);
-  requireWholeRotation(reader);
-  // Older configurations call it `type`.
-  const StringRef type = reader.string("rope_type", reader.string("type", "default"));
-  if (reader.string("type", type) != type)
-    return reader.unexpected("type", "the same as in rope_type");
-  if (type == "default" && reader.object().get("factor"))
-    return reader.error("factor",
-                        "a factor needs a rope_type, \"dynamic\", \"linear\" or \"llama3\"");
-  if (type == "default")
-    return reader.checkKeys({allKeys});
-  if (!llvm::is_contained({"dynamic", "linear", "llama3"}, type))
-    return reader.unexpected(reader.object().get("rope_type") ? "rope_type" : "type",
-                             "\"default\", \"dynamic\", \"linear\" or \"llama3\"");
-  rotary.factor = reader.positive("factor");
-  // Dynamic scaling begins beyond max_position_embeddings, which no sequence exceeds.
-  if (type != "llama3") {
-    rotary.scaling = type == "linear" ? RotaryPositions::Linear : RotaryPositions::None;
-    return reader.checkKeys({allKeys, scalingKeys});
-  }
-  rotary.scaling = RotaryPositions::Llama3;
-  rotary.lowFrequencyFactor = reader.positive("low_freq_factor");
-  rotary.highFrequencyFactor = reader.positive("high_freq_factor");
-  rotary.originalPositions = reader.size("original_max_position_embeddings", positionCount);
-  if (rotary.highFrequencyFactor <= rotary.lowFrequencyFactor)
-    reader.unexpected("high_freq_factor", "more than low_freq_factor");
-  reader.checkKeys({allKeys, scalingKeys, llama3Keys});
-}
-
-/// Reads rotary positions. Recent configurations keep them in `rope_parameters`, older ones in
-/// `rope_theta` and `rope_scaling`.
-static RotaryPositions readRotary(ConfigReader &reader, int64_t positionCount) {
-  requireWholeRotation(reader);
-  RotaryPositions rotary;
-  rotary.theta = reader.positive("rope_theta", rotary.theta);
-  for (StringRef key : {"rope_scaling", "rope_parameters"})
-    reader.inside(key, [&] { readScaling(reader, positionCount, rotary); });
-  const llvm::json::Object *older = reader.object().getObject("rope_scaling");
-  const llvm::json::Object *newer = reader.object().getObject("rope_parameters");
-  if (older && newer && *older != *newer)
-    reader.unexpected("rope_parameters", "the same as in rope_scaling");
-  return rotary;
-}
-
-static void readLlama(ConfigReader &reader, ModelConfig &config) {
-  config.hiddenSize = reader.size("hidden_size", 4096);
-  config.layerCount = reader.size("num_hidden_layers", 32, maxLayers);
-  config.headCount = reader.size("num_attention_heads", 32);
-  config.keyValueHeadCount = reader.sizeOrNull("num_key_value_heads", config.headCount);
-  // 0 stands for the size derived from others.
-  config.headSize = reader.sizeOrNull("head_dim", 0);
-  config.intermediateSize = reader.size("intermediate_size", 11008);
-  config.vocabSize = reader.size("vocab_size", 32000);
-  config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
-  config.positionCount = reader.size("max_position_embeddings", 2048);
-  config.activation = readActivation(reader, "hidden_act", "silu");
-  config.attentionDropout = reader.probability("attention_dropout", 0.0);
-  config.layerNormEpsilon = reader.positive("rms_norm_eps", 1e-6);
-  config.rotary = readRotary(reader, config.positionCount);
-  config.attentionBias = reader.boolean("attention_bias", false);
-  config.mlpBias = reader.boolean("mlp_bias", false);
-  if (config.headCount % config.keyValueHeadCount != 0)
-    reader.unexpected("num_key_value_heads",
-                      "a divisor of num_attention_heads = " + Twine(config.headCount));
-  requireFlag(reader, "is_llama_config", true);
-  requireFlag(reader, "rope_interleaved", false);
-  const llvm::json::Value *window = reader.object().get("sliding_window");
-  if (window && !window->getAsNull())
-    reader.unexpected("sliding_window", "null (attention within a window is not supported)");
-}
-
-/// Returns the one of two equivalent keys that is present.
-static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
-  const bool hasOther = reader.object().get(other);
-  if (hasOther && reader.object().get(key))
-    reader.error(other, "key '" + other + "' says the same as '" + key + "'; expected one of them");
-  return hasOther ? other : key;
-}
-
-static void readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
-  auto either = [&](StringRef key, StringRef other) { return eitherKey(reader, key, other); };
-  config.hiddenSize = reader.size("hidden_size", 1024);
-  config.layerCount = reader.size(either("num_layers", "num_hidden_layers"), 24, maxLayers);
-  config.headCount = reader.size("num_attention_heads", 16);
-  config.intermediateSize =
-      reader.sizeOrNull(either("ffn_hidden_size", "intermediate_size"), 4 * config.hiddenSize);
-  config.vocabSize = reader.size("vocab_size", 50257);
-  readVocabRows(reader, config);
-  config.positionCount = reader.size("max_position_embeddings", 1024);
-  config.activation = readActivation(reader, "hidden_act", "gelu_new");
-  config.hiddenDropout = reader.probability(either("hidden_dropout", "hidden_dropout_prob"), 0.1);
-  config.embeddingDropout = config.hiddenDropout;
-  config.attentionDropout = reader.probability("attention_dropout", 0.1);
-  config.layerNormEpsilon = reader.positive("layernorm_epsilon", 1e-5);
-  config.initializerRange = reader.positive(either("init_method_std", "initializer_range"), 0.02);
-  config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
-  config.scalesResidualInit = true;
 }
 
 /// The number of named labels, else the given number, else two.
@@ -342,7 +258,7 @@ static Extent readExtent(ConfigReader &reader, StringRef key, int64_t fallback, 
 
 static void readVit(ConfigReader &reader, ModelConfig &config) {
   config.hiddenSize = reader.size("hidden_size", 768);
-  config.layerCount = reader.size("num_hidden_layers", 12, maxLayers);
+  config.layerCount = reader.size("num_hidden_layers", 12, kMaxLayers);
   config.headCount = reader.size("num_attention_heads", 12);
   config.intermediateSize = reader.size("intermediate_size", 3072);
   config.activation = readActivation(reader, "hidden_act", "gelu");
@@ -375,10 +291,19 @@ struct ModelReader {
 
 static const ModelReader modelReaders[] = {
     {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true},
+    {ModelType::DistilBert, readDistilBert, "dim", "n_heads", true},
+    {ModelType::Gemma, readGemma, "hidden_size", "num_attention_heads", true},
     {ModelType::Gpt2, readGpt2, "n_embd", "n_head", true},
+    {ModelType::GptNeoX, readGptNeoX, "hidden_size", "num_attention_heads", false},
     {ModelType::Llama, readLlama, "hidden_size", "num_attention_heads", false},
     {ModelType::MegatronBert, readMegatronBert, "hidden_size", "num_attention_heads", true},
     {ModelType::MegatronGpt, readMegatronGpt, "hidden_size", "num_attention_heads", true},
+    {ModelType::Mistral, readMistral, "hidden_size", "num_attention_heads", false},
+    {ModelType::Opt, readOpt, "hidden_size", "num_attention_heads", true},
+    {ModelType::Phi, readPhi, "hidden_size", "num_attention_heads", false},
+    {ModelType::Qwen2, readQwen2, "hidden_size", "num_attention_heads", false},
+    {ModelType::Qwen3, readQwen3, "hidden_size", "num_attention_heads", false},
+    {ModelType::Roberta, readRoberta, "hidden_size", "num_attention_heads", true},
     {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
 };
 
@@ -404,10 +329,17 @@ static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, Model
   }
   if (config.keyValueHeadCount == 0)
     config.keyValueHeadCount = config.headCount;
-  if (config.type == ModelType::Llama && config.headSize % 2 != 0)
-    reader.error("head_dim", "head_dim (or hidden_size / num_attention_heads) is " +
-                                 Twine(config.headSize) +
-                                 "; rotary positions need heads of an even size");
+  const DecoderFamily *family = findDecoderFamily(config.type);
+  const int64_t rotated = config.rotatedSize();
+  if (!family || !family->hasRotaryPositions || (rotated >= 2 && rotated % 2 == 0))
+    return;
+  const std::string part = config.rotary.fraction == 1.0
+                               ? ""
+                               : " and " + std::to_string(rotated) + " elements of a head rotate";
+  reader.error("head_dim", "head_dim (or hidden_size / num_attention_heads) is " +
+                               Twine(config.headSize) + part +
+                               (part.empty() ? "; rotary positions need heads of an even size"
+                                             : "; rotary positions need an even number"));
 }
 
 FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path,
@@ -419,8 +351,12 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
   const ModelReader *model = llvm::find_if(
       modelReaders, [&](const ModelReader &model) { return stringify(model.type) == type; });
   if (model == std::end(modelReaders))
-    reader.unexpected("model_type", "\"bert\", \"gpt2\", \"llama\", \"megatron-bert\", "
-                                    "\"megatron-gpt\" or \"vit\"");
+    reader.unexpected("model_type",
+                      "one of " + llvm::join(llvm::map_range(modelReaders,
+                                                             [](const ModelReader &model) {
+                                                               return stringify(model.type);
+                                                             }),
+                                             ", "));
   if (reader.failed())
     return failure();
 

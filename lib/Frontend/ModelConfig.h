@@ -13,19 +13,37 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mlir::st {
 
-enum class ModelType { Bert, Gpt2, Llama, MegatronBert, MegatronGpt, Vit };
+enum class ModelType {
+  Bert,
+  DistilBert,
+  Gemma,
+  Gpt2,
+  GptNeoX,
+  Llama,
+  MegatronBert,
+  MegatronGpt,
+  Mistral,
+  Opt,
+  Phi,
+  Qwen2,
+  Qwen3,
+  Roberta,
+  Vit
+};
 
 /// The training task of the model, which determines its head and its loss.
 enum class Task {
   /// `mlm`: masked tokens and whether the second sentence follows the first
-  /// (BertForPreTraining).
+  /// (BertForPreTraining); masked tokens alone for families without a head for sentences.
   MaskedLm,
   /// `span`: where the answer starts and ends (BertForQuestionAnswering).
   Span,
-  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM, GPTModel of Megatron-LM).
+  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM and their like, GPTModel of
+  /// Megatron-LM).
   CausalLm,
   /// `classify`: the class of an image (ViTForImageClassification).
   Classify,
@@ -44,6 +62,8 @@ enum class Problem { SingleLabel, MultiLabel, Regression };
 struct RotaryPositions {
   enum Scaling { None, Linear, Llama3 } scaling = None;
   double theta = 10000.0;
+  /// The part of each head that rotates.
+  double fraction = 1.0;
   double factor = 1.0;
   /// For Llama3: the number of waves in `originalPositions` at which stretching is complete, and at
   /// which there is none.
@@ -79,6 +99,8 @@ struct ModelConfig {
   /// token has a padding row, but softmax includes it.
   int64_t vocabRows = 0;
   int64_t positionCount = 0;
+  /// Rows of the table of positions before the row of the first position.
+  int64_t firstPosition = 0;
   /// Zero if the model has no token types.
   int64_t typeVocabSize = 0;
   /// Its row of the embeddings starts as zero, and lookups give it no gradient.
@@ -87,12 +109,14 @@ struct ModelConfig {
   double embeddingDropout = 0.0;
   double attentionDropout = 0.0;
   double hiddenDropout = 0.0;
+  double spanDropout = 0.0; ///< before the head of `span`
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   bool tieWordEmbeddings = true;
-  /// True if the projections of attention (in a vit only those of queries, keys and values) and of
-  /// the inner layers have a bias.
+  /// True if the projections of queries, keys and values, of the output of attention and of the
+  /// inner layers have a bias.
   bool attentionBias = true;
+  bool attentionOutBias = true;
   bool mlpBias = true;
   /// True if scores are divided by the root of headSize, and those of layer i by i + 1.
   bool scalesAttention = true;
@@ -106,11 +130,17 @@ struct ModelConfig {
   /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.
   bool scalesResidualInit = false;
-  /// For BERT: the activation of its head for masked tokens, and whether there are token types and
-  /// a head for the next-sentence loss.
+  /// For encoders: the activation of its head for masked tokens, and whether there are token types
+  /// and a head for the next-sentence loss.
   Activation headActivation = Activation::Gelu;
   bool hasBinaryHead = true;
   RotaryPositions rotary;
+  /// The number of positions that a token attends to, its own included; all before it if unset.
+  std::optional<int64_t> slidingWindow;
+  /// Whether each layer attends to the window; all do if empty.
+  std::vector<bool> windowLayers;
+  /// True if both branches of a block read the same input.
+  bool hasParallelBranches = false;
   /// patchSize divides imageSize.
   Extent imageSize;
   Extent patchSize;
@@ -122,6 +152,13 @@ struct ModelConfig {
   /// The original text of the configuration, with its model type added if it was missing.
   std::string json;
 
+  bool hasWindow(int64_t layer) const {
+    return slidingWindow && (windowLayers.empty() || windowLayers[layer]);
+  }
+  /// Elements of each head that rotate.
+  int64_t rotatedSize() const {
+    return static_cast<int64_t>(static_cast<double>(headSize) * rotary.fraction);
+  }
   /// Rows and columns of patches.
   Extent patchGrid() const {
     return {imageSize.height / patchSize.height, imageSize.width / patchSize.width};

@@ -2,6 +2,7 @@
 
 #include "lib/Driver/Planning/RunProfile.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
+#include "lib/Frontend/EncoderFamily.h"
 
 #include "absl/strings/str_cat.h"
 #include "mlir/IR/Diagnostics.h"
@@ -10,7 +11,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-absl::Status mlir::st::captureError(MLIRContext *context, llvm::function_ref<LogicalResult()> work) {
+absl::Status mlir::st::captureError(MLIRContext *context,
+                                    llvm::function_ref<LogicalResult()> work) {
   std::string error;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty()) {
@@ -27,7 +29,8 @@ absl::Status mlir::st::captureError(MLIRContext *context, llvm::function_ref<Log
 }
 
 /// Completes an input from its configuration.
-static void describeModel(PlanInput &input, StringRef name, int64_t sequence, std::string precision) {
+static void describeModel(PlanInput &input, StringRef name, int64_t sequence,
+                          std::string precision) {
   input.model.name = name.str();
   input.model.layers = input.config.layerCount;
   input.model.hidden = input.config.hiddenSize;
@@ -49,18 +52,13 @@ static absl::Status parseConfig(StringRef json, StringRef path, ModelConfig &con
 }
 
 static Task defaultTask(ModelType type) {
-  switch (type) {
-  case ModelType::Bert:
-  case ModelType::MegatronBert:
+  if (findEncoderFamily(type))
     return Task::MaskedLm;
-  case ModelType::Vit:
-    return Task::Classify;
-  default:
-    return Task::CausalLm;
-  }
+  return type == ModelType::Vit ? Task::Classify : Task::CausalLm;
 }
 
-absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path, std::optional<Task> task,
+absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
+                                                    std::optional<Task> task,
                                                     std::optional<int64_t> sequence,
                                                     const std::string &precision) {
   PlanInput input;
@@ -81,19 +79,22 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path, std
   return input;
 }
 
-static std::string megatronConfig(StringRef family, const ::st::PlannedModel &model, int64_t ffnHidden,
-                                  int64_t positions, double attentionDropout, double hiddenDropout) {
+static std::string megatronConfig(StringRef family, const ::st::PlannedModel &model,
+                                  int64_t ffnHidden, int64_t positions, double attentionDropout,
+                                  double hiddenDropout) {
   const StringRef type = family == "bert" ? "megatron-bert" : "megatron-gpt";
   const StringRef ffn = family == "bert" ? "intermediate_size" : "ffn_hidden_size";
   const StringRef layers = family == "bert" ? "num_hidden_layers" : "num_layers";
-  const StringRef attention = family == "bert" ? "attention_probs_dropout_prob" : "attention_dropout";
+  const StringRef attention =
+      family == "bert" ? "attention_probs_dropout_prob" : "attention_dropout";
   const StringRef hidden = family == "bert" ? "hidden_dropout_prob" : "hidden_dropout";
-  return llvm::formatv(R"({{"model_type": "{0}", "hidden_act": "gelu_new", "hidden_size": {1}, "{2}": {3}, )"
-                       R"("num_attention_heads": {4}, "{5}": {6}, "max_position_embeddings": {7}, )"
-                       R"("vocab_size": {8}, "{9}": {10}, "{11}": {12})"
-                       "}",
-                       type, model.hidden, layers, model.layers, model.heads, ffn, ffnHidden, positions,
-                       model.vocabulary, attention, attentionDropout, hidden, hiddenDropout);
+  return llvm::formatv(
+      R"({{"model_type": "{0}", "hidden_act": "gelu_new", "hidden_size": {1}, "{2}": {3}, )"
+      R"("num_attention_heads": {4}, "{5}": {6}, "max_position_embeddings": {7}, )"
+      R"("vocab_size": {8}, "{9}": {10}, "{11}": {12})"
+      "}",
+      type, model.hidden, layers, model.layers, model.heads, ffn, ffnHidden, positions,
+      model.vocabulary, attention, attentionDropout, hidden, hiddenDropout);
 }
 
 /// Megatron-LM pads vocabularies to a multiple of this times the tensor shards.
@@ -118,12 +119,13 @@ absl::StatusOr<PlanInput> mlir::st::readMeasuredRow(const ::st::MeasuredRow &row
 }
 
 ::st::RowDefaults mlir::st::rowDefaults(const PlanInput &input, int64_t devicesPerNode) {
-  const bool isMegatron = input.config.type == ModelType::MegatronGpt || input.config.type == ModelType::MegatronBert;
+  const bool isMegatron =
+      input.config.type == ModelType::MegatronGpt || input.config.type == ModelType::MegatronBert;
   ::st::RowDefaults defaults;
   defaults.devicesPerNode = devicesPerNode;
   defaults.model = input.model;
   defaults.optimizer = input.optimizer;
-  defaults.recompute = input.layout  ? input.layout->recompute
+  defaults.recompute = input.layout ? input.layout->recompute
                        : isMegatron ? ::st::Recompute::Full
                                     : ::st::Recompute::None;
   return defaults;
@@ -157,15 +159,18 @@ static bool isLeftOpen(const TrainingRun &run, StringRef key) {
 /// Rejects placements that the planner does not support.
 static absl::Status checkOffload(const TrainingRun &run) {
   if (run.parameterOffload != RunOffload::None)
-    return absl::InvalidArgumentError(run.path + ": parameters in the memory of the host or on disk are not planned; "
-                                                 "expected offload_param with device none");
+    return absl::InvalidArgumentError(
+        run.path + ": parameters in the memory of the host or on disk are not planned; "
+                   "expected offload_param with device none");
   if (run.optimizerOffload == RunOffload::Disk)
-    return absl::InvalidArgumentError(run.path + ": optimizer state on disk is not planned; expected offload_optimizer "
-                                                 "with device none or cpu");
+    return absl::InvalidArgumentError(
+        run.path + ": optimizer state on disk is not planned; expected offload_optimizer "
+                   "with device none or cpu");
   return absl::OkStatus();
 }
 
-absl::Status mlir::st::addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input) {
+absl::Status mlir::st::addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices,
+                                          PlanInput &input) {
   TrainingRun run;
   run.layers = input.model.layers;
   if (absl::Status status = readDeepSpeedConfig(text, path, run, devices); !status.ok())
@@ -209,11 +214,14 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   };
   if (run.layers == 0 || run.hidden == 0 || run.heads == 0 || run.sequence == 0)
     return refuse("says no model: expected layers, hidden size, heads and sequence length");
-  if (run.swiglu || run.rmsNorm || run.positions != RunPositions::Learned || run.keyValueHeads != run.heads)
-    return refuse("the model has gated inner layers, RMS norms, shared key heads or positions that are not "
-                  "learned; expected Megatron's GPT or BERT without them");
+  if (run.swiglu || run.rmsNorm || run.positions != RunPositions::Learned ||
+      run.keyValueHeads != run.heads)
+    return refuse(
+        "the model has gated inner layers, RMS norms, shared key heads or positions that are not "
+        "learned; expected Megatron's GPT or BERT without them");
   if (!run.linearBias || (run.headSize != 0 && run.headSize * run.heads != run.hidden))
-    return refuse("the model has products without bias, or heads that do not fill the hidden size; expected Megatron's "
+    return refuse("the model has products without bias, or heads that do not fill the hidden size; "
+                  "expected Megatron's "
                   "GPT or BERT with the defaults of both");
   if (absl::Status status = checkOffload(run); !status.ok())
     return status;
@@ -224,11 +232,14 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   sizes.heads = run.heads;
   const bool isBert = run.family == RunFamily::MegatronBert;
   constexpr int64_t kGptVocabulary = 50257, kBertVocabulary = 30522;
-  sizes.vocabulary = run.vocabulary > 0 ? run.vocabulary : isBert ? kBertVocabulary : kGptVocabulary;
-  if (absl::Status parsed = parseConfig(
-          megatronConfig(isBert ? "bert" : "gpt", sizes, run.ffnHidden, std::max(run.maxPositions, run.sequence),
-                         run.attentionDropout, run.hiddenDropout),
-          run.path, input.config);
+  sizes.vocabulary = run.vocabulary > 0 ? run.vocabulary
+                     : isBert           ? kBertVocabulary
+                                        : kGptVocabulary;
+  if (absl::Status parsed =
+          parseConfig(megatronConfig(isBert ? "bert" : "gpt", sizes, run.ffnHidden,
+                                     std::max(run.maxPositions, run.sequence), run.attentionDropout,
+                                     run.hiddenDropout),
+                      run.path, input.config);
       !parsed.ok())
     return parsed;
   input.task = isBert ? Task::MaskedLm : Task::CausalLm;
@@ -243,8 +254,9 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   layout.replicas = std::max<int64_t>(run.dataParallel, 1);
   layout.microBatch = std::max<int64_t>(run.microBatch, 1);
   layout.microBatches = run.accumulation > 0 ? run.accumulation
-                        : run.globalBatch > 0 ? run.globalBatch / layout.replicas / layout.microBatch
-                                              : 1;
+                        : run.globalBatch > 0
+                            ? run.globalBatch / layout.replicas / layout.microBatch
+                            : 1;
   layout.zero = run.zeroStage;
   layout.recompute = recomputeOf(run.recomputation);
   layout.sequenceParallel = run.sequenceParallel;
@@ -252,8 +264,8 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   if (layout.virtualStages > 1)
     layout.schedule = ::st::PipelineSchedule::Interleaved;
   if (layout.microBatches < 1)
-    return refuse("the global batch " + Twine(run.globalBatch) + " is smaller than " + Twine(layout.replicas) +
-                  " replicas x micro-batch " + Twine(layout.microBatch));
+    return refuse("the global batch " + Twine(run.globalBatch) + " is smaller than " +
+                  Twine(layout.replicas) + " replicas x micro-batch " + Twine(layout.microBatch));
   input.layout = layout;
   input.globalBatch = layout.globalBatch();
   input.fates = planFates(run);

@@ -31,6 +31,8 @@ constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", "12"},
                                    {"layer_norm_eps", "1e-12"},
                                    {"position_embedding_type", "\"absolute\""},
                                    {"is_decoder", "false"}};
+constexpr ConfigKey kDistilBertKeys[] = {
+    {"n_layers", "6"}, {"n_heads", "12"}, {"activation", "\"gelu\""}};
 constexpr ConfigKey kGpt2Keys[] = {{"n_layer", "12"},
                                    {"n_head", "12"},
                                    {"activation_function", "\"gelu_new\""},
@@ -41,6 +43,41 @@ constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", "32"}, {"num_attention
                                     {"num_key_value_heads", ""}, {"head_dim", ""},
                                     {"hidden_act", "\"silu\""},  {"rms_norm_eps", "1e-6"},
                                     {"rope_theta", "10000"},     {"rope_scaling", "null"}};
+constexpr ConfigKey kMistralKeys[] = {{"num_hidden_layers", "32"},  {"num_attention_heads", "32"},
+                                      {"num_key_value_heads", "8"}, {"head_dim", ""},
+                                      {"hidden_act", "\"silu\""},   {"rms_norm_eps", "1e-6"},
+                                      {"rope_theta", "10000"},      {"rope_scaling", "null"},
+                                      {"sliding_window", "4096"}};
+constexpr ConfigKey kQwen2Keys[] = {{"num_hidden_layers", "32"},   {"num_attention_heads", "32"},
+                                    {"num_key_value_heads", "32"}, {"hidden_act", "\"silu\""},
+                                    {"rms_norm_eps", "1e-6"},      {"rope_theta", "10000"},
+                                    {"rope_scaling", "null"},      {"use_sliding_window", "false"},
+                                    {"sliding_window", "4096"},    {"max_window_layers", "28"}};
+constexpr ConfigKey kQwen3Keys[] = {
+    {"num_hidden_layers", "32"}, {"num_attention_heads", "32"}, {"num_key_value_heads", "32"},
+    {"head_dim", "128"},         {"hidden_act", "\"silu\""},    {"rms_norm_eps", "1e-6"},
+    {"rope_theta", "10000"},     {"rope_scaling", "null"},      {"use_sliding_window", "false"},
+    {"sliding_window", "4096"},  {"max_window_layers", "28"}};
+constexpr ConfigKey kGemmaKeys[] = {{"num_hidden_layers", "28"},   {"num_attention_heads", "16"},
+                                    {"num_key_value_heads", "16"}, {"head_dim", "256"},
+                                    {"rms_norm_eps", "1e-6"},      {"rope_theta", "10000"},
+                                    {"rope_scaling", "null"}};
+constexpr ConfigKey kGptNeoXKeys[] = {
+    {"num_hidden_layers", "44"}, {"num_attention_heads", "64"},
+    {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-5"},
+    {"rope_theta", "10000"},     {"partial_rotary_factor", "0.25"},
+    {"rope_scaling", "null"},    {"use_parallel_residual", "true"}};
+constexpr ConfigKey kOptKeys[] = {{"num_hidden_layers", "12"},
+                                  {"num_attention_heads", "12"},
+                                  {"activation_function", "\"relu\""}};
+constexpr ConfigKey kRobertaKeys[] = {
+    {"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
+    {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
+    {"pad_token_id", "1"},       {"position_embedding_type", "\"absolute\""}};
+constexpr ConfigKey kPhiKeys[] = {{"num_hidden_layers", "24"}, {"num_attention_heads", "32"},
+                                  {"num_key_value_heads", ""}, {"hidden_act", "\"gelu_new\""},
+                                  {"layer_norm_eps", "1e-5"},  {"rope_theta", "10000"},
+                                  {"rope_scaling", "null"},    {"partial_rotary_factor", "0.5"}};
 constexpr ConfigKey kMegatronBertKeys[] = {{"num_hidden_layers", "24"},
                                            {"num_attention_heads", "16"},
                                            {"hidden_act", "\"gelu\""},
@@ -57,9 +94,15 @@ constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_h
 
 constexpr ConfigKey kBertDropouts[] = {{"hidden_dropout_prob", "0.1"},
                                        {"attention_probs_dropout_prob", "0.1"}};
+constexpr ConfigKey kDistilBertDropouts[] = {
+    {"dropout", "0.1"}, {"attention_dropout", "0.1"}, {"qa_dropout", "0.1"}};
 constexpr ConfigKey kGpt2Dropouts[] = {
     {"embd_pdrop", "0.1"}, {"attn_pdrop", "0.1"}, {"resid_pdrop", "0.1"}};
 constexpr ConfigKey kLlamaDropouts[] = {{"attention_dropout", "0"}};
+constexpr ConfigKey kGptNeoXDropouts[] = {{"hidden_dropout", "0"}, {"attention_dropout", "0"}};
+constexpr ConfigKey kOptDropouts[] = {{"dropout", "0.1"}, {"attention_dropout", "0"}};
+constexpr ConfigKey kPhiDropouts[] = {
+    {"embd_pdrop", "0"}, {"resid_pdrop", "0"}, {"attention_dropout", "0"}};
 constexpr ConfigKey kMegatronGptDropouts[] = {{"hidden_dropout", "0.1"},
                                               {"attention_dropout", "0.1"}};
 constexpr ConfigKey kVitDropouts[] = {{"hidden_dropout_prob", "0"},
@@ -70,10 +113,19 @@ struct ModelKeys {
   absl::Span<const ConfigKey> function, dropouts;
 };
 constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
+                                 {"distilbert", kDistilBertKeys, kDistilBertDropouts},
+                                 {"gemma", kGemmaKeys, kLlamaDropouts},
                                  {"gpt2", kGpt2Keys, kGpt2Dropouts},
+                                 {"gpt_neox", kGptNeoXKeys, kGptNeoXDropouts},
                                  {"llama", kLlamaKeys, kLlamaDropouts},
                                  {"megatron-bert", kMegatronBertKeys, kBertDropouts},
                                  {"megatron-gpt", kMegatronGptKeys, kMegatronGptDropouts},
+                                 {"mistral", kMistralKeys, kLlamaDropouts},
+                                 {"opt", kOptKeys, kOptDropouts},
+                                 {"phi", kPhiKeys, kPhiDropouts},
+                                 {"qwen2", kQwen2Keys, kLlamaDropouts},
+                                 {"qwen3", kQwen3Keys, kLlamaDropouts},
+                                 {"roberta", kRobertaKeys, kBertDropouts},
                                  {"vit", kVitKeys, kVitDropouts}};
 
 // The transformers class whose parameters have the names of a task's parameters.
@@ -83,16 +135,32 @@ struct TaskClass {
 constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
                                   {"bert", "span", "BertForQuestionAnswering"},
                                   {"bert", "encode", "BertModel"},
+                                  {"distilbert", "mlm", "DistilBertForMaskedLM"},
+                                  {"distilbert", "span", "DistilBertForQuestionAnswering"},
+                                  {"distilbert", "encode", "DistilBertModel"},
+                                  {"gemma", "clm", "GemmaForCausalLM"},
                                   {"gpt2", "clm", "GPT2LMHeadModel"},
+                                  {"gpt_neox", "clm", "GPTNeoXForCausalLM"},
                                   {"llama", "clm", "LlamaForCausalLM"},
                                   {"megatron-bert", "mlm", "MegatronBertForPreTraining"},
                                   {"megatron-bert", "span", "MegatronBertForQuestionAnswering"},
                                   {"megatron-bert", "encode", "MegatronBertModel"},
+                                  {"mistral", "clm", "MistralForCausalLM"},
+                                  {"opt", "clm", "OPTForCausalLM"},
+                                  {"phi", "clm", "PhiForCausalLM"},
+                                  {"qwen2", "clm", "Qwen2ForCausalLM"},
+                                  {"qwen3", "clm", "Qwen3ForCausalLM"},
+                                  {"roberta", "mlm", "RobertaForMaskedLM"},
+                                  {"roberta", "span", "RobertaForQuestionAnswering"},
+                                  {"roberta", "encode", "RobertaModel"},
                                   {"vit", "classify", "ViTForImageClassification"}};
 
-// transformers' names for arguments of Megatron-LM.
+// transformers' names for arguments of Megatron-LM, and its older names for rotary positions.
 constexpr std::pair<absl::string_view, absl::string_view> kSameKey[] = {
-    {"num_hidden_layers", "num_layers"}, {"hidden_dropout_prob", "hidden_dropout"}};
+    {"num_hidden_layers", "num_layers"},
+    {"hidden_dropout_prob", "hidden_dropout"},
+    {"rotary_emb_base", "rope_theta"},
+    {"rotary_pct", "partial_rotary_factor"}};
 
 // transformers' names for some functions.
 constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
@@ -116,7 +184,7 @@ const ModelKeys *keysOf(const ModelConfig &program) {
   return nullptr;
 }
 
-// Defaults that depend on other keys, all for llama.
+// Defaults that depend on other keys, for Llama and its like.
 Value derivedDefault(const ModelConfig &config, absl::string_view key) {
   Value value;
   const double heads = numberOf(config, "num_attention_heads", 32);
@@ -172,16 +240,18 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   const std::string name(key.name);
   if (name == "rope_scaling")
     return rotaryScaling(config);
+  const bool isRotary = name == "rope_theta" || name == "partial_rotary_factor";
   const Value *found = findField(config, name);
   for (const auto &[other, usual] : kSameKey)
     if (!found && usual == name)
       found = findField(config, std::string(other));
-  // The base of rotary positions may be in the object that describes their scaling.
+  // The keys of rotary positions may be in the object that describes their scaling.
   for (const char *object : {"rope_scaling", "rope_parameters"})
-    if (const Value *rotary = name == "rope_theta" ? findField(config, object) : nullptr)
+    if (const Value *rotary = isRotary ? findField(config, object) : nullptr)
       if (const Value *base = findField(rotary->struct_value(), name))
         found = base;
-  if (found && !found->has_null_value())
+  // A null window is no window, not the default one.
+  if (found && (!found->has_null_value() || name == "sliding_window"))
     return canonical(*found);
   if (key.byDefault.empty())
     return derivedDefault(config, key.name);
@@ -241,9 +311,12 @@ bool tiesEmbeddings(const ModelConfig &config) {
   if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
+  for (absl::string_view ties :
+       {"bert", "distilbert", "gemma", "gpt2", "megatron-bert", "megatron-gpt", "opt", "roberta"})
+    if (type == ties)
+      return true;
   // The first BERTs do not name their model type.
-  return type == "bert" || type == "gpt2" || type == "megatron-bert" || type == "megatron-gpt" ||
-         (type.empty() && findField(config, "type_vocab_size"));
+  return type.empty() && findField(config, "type_vocab_size");
 }
 
 absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,

@@ -20,16 +20,21 @@
 namespace st {
 namespace {
 
-constexpr absl::string_view kBases[] = {"bert.", "transformer.", "model.", "vit."};
+constexpr absl::string_view kBases[] = {"bert.", "transformer.", "model.",     "gpt_neox.",
+                                        "vit.",  "roberta.",     "distilbert."};
 
 // Parts of a base model that only some tasks use, so folders of other tasks may lack them.
-constexpr absl::string_view kOptionalParts[] = {"bert.pooler.", "vit.pooler."};
+constexpr absl::string_view kOptionalParts[] = {"bert.pooler.", "roberta.pooler.", "vit.pooler."};
 
 // Output embeddings, and the input embeddings that a folder may tie them to.
 constexpr std::pair<absl::string_view, absl::string_view> kTied[] = {
     {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
+    {"lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"},
+    {"vocab_projector.weight", "distilbert.embeddings.word_embeddings.weight"},
     {"lm_head.weight", "transformer.wte.weight"},
     {"lm_head.weight", "model.embed_tokens.weight"},
+    {"lm_head.weight", "model.decoder.embed_tokens.weight"},
+    {"embed_out.weight", "gpt_neox.embed_in.weight"},
 };
 
 bool isFloat(ElementType type) {

@@ -199,3 +199,71 @@ st.program @group6 stages [6] devices [6] first_rank 6 mesh @mesh {
   }
 }
 
+
+// A window before the diagonal: what is beyond the diagonal is left out.
+// CHECK-LABEL: gpu.func @attention_7(
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+st.program @group7 stages [7] devices [7] first_rank 7 mesh @mesh {
+  st.input @q7 "q7" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r7 "r7" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @window forward stage 7 (%mb) {
+    %0 = st.read @q7 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r7 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %size = stablehlo.constant dense<32> : tensor<200x200xi32>
+      %end = stablehlo.add %j, %size : tensor<200x200xi32>
+      %near = stablehlo.compare LT, %i, %end, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %both = stablehlo.and %c, %near : tensor<200x200xi1>
+      %zero = stablehlo.constant dense<0.0> : tensor<200x200xf32>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %t = stablehlo.select %both, %zero, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %x = stablehlo.add %s, %t : tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// A window that ends before the diagonal: rows may have nothing above what is masked.
+// CHECK-LABEL: gpu.func @attention_8(
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
+st.program @group8 stages [8] devices [8] first_rank 8 mesh @mesh {
+  st.input @q8 "q8" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r8 "r8" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @empty forward stage 8 (%mb) {
+    %0 = st.read @q8 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r8 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %size = stablehlo.constant dense<0> : tensor<200x200xi32>
+      %end = stablehlo.add %j, %size : tensor<200x200xi32>
+      %near = stablehlo.compare LT, %i, %end, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %both = stablehlo.and %c, %near : tensor<200x200xi1>
+      %zero = stablehlo.constant dense<0.0> : tensor<200x200xf32>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %t = stablehlo.select %both, %zero, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %x = stablehlo.add %s, %t : tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}

@@ -20,7 +20,18 @@ public:
   Beyond get(Value value);
 
 private:
+  /// A row's or a column's index, plus a constant.
+  struct Index {
+    unsigned group;
+    int64_t offset;
+  };
+
   Beyond compute(Operation *op);
+  /// Returns the value of a predicate above the diagonal, if all elements there have one. A
+  /// predicate of several comparisons must have another value on the diagonal.
+  std::optional<bool> aboveDiagonal(Value predicate);
+  bool holdsOnDiagonal(Value predicate);
+  std::optional<Index> getIndex(Value value);
   bool isScore(Value value);
   bool variesAlongRow(Value value);
 
@@ -47,16 +58,70 @@ bool CausalAnalysis::isScore(Value value) {
   return false;
 }
 
+std::optional<CausalAnalysis::Index> CausalAnalysis::getIndex(Value value) {
+  value = skipBroadcasts(value);
+  if (auto add = value.getDefiningOp<hlo::AddOp>()) {
+    DenseIntElementsAttr constant;
+    std::optional<Index> index = getIndex(add.getLhs());
+    if (!index || !matchPattern(skipBroadcasts(add.getRhs()), m_Constant(&constant)) ||
+        !constant.isSplat())
+      return std::nullopt;
+    index->offset += constant.getSplatValue<APInt>().getSExtValue();
+    return index;
+  }
+  auto iota = value.getDefiningOp<hlo::IotaOp>();
+  std::optional<unsigned> group = iota ? values.space.getIotaGroup(iota) : std::nullopt;
+  return group ? std::optional(Index{*group, 0}) : std::nullopt;
+}
+
+/// On the diagonal, the order of the constants decides a comparison of row and column.
+bool CausalAnalysis::holdsOnDiagonal(Value predicate) {
+  auto compare = skipBroadcasts(predicate).getDefiningOp<hlo::CompareOp>();
+  if (!compare)
+    return false;
+  std::optional<Index> left = getIndex(compare.getLhs()), right = getIndex(compare.getRhs());
+  if (!left || !right || left->group + right->group != row + column || left->group == right->group)
+    return false;
+  switch (compare.getComparisonDirection()) {
+  case hlo::ComparisonDirection::LT:
+    return left->offset < right->offset;
+  case hlo::ComparisonDirection::LE:
+    return left->offset <= right->offset;
+  case hlo::ComparisonDirection::GT:
+    return left->offset > right->offset;
+  case hlo::ComparisonDirection::GE:
+    return left->offset >= right->offset;
+  case hlo::ComparisonDirection::EQ:
+  case hlo::ComparisonDirection::NE:
+    return false;
+  }
+  llvm_unreachable("all directions are listed");
+}
+
+std::optional<bool> CausalAnalysis::aboveDiagonal(Value predicate) {
+  if (auto compare = CausalPredicate::match(predicate, values.space, row, column))
+    return compare->holds(/*order=*/-1);
+  // A window: both the causal comparison and one with the window's begin must hold.
+  auto both = skipBroadcasts(predicate).getDefiningOp<hlo::AndOp>();
+  if (!both)
+    return std::nullopt;
+  for (auto [causal, window] :
+       {std::pair(both.getLhs(), both.getRhs()), std::pair(both.getRhs(), both.getLhs())})
+    if (auto compare = CausalPredicate::match(causal, values.space, row, column);
+        compare && !compare->holds(-1) && compare->holds(0) && holdsOnDiagonal(window))
+      return false;
+  return std::nullopt;
+}
+
 Beyond CausalAnalysis::compute(Operation *op) {
   if (isa<hlo::BroadcastInDimOp, hlo::ReshapeOp, hlo::ConvertOp, hlo::NegOp>(op)) {
     Beyond inner = get(op->getOperand(0));
     return isa<hlo::NegOp>(op) && inner == Beyond::FarBelow ? Beyond::Unknown : inner;
   }
   if (auto select = dyn_cast<hlo::SelectOp>(op)) {
-    if (auto compare = CausalPredicate::match(select.getPred(), values.space, row, column)) {
-      const bool holds = compare->holds(/*order=*/-1);
-      Value other = holds ? select.getOnFalse() : select.getOnTrue();
-      Value taken = holds ? select.getOnTrue() : select.getOnFalse();
+    if (std::optional<bool> holds = aboveDiagonal(select.getPred())) {
+      Value other = *holds ? select.getOnFalse() : select.getOnTrue();
+      Value taken = *holds ? select.getOnTrue() : select.getOnFalse();
       std::optional<double> constant = getSplat(taken);
       // A mask table of zeros, or the scores themselves.
       if (constant && *constant <= kFarBelow && (getSplat(other) == 0.0 || isScore(other)))

@@ -1,0 +1,289 @@
+//===- Decoder.cpp - Causal language models of every family ---------------===//
+
+#include "lib/Frontend/DecoderFamily.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// The decoder that a family describes, and the loss of its next tokens.
+class Decoder {
+public:
+  Decoder(ModelBuilder &model, const DecoderFamily &family)
+      : model(model), emit(model.emit), config(model.config), family(family) {}
+
+  Value embeddings();
+  Value blocks(Value x);
+  Value loss(Value x);
+
+private:
+  /// What a block's branches read beside its input.
+  struct Shared {
+    Value mask;           ///< [S, S], added to scores
+    Value windowMask;     ///< the same for layers that attend to a window; null if no layer does
+    Value cosines, sines; ///< of the angles of each position, [S, r / 2]; null without rotation
+  };
+  Shared sharedValues();
+  Value block(Value x, const Shared &shared, int64_t layer);
+  Value norm(Value x, const Twine &name);
+  /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family says
+  /// so.
+  Value dense(Value x, const Twine &prefix, StringRef name, int64_t outSize, bool hasBias,
+              std::optional<double> standardDeviation = std::nullopt);
+  /// Queries, keys and values, [B, S, heads * d] or [B, S, heads, d].
+  SmallVector<Value, 3> project(Value x, const std::string &name);
+  Value attention(Value x, const Shared &shared, const std::string &name, int64_t layer);
+  Value mlp(Value x, const std::string &name);
+  /// Rotates element i of the first r of each head of x [B, S, h, d] with element i + r / 2.
+  Value rotate(Value x, const Shared &shared);
+  /// x [B, S, kv, d] with each head as often as queries share it.
+  Value repeatHeads(Value x);
+
+  ModelBuilder &model;
+  Emitter &emit;
+  const ModelConfig &config;
+  const DecoderFamily &family;
+  Value wordEmbeddings;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Embeddings and positions
+//===----------------------------------------------------------------------===//
+
+Value Decoder::embeddings() {
+  ModelBuilder::Scope scope(model, family.embeddingScope);
+  wordEmbeddings = model.tokenTable(family.tokens + ".weight");
+  Value positions;
+  if (!family.positions.empty())
+    positions = model.weight(family.positions + ".weight",
+                             {config.positionCount + config.firstPosition, config.hiddenSize});
+  Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
+  Value x = model.embedding(wordEmbeddings, ids, config.paddingToken);
+  if (family.scalesEmbeddings)
+    x = emit.scale(x, std::sqrt(static_cast<double>(config.hiddenSize)));
+  if (positions)
+    x = model.addPositions(x, positions, config.firstPosition);
+  return model.dropout(x, config.embeddingDropout);
+}
+
+/// Scales `frequency`, in radians per position, as transformers' modeling_rope_utils does.
+static double scaled(const RotaryPositions &rotary, double frequency) {
+  constexpr double pi = 3.14159265358979323846;
+  switch (rotary.scaling) {
+  case RotaryPositions::None:
+    return frequency;
+  case RotaryPositions::Linear:
+    return frequency / rotary.factor;
+  case RotaryPositions::Llama3: {
+    // Short waves stay, long ones are stretched, and those between them in part.
+    double waves = rotary.originalPositions * frequency / (2.0 * pi);
+    double kept = (waves - rotary.lowFrequencyFactor) /
+                  (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);
+    kept = std::clamp(kept, 0.0, 1.0);
+    return kept * frequency + (1.0 - kept) * frequency / rotary.factor;
+  }
+  }
+  llvm_unreachable("unknown scaling");
+}
+
+Decoder::Shared Decoder::sharedValues() {
+  ModelBuilder::Scope scope(model, family.root + "/causal_mask");
+  Shared shared;
+  SmallVector<bool, 2> exists(2, false);
+  for (int64_t i = 0; i < config.layerCount; ++i)
+    exists[config.hasWindow(i)] = true;
+  if (exists[false])
+    shared.mask = model.causalBias();
+  if (exists[true])
+    shared.windowMask = model.causalBias(config.slidingWindow);
+  if (!family.hasRotaryPositions)
+    return shared;
+  const int64_t half = config.rotatedSize() / 2;
+  std::vector<float> cosine, sine;
+  for (int64_t position = 0; position < model.sequence; ++position)
+    for (int64_t i = 0; i < half; ++i) {
+      double frequency = std::pow(config.rotary.theta, -static_cast<double>(i) / half);
+      double angle = position * scaled(config.rotary, frequency);
+      cosine.push_back(static_cast<float>(std::cos(angle)));
+      sine.push_back(static_cast<float>(std::sin(angle)));
+    }
+  auto type = RankedTensorType::get({model.sequence, half}, emit.builder.getF32Type());
+  shared.cosines = emit.constant(DenseElementsAttr::get(type, ArrayRef(cosine)));
+  shared.sines = emit.constant(DenseElementsAttr::get(type, ArrayRef(sine)));
+  return shared;
+}
+
+Value Decoder::rotate(Value x, const Shared &shared) {
+  ModelBuilder::Scope scope(model, "rotary");
+  const int64_t rotated = config.rotatedSize(), half = rotated / 2;
+  Value first = emit.sliceDim(x, 3, 0, half), second = emit.sliceDim(x, 3, half, rotated);
+  Value cosine = emit.broadcast(shared.cosines, {1, 3}, emit.shapeOf(first));
+  Value sine = emit.broadcast(shared.sines, {1, 3}, emit.shapeOf(first));
+  SmallVector<Value> parts = {emit.sub(emit.mul(first, cosine), emit.mul(second, sine)),
+                              emit.add(emit.mul(second, cosine), emit.mul(first, sine))};
+  if (rotated < config.headSize)
+    parts.push_back(emit.sliceDim(x, 3, rotated, config.headSize));
+  return emit.concatenate(parts, 3);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+Value Decoder::norm(Value x, const Twine &name) {
+  if (family.norm == Norm::Layer)
+    return model.layerNorm(x, name);
+  return model.rmsNorm(x, name, /*isPlusOne=*/family.norm == Norm::RmsPlusOne);
+}
+
+Value Decoder::dense(Value x, const Twine &prefix, StringRef name, int64_t outSize, bool hasBias,
+                     std::optional<double> standardDeviation) {
+  std::optional<ModelBuilder::Scope> scope;
+  if (family.scopesProducts)
+    scope.emplace(model, name);
+  return model.dense(x, prefix + "." + name, outSize, family.layout, standardDeviation, hasBias);
+}
+
+Value Decoder::repeatHeads(Value x) {
+  int64_t shared = config.headCount / config.keyValueHeadCount;
+  if (shared == 1)
+    return x;
+  ModelBuilder::Scope scope(model, "repeat_heads");
+  SmallVector<int64_t> shape(emit.shapeOf(x));
+  Value repeated =
+      emit.broadcast(x, {0, 1, 2, 4}, {shape[0], shape[1], shape[2], shared, shape[3]});
+  return emit.reshape(repeated, {shape[0], shape[1], config.headCount, shape[3]});
+}
+
+SmallVector<Value, 3> Decoder::project(Value x, const std::string &name) {
+  const int64_t size = config.headSize, queries = config.headCount * size,
+                others = config.keyValueHeadCount * size;
+  if (family.projections == Projections::Separate) {
+    auto projected = [&](StringRef which, int64_t outSize) {
+      Value result = dense(x, name, which, outSize, config.attentionBias);
+      return family.hasRotaryPositions ? model.splitHeads(result) : result;
+    };
+    return {projected(family.query, queries), projected(family.key, others),
+            projected(family.value, others)};
+  }
+  Value joined = dense(x, name, family.joined, queries + 2 * others, config.attentionBias);
+  int64_t dim = 2, partSize = queries;
+  // The rows of the weight are [heads, 3, d].
+  if (family.projections == Projections::ByHead) {
+    ModelBuilder::Scope scope(model, "split_heads");
+    joined = emit.reshape(joined, {model.batch, model.sequence, config.headCount, 3 * size});
+    dim = 3;
+    partSize = size;
+  }
+  SmallVector<Value, 3> parts;
+  for (int64_t i = 0; i < 3; ++i) {
+    ModelBuilder::Scope scope(model, "split_qkv");
+    parts.push_back(emit.sliceDim(joined, dim, i * partSize, (i + 1) * partSize));
+  }
+  return parts;
+}
+
+Value Decoder::attention(Value x, const Shared &shared, const std::string &block, int64_t layer) {
+  const std::string name = block + "." + family.attention.str();
+  SmallVector<Value, 3> projected = project(x, name);
+  Value query = projected[0], key = projected[1], value = projected[2];
+  if (family.normalizesHeads) {
+    query = norm(query, name + ".q_norm");
+    key = norm(key, name + ".k_norm");
+  }
+  if (family.hasRotaryPositions) {
+    query = rotate(query, shared);
+    key = rotate(key, shared);
+  }
+  if (config.keyValueHeadCount != config.headCount) {
+    key = repeatHeads(model.splitHeads(key));
+    value = repeatHeads(model.splitHeads(value));
+  }
+  double scale = config.scalesAttention ? 1.0 / std::sqrt(config.headSize) : 1.0;
+  if (config.scalesAttentionByLayer)
+    scale /= layer + 1;
+  Value mask = config.hasWindow(layer) ? shared.windowMask : shared.mask;
+  Value context = model.attention(query, key, value, mask, {2, 3}, scale, layer);
+  std::optional<ModelBuilder::Scope> scope;
+  Value out = dense(context, name, family.out, config.hiddenSize, config.attentionOutBias,
+                    model.residualDeviation());
+  if (family.scopesProducts)
+    scope.emplace(model, family.out);
+  return model.dropout(out, config.hiddenDropout);
+}
+
+Value Decoder::mlp(Value x, const std::string &block) {
+  const std::string name = family.mlp.empty() ? block : block + "." + family.mlp.str();
+  Value inner, gate;
+  if (!family.gate.empty())
+    gate = dense(x, name, family.gate, config.intermediateSize, config.mlpBias);
+  inner = dense(x, name, family.up, config.intermediateSize, config.mlpBias);
+  {
+    std::optional<ModelBuilder::Scope> scope;
+    if (family.scopesProducts)
+      scope.emplace(model, family.up);
+    (gate ? gate : inner) = model.activation(gate ? gate : inner, config.activation);
+  }
+  if (gate) {
+    ModelBuilder::Scope scope(model, "gate");
+    inner = emit.mul(gate, inner);
+  }
+  Value out =
+      dense(inner, name, family.down, config.hiddenSize, config.mlpBias, model.residualDeviation());
+  std::optional<ModelBuilder::Scope> scope;
+  if (family.scopesProducts)
+    scope.emplace(model, family.down);
+  return model.dropout(out, config.hiddenDropout);
+}
+
+Value Decoder::block(Value x, const Shared &shared, int64_t layer) {
+  const std::string name = family.block.str() + std::to_string(layer);
+  ModelBuilder::Scope scope(model, name);
+  Value input = x, normalized, branch;
+  {
+    ModelBuilder::Scope scope(model, family.attention);
+    normalized = norm(x, name + "." + family.attentionNorm);
+    branch = attention(normalized, shared, name, layer);
+    if (!config.hasParallelBranches)
+      x = model.addResidual(x, branch);
+  }
+  ModelBuilder::Scope mlpScope(model, "mlp");
+  if (!family.mlpNorm.empty())
+    normalized = norm(config.hasParallelBranches ? input : x, name + "." + family.mlpNorm);
+  Value second = mlp(normalized, name);
+  if (config.hasParallelBranches)
+    second = emit.add(second, branch);
+  return model.addResidual(x, second);
+}
+
+Value Decoder::blocks(Value x) {
+  const Shared shared = sharedValues();
+  for (int64_t i = 0; i < config.layerCount; ++i) {
+    model.setBlock(i + 1);
+    x = block(x, shared, i);
+  }
+  model.setBlock(config.layerCount + 1);
+  return x;
+}
+
+Value Decoder::loss(Value x) {
+  ModelBuilder::Scope scope(model, family.headScope);
+  x = norm(x, family.finalNorm);
+  Value head = config.tieWordEmbeddings
+                   ? wordEmbeddings
+                   : model.weight(family.head + ".weight", {config.vocabRows, config.hiddenSize});
+  Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
+  Value logits = model.project(x, head);
+  if (family.hasHeadBias)
+    logits = model.addBias(logits, family.head + ".bias");
+  model.measureCorrect("token", logits, labels, -100);
+  return model.crossEntropy(logits, labels, -100);
+}
+
+Value st::buildDecoder(ModelBuilder &model, const DecoderFamily &family) {
+  Decoder decoder(model, family);
+  return decoder.loss(decoder.blocks(decoder.embeddings()));
+}

@@ -1,0 +1,322 @@
+//===- DecoderConfigs.cpp - Configurations of causal language models ------===//
+
+#include "lib/Frontend/ConfigKeys.h"
+#include "lib/Frontend/ModelReaders.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+//===----------------------------------------------------------------------===//
+// Parts of several families
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How a family spells its rotary positions outside of `rope_parameters`.
+struct RotaryKeys {
+  StringRef theta = "rope_theta";
+  StringRef fraction = "partial_rotary_factor";
+  /// The part of each head that rotates by default; unset if all of it always does.
+  std::optional<double> byDefault;
+};
+
+/// Defaults of the sizes that differ between families with Llama's keys.
+struct DecoderSizes {
+  int64_t hidden, layers, heads, intermediate, vocabulary, positions;
+};
+} // namespace
+
+/// Reads the part of each head that rotates, under `key`.
+static void readFraction(ConfigReader &reader, const RotaryKeys &keys, StringRef key,
+                         RotaryPositions &rotary) {
+  const double fraction = reader.positive(key, rotary.fraction);
+  if (!keys.byDefault && fraction != 1.0)
+    reader.unexpected(key, "1");
+  if (fraction > 1.0)
+    reader.unexpected(key, "a number above 0, at most 1");
+  rotary.fraction = fraction;
+}
+
+/// Reads the surrounding object, `rope_scaling` or `rope_parameters`.
+static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t positionCount,
+                        RotaryPositions &rotary) {
+  constexpr KnownKey allKeys[] = {
+      {"partial_rotary_factor"}, {"rope_theta"}, {"rope_type"}, {"type"}};
+  constexpr KnownKey scalingKeys[] = {{"factor"}};
+  constexpr KnownKey llama3Keys[] = {
+      {"high_freq_factor"}, {"low_freq_factor"}, {"original_max_position_embeddings"}};
+  rotary.theta = reader.positive("rope_theta", rotary.theta);
+  readFraction(reader, keys, "partial_rotary_factor", rotary);
+  // Older configurations call it `type`.
+  const StringRef type = reader.string("rope_type", reader.string("type", "default"));
+  if (reader.string("type", type) != type)
+    return reader.unexpected("type", "the same as in rope_type");
+  if (type == "default" && reader.object().get("factor"))
+    return reader.error("factor",
+                        "a factor needs a rope_type, \"dynamic\", \"linear\" or \"llama3\"");
+  if (type == "default")
+    return reader.checkKeys({allKeys});
+  if (!llvm::is_contained({"dynamic", "linear", "llama3"}, type))
+    return reader.unexpected(reader.object().get("rope_type") ? "rope_type" : "type",
+                             "\"default\", \"dynamic\", \"linear\" or \"llama3\"");
+  rotary.factor = reader.positive("factor");
+  // Dynamic scaling begins beyond max_position_embeddings, which no sequence exceeds.
+  if (type != "llama3") {
+    rotary.scaling = type == "linear" ? RotaryPositions::Linear : RotaryPositions::None;
+    return reader.checkKeys({allKeys, scalingKeys});
+  }
+  rotary.scaling = RotaryPositions::Llama3;
+  rotary.lowFrequencyFactor = reader.positive("low_freq_factor");
+  rotary.highFrequencyFactor = reader.positive("high_freq_factor");
+  rotary.originalPositions = reader.size("original_max_position_embeddings", positionCount);
+  if (rotary.highFrequencyFactor <= rotary.lowFrequencyFactor)
+    reader.unexpected("high_freq_factor", "more than low_freq_factor");
+  reader.checkKeys({allKeys, scalingKeys, llama3Keys});
+}
+
+/// Reads rotary positions. Recent configurations keep them in `rope_parameters`, older ones in
+/// `rope_theta` and `rope_scaling`.
+static RotaryPositions readRotary(ConfigReader &reader, int64_t positionCount,
+                                  const RotaryKeys &keys = {}) {
+  RotaryPositions rotary;
+  rotary.fraction = keys.byDefault.value_or(1.0);
+  readFraction(reader, keys, keys.fraction, rotary);
+  rotary.theta = reader.positive(keys.theta, rotary.theta);
+  // Some configurations have an older and a newer name of one value.
+  auto checkName = [&](StringRef name, StringRef other, double value) {
+    if (reader.object().get(name) && reader.object().get(other) &&
+        reader.positive(name, value) != value)
+      reader.unexpected(name, "the same as in " + other);
+  };
+  checkName("rope_theta", keys.theta, rotary.theta);
+  checkName("partial_rotary_factor", keys.fraction, rotary.fraction);
+  if (!reader.object().get(keys.theta))
+    rotary.theta = reader.positive("rope_theta", rotary.theta);
+  if (!reader.object().get(keys.fraction))
+    readFraction(reader, keys, "partial_rotary_factor", rotary);
+  for (StringRef key : {"rope_scaling", "rope_parameters"})
+    reader.inside(key, [&] { readScaling(reader, keys, positionCount, rotary); });
+  const llvm::json::Object *older = reader.object().getObject("rope_scaling");
+  const llvm::json::Object *newer = reader.object().getObject("rope_parameters");
+  if (older && newer && *older != *newer)
+    reader.unexpected("rope_parameters", "the same as in rope_scaling");
+  return rotary;
+}
+
+/// Reads the sizes under Llama's keys, which most families share.
+static void readSizes(ConfigReader &reader, ModelConfig &config, const DecoderSizes &sizes) {
+  config.hiddenSize = reader.size("hidden_size", sizes.hidden);
+  config.layerCount = reader.size("num_hidden_layers", sizes.layers, kMaxLayers);
+  config.headCount = reader.size("num_attention_heads", sizes.heads);
+  config.vocabSize = reader.size("vocab_size", sizes.vocabulary);
+  config.positionCount = reader.size("max_position_embeddings", sizes.positions);
+}
+
+static void readKeyValueHeads(ConfigReader &reader, ModelConfig &config, int64_t fallback) {
+  config.keyValueHeadCount = reader.sizeOrNull("num_key_value_heads", fallback);
+  if (config.headCount % config.keyValueHeadCount == 0)
+    return;
+  const std::string expected =
+      "a divisor of num_attention_heads = " + std::to_string(config.headCount);
+  if (reader.object().get("num_key_value_heads"))
+    return reader.unexpected("num_key_value_heads", expected);
+  reader.error("", "key 'num_key_value_heads': expected " + expected + ", found its default, " +
+                       Twine(config.keyValueHeadCount));
+}
+
+/// Reads what Llama and the families with its blocks have in common. `heads` is the default number
+/// of key and value heads; 0 stands for the number of query heads.
+static void readLlamaBlocks(ConfigReader &reader, ModelConfig &config, const DecoderSizes &sizes,
+                            int64_t heads = 0) {
+  readSizes(reader, config, sizes);
+  readKeyValueHeads(reader, config, heads == 0 ? config.headCount : heads);
+  // 0 stands for the size derived from others.
+  config.headSize = reader.sizeOrNull("head_dim", 0);
+  config.intermediateSize = reader.size("intermediate_size", sizes.intermediate);
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
+  config.activation = readActivation(reader, "hidden_act", "silu");
+  config.attentionDropout = reader.probability("attention_dropout", 0.0);
+  config.layerNormEpsilon = reader.positive("rms_norm_eps", 1e-6);
+  config.rotary = readRotary(reader, config.positionCount);
+  config.attentionBias = config.attentionOutBias = config.mlpBias = false;
+}
+
+/// Reads which layers attend to a window: those that `layer_types` names, else those from
+/// `max_window_layers` on.
+static void readWindowLayers(ConfigReader &reader, ModelConfig &config) {
+  const int64_t window = reader.sizeOrNull("sliding_window", 4096);
+  const bool usesWindow = reader.boolean("use_sliding_window", false);
+  const llvm::json::Value *given = reader.object().get("sliding_window");
+  if (usesWindow && !(given && given->getAsNull()))
+    config.slidingWindow = window;
+  const int64_t first = reader.count("max_window_layers", 28);
+  for (int64_t i = 0; i < config.layerCount; ++i)
+    config.windowLayers.push_back(config.slidingWindow && i >= first);
+  const llvm::json::Value *types = reader.object().get("layer_types");
+  if (!types || types->getAsNull())
+    return;
+  const llvm::json::Array *names = types->getAsArray();
+  auto isType = [](const llvm::json::Value &name) {
+    return name == "full_attention" || name == "sliding_attention";
+  };
+  if (!names || static_cast<int64_t>(names->size()) != config.layerCount ||
+      !llvm::all_of(*names, isType))
+    return reader.unexpected("layer_types",
+                             "\"full_attention\" or \"sliding_attention\" for each of " +
+                                 Twine(config.layerCount) + " layers");
+  for (auto [isWindow, name] : llvm::zip_equal(config.windowLayers, *names)) {
+    isWindow = name == "sliding_attention";
+    if (isWindow && !config.slidingWindow)
+      return reader.unexpected("layer_types",
+                               "\"full_attention\" for each layer, because use_sliding_window is "
+                               "false or sliding_window is null");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Llama and its like
+//===----------------------------------------------------------------------===//
+
+void st::readLlama(ConfigReader &reader, ModelConfig &config) {
+  readLlamaBlocks(reader, config, {4096, 32, 32, 11008, 32000, 2048});
+  config.attentionBias = config.attentionOutBias = reader.boolean("attention_bias", false);
+  config.mlpBias = reader.boolean("mlp_bias", false);
+  requireFlag(reader, "is_llama_config", true);
+  requireFlag(reader, "rope_interleaved", false);
+  const llvm::json::Value *window = reader.object().get("sliding_window");
+  if (window && !window->getAsNull())
+    reader.unexpected("sliding_window", "null (llama attends to all earlier positions)");
+}
+
+void st::readMistral(ConfigReader &reader, ModelConfig &config) {
+  readLlamaBlocks(reader, config, {4096, 32, 32, 14336, 32000, 131072}, 8);
+  const llvm::json::Value *window = reader.object().get("sliding_window");
+  if (!window || !window->getAsNull())
+    config.slidingWindow = reader.size("sliding_window", 4096);
+}
+
+void st::readQwen2(ConfigReader &reader, ModelConfig &config) {
+  readLlamaBlocks(reader, config, {4096, 32, 32, 22016, 151936, 32768}, 32);
+  config.attentionBias = true;
+  readWindowLayers(reader, config);
+}
+
+void st::readQwen3(ConfigReader &reader, ModelConfig &config) {
+  readLlamaBlocks(reader, config, {4096, 32, 32, 22016, 151936, 32768}, 32);
+  config.headSize = reader.size("head_dim", 128);
+  config.attentionBias = config.attentionOutBias = reader.boolean("attention_bias", false);
+  readWindowLayers(reader, config);
+}
+
+void st::readGemma(ConfigReader &reader, ModelConfig &config) {
+  readLlamaBlocks(reader, config, {3072, 28, 16, 24576, 256000, 8192}, 16);
+  config.headSize = reader.size("head_dim", 256);
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
+  // The published configurations say "gelu"; their weights were trained with its approximation.
+  config.activation = readActivation(reader, "hidden_act", "gelu_pytorch_tanh");
+  if (config.activation == Activation::Gelu)
+    config.activation = Activation::GeluTanh;
+  config.attentionBias = config.attentionOutBias = reader.boolean("attention_bias", false);
+  const llvm::json::Value *both = reader.object().get("use_bidirectional_attention");
+  if (both && !both->getAsNull())
+    requireFlag(reader, "use_bidirectional_attention", false);
+}
+
+//===----------------------------------------------------------------------===//
+// GPT-2 and its like
+//===----------------------------------------------------------------------===//
+
+void st::readGpt2(ConfigReader &reader, ModelConfig &config) {
+  config.hiddenSize = reader.size("n_embd", 768);
+  config.layerCount = reader.size("n_layer", 12, kMaxLayers);
+  config.headCount = reader.size("n_head", 12);
+  config.intermediateSize = reader.sizeOrNull("n_inner", 4 * config.hiddenSize);
+  config.vocabSize = reader.size("vocab_size", 50257);
+  config.positionCount = reader.size("n_positions", 1024);
+  config.activation = readActivation(reader, "activation_function", "gelu_new");
+  config.embeddingDropout = reader.probability("embd_pdrop", 0.1);
+  config.attentionDropout = reader.probability("attn_pdrop", 0.1);
+  config.hiddenDropout = reader.probability("resid_pdrop", 0.1);
+  config.layerNormEpsilon = reader.positive("layer_norm_epsilon", 1e-5);
+  config.scalesAttention = reader.boolean("scale_attn_weights", true);
+  config.scalesAttentionByLayer = reader.boolean("scale_attn_by_inverse_layer_idx", false);
+  config.scalesResidualInit = true;
+}
+
+/// Returns the key that the configuration has, which may be only one of the two.
+static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
+  const bool hasOther = reader.object().get(other);
+  if (hasOther && reader.object().get(key))
+    reader.error(other, "key '" + other + "' says the same as '" + key + "'; expected one of them");
+  return hasOther ? other : key;
+}
+
+void st::readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
+  auto either = [&](StringRef key, StringRef other) { return eitherKey(reader, key, other); };
+  config.hiddenSize = reader.size("hidden_size", 1024);
+  config.layerCount = reader.size(either("num_layers", "num_hidden_layers"), 24, kMaxLayers);
+  config.headCount = reader.size("num_attention_heads", 16);
+  config.intermediateSize =
+      reader.sizeOrNull(either("ffn_hidden_size", "intermediate_size"), 4 * config.hiddenSize);
+  config.vocabSize = reader.size("vocab_size", 50257);
+  readVocabRows(reader, config);
+  config.positionCount = reader.size("max_position_embeddings", 1024);
+  config.activation = readActivation(reader, "hidden_act", "gelu_new");
+  config.hiddenDropout = reader.probability(either("hidden_dropout", "hidden_dropout_prob"), 0.1);
+  config.embeddingDropout = config.hiddenDropout;
+  config.attentionDropout = reader.probability("attention_dropout", 0.1);
+  config.layerNormEpsilon = reader.positive("layernorm_epsilon", 1e-5);
+  config.initializerRange = reader.positive(either("init_method_std", "initializer_range"), 0.02);
+  config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
+  config.scalesResidualInit = true;
+}
+
+void st::readGptNeoX(ConfigReader &reader, ModelConfig &config) {
+  readSizes(reader, config, {6144, 44, 64, 24576, 50432, 2048});
+  config.intermediateSize = reader.size("intermediate_size", 24576);
+  config.activation = readActivation(reader, "hidden_act", "gelu");
+  config.hiddenDropout = config.embeddingDropout = reader.probability("hidden_dropout", 0.0);
+  config.attentionDropout = reader.probability("attention_dropout", 0.0);
+  config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-5);
+  config.rotary = readRotary(reader, config.positionCount, {"rotary_emb_base", "rotary_pct", 0.25});
+  config.attentionBias = config.attentionOutBias = reader.boolean("attention_bias", true);
+  config.hasParallelBranches = reader.boolean("use_parallel_residual", true);
+}
+
+void st::readPhi(ConfigReader &reader, ModelConfig &config) {
+  readSizes(reader, config, {2048, 24, 32, 8192, 51200, 2048});
+  readKeyValueHeads(reader, config, config.headCount);
+  config.intermediateSize = reader.size("intermediate_size", 8192);
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
+  config.activation = readActivation(reader, "hidden_act", "gelu_new");
+  config.hiddenDropout = reader.probability("resid_pdrop", 0.0);
+  config.embeddingDropout = reader.probability("embd_pdrop", 0.0);
+  config.attentionDropout = reader.probability("attention_dropout", 0.0);
+  config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-5);
+  config.rotary =
+      readRotary(reader, config.positionCount, {"rope_theta", "partial_rotary_factor", 0.5});
+  config.hasParallelBranches = true;
+  requireFlag(reader, "qk_layernorm", false);
+}
+
+void st::readOpt(ConfigReader &reader, ModelConfig &config) {
+  readSizes(reader, config, {768, 12, 12, 3072, 50272, 2048});
+  config.firstPosition = 2; // after two rows for padding
+  config.intermediateSize = reader.size("ffn_dim", 3072);
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 1);
+  config.activation = readActivation(reader, "activation_function", "relu");
+  config.hiddenDropout = reader.probability("dropout", 0.1);
+  config.attentionDropout = reader.probability("attention_dropout", 0.0);
+  config.layerNormEpsilon = 1e-5;
+  config.initializerRange = reader.positive("init_std", 0.02);
+  config.attentionBias = config.attentionOutBias = config.mlpBias =
+      reader.boolean("enable_bias", true);
+  requireFlag(reader, "do_layer_norm_before", true);
+  requireFlag(reader, "_remove_final_layer_norm", false);
+  requireFlag(reader, "layer_norm_elementwise_affine", true);
+  if (reader.sizeOrNull("word_embed_proj_dim", config.hiddenSize) != config.hiddenSize)
+    reader.unexpected("word_embed_proj_dim", "hidden_size = " + Twine(config.hiddenSize) +
+                                                 " (projected embeddings are not supported)");
+  if (reader.probability("layerdrop", 0.0) != 0.0)
+    reader.unexpected("layerdrop", "0 (no layer is skipped)");
+}

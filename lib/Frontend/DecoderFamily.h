@@ -1,0 +1,58 @@
+//===- DecoderFamily.h - The families of causal language models -*- C++ -*-===//
+
+#ifndef ST_LIB_FRONTEND_DECODERFAMILY_H
+#define ST_LIB_FRONTEND_DECODERFAMILY_H
+
+#include "lib/Frontend/ModelBuilder.h"
+
+namespace mlir::st {
+
+enum class Norm {
+  Layer,      ///< layer normalisation, with a weight and a bias
+  Rms,        ///< division by the root mean square, and a weight
+  RmsPlusOne, ///< the same, but the weight is stored less one and starts at zero
+};
+
+/// How one or three products compute queries, keys and values.
+enum class Projections {
+  Separate, ///< three products
+  Joined,   ///< one product; all queries come first, then all keys, then all values
+  ByHead, ///< one product; queries, keys and values of a head are adjacent, so heads can be sharded
+};
+
+/// One family of decoders: the parts of its blocks, and the names of its parameters as in its
+/// checkpoints. Sizes and options of a single model are in ModelConfig.
+///
+/// Each block computes x + attention(norm(x)) and adds mlp(norm) of that sum, or (parallel) of x.
+struct DecoderFamily {
+  ModelType type;
+
+  Norm norm = Norm::Layer;
+  Projections projections = Projections::Separate;
+  WeightLayout layout = WeightLayout::OutIn;
+  /// True if heads of queries and keys have norms of their own.
+  bool normalizesHeads = false;
+  bool hasRotaryPositions = false;
+  /// True if embeddings are multiplied by the root of their size.
+  bool scalesEmbeddings = false;
+  bool hasHeadBias = false;
+  /// True if the ops of each product are in a scope with the name of the product.
+  bool scopesProducts = false;
+
+  // Scopes.
+  StringRef root, embeddingScope, headScope;
+  // Parameters of the model, without ".weight".
+  StringRef tokens, positions, finalNorm, head;
+  // Parameters of a block, after its prefix and number. `gate` is empty if the MLP has no gate;
+  // `mlpNorm` is empty if both branches read the same norm.
+  StringRef block, attentionNorm, mlpNorm;
+  StringRef attention, query, key, value, joined, out;
+  StringRef mlp, gate, up, down;
+};
+
+/// The family of a model; null if it is not a decoder.
+const DecoderFamily *findDecoderFamily(ModelType type);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_DECODERFAMILY_H

@@ -1,0 +1,74 @@
+"""Small configurations of each family of models, and the values of their parameters and batches."""
+
+import zlib
+
+import numpy as np
+
+BATCH, SEQ = 2, 12
+
+# Llama's keys, which most families share.
+BLOCKS = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 61,
+          "max_position_embeddings": 16}
+OPT = {"model_type": "opt", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 40,
+       "vocab_size": 61, "max_position_embeddings": 16, "dropout": 0.0}
+DISTIL_BERT = {"model_type": "distilbert", "dim": 16, "n_layers": 2, "n_heads": 4, "hidden_dim": 24, "vocab_size": 61,
+               "max_position_embeddings": 16, "dropout": 0.0, "attention_dropout": 0.0}
+ROBERTA = {"model_type": "roberta", **BLOCKS, "type_vocab_size": 1, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+GROUPED = {**BLOCKS, "num_key_value_heads": 2}
+
+FAMILIES = {
+    "gemma": {"model_type": "gemma", **GROUPED, "num_key_value_heads": 1, "head_dim": 6, "hidden_act": "gelu"},
+    "gemma-biases": {"model_type": "gemma", **GROUPED, "head_dim": 4, "attention_bias": True, "tie_word_embeddings": False},
+    "bert": {"model_type": "bert", **BLOCKS, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+    "distilbert": DISTIL_BERT,
+    "distilbert-untied": {**DISTIL_BERT, "activation": "relu", "pad_token_id": 3, "tie_word_embeddings": False},
+    "gpt2": {"model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 61, "n_positions": 16,
+             "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0},
+    "gpt_neox": {"model_type": "gpt_neox", **BLOCKS, "hidden_size": 32, "rotary_pct": 0.25, "rotary_emb_base": 500},
+    "gpt_neox-sequential": {"model_type": "gpt_neox", **BLOCKS, "use_parallel_residual": False, "attention_bias": False,
+                            "rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5},
+                            "hidden_act": "gelu_new"},
+    "llama": {"model_type": "llama", **GROUPED, "rope_theta": 100.0},
+    "llama-biases": {"model_type": "llama", **GROUPED, "attention_bias": True, "mlp_bias": True, "head_dim": 6},
+    "mistral": {"model_type": "mistral", **GROUPED, "sliding_window": 5},
+    "mistral-whole": {"model_type": "mistral", **GROUPED, "sliding_window": None, "head_dim": 6, "rope_theta": 1000.0},
+    "opt": OPT,
+    "opt-plain": {**OPT, "enable_bias": False, "tie_word_embeddings": False, "activation_function": "gelu"},
+    "phi": {"model_type": "phi", **BLOCKS},
+    "phi-grouped": {"model_type": "phi", **GROUPED, "hidden_size": 32, "partial_rotary_factor": 0.25},
+    "qwen2": {"model_type": "qwen2", **GROUPED},
+    "qwen2-window": {"model_type": "qwen2", **GROUPED, "use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1},
+    "qwen3": {"model_type": "qwen3", **GROUPED, "head_dim": 6},
+    "qwen3-layers": {"model_type": "qwen3", **GROUPED, "head_dim": 4, "attention_bias": True, "use_sliding_window": True,
+                     "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
+    "roberta": ROBERTA,
+    "roberta-types": {**ROBERTA, "pad_token_id": 3, "type_vocab_size": 2, "hidden_act": "relu"},
+}
+# Families without this task train to find the next token.
+MASKED = ("bert", "distilbert", "roberta")
+
+
+def task_of(config):
+    return "mlm" if config["model_type"] in MASKED else "clm"
+
+
+def parameter(name, shape):
+    """The value of a parameter, a function of its name and shape: weights of norms are near 1, the others near 0."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    noise = 0.2 * rng.normal(size=shape)
+    is_norm = len(shape) == 1 and name.endswith(".weight")
+    return (noise + is_norm).astype(np.float32)
+
+
+def batch(config):
+    """Tokens, and labels for most positions; for masked tokens a padded sequence."""
+    rng = np.random.default_rng(7)
+    ids = rng.integers(2, config["vocab_size"], (BATCH, SEQ))
+    labels = np.where(rng.random((BATCH, SEQ)) < 0.8, rng.integers(0, config["vocab_size"], (BATCH, SEQ)), -100)
+    values = {"input_ids": ids, "labels": labels}
+    if task_of(config) == "mlm":
+        values["attention_mask"] = np.arange(SEQ)[None] < np.array([[SEQ], [SEQ - 4]])
+        values["input_ids"] = np.where(values["attention_mask"], ids, config.get("pad_token_id", {"roberta": 1}.get(config["model_type"], 0)))
+    if config["model_type"] == "bert":
+        values |= {"token_type_ids": rng.integers(0, 2, (BATCH, SEQ)), "next_sentence_label": np.array([1, 0])}
+    return {name: value.astype(np.int32) for name, value in values.items()}
