@@ -504,8 +504,8 @@ void Trainer::finishTouching() {
   touching->wait();
   constexpr double kGibibyte = 1 << 30;
   if (touched > kGibibyte / 4)
-    print(absl::StrFormat("took %.1f GiB of memory from the host in %.1f s, of which %.1f s after "
-                          "the step was timed\n",
+    print(absl::StrFormat("took %.1f GiB of memory from the host in %.1f s; training waited %.1f s "
+                          "for it\n",
                           static_cast<double>(touched) / kGibibyte, touching->seconds(),
                           watch.seconds()));
   touching.reset();
