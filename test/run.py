@@ -24,11 +24,13 @@ BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 class Counts:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.failures = []  # a line each
 
-    def add(self, passed, failed, skipped=0):
+    def add(self, passed, failed, skipped=0, failures=()):
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
+        self.failures += failures
 
 
 def run_junit(name, command, xml, counts):
@@ -37,7 +39,7 @@ def run_junit(name, command, xml, counts):
     code = subprocess.run(command).returncode
     if not xml.exists():
         print(f"{name}: wrote no report (exit {code})")
-        counts.add(0, 1)
+        counts.add(0, 1, failures=[f"{name}: wrote no report (exit {code})"])
         return
     root = xml_root(xml)
     suites = root.findall("testsuite") if root.tag == "testsuites" else [root]
@@ -48,7 +50,11 @@ def run_junit(name, command, xml, counts):
         skipped += int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
     if total == 0 or (code != 0 and failed == 0):
         failed += 1
-    counts.add(max(total - failed - skipped, 0), failed, skipped)
+    failures = [f"{name}: {case.get('classname')}.{case.get('name')}" for case in root.iter("testcase")
+                if case.find("failure") is not None or case.find("error") is not None]
+    if failed and not failures:
+        failures = [f"{name}: exit {code}, {total} tests"]
+    counts.add(max(total - failed - skipped, 0), failed, skipped, failures)
 
 
 def xml_root(path):
@@ -67,7 +73,7 @@ def run_unit(counts, verbose):
     binaries = sorted((BUILD / "bin").glob("st-*unit-tests"))
     if not binaries:
         print("unit: no test binary was built")
-        counts.add(0, 1)
+        counts.add(0, 1, failures=["unit: no test binary was built"])
     for binary in binaries:
         report = BUILD / f"{binary.name}.xml"
         command = [str(binary), f"--gtest_output=xml:{report}"] + ([] if verbose else ["--gtest_brief=1"])
@@ -98,10 +104,14 @@ def run_scripts(folders, counts, verbose):
             passed, failed = (int(match[1]), int(match[2])) if match else (0, 1)
             if done.returncode != 0 and failed == 0:
                 failed = 1
-            print(f"{script.parent.name}/{script.name}: {passed} passed, {failed} failed ({seconds:.0f} s)", flush=True)
+            name = f"{script.parent.name}/{script.name}"
+            print(f"{name}: {passed} passed, {failed} failed ({seconds:.0f} s)", flush=True)
             if failed or verbose:
                 print(done.stdout)
-            counts.add(passed, failed)
+            failures = [f"{name}: {line}" for line in done.stdout.splitlines() if line.startswith("FAILED")]
+            if failed and not failures:
+                failures = [f"{name}: exit {done.returncode}, last line \"{last}\""]
+            counts.add(passed, failed, failures=failures)
 
 
 def main():
@@ -121,6 +131,9 @@ def main():
             start = time.time()
             suite()
             print(f"-- {name}: {time.time() - start:.0f} s", flush=True)
+    # Again at the end, where a reader of a long log finds them.
+    for failure in counts.failures:
+        print(f"failed: {failure[:400]}")
     skipped = f", {counts.skipped} skipped" if counts.skipped else ""
     print(f"{counts.passed} passed, {counts.failed} failed{skipped}")
     return 1 if counts.failed or counts.passed == 0 else 0

@@ -11,11 +11,11 @@ def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
     Needs the per-device function of `global-to-local`, and leaves one. It rewrites values without
     other uses:
 
-    - An `st.all_reduce` of which each device keeps only its part becomes an `st.reduce_scatter`,
+    - If each device keeps only its part of an `st.all_reduce`, an `st.reduce_scatter` replaces it,
       which sends half as much.
     - An `st.reduce_scatter` followed by a gather along the same dimension and axes becomes an
       `st.all_reduce`, which sends the same and starts once.
-    - An `st.all_gather` of which each device keeps its own part disappears.
+    - If each device keeps its own part of an `st.all_gather`, the gather disappears.
 
     `insert-reshards` plans each reshard separately at the least cost. Such pairs arise where
     reshards of a program follow each other.

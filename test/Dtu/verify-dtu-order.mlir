@@ -11,7 +11,7 @@
 // RUN: st-opt --verify-dtu-order=work=10 %t.dtu.mlir 2>&1 >/dev/null | FileCheck %s --check-prefix=WORK
 
 // EARLY: verify-dtu-order: {{.*}}expected
-// WAIT: error: group "group0", rank 0, micro-batch 0: program 'forward0', {{.*}} and nothing says which is first
+// WAIT: error: group "group0", rank 0, micro-batch 0: program 'forward0', {{.*}} nothing orders the two
 // SIGNAL: error: group "group0", rank 0, micro-batch 0: waits for ever: program 'forward0', {{.*}} on
 // RECEIVE: error: {{.*}}
 // WORK: remark: of {{[0-9]+}} runs of programs that differ 0 were proven free of races, and none for certain free of deadlock; verify-dtu-order with more work proves the others

@@ -47,7 +47,7 @@ st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
 
 st.mesh @mesh <["x"=2], micro=1>
 st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
-  // expected-error @+1 {{expects a local type of which the parts of 'tensor<4xf32>' split by #st.sharding<@mesh, [{"x"}]> are no larger, found 'tensor<1xf32>'}}
+  // expected-error @+1 {{expects a local type that holds the largest part of 'tensor<4xf32>' split by #st.sharding<@mesh, [{"x"}]>, found 'tensor<1xf32>'}}
   st.state @w "w" role "parameter" of "" global tensor<4xf32> slice <@mesh, [{"x"}]> local tensor<1xf32>
 }
 

@@ -52,7 +52,7 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"test-data-path", "test-data"},
     {"tensorboard-dir", "tensorboard"}};
 
-// Flags of which one is said: what the binary says gives way to another that somebody gave.
+// Flags that exclude each other: a flag that somebody gives replaces the default of the binary.
 const std::set<std::string> kEither[] = {
     {"steps", "train-steps"},
     {"warmup", "lr-warmup-samples", "lr-warmup-fraction"},

@@ -18,7 +18,7 @@ class RunFlag;
 }
 
 /// Sources from the weakest to the strongest: the flag's own default; the binary; a replayed log;
-/// files of flags and the command line, of which the last occurrence counts.
+/// files of flags and the command line. The last occurrence of a flag counts.
 class Settings {
 public:
   /// Sets the flags that the arguments behind argv[0] say, in kebab-case or with underscores:

@@ -150,7 +150,7 @@ static absl::StatusOr<std::string> findCluster(const std::string &target) {
   return names.front();
 }
 
-/// Arguments of st-plan, of which the flags of this tool are a part.
+/// Arguments of st-plan; this tool has some of its flags.
 static absl::Status readPlanFlags(const TuneFlags &flags, TuneSettings &settings) {
   std::map<std::string, std::string> given;
   for (const auto &flag : flags.planFlags)

@@ -207,8 +207,8 @@ def Cuda_CopyRowsOp : Op<Cuda_Dialect, "copy_rows", [MemoryEffects<[MemRead, Mem
 def Cuda_ExchangeOp : Op<Cuda_Dialect, "exchange", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "sends a piece to each of some ranks, and receives one from each";
   let description = [{
-    Entries `first` to `first + count - 1` of the rank table name the members, one of which is this rank. All
-    members have the same list in the same order. The buffers are the first pieces. Piece i of `from` begins i
+    The members are the ranks in the entries `first` to `first + count - 1` of the rank table. This rank is one
+    of them. All members have the same list in the same order. The buffers are the first pieces. Piece i of `from` begins i
     times `every` bytes later and goes to member i; member i's piece for this rank goes to piece i of `to`.
     With a stride of 0 bytes all members get the same piece. `to` must not overlap sent data. `name` is the
     collective that errors name.

@@ -115,7 +115,7 @@ private:
       int64_t bytes = spaceBytes(address.space);
       if (range->low < 0 || range->high > bytes)
         fail(what, " covers bytes ", range->low, " to ", range->high, " of ", name(address.space),
-             ", of which the program has ", bytes);
+             ", but the program has only ", bytes);
     }
     // Alignment of the base either holds for every register value or is checked by the simulator.
     bool constant = address.offset.terms.empty();

@@ -85,8 +85,8 @@ absl::Status Simulator::Impl::checkHost(size_t rank, int64_t &used) const {
   if (bytes > available - used)
     return absl::ResourceExhaustedError(
         absl::StrCat("rank ", rank, " needs ", bytes,
-                     " bytes of the host's memory, of which a cluster of ", description.name(),
-                     " has ", available, used ? absl::StrCat(" and ", used, " are taken") : ""));
+                     " bytes of the host's memory, but a cluster of ", description.name(), " has ",
+                     available, used ? absl::StrCat(" and ", used, " are taken") : ""));
   used += bytes;
   return absl::OkStatus();
 }
@@ -104,7 +104,7 @@ absl::Status Simulator::Impl::checkRanks() const {
     if (config.arenaBytes > available - sum)
       return absl::ResourceExhaustedError(absl::StrCat(
           "rank ", rank, " needs ", config.arenaBytes, " bytes of device memory on device ",
-          config.deviceId, ", of which a cluster of ", description.name(), " has ", available,
+          config.deviceId, ", but a cluster of ", description.name(), " has ", available,
           sum ? absl::StrCat(" and ", sum, " are taken") : ""));
     sum += config.arenaBytes;
   }

@@ -23,8 +23,7 @@ enum class ScheduleKind : uint8_t {
 /// names.
 std::optional<ScheduleKind> parseScheduleKind(llvm::StringRef name);
 
-/// All names except "listed", which is not an order by itself, for messages: "sequential, ... or
-/// zb-v".
+/// The names for messages: "sequential, ... or zb-v". "listed" is left out, because it needs a list.
 llvm::StringRef getScheduleNames();
 
 /// Whether separate tasks compute the gradients of weights; for a listed schedule its list decides.

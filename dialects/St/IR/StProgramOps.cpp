@@ -45,8 +45,8 @@ static LogicalResult verifySlice(Operation *op, Type global, ShardingAttr shardi
   if (failed(verifyShardingFits(sharding, global, op, /*mayBeUneven=*/true)))
     return failure();
   if (!holdsParts(localType, globalType, sharding, mesh))
-    return op->emitOpError("expects a local type of which the parts of ")
-           << global << " split by " << sharding << " are no larger, found " << local;
+    return op->emitOpError("expects a local type that holds the largest part of ")
+           << global << " split by " << sharding << ", found " << local;
   return success();
 }
 

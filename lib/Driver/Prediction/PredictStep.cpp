@@ -85,9 +85,10 @@ absl::Status mlir::st::predictGpuStep(const CompileRequest &request, const ::st:
   executable.clear_prediction();
   const ::st::proto::GpuDescription &gpu = executable.cuda().gpu();
   if (gpu.chip() == "host")
-    return page ? refuse(request, absl::StrCat(": target ", gpu.name(),
-                                               " is this machine in the place of GPUs, of which "
-                                               "nothing is predicted"))
+    return page ? refuse(request,
+                         absl::StrCat(": target ", gpu.name(),
+                                      " runs on this machine instead of GPUs, and st-compile "
+                                      "does not predict its time"))
                 : absl::OkStatus();
   ST_ASSIGN_OR_RETURN(std::unique_ptr<DescribedGpu> described, describeGpu(gpu));
   ST_ASSIGN_OR_RETURN(std::optional<GpuStep> step, playGpuStep(executable, *described->costs));

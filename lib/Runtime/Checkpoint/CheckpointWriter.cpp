@@ -150,14 +150,16 @@ absl::Status CheckpointWriter::writeStates(TrainerFile &file) {
   return addIndexes(file);
 }
 
-// Reads all states first, so that updates do not wait for the disk. Then synchronises the files.
+// Reads all states first, so that updates do not wait for the disk. Then synchronises the files. A
+// process whose files fail still exchanges all blocks: the other processes expect each of them.
 absl::Status CheckpointWriter::writeShards() {
   for (const ShardFile &shard : shards) {
-    ST_RETURN_IF_ERROR(writeShard(shard));
-    if (open.size() > kMostOpen)
-      ST_RETURN_IF_ERROR(commitFirst());
+    ST_RETURN_IF_ERROR(exchangeShard(shard));
+    if (open.size() > kMostOpen && failure.ok())
+      failure.Update(commitFirst());
   }
   job.snapshot.stop();
+  ST_RETURN_IF_ERROR(failure);
   // Sent after all blocks, because process 0 receives those from the same channel.
   for (const std::string &text : reports)
     if (self != 0)
@@ -179,28 +181,23 @@ absl::Status CheckpointWriter::commitFirst() {
   return writer->commit();
 }
 
-absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
+// Returns the first failure of the exchange; failures of the file go into `failure`.
+absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
   SafetensorsWriter *writer = nullptr;
-  if (shard.process == self) {
-    std::vector<SafetensorsSpec> specs;
-    for (const StateTensor *tensor : shard.tensors)
-      specs.push_back({tensor->state->name(), tensor->type, tensor->shape});
-    // "pt" tells Hugging Face's loaders that the names are PyTorch's.
-    ST_ASSIGN_OR_RETURN(auto created,
-                        SafetensorsWriter::create(nextOf(shard.name), specs, {{"format", "pt"}}));
-    writer = created.get();
-    open.emplace_back(&shard, std::move(created));
-    files[shard.name] = checksumOf(writer->header());
+  if (shard.process == self && failure.ok()) {
+    absl::StatusOr<SafetensorsWriter *> created = createFile(shard);
+    failure.Update(created.status());
+    writer = created.ok() ? *created : nullptr;
   }
-  std::string checksums;
+  std::string report = writer ? absl::StrCat(kGood, files[shard.name]) : "";
   for (const StateTensor *tensor : shard.tensors) {
     ST_RETURN_IF_ERROR(gather(*tensor, shard.process));
-    if (!writer)
+    if (!writer || !failure.ok())
       continue;
     std::string checksum;
-    ST_RETURN_IF_ERROR(appendAndSum(*writer, global, checksum));
+    failure.Update(appendAndSum(*writer, global, checksum));
     tensors[tensor->state->name()] = checksum;
-    absl::StrAppend(&checksums, " ", checksum);
+    absl::StrAppend(&report, " ", checksum);
     // A slow disk blocks only the flushing thread.
     if (!flushing || flushing->isDone())
       flushing = std::make_unique<BackgroundTask>([writer] {
@@ -209,8 +206,21 @@ absl::Status CheckpointWriter::writeShard(const ShardFile &shard) {
       });
   }
   if (writer)
-    reports.push_back(absl::StrCat(kGood, files[shard.name], checksums));
+    reports.push_back(std::move(report));
   return absl::OkStatus();
+}
+
+absl::StatusOr<SafetensorsWriter *> CheckpointWriter::createFile(const ShardFile &shard) {
+  std::vector<SafetensorsSpec> specs;
+  for (const StateTensor *tensor : shard.tensors)
+    specs.push_back({tensor->state->name(), tensor->type, tensor->shape});
+  // "pt" tells Hugging Face's loaders that the names are PyTorch's.
+  ST_ASSIGN_OR_RETURN(auto created,
+                      SafetensorsWriter::create(nextOf(shard.name), specs, {{"format", "pt"}}));
+  SafetensorsWriter *writer = created.get();
+  open.emplace_back(&shard, std::move(created));
+  files[shard.name] = checksumOf(writer->header());
+  return writer;
 }
 
 // Gathers the tensor into `global`, in the process that writes it. Tensors reuse the pages of the
@@ -221,7 +231,7 @@ absl::Status CheckpointWriter::gather(const StateTensor &tensor, int64_t writer)
   for (size_t block = 0; block < tensor.blocks.size(); ++block)
     ST_RETURN_IF_ERROR(gatherBlock(tensor, block, writer));
   if (writer == self && hasOverlaps(tensor))
-    ST_RETURN_IF_ERROR(compareOverlaps(tensor));
+    failure.Update(compareOverlaps(tensor));
   received.clear();
   return absl::OkStatus();
 }
@@ -249,7 +259,7 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
       blocks[{tensor.state->name(), number}][first.rank] = checksumOfElements(block, bytes);
     for (size_t i = 1; i < here.size(); ++i) {
       if (!hasSameElements(block, bytes, job.snapshot.pin(*here[i])))
-        status.Update(differs(tensor.state->name(), here[i]->rank));
+        failure.Update(differs(tensor.state->name(), here[i]->rank));
       job.snapshot.release(*here[i]);
     }
     if (isReadAgain)

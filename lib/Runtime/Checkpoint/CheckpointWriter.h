@@ -65,7 +65,8 @@ private:
   std::string nextOf(absl::string_view file) const;
   void noteFile(absl::string_view file);
   absl::Status writeShards();
-  absl::Status writeShard(const ShardFile &shard);
+  absl::Status exchangeShard(const ShardFile &shard);
+  absl::StatusOr<SafetensorsWriter *> createFile(const ShardFile &shard);
   absl::Status commitFirst();
   absl::Status gather(const StateTensor &tensor, int64_t writer);
   absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer);
@@ -86,6 +87,7 @@ private:
   BlockChecksums blocks;                           ///< held by this process
   std::vector<uint8_t> global;                     ///< the tensor that is written
   std::map<size_t, std::vector<uint8_t>> received; ///< blocks of a tensor with overlapping ones
+  absl::Status failure;                            ///< the first one of a file or a comparison
   std::vector<std::string> reports;                ///< of the files of this process
   std::vector<std::string> written;                ///< the ".next" files
   std::vector<RemovedOnEarlyEnd> notes;            ///< of these

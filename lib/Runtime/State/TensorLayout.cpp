@@ -56,7 +56,7 @@ int64_t TensorBlock::numElements() const {
 
 namespace {
 /// A dimension of the tensor: `count` dimensions of the view from `first` on. They have `padded`
-/// positions, of which `size` are elements.
+/// positions; `size` of them are elements.
 struct Group {
   int64_t first, count, size, padded;
 };

@@ -256,6 +256,9 @@ absl::Status Trainer::answerSpike(int64_t step) {
                                                  step, lossOfStep, spikesThere, spikeStep,
                                                  options.spikes.action));
   const int64_t rows = std::max<int64_t>(1, spec.batch), seen = trainer.examples;
+  // Its report is a line before the next one, which goBack() completes.
+  ST_RETURN_IF_ERROR(saves.finish());
+  print(saves.takeReport());
   print(absl::StrFormat("step %d: the loss %.6g is a spike, expected at most %.6g; ", step,
                         lossOfStep, spikes.bound()));
   ST_RETURN_IF_ERROR(goBack(step));
@@ -268,10 +271,12 @@ absl::Status Trainer::answerSpike(int64_t step) {
 
 absl::Status Trainer::goBack(int64_t step) {
   Stopwatch watch;
-  ST_RETURN_IF_ERROR(saves.finish());
-  print(saves.takeReport());
-  const auto warn = [&](const std::string &line) { print(line); };
-  ST_ASSIGN_OR_RETURN(resumed, openNewest(options.save, program, states, warn));
+  std::string warnings;
+  const auto warn = [&](const std::string &line) { warnings += line; };
+  auto newest = openNewest(options.save, program, states, warn);
+  if (!newest.ok() || !*newest)
+    print("\n" + warnings);
+  ST_ASSIGN_OR_RETURN(resumed, std::move(newest));
   if (!resumed)
     return absl::DataLossError(absl::StrFormat(
         "%s: none of its checkpoints is whole; step %d cannot go back to one", options.save, step));
@@ -286,6 +291,7 @@ absl::Status Trainer::goBack(int64_t step) {
       "back to step %d in %.1f s, without %s (--on-spike=%s)\n", trainer.step, watch.seconds(),
       options.spikes.action == "skip" ? "the batch of the spike" : "the batches since",
       options.spikes.action));
+  print(warnings);
   return absl::OkStatus();
 }
 
@@ -498,8 +504,8 @@ void Trainer::finishTouching() {
   touching->wait();
   constexpr double kGibibyte = 1 << 30;
   if (touched > kGibibyte / 4)
-    print(absl::StrFormat("took %.1f GiB of memory from the host in %.1f s, of which %.1f s after "
-                          "the step was timed\n",
+    print(absl::StrFormat("took %.1f GiB of memory from the host in %.1f s; training waited %.1f s "
+                          "for it\n",
                           static_cast<double>(touched) / kGibibyte, touching->seconds(),
                           watch.seconds()));
   touching.reset();

@@ -50,9 +50,9 @@ static absl::StatusOr<proto::PluginCompileOptions> parseOptions(absl::string_vie
     return absl::UnimplementedError("functions whose arguments are one tuple are not supported");
   const proto::PluginBuildOptions &build = parsed.executable_build_options();
   if (build.num_replicas() > 1)
-    return absl::UnimplementedError(absl::StrCat(
-        "num_replicas is ", build.num_replicas(),
-        ": only partitions run side by side, of which jax.jit and shard_map make use"));
+    return absl::UnimplementedError(
+        absl::StrCat("num_replicas is ", build.num_replicas(),
+                     ", expected 1: St runs partitions, as jax.jit and shard_map make them"));
   return parsed;
 }
 

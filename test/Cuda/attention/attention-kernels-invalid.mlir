@@ -43,7 +43,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %1 = st.kernel "attention" (%a = %0 : tensor<4x129xf32>) -> tensor<4x129xf32> attributes {st.addresses = [#st.address<offset = 4096>]} {
       %2 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [1] : (tensor<4x129xf32>, tensor<4x129xf32>) -> tensor<4x4xf32>
       %3 = stablehlo.tanh %2 : tensor<4x4xf32>
-      // expected-error @+1 {{'stablehlo.dot_general' op has 129 columns, of which an attention kernel holds at most 128}}
+      // expected-error @+1 {{'stablehlo.dot_general' op has 129 columns; an attention kernel holds at most 128}}
       %4 = stablehlo.dot_general %3, %a, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x129xf32>) -> tensor<4x129xf32>
       st.yield %4 : tensor<4x129xf32>
     }

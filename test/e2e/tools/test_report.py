@@ -297,7 +297,7 @@ def gpus(folder):
                       f"{row}")
         totals[target] = page.total
     st.expect(totals["cuda-sm_90-h200"] < totals["cuda-sm_90"], f"{totals}")
-    refuse([*command, "-q", "--target=cuda-host"], "nothing is predicted", folder)
+    refuse([*command, "-q", "--target=cuda-host"], "does not predict its time", folder)
     return ", ".join(f"{total / 1e9:.3f} ms" for total in totals.values())
 
 

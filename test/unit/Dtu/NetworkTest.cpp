@@ -204,7 +204,7 @@ TEST(Network, SizesOfRanksAreChecked) {
   proto::DtuDescription t10 = *builtinDtuDescription("dtu-t10");
   std::vector<RankConfig> ranks = rankConfigs(1, int64_t(5) << 30);
   EXPECT_EQ(Simulator::create(t10, ranks).status().message(),
-            "rank 0 needs 5368709120 bytes of device memory on device 0, of which a cluster of "
+            "rank 0 needs 5368709120 bytes of device memory on device 0, but a cluster of "
             "dtu-t10 has 4294967296");
   ranks = rankConfigs(2, int64_t(3) << 30);
   ranks[1].deviceId = 0;

@@ -61,8 +61,8 @@ TEST(ProgramOrder, DoubleBufferOfAsManySlotsAsAreFree) {
 }
 
 TEST(ProgramOrder, OneSlotLessIsARace) {
-  expectError(doubleBuffered(2, 3), "of L1 of core 0, of which program 'p'");
-  expectError(doubleBuffered(1, 2), "and nothing says which is first");
+  expectError(doubleBuffered(2, 3), "of L1 of core 0, and program 'p'");
+  expectError(doubleBuffered(1, 2), "nothing orders the two");
 }
 
 TEST(ProgramOrder, WhatComesBackFromTheHostBehindItsArrival) {
@@ -72,7 +72,7 @@ TEST(ProgramOrder, WhatComesBackFromTheHostBehindItsArrival) {
            "  copy dst=L3[256]{4} src=host[128]{4} sizes=[64]\n}\n";
   };
   EXPECT_TRUE(prove(streams("  signal sem=0\n", "  wait sem=0\n")).ok());
-  expectError(streams("", ""), "of host, of which program 'p'");
+  expectError(streams("", ""), "of host, and program 'p'");
 }
 
 TEST(ProgramOrder, WithoutAFreeSlotBothWait) {
@@ -88,7 +88,7 @@ TEST(ProgramOrder, QueuesOnTheSameBytes) {
     return text.replace(text.find("STEP"), 4, step);
   };
   EXPECT_TRUE(prove(with("256")).ok());
-  expectError(with("252"), "bytes 252 to 507 of L3, of which program 'p'");
+  expectError(with("252"), "bytes 252 to 507 of L3, and program 'p'");
 }
 
 TEST(ProgramOrder, InterleavedColumnsAreApart) {
@@ -114,7 +114,7 @@ TEST(ProgramOrder, ABarrierOrdersAndNeedsAllThatCome) {
   expectError(without, "nothing says which is first");
   std::string three = text;
   three.replace(three.find("count=2"), 7, "count=4");
-  expectError(three, "of which program 'p'");
+  expectError(three, "and program 'p'");
 }
 
 TEST(ProgramOrder, ASemaphoreOfSeveralSignallersTellsNothing) {

@@ -296,7 +296,7 @@ TEST(TransferInstruction, FaultsNameThePlaceAndTheBytes) {
   std::string dynamic = "index dst=r4 value=300\n";
   EXPECT_EQ(faultOf("dte", dynamic + "fill dst=L3[1*r4]{4} sizes=[4]"),
             "rank 0, program 'p', stream 0 (dte), instruction 1 (fill dst=L3[1*r4]{4} sizes=[4]), "
-            "dte 0: destination covers bytes 300 to 316 of L3, of which the program has 256");
+            "dte 0: destination covers bytes 300 to 316 of L3, but the program has only 256");
   EXPECT_NE(faultOf("dte", "index dst=r4 value=2\nfill dst=L3[1*r4]{4} sizes=[4]")
                 .find("destination at byte 2 of L3 is not aligned to 4"),
             std::string::npos);
@@ -357,7 +357,7 @@ TEST(TransferInstruction, TheHostsMemoryHasToBeThere) {
   auto simulator = makeSimulator(rankConfigs(1, 64, 96));
   EXPECT_NE(simulator->execute({{{*simulator->load(program), 0}}})
                 .message()
-                .find("source covers bytes 80 to 112 of host, of which the program has 96"),
+                .find("source covers bytes 80 to 112 of host, but the program has only 96"),
             std::string::npos);
   simulator = makeSimulator(rankConfigs(1, 64, 64));
   EXPECT_EQ(simulator->execute({{{*simulator->load(program), 0}}}).message(),
@@ -366,7 +366,7 @@ TEST(TransferInstruction, TheHostsMemoryHasToBeThere) {
   description.mutable_host_bytes_per_chip()->set_value(256);
   description.mutable_host_bytes_per_chip()->set_source("a: a test");
   EXPECT_EQ(Simulator::create(description, rankConfigs(1, 64, 96)).status().message(),
-            "rank 0 needs 96 bytes of the host's memory, of which a cluster of dtu-t10 has 64");
+            "rank 0 needs 96 bytes of the host's memory, but a cluster of dtu-t10 has 64");
   description.clear_host_bytes_per_chip();
   description.clear_host_gbytes_per_second();
   EXPECT_EQ(Simulator::create(description, rankConfigs(1, 64)).status().message(),

@@ -53,7 +53,7 @@ TEST(Validator, ControlFlow) {
   EXPECT_EQ(errorOf("core", "load dst=r4 address=L1[0] type=f32"),
             "a register takes integers only");
   EXPECT_EQ(errorOf("dte", "load dst=r4 address=L3[65532]"),
-            "address covers bytes 65532 to 65540 of L3, of which the program has 65536");
+            "address covers bytes 65532 to 65540 of L3, but the program has only 65536");
   EXPECT_EQ(errorOf("dte", "load dst=r2 address=L3[0]"), "register r2 cannot be written");
   EXPECT_EQ(errorOf("tx", "load dst=r4 address=L3[0]"),
             "is in a link stream, expected a core or dte stream");
@@ -84,7 +84,7 @@ TEST(Validator, EnginesAndSpaces) {
   EXPECT_EQ(errorOf("tx", "send src=host[0]{4} sizes=[4]"),
             "only a copy reaches the host's memory");
   EXPECT_EQ(errorOf("dte", "copy dst=host[60]{4} src=L3[0]{4} sizes=[2]", "l3=64 host=64"),
-            "destination covers bytes 60 to 68 of host, of which the program has 64");
+            "destination covers bytes 60 to 68 of host, but the program has only 64");
   EXPECT_EQ(errorOf("rx", "send src=L3[0]{4} sizes=[4]"),
             "is in a rx stream, expected a tx stream");
 }
@@ -116,14 +116,14 @@ TEST(Validator, AddressRangesAreExact) {
                      "fill dst=L3[4*r4]{4} sizes=[min(48,1000-r4)]\nend";
   EXPECT_EQ(errorOf("dte", fits, "l3=4000"), "");
   EXPECT_EQ(errorOf("dte", fits, "l3=3999"),
-            "destination covers bytes 0 to 4000 of L3, of which the program has 3999");
+            "destination covers bytes 0 to 4000 of L3, but the program has only 3999");
   EXPECT_EQ(errorOf("dte", "loop reg=r4 limit=4\nfill dst=L3[-16+4*r4]{4} sizes=[1]\nend"),
-            "destination covers bytes -16 to 0 of L3, of which the program has 65536");
+            "destination covers bytes -16 to 0 of L3, but the program has only 65536");
   EXPECT_EQ(errorOf("dte", "loop reg=r4 limit=0\nfill dst=L3[-16+4*r4]{4} sizes=[1]\nend"), "");
   EXPECT_EQ(errorOf("dte", "table dst=r4\nfill dst=L3[9999999+1*r4]{4} sizes=[1]"), "");
   EXPECT_EQ(errorOf("dte", "fill dst=L3[65532]{-4} sizes=[16384]"), "");
   EXPECT_EQ(errorOf("dte", "fill dst=L3[65532]{-4} sizes=[16385]"),
-            "destination covers bytes -4 to 65536 of L3, of which the program has 65536");
+            "destination covers bytes -4 to 65536 of L3, but the program has only 65536");
 }
 
 } // namespace

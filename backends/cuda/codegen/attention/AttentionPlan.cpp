@@ -186,7 +186,7 @@ LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
   product.width = dims->width < 0 ? 1 : shapeOf(dot.getRhs())[dims->width];
   if (product.width > kMostAttentionWidth)
     return dot.emitOpError("has ")
-           << product.width << " columns, of which an attention kernel holds at most "
+           << product.width << " columns; an attention kernel holds at most "
            << kMostAttentionWidth;
   SmallVector<int64_t> result = getStoredStrides(dot),
                        right = mlir::st::denseStrides(shapeOf(dot.getRhs()));

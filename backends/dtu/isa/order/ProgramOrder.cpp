@@ -290,11 +290,11 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
 
 std::string OrderProof::describe(const OpenRace &race) const {
   const StridedBytes &mine = race.access.bytes;
-  return absl::StrCat(
-      placeOf(race.access.instance, race.access.pc), ": ", race.access.isWrite ? "writes" : "reads",
-      " bytes ", mine.low, " to ", mine.high - 1, " of ", memoryName(race.memory), ", of which ",
-      placeOf(race.instance, race.pc), race.isWrite ? " writes " : " reads ", race.bytes.low,
-      " to ", race.bytes.high - 1, ", and nothing says which is first");
+  return absl::StrCat(placeOf(race.access.instance, race.access.pc), ": ",
+                      race.access.isWrite ? "writes" : "reads", " bytes ", mine.low, " to ",
+                      mine.high - 1, " of ", memoryName(race.memory), ", and ",
+                      placeOf(race.instance, race.pc), race.isWrite ? " writes " : " reads ",
+                      race.bytes.low, " to ", race.bytes.high - 1, "; nothing orders the two");
 }
 
 /// Other ranks may still guarantee the order: nothing is received before the data it was computed

@@ -61,7 +61,7 @@ uint8_t *ExecContext::locate(const char *what, const FlatAddress &address, int64
     bool printable = first >= INT64_MIN && last <= INT64_MAX;
     fail(absl::StrCat(what, " covers bytes ", printable ? static_cast<int64_t>(first) : offset,
                       " to ", printable ? static_cast<int64_t>(last) : offset, " of ",
-                      name(address.space), ", of which the program has ", bytes));
+                      name(address.space), ", but the program has only ", bytes));
     return nullptr;
   }
   // Element sizes are 1, 2, 4 or 8 bytes, so no division is needed.
