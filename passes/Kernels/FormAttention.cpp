@@ -281,6 +281,15 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
   }
 }
 
+/// Returns true if nodes before `place` store the value, or all values that it is computed from
+/// where it is read.
+bool KernelPlan::existsBefore(Value value, uint64_t place) const {
+  if (kinds.isInline(value))
+    return llvm::all_of(value.getDefiningOp()->getOperands(),
+                        [&](Value operand) { return existsBefore(operand, place); });
+  return nodes[find(homeIndex(value))].place < place;
+}
+
 /// The matrix of a product after the loop, such as heads repeated for groups of others, may be
 /// copied before the loop, if its source exists by then.
 void KernelPlan::hoistCopy(unsigned copy, unsigned loop) {
@@ -290,7 +299,7 @@ void KernelPlan::hoistCopy(unsigned copy, unsigned loop) {
     return;
   for (Operation *op : node.ops)
     for (Value operand : op->getOperands())
-      if (!kinds.isInline(operand) && nodes[find(homeIndex(operand))].place >= place)
+      if (!existsBefore(operand, place))
         return;
   node.place = place - 1;
 }

@@ -129,6 +129,7 @@ private:
   };
   void formAttention(unsigned loop);
   void hoistCopy(unsigned copy, unsigned loop);
+  bool existsBefore(Value value, uint64_t place) const;
   bool isAttentionProducer(unsigned product, unsigned loop) const;
   bool isAttentionConsumer(unsigned product, unsigned loop) const;
   bool readsRows(unsigned product, unsigned loop) const;
