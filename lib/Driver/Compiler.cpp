@@ -13,6 +13,7 @@
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Driver/Runner.h"
 #include "lib/Driver/Target.h"
+#include "lib/Support/BatchRamp.h"
 
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/codegen/executable/ExecutableBuilder.h"
@@ -95,8 +96,14 @@ private:
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
   FailureOr<::st::proto::Executable> makeExecutable();
-  LogicalResult checkEvaluation();
+  LogicalResult checkOthers();
+  LogicalResult checkOther(StringRef flag);
+  /// Returns true if the binary gets other programs over the same states.
+  bool hasOthers() const { return request.evaluates || !request.rampup.empty(); }
   LogicalResult addEvaluation(::st::proto::Executable &executable);
+  LogicalResult addSmallerBatches(::st::proto::Executable &executable);
+  LogicalResult addOther(CompileRequest other, const std::string &name,
+                         ::st::proto::Executable &executable);
   LogicalResult writeBinary();
 
   const CompileRequest &request;
@@ -138,7 +145,7 @@ LogicalResult Compiler::checkRequest() {
   if (!request.rolesOut.empty() && request.startFrom)
     return error() << "--roles-out=" << request.rolesOut
                    << " has no effect with --compile-from: roles are found in the import";
-  if (failed(checkEvaluation()) || failed(check(checkReportRequest(request))) ||
+  if (failed(checkOthers()) || failed(check(checkReportRequest(request))) ||
       failed(checkExplain()) || failed(openFile(request.report, page)) ||
       failed(openFile(request.rolesOut, roles)))
     return failure();
@@ -244,16 +251,16 @@ LogicalResult Compiler::assignPrecision() {
     return failure();
   const PrecisionConfig precision = parallel->precision.value_or(PrecisionConfig());
   if (precision.compute == "f32")
-    return request.trained
+    return request.isEvaluation()
                ? success()
                : refuseLossScaleOptions(*module, options, "the program is computed in f32");
-  if (!computesLoss(*module) && !request.trained)
+  if (!computesLoss(*module) && !request.isEvaluation())
     return emitError(parallel->locate("precision", context))
            << "precision.compute is \"" << precision.compute
            << "\", but only a forward pass with a loss can change its types; expected "
               "\"f32\"";
   std::string text = "assign-precision{compute=" + precision.compute + "}";
-  if (request.trained)
+  if (request.isEvaluation())
     return runPipeline(CompilePhase::Precision, text);
   FailureOr<std::string> scale = lossScalePipeline(*module, options, precision.lossScale);
   if (failed(scale))
@@ -312,8 +319,10 @@ LogicalResult Compiler::configure() {
     return failure();
   if (parallel->isNumbered && target->isGpu())
     parallel->numberGpus();
-  if (request.trained)
+  if (request.isEvaluation())
     parallel->keepForwardOnly();
+  else if (request.trained)
+    parallel->accumDegree = request.microBatches;
   const ParallelConfig &config = *parallel;
   if (!config.isNumbered && !config.path.empty() && config.onGpus != target->isGpu())
     return emitError(config.locate(config.keyOf(0, 0), context))
@@ -381,10 +390,11 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
   if (wantsLoss && !computesLoss(*module))
     return phase == CompilePhase::Differentiate ? runPipeline(phase, "inline-custom-gradients")
-           : request.trained                    ? success()
+           : request.isEvaluation()             ? success()
                                                 : refuseOptimizerOptions(*module, options);
   if (phase == CompilePhase::Planned && request.trained &&
-      failed(request.trained->givePlaces(*module)))
+      failed(request.trained->givePlaces(
+          *module, request.isEvaluation() ? "the evaluation" : "the step of a smaller batch")))
     return failure();
   switch (phase) {
   case CompilePhase::Import:
@@ -440,9 +450,9 @@ LogicalResult Compiler::dump(CompilePhase phase) {
 LogicalResult Compiler::observe(CompilePhase phase) {
   if (request.observer)
     request.observer(phase, *module);
-  if (phase == CompilePhase::Staged && request.evaluates)
+  if (phase == CompilePhase::Staged && hasOthers())
     layout.keepStages(*module);
-  if (phase == CompilePhase::Planned && request.evaluates)
+  if (phase == CompilePhase::Planned && hasOthers())
     layout.keepPlaces(*module);
   if (phase == CompilePhase::Planned && page)
     memory = gatherMemoryUse(*module);
@@ -482,7 +492,8 @@ FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
       isGpu ? cuda::buildExecutable(*module) : dtu::buildExecutable(*module);
   if (failed(executable))
     return failure();
-  if (request.evaluates && failed(addEvaluation(*executable)))
+  if ((request.evaluates && failed(addEvaluation(*executable))) ||
+      failed(addSmallerBatches(*executable)))
     return failure();
   if (!request.quiet)
     printMemory(*executable, llvm::errs());
@@ -496,36 +507,78 @@ FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
   return executable;
 }
 
-LogicalResult Compiler::checkEvaluation() {
-  if (!request.evaluates)
-    return success();
+LogicalResult Compiler::checkOthers() {
+  for (auto [isWanted, flag] : {std::pair<bool, StringRef>{request.evaluates, "--eval"},
+                                {!request.rampup.empty(), "--rampup-batch-size"}})
+    if (isWanted && failed(checkOther(flag)))
+      return failure();
+  return success();
+}
+
+LogicalResult Compiler::checkOther(StringRef flag) {
   if (request.stopAfter)
-    return error() << "--eval has no effect: --compile-to="
-                   << getCompilePhaseName(*request.stopAfter) << " stops before a binary";
+    return error() << flag
+                   << " has no effect: --compile-to=" << getCompilePhaseName(*request.stopAfter)
+                   << " stops before a binary";
   if (!request.model && (request.startFrom || isModuleFile(request.input)))
-    return error() << "--eval: expected a model's configuration, whose evaluation is known, found "
-                   << request.input;
+    return error() << flag << ": expected a model's configuration, "
+                   << (flag == "--eval" ? "whose evaluation is known" : "which is built again")
+                   << ", found " << request.input;
   return success();
 }
 
 LogicalResult Compiler::addEvaluation(::st::proto::Executable &executable) {
   CompileRequest evaluation = request;
-  evaluation.evaluates = false;
-  evaluation.trained = &layout;
-  evaluation.quiet = true;
-  evaluation.explain.clear();
-  evaluation.report.clear();
-  evaluation.rolesOut.clear();
-  evaluation.dumpPhasesTo.clear();
-  evaluation.observer = nullptr;
+  return addOther(std::move(evaluation), "evaluation", executable);
+}
+
+/// One program for each size of the ramp-up below the full batch.
+LogicalResult Compiler::addSmallerBatches(::st::proto::Executable &executable) {
+  if (request.rampup.empty())
+    return success();
+  const int64_t full = executable.model().batch(), count = executable.micro_batches();
+  absl::StatusOr<::st::BatchRamp> ramp = ::st::BatchRamp::parse(request.rampup, full);
+  if (!ramp.ok())
+    return check(ramp.status());
+  for (int64_t size : ramp->sizes()) {
+    if (size * count % full != 0)
+      return error() << "--rampup-batch-size=" << request.rampup << ": a batch of " << size
+                     << ": expected a multiple of the " << llvm::divideCeil(full, count)
+                     << " rows of a micro-batch";
+    if (!request.quiet)
+      llvm::errs() << "  compiling the step of a batch of " << size << '\n';
+    CompileRequest smaller = request;
+    smaller.microBatches = size * count / full;
+    smaller.options = request.options.with("batch", std::to_string(size));
+    smaller.makeClient = nullptr;
+    if (failed(addOther(std::move(smaller), ::st::BatchRamp::nameOf(size), executable)))
+      return failure();
+  }
+  ::st::proto::RunFlag &flag = *executable.add_run_flags();
+  flag.set_name("rampup-batch-size");
+  flag.set_value(ramp->text());
+  return success();
+}
+
+LogicalResult Compiler::addOther(CompileRequest other, const std::string &name,
+                                 ::st::proto::Executable &executable) {
+  other.evaluates = false;
+  other.rampup.clear();
+  other.trained = &layout;
+  other.quiet = true;
+  other.explain.clear();
+  other.report.clear();
+  other.rolesOut.clear();
+  other.dumpPhasesTo.clear();
+  other.observer = nullptr;
   // Remarks on the layout were already printed for the training step.
   ScopedDiagnosticHandler handler(context, [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
-  FailureOr<::st::proto::Executable> program = compileToExecutable(evaluation, context);
+  FailureOr<::st::proto::Executable> program = compileToExecutable(other, context);
   if (failed(program))
     return failure();
-  addProgram(executable, *std::move(program), "evaluation");
+  addProgram(executable, *std::move(program), name);
   return success();
 }
 

@@ -37,8 +37,15 @@ struct CompileRequest {
   std::function<void(CompilePhase, ModuleOp)> observer;
   /// True if the binary can evaluate the model as well as train it.
   bool evaluates = false;
-  /// Not null: compiles the evaluation of the model that was compiled to this layout.
+  /// A ramp-up of the global batch (see BatchRamp), for which the binary has a training program per
+  /// size; empty: none.
+  std::string rampup;
+  /// Not null: compiles another program of the model that was compiled to this layout.
   const TrainedLayout *trained = nullptr;
+  /// With `trained`: a training step of this number of micro-batches; 0: the evaluation.
+  int64_t microBatches = 0;
+
+  bool isEvaluation() const { return trained && microBatches == 0; }
   /// True if programs are proven free of deadlocks and races, which every binary requires.
   bool provesOrder = true;
   /// The model, instead of the one that `input` names.

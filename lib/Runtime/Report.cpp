@@ -77,6 +77,8 @@ std::string printStepJson(const StepReport &report) {
     absl::StrAppend(&line, ", \"sim_ms\": ", printMilliseconds(*report.simulatedPicoseconds));
   absl::StrAppendFormat(&line, ", \"host_s\": %.6f, \"data_s\": %.6f", report.hostSeconds,
                         report.dataSeconds);
+  if (report.batch)
+    absl::StrAppend(&line, ", \"batch_size\": ", *report.batch);
   for (const auto &[name, value] : report.metrics)
     absl::StrAppend(&line, ", ", quoteJson(name), ": ", printMetric(value, 9));
   return line + "}\n";

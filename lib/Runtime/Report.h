@@ -26,7 +26,8 @@ struct StepReport {
   double learningRate = 0;
   std::optional<int64_t> simulatedPicoseconds; ///< none on a real device
   double hostSeconds = 0;
-  double dataSeconds = 0; ///< the part for creating and copying the batch
+  double dataSeconds = 0;       ///< the part for creating and copying the batch
+  std::optional<int64_t> batch; ///< rows, if batches grow
   std::map<std::string, float> metrics;
 };
 
@@ -34,8 +35,8 @@ struct StepReport {
 /// all floats; the simulated time is exact to the picosecond.
 std::string printStep(const StepReport &report);
 
-/// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s and the
-/// program's own metrics.
+/// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s, batch_size (if batches grow)
+/// and the program's own metrics.
 std::string printStepJson(const StepReport &report);
 
 /// Milliseconds with picosecond precision, without trailing zeros.

@@ -29,7 +29,8 @@ void StorageLayout::placeResident(ProgramOp program, DictionaryAttr resident) {
       continue;
     state.setAddressAttr(AddressAttr::get(context, offset.getInt(), 0, 1));
     addresses[state.getSymName()] = state.getAddressAttr();
-    classes.parameters += llvm::alignTo(getNumBytes(state.getLocalType()), alignment);
+    if (state.getRole() == "parameter")
+      classes.parameters += llvm::alignTo(getNumBytes(state.getLocalType()), alignment);
   }
   if (auto residentEnd = program->getAttrOfType<IntegerAttr>(kResidentEndAttr))
     end = llvm::alignTo(residentEnd.getInt(), alignment);

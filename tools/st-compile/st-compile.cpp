@@ -61,6 +61,10 @@ struct Flags {
   cl::opt<bool> eval{"eval", cl::ZeroOrMore,
                      cl::desc("add an evaluation program to the binary: the model without dropout, "
                               "for other data than the training data (its --eval-interval)")};
+  cl::opt<std::string> rampup{
+      "rampup-batch-size", cl::value_desc("start,increment,samples"),
+      cl::desc("add a training program per size of a growing batch: START rows at first, then "
+               "INCREMENT more at a time, until --batch after SAMPLES rows, as in Megatron-LM")};
   cl::opt<std::string> report{
       "report", cl::value_desc("file"),
       cl::desc("write a page (HTML) about the predicted step to this file: where its time goes, "
@@ -159,6 +163,7 @@ int main(int argc, char **argv) {
       !readPhase(flags.compileFrom, request.startFrom))
     return 1;
   request.evaluates |= flags.eval;
+  request.rampup = flags.rampup;
   if (flags.predict)
     request.makeClient = [](const ::st::ClientOptions &options) {
       return ::st::createDtuClient(options);

@@ -19,6 +19,11 @@
 ABSL_FLAG(int64_t, steps, 10, "training steps to run; after --resume this number of further steps");
 ABSL_FLAG(int64_t, train_steps, 0,
           "the step at which training ends, counted from the start of all runs; replaces --steps");
+ABSL_FLAG(int64_t, train_samples, 0, "the same in samples (rows of batches)");
+ABSL_FLAG(std::string, rampup_batch_size, "none",
+          "START,INCREMENT,SAMPLES: the batch begins with START rows and grows by INCREMENT until "
+          "it is full after SAMPLES rows, as in Megatron-LM; st-compile's flag of the same name "
+          "compiles the programs and sets it; none: all batches are full");
 ABSL_FLAG(std::optional<double>, lr, std::nullopt,
           "peak learning rate; unset: the resumed run's, or the one given to st-compile");
 ABSL_FLAG(double, min_lr, 0, "learning rate at the end of the decay");
@@ -183,6 +188,10 @@ absl::Status checkEffect(const Settings &settings) {
   }
   if (given.count("steps") && given.count("train-steps"))
     return absl::InvalidArgumentError("--steps and --train-steps: give one of them");
+  for (const char *name : {"steps", "train-steps"})
+    if (given.count("train-samples") && given.count(name))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " and --train-samples: give one of them"));
   for (const char *name : {"spike-deviations", "spike-window"})
     if (given.count(name) && !given.count("on-spike"))
       return absl::InvalidArgumentError(
@@ -195,7 +204,8 @@ absl::Status checkEffect(const Settings &settings) {
   if (given.count("eval-iters") && !evaluates)
     return absl::InvalidArgumentError(
         "--eval-iters has no effect: give --eval-interval, --valid-data or --test-data");
-  for (const char *name : {"save", "steps", "train-steps", "eval-interval", "on-spike"})
+  for (const char *name :
+       {"save", "steps", "train-steps", "train-samples", "eval-interval", "on-spike"})
     if (absl::GetFlag(FLAGS_eval_only) && given.count(name))
       return absl::InvalidArgumentError(
           absl::StrCat("--", name, " has no effect with --eval-only"));
@@ -320,6 +330,9 @@ TrainOptions trainOptions(const Settings &settings) {
   TrainOptions options;
   options.steps = absl::GetFlag(FLAGS_steps);
   options.trainSteps = absl::GetFlag(FLAGS_train_steps);
+  options.trainSamples = absl::GetFlag(FLAGS_train_samples);
+  if (const std::string ramp = absl::GetFlag(FLAGS_rampup_batch_size); ramp != "none")
+    options.batchRamp = ramp;
   options.rate = learningRateOptions();
   options.rate.isOfBinary = isRateOfBinary(settings);
   options.load = loadOptions();

@@ -54,7 +54,7 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
 
 // Flags that exclude each other: a flag that somebody gives replaces the default of the binary.
 const std::set<std::string> kEither[] = {
-    {"steps", "train-steps"},
+    {"steps", "train-steps", "train-samples"},
     {"warmup", "lr-warmup-samples", "lr-warmup-fraction"},
     {"lr-decay-steps", "lr-decay-samples", "total-steps"},
     {"resume", "load", "init"},

@@ -90,6 +90,8 @@ public:
   int64_t touchMemory(int threads) override { return simulator->touchMemory(threads); }
   Event launchStep() override { return Event::completed(runStep()); }
   bool callBeforeUpdates(std::function<void(int64_t)> hook) override {
+    for (const auto &[name, other] : others)
+      other->callBeforeUpdates(hook);
     simulator->callBeforeUpdates(std::move(hook));
     return true;
   }

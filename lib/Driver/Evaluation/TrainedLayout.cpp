@@ -36,9 +36,7 @@ void TrainedLayout::keepPlaces(ModuleOp module) {
     for (auto state : op.getOps<StateOp>()) {
       const int64_t offset = state.getAddressAttr().getOffset();
       program.end = std::max<int64_t>(program.end, offset + getNumBytes(state.getLocalType()));
-      if (state.getRole() == "parameter")
-        program.parameters[state.getName().str()] = {offset, state.getLocalType(),
-                                                     state.getSharding()};
+      program.states[state.getName().str()] = {offset, state.getLocalType(), state.getSharding()};
     }
   }
 }
@@ -55,22 +53,22 @@ void TrainedLayout::giveStages(ModuleOp module) const {
   module->setAttr(kParameterShapesAttr, builder.getDictionaryAttr(entries));
 }
 
-LogicalResult TrainedLayout::givePlaces(ModuleOp module) const {
+LogicalResult TrainedLayout::givePlaces(ModuleOp module, StringRef what) const {
   Builder builder(module.getContext());
   auto ops = llvm::to_vector(module.getOps<ProgramOp>());
   if (ops.size() != programs.size())
-    return module.emitError("the evaluation has ") << ops.size() << " device groups, expected the "
-                                                   << programs.size() << " of the training step";
+    return module.emitError(what) << " has " << ops.size() << " device groups, expected the "
+                                  << programs.size() << " of the training step";
   for (auto [op, program] : llvm::zip_equal(ops, programs)) {
     if (ArrayRef<int64_t>(op.getDevices()) != ArrayRef<int64_t>(program.devices))
-      return op.emitOpError("of the evaluation has other devices than the training step");
+      return op.emitOpError("of ") << what << " has other devices than the training step";
     SmallVector<NamedAttribute> entries;
     for (auto state : op.getOps<StateOp>()) {
-      auto known = program.parameters.find(state.getName().str());
-      if (known == program.parameters.end() || known->second.local != state.getLocalType() ||
+      auto known = program.states.find(state.getName().str());
+      if (known == program.states.end() || known->second.local != state.getLocalType() ||
           known->second.sharding != state.getSharding())
         return state.emitOpError("\"")
-               << state.getName() << "\" is read by the evaluation as " << state.getLocalType()
+               << state.getName() << "\" is read by " << what << " as " << state.getLocalType()
                << " " << state.getSharding() << ", which the training step does not hold there";
       entries.push_back(
           builder.getNamedAttr(state.getName(), builder.getI64IntegerAttr(known->second.offset)));
@@ -89,10 +87,11 @@ void mlir::st::addProgram(::st::proto::Executable &to, ::st::proto::Executable p
     if (more > 0) {
       training.set_arena_bytes(other.arena_bytes());
       ::st::proto::MemoryClass &memory = *training.add_memory();
-      memory.set_name("evaluation");
+      memory.set_name(name);
       memory.set_bytes(more);
     }
     other.set_arena_bytes(training.arena_bytes());
+    training.set_host_arena_bytes(std::max(training.host_arena_bytes(), other.host_arena_bytes()));
   }
   const int64_t scratch = std::max(to.cuda().scratch_bytes(), program.cuda().scratch_bytes());
   if (scratch > 0) {

@@ -1,4 +1,4 @@
-// The layout of a training program's parameters, for another program over the same parameters.
+// The layout of a training program's states, for another program over the same states.
 #ifndef ST_DRIVER_EVALUATION_TRAINEDLAYOUT_H
 #define ST_DRIVER_EVALUATION_TRAINEDLAYOUT_H
 
@@ -15,15 +15,16 @@ class TrainedLayout {
 public:
   /// Records the padded shapes and the stages of the parameters of a module after assign-stages.
   void keepStages(ModuleOp module);
-  /// Records the addresses of the parameters of a module after plan-memory.
+  /// Records the addresses of the states of a module after plan-memory.
   void keepPlaces(ModuleOp module);
 
   /// Makes pad-dimensions give the parameters of another module of the model the same shapes, and
   /// assign-stages split its forward pass at the same boundaries.
   void giveStages(ModuleOp module) const;
-  /// Makes plan-memory give the parameters of another module, which has its programs, the same
-  /// addresses. Fails with a diagnostic if a rank of it reads a parameter that it does not hold.
-  LogicalResult givePlaces(ModuleOp module) const;
+  /// Makes plan-memory give the states of another module, which has its programs, the same
+  /// addresses. Fails with a diagnostic, in which `what` names the module, if a rank of it reads a
+  /// state that it does not hold.
+  LogicalResult givePlaces(ModuleOp module, StringRef what) const;
 
 private:
   struct Place {
@@ -33,7 +34,7 @@ private:
   };
   struct Program {
     std::vector<int64_t> devices;
-    std::map<std::string, Place> parameters;
+    std::map<std::string, Place> states;
     int64_t end = 0; ///< of all states
   };
   std::map<std::string, SmallVector<int64_t>> shapes;
@@ -41,8 +42,8 @@ private:
   std::vector<Program> programs;
 };
 
-/// Adds a program over the same ranks and parameters to an executable under a name. Arenas grow to
-/// the larger of the two; the difference to training alone is the class "evaluation".
+/// Adds a program over the same ranks and states to an executable under a name. Arenas grow to
+/// the larger of the two; the difference to training alone is a class of the same name.
 void addProgram(::st::proto::Executable &to, ::st::proto::Executable program,
                 const std::string &name);
 

@@ -105,7 +105,7 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
     config->scalesScores = target.ok() && target->isGpu();
   module = buildModel(context, *config, *task, batch,
                       options.isGiven("seq") ? std::optional(sequence) : std::nullopt,
-                      request.trained ? Purpose::Evaluate : Purpose::Train);
+                      request.isEvaluation() ? Purpose::Evaluate : Purpose::Train);
   if (!module)
     return failure();
   Builder builder(context);

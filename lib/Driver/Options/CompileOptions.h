@@ -31,6 +31,13 @@ public:
   /// Fails, with a diagnostic, if a flag contradicts the module's record.
   LogicalResult check(ModuleOp module) const;
 
+  /// The same options with another value of one.
+  CompileOptions with(const std::string &name, std::string value) const {
+    CompileOptions changed = *this;
+    changed.given[name] = std::move(value);
+    return changed;
+  }
+
   /// Returns true if the command line has the option.
   bool isGiven(llvm::StringRef name) const { return given.count(name.str()) != 0; }
 

@@ -42,6 +42,8 @@ absl::Status mlir::st::readMegatronRun(const MegatronRequest &megatron,
     request.runFlags.emplace_back(flag.name, flag.value);
   // Only a binary has an evaluation.
   request.evaluates |= run->evaluates && !request.stopAfter;
+  if (!request.stopAfter)
+    request.rampup = run->rampup;
   request.vocabularyFile = run->vocabularyFile;
   if (request.quiet)
     return absl::OkStatus();

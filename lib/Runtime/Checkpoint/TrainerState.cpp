@@ -59,10 +59,11 @@ absl::StatusOr<int64_t> TrainerFileParser::count(const std::string &name, int64_
 absl::Status TrainerFileParser::refuseUnknownKeys(int64_t format) const {
   std::string first;
   for (const auto &[key, value] : object.fields()) {
-    const bool known = key == "format" || key == "step" || key == "examples" || key == "seed" ||
-                       key == "crc32" || (format > 1 && key == "optimizer") ||
-                       (format > 2 && (key == "recent_losses" || key == "learning_rate" ||
-                                       key == "files" || key == kSelfChecksum));
+    const bool known =
+        key == "format" || key == "step" || key == "examples" || key == "seed" || key == "crc32" ||
+        (format > 1 && key == "optimizer") ||
+        (format > 2 && (key == "recent_losses" || key == "skipped_examples" ||
+                        key == "learning_rate" || key == "files" || key == kSelfChecksum));
     if (!known && (first.empty() || key < first))
       first = key;
   }
@@ -137,10 +138,14 @@ absl::Status TrainerFileParser::readSchedule(std::optional<LearningRateSchedule>
                              {"decay_end", &read.decayEnd}}) {
     ST_ASSIGN_OR_RETURN(*steps, TrainerFileParser(path, fields).count(name, kMostSteps));
   }
-  if (fields.fields_size() != 6)
+  const Value *unit = findField(fields, "unit");
+  if (unit && unit->string_value() != "samples")
+    return expected("samples", "unit", unit);
+  read.countsSamples = unit != nullptr;
+  if (fields.fields_size() != (unit ? 7 : 6))
     return error(absl::StrCat("\"", key,
-                              "\": expected style, peak, min, warmup, decay_begin and "
-                              "decay_end alone"));
+                              "\": expected style, peak, min, warmup, decay_begin, "
+                              "decay_end and, for samples, unit alone"));
   schedule = read;
   return absl::OkStatus();
 }
@@ -175,6 +180,10 @@ absl::StatusOr<TrainerFile> TrainerFileParser::run() {
   ST_ASSIGN_OR_RETURN(file.trainer.examples, count("examples", kMostSteps));
   ST_ASSIGN_OR_RETURN(int64_t seed, count("seed", UINT32_MAX));
   file.trainer.seed = static_cast<uint32_t>(seed);
+  if (findField(object, "skipped_examples")) {
+    ST_ASSIGN_OR_RETURN(file.trainer.skippedExamples,
+                        count("skipped_examples", file.trainer.examples));
+  }
   ST_RETURN_IF_ERROR(readLosses(file.trainer.recentLosses));
   ST_RETURN_IF_ERROR(readSchedule(file.schedule));
   if (format > 1)
@@ -195,12 +204,12 @@ std::string printChecksums(const Checksums &checksums) {
 }
 
 std::string printSchedule(const LearningRateSchedule &schedule) {
-  return absl::StrCat("{\n  \"style\": ", quoteJson(nameOf(schedule.style)),
-                      ",\n  \"peak\": ", printJsonNumber(schedule.peak),
-                      ",\n  \"min\": ", printJsonNumber(schedule.floor),
-                      ",\n  \"warmup\": ", schedule.warmup,
-                      ",\n  \"decay_begin\": ", schedule.decayBegin,
-                      ",\n  \"decay_end\": ", schedule.decayEnd, "\n }");
+  return absl::StrCat(
+      "{\n  \"style\": ", quoteJson(nameOf(schedule.style)),
+      ",\n  \"peak\": ", printJsonNumber(schedule.peak),
+      ",\n  \"min\": ", printJsonNumber(schedule.floor), ",\n  \"warmup\": ", schedule.warmup,
+      ",\n  \"decay_begin\": ", schedule.decayBegin, ",\n  \"decay_end\": ", schedule.decayEnd,
+      schedule.countsSamples ? ",\n  \"unit\": \"samples\"" : "", "\n }");
 }
 
 // The last lines of a file whose preceding text is `before`.
@@ -221,6 +230,8 @@ std::string printTrainerFile(const TrainerFile &file) {
   std::string text =
       absl::StrFormat("{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n",
                       kFormat, file.trainer.step, file.trainer.examples, file.trainer.seed);
+  if (file.trainer.skippedExamples > 0)
+    absl::StrAppend(&text, " \"skipped_examples\": ", file.trainer.skippedExamples, ",\n");
   if (!file.trainer.recentLosses.empty())
     absl::StrAppend(
         &text, " \"recent_losses\": [",

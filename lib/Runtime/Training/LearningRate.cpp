@@ -114,9 +114,9 @@ double LearningRateSchedule::at(int64_t step) const {
 }
 
 bool LearningRateSchedule::operator==(const LearningRateSchedule &other) const {
-  return std::tie(style, peak, floor, warmup, decayBegin, decayEnd) ==
+  return std::tie(style, peak, floor, warmup, decayBegin, decayEnd, countsSamples) ==
          std::tie(other.style, other.peak, other.floor, other.warmup, other.decayBegin,
-                  other.decayEnd);
+                  other.decayEnd, other.countsSamples);
 }
 
 std::string LearningRateSchedule::describe() const {
@@ -125,9 +125,9 @@ std::string LearningRateSchedule::describe() const {
   if (style != DecayStyle::Constant)
     absl::StrAppendFormat(&text, " to %g", floor);
   if (warmup > 0)
-    absl::StrAppend(&text, ", warm-up ", warmup, " steps");
+    absl::StrAppend(&text, ", warm-up ", warmup, countsSamples ? " samples" : " steps");
   if (style != DecayStyle::Constant)
-    absl::StrAppend(&text, ", decay until step ", decayEnd);
+    absl::StrAppend(&text, ", decay until ", countsSamples ? "sample " : "step ", decayEnd);
   return text;
 }
 
@@ -181,6 +181,29 @@ absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &
   const int64_t later = options.totalSteps > 0 ? 1 : 0;
   schedule.decayBegin = schedule.warmup + later;
   schedule.decayEnd = length + later;
+  return schedule;
+}
+
+absl::StatusOr<LearningRateSchedule> resolveSampleSchedule(const LearningRateOptions &options,
+                                                           double programPeak,
+                                                           int64_t trainSamples) {
+  const std::tuple<int64_t, absl::string_view, absl::string_view> steps[] = {
+      {options.warmupSteps, "--warmup", "--lr-warmup-samples"},
+      {options.decaySteps, "--lr-decay-steps", "--lr-decay-samples"},
+      {options.totalSteps, "--total-steps", "--lr-decay-samples"}};
+  for (const auto &[value, flag, instead] : steps)
+    ST_RETURN_IF_ERROR(require(value == 0, absl::StrCat(flag, "=", value,
+                                                        " counts steps, which have different "
+                                                        "sizes with --rampup-batch-size; give ",
+                                                        instead)));
+  const bool decays = !options.style.empty() && options.style != nameOf(DecayStyle::Constant);
+  ST_RETURN_IF_ERROR(require(trainSamples > 0 || options.decaySamples > 0 ||
+                                 (!decays && options.warmupFraction == 0),
+                             "--lr-decay-style and --lr-warmup-fraction need a length with "
+                             "--rampup-batch-size: give --lr-decay-samples or --train-samples"));
+  ST_ASSIGN_OR_RETURN(LearningRateSchedule schedule,
+                      resolveSchedule(options, programPeak, /*batch=*/1, trainSamples));
+  schedule.countsSamples = true;
   return schedule;
 }
 

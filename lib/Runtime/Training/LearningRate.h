@@ -21,14 +21,17 @@ std::optional<DecayStyle> decayStyleNamed(absl::string_view name);
 
 /// The rate rises linearly from 0 over the first `warmup` steps to `peak`, falls from step
 /// `decayBegin` to step `decayEnd`, and is `floor` from then on. Megatron-LM's formulas
-/// (megatron/core/optimizer_param_scheduler.py), with steps counted from 1.
+/// (megatron/core/optimizer_param_scheduler.py), with steps counted from 1. If batches grow, all
+/// lengths are in samples instead of steps.
 struct LearningRateSchedule {
   DecayStyle style = DecayStyle::Constant;
   double peak = 0;
   double floor = 0;
   int64_t warmup = 0;
   int64_t decayBegin = 0, decayEnd = 0; ///< unused by Constant
+  bool countsSamples = false;
 
+  /// `step`: with countsSamples, the samples consumed with this step.
   double at(int64_t step) const;
 
   bool operator==(const LearningRateSchedule &other) const;
@@ -68,6 +71,11 @@ struct LearningRateOptions {
 absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &options,
                                                      double programPeak, int64_t batch,
                                                      int64_t trainSteps);
+
+/// The same in samples, for a run of `trainSamples` (0: unknown) whose batches grow. Flags that
+/// count steps are errors.
+absl::StatusOr<LearningRateSchedule>
+resolveSampleSchedule(const LearningRateOptions &options, double programPeak, int64_t trainSamples);
 
 } // namespace st
 

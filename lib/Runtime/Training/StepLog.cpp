@@ -64,6 +64,7 @@ absl::Status StepLog::write(const StepReport &report, int64_t examples) {
   milliseconds += millisecondsOf(report);
   dataSeconds += report.dataSeconds;
   ++sampledSteps;
+  samples += report.batch.value_or(run.batch);
   sampledMilliseconds += millisecondsOf(report);
   if (report.step % options.interval == 0 || report.step == run.lastStep)
     ST_RETURN_IF_ERROR(writeLine(report, examples));
@@ -102,8 +103,8 @@ std::string StepLog::printMegatronLines(const StepReport &report, int64_t exampl
     text += run.memory;
   hasMemory = true;
   if (sampledSteps >= kSampled || report.step == run.lastStep) {
-    text += printSampleTime(sampledSteps, sampledSteps * run.batch, sampledMilliseconds);
-    sampledSteps = 0;
+    text += printSampleTime(sampledSteps, samples, sampledMilliseconds);
+    sampledSteps = samples = 0;
     sampledMilliseconds = 0;
   }
   return text;
@@ -112,14 +113,16 @@ std::string StepLog::printMegatronLines(const StepReport &report, int64_t exampl
 absl::Status StepLog::writeEvents(const StepReport &report) {
   constexpr double kMillisecondsPerSecond = 1e3;
   const double seconds = millisecondsOf(report) / kMillisecondsPerSecond;
+  const auto rows = static_cast<double>(report.batch.value_or(run.batch));
   std::map<std::string, double> scalars = {{"loss", report.loss},
                                            {"learning-rate", report.learningRate},
-                                           {"batch-size", static_cast<double>(run.batch)},
+                                           {"batch-size", rows},
                                            {"iteration-time", seconds},
                                            {"host-time", report.hostSeconds},
                                            {"data-time", report.dataSeconds}};
   if (run.tokens > 0 && seconds > 0)
-    scalars["tokens-per-second"] = static_cast<double>(run.tokens) / seconds;
+    scalars["tokens-per-second"] =
+        static_cast<double>(run.tokens) * rows / static_cast<double>(run.batch) / seconds;
   for (const auto &[name, value] : report.metrics)
     scalars[name] = value;
   scalars.insert(run.events.begin(), run.events.end());
@@ -170,7 +173,8 @@ std::string printMegatronLine(const StepReport &report, const LoggedRun &run, in
   std::string line = absl::StrFormat(
       " iteration %8d/%8d | consumed samples: %12d | elapsed time per iteration (ms): %.1f | "
       "learning rate: %.3E | global batch size: %5d | lm loss: %.6E |",
-      report.step, run.lastStep, examples, milliseconds, report.learningRate, run.batch, loss);
+      report.step, run.lastStep, examples, milliseconds, report.learningRate,
+      report.batch.value_or(run.batch), loss);
   const auto add = [&](const char *label, const char *name) {
     if (auto it = report.metrics.find(name); it != report.metrics.end())
       absl::StrAppendFormat(&line, " %s: %.3f |", label, it->second);

@@ -35,8 +35,8 @@ struct LogOptions {
 /// Properties of the run that the lines need.
 struct LoggedRun {
   int64_t lastStep = 0;
-  int64_t batch = 1;                    ///< samples per step
-  int64_t tokens = 0;                   ///< per step; 0: samples do not consist of tokens
+  int64_t batch = 1;                    ///< samples per step of the full batch
+  int64_t tokens = 0;                   ///< in it; 0: samples do not consist of tokens
   StepTimers timers;                    ///< for Megatron-LM's lines; empty: unknown
   std::string memory;                   ///< the line of the devices' memory
   std::map<std::string, double> events; ///< further values of each event, by tag
@@ -82,7 +82,7 @@ private:
   int64_t steps = 0;
   double loss = 0, milliseconds = 0, dataSeconds = 0;
   // Since the last time per sample.
-  int64_t sampledSteps = 0;
+  int64_t sampledSteps = 0, samples = 0;
   double sampledMilliseconds = 0;
   bool hasMemory = false; ///< the memory line is printed
   // For the remaining time.

@@ -44,6 +44,12 @@ absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRa
   ST_RETURN_IF_ERROR(
       require(options.trainSteps >= 0,
               absl::StrCat("--train-steps=", options.trainSteps, ": expected 0 or more")));
+  ST_RETURN_IF_ERROR(
+      require(options.trainSamples >= 0,
+              absl::StrCat("--train-samples=", options.trainSamples, ": expected 0 or more")));
+  ST_RETURN_IF_ERROR(require(options.batchRamp.empty() || options.trainSteps == 0,
+                             "--train-steps counts steps, which have different sizes with "
+                             "--rampup-batch-size; give --train-samples"));
   ST_RETURN_IF_ERROR(require(
       options.hostThreads >= 0 && options.hostThreads <= kMostThreads,
       absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMostThreads)));

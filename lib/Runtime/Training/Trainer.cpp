@@ -13,13 +13,13 @@
 #include "lib/Runtime/State/Pretrained.h"
 #include "lib/Runtime/State/States.h"
 #include "lib/Runtime/TraceWriter.h"
-#include "lib/Runtime/Training/Feeder.h"
 #include "lib/Runtime/Training/LearningRate.h"
 #include "lib/Runtime/Training/LoadCheckpoint.h"
 #include "lib/Runtime/Training/RunControl.h"
 #include "lib/Runtime/Training/RunSaves.h"
 #include "lib/Runtime/Training/SimulatedEvents.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
+#include "lib/Runtime/Training/StepPrograms.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -66,6 +66,7 @@ private:
   absl::Status loadInPart();
   absl::Status openCheckpoint();
   absl::Status chooseSchedule();
+  int64_t chooseLastStep() const;
   absl::Status openInputsAndOutputs();
   void printHeading();
   absl::Status load();
@@ -73,6 +74,7 @@ private:
   void finishTouching();
   absl::Status initialize();
   absl::Status runSteps();
+  absl::Status timeStepThatRan(StepProgram &now);
   absl::Status runStep(int64_t step);
   absl::StatusOr<bool> watchLoss(int64_t step);
   absl::Status answerSpike(int64_t step);
@@ -117,7 +119,8 @@ private:
   std::unique_ptr<Executable> executable;
   int64_t touched = 0;                      // bytes, counted by the thread of `touching`
   std::unique_ptr<BackgroundTask> touching; // ends before the executable is destroyed
-  std::unique_ptr<Feeder> feeder;
+  StepPrograms steps{program};
+  Feeder *feeder = nullptr; // of the full batch
   StepTime time;
   RecordedBatches recorded;
   StepTimers timers;                    // timers of a step for Megatron-LM's log
@@ -126,6 +129,7 @@ private:
   double hostSeconds = 0;
   std::vector<double> stepSeconds; ///< per step, without reading its batch
   int64_t stepsRun = 0;
+  int64_t rowsOfStep = 0;
   SpikeWatch spikes{options.spikes};
   float lossOfStep = 0;
   int64_t spikeStep = 0, spikesThere = 0; // the latest step with a spike, and their number
@@ -141,14 +145,21 @@ bool readsLearningRate(const proto::Executable &program) {
   return false;
 }
 
+int64_t Trainer::chooseLastStep() const {
+  if (options.evaluation.only)
+    return trainer.step;
+  if (options.trainSamples > 0)
+    return steps.ramp() ? steps.ramp()->countSteps(options.trainSamples)
+                        : options.trainSamples / std::max<int64_t>(1, spec.batch);
+  return options.trainSteps > 0 ? options.trainSteps : trainer.step + options.steps;
+}
+
 absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkTrainOptions(options, readsLearningRate(program)));
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
-  lastStep = options.trainSteps > 0 ? options.trainSteps : trainer.step + options.steps;
-  if (options.evaluation.only)
-    lastStep = trainer.step;
-  if (options.trainSteps > 0 && trainer.step >= lastStep && !options.timingOnly &&
-      !options.evaluation.only) {
+  lastStep = chooseLastStep();
+  const bool isWhole = options.trainSteps > 0 || options.trainSamples > 0;
+  if (isWhole && trainer.step >= lastStep && !options.timingOnly && !options.evaluation.only) {
     print(
         absl::StrFormat("step %d of %d is done: nothing is left to do\n", trainer.step, lastStep));
     return absl::OkStatus();
@@ -255,7 +266,7 @@ absl::Status Trainer::answerSpike(int64_t step) {
                                                  "does not help (--on-spike=%s)",
                                                  step, lossOfStep, spikesThere, spikeStep,
                                                  options.spikes.action));
-  const int64_t rows = std::max<int64_t>(1, spec.batch), seen = trainer.examples;
+  const int64_t seen = trainer.examples;
   // Its report is a line before the next one, which goBack() completes.
   ST_RETURN_IF_ERROR(saves.finish());
   print(saves.takeReport());
@@ -265,7 +276,7 @@ absl::Status Trainer::answerSpike(int64_t step) {
   if (options.spikes.action == "rewind")
     trainer.examples = seen;
   else
-    leftOut.insert(seen - rows);
+    leftOut.insert(seen - rowsOfStep);
   return absl::OkStatus();
 }
 
@@ -298,8 +309,12 @@ absl::Status Trainer::goBack(int64_t step) {
 // The schedule of the flags if given, else of the resumed run, else the program's rate.
 absl::Status Trainer::chooseSchedule() {
   const int64_t batch = std::max<int64_t>(1, spec.batch);
-  ST_ASSIGN_OR_RETURN(schedule, resolveSchedule(options.rate, program.optimizer().learning_rate(),
-                                                batch, options.trainSteps));
+  const double peak = program.optimizer().learning_rate();
+  const int64_t length =
+      options.trainSamples > 0 ? options.trainSamples / batch : options.trainSteps;
+  ST_ASSIGN_OR_RETURN(schedule,
+                      steps.ramp() ? resolveSampleSchedule(options.rate, peak, options.trainSamples)
+                                   : resolveSchedule(options.rate, peak, batch, length));
   if (!resumed || !resumed->schedule() || *resumed->schedule() == schedule)
     return absl::OkStatus();
   const LearningRateSchedule &before = *resumed->schedule();
@@ -394,6 +409,7 @@ absl::Status Trainer::openInputsAndOutputs() {
         "this program has no loss to train by; run it with --inputs=FILE --outputs=FILE");
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
+  ST_RETURN_IF_ERROR(steps.open(options.batchRamp, spec));
   ST_RETURN_IF_ERROR(claimCheckpoints());
   ST_RETURN_IF_ERROR(openCheckpoint());
   ST_RETURN_IF_ERROR(chooseSchedule());
@@ -407,10 +423,11 @@ absl::Status Trainer::openInputsAndOutputs() {
   if (options.data && spec.inputs.empty())
     return absl::InvalidArgumentError("--data has no effect: this program reads no batches");
   if (!options.timingOnly && !spec.inputs.empty() &&
-      (options.steps > 0 || options.trainSteps > 0 || options.data)) {
+      (options.steps > 0 || options.trainSteps > 0 || options.trainSamples > 0 || options.data)) {
     spec.options = options.samples;
-    ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data.value_or("synthetic"), spec));
-    source = readAhead(std::move(source));
+    ST_ASSIGN_OR_RETURN(
+        source, createBatchSource(options.data.value_or("synthetic"), steps.sourceSpec(spec)));
+    source = readAhead(std::move(source), 2 * static_cast<int>(steps.sourceBatches()));
   }
   if (options.evaluation.isWanted()) {
     spec.options = options.samples;
@@ -454,7 +471,8 @@ absl::Status Trainer::load() {
   if (communicator.numProcesses() > 1)
     print(absl::StrFormat(", in %d processes", communicator.numProcesses()));
   print("\n");
-  feeder = std::make_unique<Feeder>(program, *executable);
+  ST_RETURN_IF_ERROR(steps.load(*executable));
+  feeder = steps.ofRows(std::max<int64_t>(1, spec.batch)).feeder.get();
   if (!options.timingOnly && fitsFreeMemory(program, communicator.numProcesses()))
     touching = std::make_unique<BackgroundTask>([this] {
       touched = executable->touchMemory(hostThreadCount(options.hostThreads));
@@ -530,37 +548,53 @@ absl::Status Trainer::initialize() {
   return absl::OkStatus();
 }
 
+// Steps whose time depends on data are timed separately; the first one is traced.
+absl::Status Trainer::timeStepThatRan(StepProgram &now) {
+  const bool depends = executable->timeDependsOnData(), isFull = steps.isFull(rowsOfStep);
+  if (isFull && depends && stepsRun == 0)
+    return timeStep();
+  if (!depends && (isFull || now.time))
+    return absl::OkStatus();
+  ST_ASSIGN_OR_RETURN(now.time, now.executable->timeStep(nullptr, nullptr));
+  if (isFull)
+    time = *now.time;
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::runStep(int64_t step) {
   Stopwatch watch;
   Batch batch;
+  while (source && leftOut.count(trainer.examples))
+    trainer.examples += steps.rowsAt(trainer.examples);
+  rowsOfStep = steps.rowsAt(trainer.examples);
+  StepProgram &now = steps.ofRows(rowsOfStep);
   if (source) {
-    const int64_t rows = std::max<int64_t>(1, spec.batch);
-    while (leftOut.count(trainer.examples))
-      trainer.examples += rows;
-    ST_ASSIGN_OR_RETURN(batch, source->batch((trainer.examples + rows - 1) / rows));
-    trainer.examples += rows;
-    if (!options.recordBatches.empty())
-      ST_RETURN_IF_ERROR(recorded.add(batch));
+    ST_ASSIGN_OR_RETURN(batch, steps.read(*source, trainer.examples, rowsOfStep,
+                                          options.recordBatches.empty() ? nullptr : &recorded));
+    trainer.examples += rowsOfStep;
   }
   StepReport report;
+  if (steps.ramp())
+    report.batch = rowsOfStep;
   report.step = step;
   // A skipped step does not count in the schedule.
   ST_ASSIGN_OR_RETURN(const int64_t skipped, feeder->readSkippedSteps());
-  report.learningRate = schedule.at(step - skipped);
-  ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
+  report.learningRate = schedule.at(
+      schedule.countsSamples ? trainer.examples - trainer.skippedExamples : step - skipped);
+  ST_RETURN_IF_ERROR(now.feeder->feed(batch, {trainer.seed, step, report.learningRate}));
   report.dataSeconds = watch.seconds();
   // Traces the last step, which is typical unlike the first.
   const bool isTraced = !executable->isSimulated() && !options.trace.empty() && step == lastStep;
   if (isTraced)
-    ST_RETURN_IF_ERROR(executable->traceNextStep());
-  ST_RETURN_IF_ERROR(executable->launchStep().wait());
+    ST_RETURN_IF_ERROR(now.executable->traceNextStep());
+  ST_RETURN_IF_ERROR(now.executable->launchStep().wait());
   if (isTraced) {
-    ST_ASSIGN_OR_RETURN(const StepTrace rows, executable->tracedStep());
+    ST_ASSIGN_OR_RETURN(const StepTrace rows, now.executable->tracedStep());
     ST_RETURN_IF_ERROR(saveTrace(rows));
   }
-  ST_ASSIGN_OR_RETURN(report.loss, feeder->readLoss());
+  ST_ASSIGN_OR_RETURN(report.loss, now.feeder->readLoss());
   lossOfStep = report.loss;
-  ST_ASSIGN_OR_RETURN(report.metrics, feeder->readMetrics());
+  ST_ASSIGN_OR_RETURN(report.metrics, now.feeder->readMetrics());
   if (options.log.hasParameterNorm && (options.log.isLogged(step) || step == lastStep)) {
     ST_ASSIGN_OR_RETURN(const double norm, parameterNorm(states, *executable));
     report.metrics["params_norm"] = static_cast<float>(norm);
@@ -568,20 +602,17 @@ absl::Status Trainer::runStep(int64_t step) {
   if (feeder->skipsSteps()) {
     ST_ASSIGN_OR_RETURN(const int64_t count, feeder->readSkippedSteps());
     report.metrics["skipped_steps"] = static_cast<float>(count);
+    if (steps.ramp() && count > skipped)
+      trainer.skippedExamples += rowsOfStep;
   }
-  if (executable->timeDependsOnData()) {
-    // Each step is timed separately; the first one is traced.
-    if (stepsRun == 0) {
-      ST_RETURN_IF_ERROR(timeStep());
-    } else {
-      ST_ASSIGN_OR_RETURN(time, executable->timeStep(nullptr, nullptr));
-    }
+  if (executable->isSimulated()) {
+    ST_RETURN_IF_ERROR(timeStepThatRan(now));
+    report.simulatedPicoseconds = steps.isFull(rowsOfStep) ? time.total : now.time->total;
   }
-  if (executable->isSimulated())
-    report.simulatedPicoseconds = time.total;
   report.hostSeconds = watch.seconds();
   hostSeconds += report.hostSeconds;
-  stepSeconds.push_back(report.hostSeconds - report.dataSeconds);
+  if (steps.isFull(rowsOfStep)) // as the prediction
+    stepSeconds.push_back(report.hostSeconds - report.dataSeconds);
   ++stepsRun;
   trainer.step = step;
   if (options.supervisor)
@@ -604,14 +635,16 @@ absl::Status Trainer::printSummary() {
   absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
                   printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
                   printMilliseconds(time.serialSum), " ms)\n");
-  StepWork executed; // gathered by all processes
-  if (stepsRun > 0) {
+  // Gathered by all processes. The prediction is that of a full batch.
+  const bool hasWork = stepsRun > 0 && steps.isFull(rowsOfStep);
+  StepWork executed;
+  if (hasWork) {
     ST_ASSIGN_OR_RETURN(executed, executable->lastStepWork());
   }
   if (communicator.process() != 0)
     return absl::OkStatus();
   return printResult(text + printMemory(program) +
-                     comparePrediction(program, time, stepsRun > 0 ? &executed : nullptr));
+                     comparePrediction(program, time, hasWork ? &executed : nullptr));
 }
 
 absl::Status Trainer::save() {

@@ -52,6 +52,8 @@ struct LoadOptions {
 struct TrainOptions {
   int64_t steps = 10;           ///< to run now, unless trainSteps is set
   int64_t trainSteps = 0;       ///< the step that ends the run; 0: `steps`
+  int64_t trainSamples = 0;     ///< the same in rows of batches; 0: `trainSteps`
+  std::string batchRamp;        ///< see BatchRamp; empty: all batches are full
   LearningRateOptions rate;     ///< default: the checkpoint's, or the program's
   std::optional<uint32_t> seed; ///< default: the checkpoint's, or 0
   bool isSeedOfBinary = false;  ///< the checkpoint's takes precedence

@@ -145,7 +145,18 @@ def bad_flags(folder):
     expect_error([*st.COMPILE, "--vocab-file=x", "-o", folder / "x"], r"--vocab-file has no effect without --megatron")
     log = runs.write_log(folder, ONE, rampup_batch_size="['4', '4', '100']")
     expect_error([*st.COMPILE, f"--megatron={log}", "-o", folder / "x"],
-                 r"run\.log:\d+: argument 'rampup_batch_size': expected None: .* found '4 4 100'")
+                 r"run\.log:\d+: argument 'rampup_batch_size': expected None, or train_samples .* found '4 4 100'")
+
+
+def ramps_up(folder):
+    """--rampup-batch-size of the log, with its length in samples."""
+    runs.write_data(folder)
+    log = runs.write_log(folder, ONE, global_batch_size=4, micro_batch_size=1, num_layers=1, rampup_batch_size="['2', '2', '6']",
+                         log_interval=1, train_iters=None, train_samples=15, lr_decay_iters=None, lr_warmup_fraction=None, **runs.F32)
+    binary, _ = runs.compile_log(folder, log)
+    done = st.check_run([binary])
+    sizes = re.findall(r"consumed samples: +(\d+) .* global batch size: +(\d+) ", done.stdout)
+    st.expect(sizes == [("2", "2"), ("4", "2"), ("6", "2"), ("10", "4"), ("14", "4")], done.stdout)
 
 
 def loads(folder):
@@ -192,4 +203,5 @@ if __name__ == "__main__":
         ("the log of one device", trains(ONE, 4, [t for t in TIMERS if t not in OF_STAGES], 1e-4)),
         ("the log of 32 devices", trains(MANY, 16, TIMERS, 1e-4)),
         *([("the log of 32 devices in f32", trains(MANY, 16, TIMERS, 1e-5, **runs.F32))] if "ST_ALL" in os.environ else []),
-        ("programs", programs), ("configuration", configuration), ("bad flags", bad_flags), ("loads", loads)))
+        ("programs", programs), ("configuration", configuration), ("bad flags", bad_flags), ("ramps up", ramps_up),
+        ("loads", loads)))

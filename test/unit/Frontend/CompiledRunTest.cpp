@@ -236,8 +236,8 @@ TEST(CompiledRunTest, RefusalsNameLineArgumentAndValue) {
     return std::string(tryCompile(caseLog(values)).status().message());
   };
   EXPECT_EQ(error({{"rampup_batch_size", "['4', '4', '100']"}}),
-            "run.log:111: argument 'rampup_batch_size': expected None: a compiled schedule has one "
-            "number of micro-batches, and no program is compiled for each; found '4 4 100'");
+            "run.log:111: argument 'rampup_batch_size': expected None, or train_samples instead of "
+            "train_iters; found '4 4 100'");
   EXPECT_EQ(error({{"no_save_optim", "True"}, {"checkpoint_num_layers", "2"}}),
             "run.log:24: argument 'checkpoint_num_layers': expected 1: the inputs of each layer "
             "are kept; found '2' (and 1 more; --arguments=- lists them)");

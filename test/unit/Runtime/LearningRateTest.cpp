@@ -97,6 +97,28 @@ TEST(LearningRateTest, EveryStyleStaysBetweenItsEnds) {
   }
 }
 
+// With growing batches all lengths are in samples, and flags that count steps are errors.
+TEST(LearningRateTest, Samples) {
+  LearningRateOptions options = decaying("linear", 1e-3, 1e-4, 0, 0);
+  options.warmupSamples = 100;
+  options.decaySamples = 1100;
+  const LearningRateSchedule schedule = *resolveSampleSchedule(options, 1, 0);
+  EXPECT_TRUE(schedule.countsSamples);
+  EXPECT_NEAR(schedule.at(50), 5e-4, 1e-15);
+  EXPECT_NEAR(schedule.at(600), 5.5e-4, 1e-15);
+  EXPECT_EQ(schedule.describe(),
+            "linear from 0.001 to 0.0001, warm-up 100 samples, decay until sample 1100");
+  options.decaySamples = 0;
+  EXPECT_EQ(resolveSampleSchedule(options, 1, 2100)->decayEnd, 2100);
+  EXPECT_TRUE(absl::StrContains(resolveSampleSchedule(options, 1, 0).status().message(),
+                                "give --lr-decay-samples or --train-samples"));
+  options.warmupSamples = 0;
+  options.warmupSteps = 10;
+  EXPECT_EQ(resolveSampleSchedule(options, 1, 2100).status().message(),
+            "--warmup=10 counts steps, which have different sizes with --rampup-batch-size; give "
+            "--lr-warmup-samples");
+}
+
 TEST(LearningRateTest, ErrorsNameTheFlag) {
   auto expect = [](const LearningRateOptions &options, const char *expected) {
     const absl::Status status = resolveSchedule(options, 1e-3, 8, 0).status();

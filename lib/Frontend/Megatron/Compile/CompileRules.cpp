@@ -107,9 +107,7 @@ constexpr Rule table[] = {
     // The step and its layout.
     program("micro_batch_size", "accum_degree of the layout"),
     program("global_batch_size", "--batch of st-compile"),
-    only("rampup_batch_size", "None",
-         "a compiled schedule has one number of micro-batches, and no program is compiled for "
-         "each"),
+    program("rampup_batch_size", "--rampup-batch-size of st-compile"),
     program("tensor_model_parallel_size", "sharding_size of the layout"),
     program("pipeline_model_parallel_size", "stage_cnt of the layout"),
     program("num_layers_per_virtual_pipeline_stage", "virtual_stages of the layout"),
@@ -152,7 +150,7 @@ constexpr Rule table[] = {
 
     // The length of the training, and checkpoints.
     program("train_iters", "--train-steps of the run"),
-    program("train_samples", "--train-steps of the run"),
+    program("train_samples", "--train-steps of the run, or --train-samples with a ramp-up"),
     runFlag("exit_interval", "exit-interval"),
     runFlag("exit_duration_in_mins", "exit-duration-in-mins"),
     runFlag("save", "save"),

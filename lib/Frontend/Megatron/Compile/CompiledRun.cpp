@@ -289,6 +289,15 @@ void CompiledRunBuilder::setLearningRate() {
 }
 
 void CompiledRunBuilder::setLength() {
+  const GivenArgument *ramp = log.find("rampup_batch_size");
+  if (ramp && !ramp->isNone) {
+    // As Megatron-LM: steps of different sizes are no measure of a run's length.
+    if (run.trainSamples == 0)
+      refuse("rampup_batch_size", "None, or train_samples instead of train_iters");
+    result.rampup = llvm::join(ramp->texts, ",");
+    setFlag("train-samples", Twine(run.trainSamples));
+    return;
+  }
   const int64_t steps =
       run.trainSamples > 0 ? run.trainSamples / run.globalBatch : run.trainIterations;
   if (steps > 0)

@@ -36,6 +36,7 @@ struct CompiledRun {
   std::map<std::string, std::string> options;
   std::vector<DefaultFlag> flags;
   bool evaluates = false; ///< the binary needs an evaluation
+  std::string rampup;     ///< --rampup-batch-size of st-compile; empty: none
   /// The WordPiece vocabulary of a BERT; empty if the file is not on this machine.
   std::string vocabularyFile;
   /// Every argument of the file, in order.
