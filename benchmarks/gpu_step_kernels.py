@@ -43,6 +43,14 @@ def predicted(options):
     return json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)[1])
 
 
+def name_of(options):
+    """The case among the figures."""
+    changes = [f"--clip-norm={options.clip_norm:g}"] if options.clip_norm else []
+    changes += [{"gelu_new": "GELU by tanh"}.get(options.activation, options.activation)] if options.activation else []
+    return ", ".join([pathlib.Path(options.model).name, "bf16", options.target, f"{options.batch} x {options.seq}",
+                      f"dropout {options.dropout:g}", *changes])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
@@ -71,10 +79,11 @@ def main():
     for kind, entries in sorted(kinds.items()):
         row(kind, entries)
     row("all", step["kernels"])
-    found.add(f"{pathlib.Path(options.model).name}, bf16, {options.target}, {options.batch} x {options.seq}, "
-              f"dropout {options.dropout:g}", total / 1e9, "ms a step",
-              {kind: [sum(one["picoseconds"] for one in entries) / 1e9, "ms"] for kind, entries in sorted(kinds.items())})
     flops = sum(kernel["flops"] for kernel in step["kernels"])
+    found.add(name_of(options), total / 1e9, "ms a step",
+              {**{kind: [sum(one["picoseconds"] for one in entries) / 1e9, "ms"] for kind, entries in sorted(kinds.items())},
+               "all FLOP at the data sheet's rate": [flops / step["peak_flops"] * 1e3, "ms"],
+               "launches": [sum(kernel["launches"] for kernel in step["kernels"]), ""]})
     for what, rate in (("data sheet", step["peak_flops"]), ("what the costs allow", step["reached_flops"])):
         print(f"products at {rate / 1e12:.1f} TFLOP/s ({what}): {flops / rate * 1e3:.2f} ms, {100 * flops / rate * 1e12 / total:.1f} % of the step")
     for kernel in step["kernels"][:options.most]:

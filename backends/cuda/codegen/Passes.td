@@ -19,8 +19,9 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
     of kind "matmul" becomes a `cuda.product` of the task instead of a gpu.func. If it has an activation or
     sums, the op has a body that computes the same with a product and launches. Such kernels must be in the
     form that `split-products` and `fuse-epilogues` leave, and attention kernels in that of `split-attention`. With
-    `attention`, an attention kernel that cuDNN may compute is launched inside a `cuda.attention`. An op or a kind of
-    kernel without code generation is an error that names it.
+    `attention`, an attention kernel that cuDNN may compute is launched inside a `cuda.attention`, after launches whose
+    results only it reads, such as those of row values. They stay outside if a kernel in between writes to their memory.
+    An op or a kind of kernel without code generation is an error that names it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {

@@ -228,6 +228,7 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
   // If a copy to the storage follows, the kernel has to run in every step.
   if (kernel->hasAttr(kLeftByUpdateAttr) && isMadeInStorage(kernel, places))
     op->setAttr(kLeftByUpdateAttr, builder.getUnitAttr());
+  launches[kernel] = op;
   return success();
 }
 

@@ -1,4 +1,5 @@
 #include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/emission/TaskConverter.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
@@ -115,6 +116,63 @@ FailureOr<bool> TaskConverter::convertAttention(ArrayRef<st::KernelOp> kernels) 
   return false;
 }
 
+/// Adds the places that an op of a task writes. Returns false if they are unknown.
+static bool addWritten(Operation &op, llvm::function_ref<bool(Value)> addResult,
+                       llvm::function_ref<bool(mlir::st::WriteOp)> addTarget) {
+  if (isa<mlir::st::ReadOp, stablehlo::ConstantOp>(op))
+    return true;
+  if (auto write = dyn_cast<mlir::st::WriteOp>(op))
+    return addTarget(write);
+  return isa<mlir::st::KernelOp, stablehlo::ReshapeOp, mlir::st::AxisIndexOp>(op) &&
+         op.hasAttr("st.addresses") && llvm::all_of(op.getResults(), addResult);
+}
+
+/// Row values that only the generated kernel of a gradient reads are an example. The launches run
+/// later than the memory plan assumes, so nothing in between may write where they read or write.
+LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueRange readByCudnn,
+                                          Block &body) {
+  DenseSet<Operation *> moved(kernels.begin(), kernels.end()), pending;
+  auto addInputs = [&](st::KernelOp kernel) {
+    for (Value input : kernel.getInputs())
+      if (Operation *made = input.getDefiningOp(); launches.contains(made))
+        pending.insert(made);
+  };
+  llvm::for_each(kernels, addInputs);
+  SmallVector<Place> written;
+  auto add = [&](FailureOr<Place> place) {
+    if (succeeded(place))
+      written.push_back(*place);
+    return succeeded(place);
+  };
+  st::KernelOp first = kernels.front();
+  for (Operation *op = first->getPrevNode(); op && !pending.empty(); op = op->getPrevNode()) {
+    if (pending.erase(op)) {
+      auto kernel = cast<st::KernelOp>(op);
+      gpu::LaunchFuncOp kernelLaunch = launches.lookup(op);
+      FailureOr<SmallVector<Place>> places = placesOf(kernel);
+      if (failed(places))
+        return failure();
+      const bool isFree = llvm::none_of(*places, [&](const Place &place) {
+        return llvm::any_of(written, [&](const Place &other) { return overlap(place, other); });
+      });
+      if (isFree && !kernelLaunch->hasAttr(kLeftByUpdateAttr) &&
+          llvm::all_of(op->getUsers(), [&](Operation *user) { return moved.contains(user); }) &&
+          llvm::none_of(op->getResults(),
+                        [&](Value result) { return llvm::is_contained(readByCudnn, result); })) {
+        kernelLaunch->moveBefore(&body, body.begin());
+        moved.insert(op);
+        addInputs(kernel);
+        continue;
+      }
+    }
+    if (!addWritten(
+            *op, [&](Value result) { return add(placeOf(result)); },
+            [&](st::WriteOp write) { return add(placeOfStorage(write, write.getTarget())); }))
+      break;
+  }
+  return success();
+}
+
 LogicalResult TaskConverter::emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &found,
                                            ArrayRef<SmallVector<Place>> places) {
   Location loc = kernels.front()->getLoc();
@@ -144,7 +202,11 @@ LogicalResult TaskConverter::emitAttention(ArrayRef<st::KernelOp> kernels, const
       strides(found.dK), strides(found.dV), APFloat(found.scale), found.isCausal);
   ++numAttention;
   OpBuilder::InsertionGuard guard(builder);
-  builder.createBlock(&op.getBody());
+  Block *body = builder.createBlock(&op.getBody());
+  const Value read[] = {found.q.value,  found.k.value, found.v.value, found.bias.value,
+                        found.dO.value, found.max,     found.sum};
+  if (failed(moveLaunches(kernels, read, *body)))
+    return failure();
   for (auto [kernel, own] : llvm::zip_equal(kernels, places))
     if (failed(launchAttentionKernel(kernel, own)))
       return failure();

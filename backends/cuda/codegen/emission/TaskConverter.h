@@ -97,6 +97,7 @@ private:
   OpBuilder builder;
   Value arena, microBatch;
   Operation *isConverted = nullptr; ///< converted together with the kernel before it
+  DenseMap<Operation *, gpu::LaunchFuncOp> launches; ///< of converted kernels
 
   FailureOr<Place> placeOf(Value value);
   FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
@@ -127,6 +128,8 @@ private:
   FailureOr<bool> convertAttention(ArrayRef<st::KernelOp> kernels);
   LogicalResult emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &attention,
                               ArrayRef<SmallVector<Place>> places);
+  /// Moves launches whose results only these kernels read, and cuDNN does not, into the body.
+  LogicalResult moveLaunches(ArrayRef<st::KernelOp> kernels, ValueRange readByCudnn, Block &body);
   /// Launches a fused kernel, after one that clears the counters of turns if blocks take turns.
   LogicalResult launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);

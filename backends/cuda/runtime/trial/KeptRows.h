@@ -18,7 +18,7 @@ absl::Status writeKeptRows(const proto::CudaAttention &gradient, const Attention
 
 /// Computes the gradients of q, k and v on the host, as bytes in the layout of the device. First
 /// replaces keys, values and columns of the bias as above. Use this for kernels that read other row
-/// values than maxima and sums: such values have no meaning without the kernels before them.
+/// values than maxima and sums: these come from the forward pass's output, which a trial lacks.
 absl::StatusOr<std::vector<std::vector<uint8_t>>>
 computeGradients(const proto::CudaAttention &gradient, const AttentionOperands &operands,
                  GpuDevice &device);
