@@ -14,6 +14,8 @@ TRANSLATE = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin/st-t
 FAMILIES = ("bert", "distilbert", "gemma", "gpt2", "gpt_neox", "llama", "megatron-bert", "megatron-gpt", "mistral", "opt", "phi",
             "qwen2", "qwen3", "roberta")
 ENCODERS = ("bert", "distilbert", "megatron-bert", "roberta")
+# Moments of 8 bits are left out: a rounding of the deep programs of models may change a code.
+MODEL_OPTIMIZERS = tuple(optimizer for optimizer in OPTIMIZERS if "state-bits" not in optimizer)
 ACTIVATIONS = ("gelu", "gelu_new", "quick_gelu", "silu", "tanh")
 
 
@@ -86,7 +88,7 @@ class ModelStep(Step):
             raise SystemExit(f"{config}: {done.stderr.strip()}")
         parallel, road = self.parallel(), self.rng.choice(ROADS)
         parallel["recompute"] = self.rng.choice(["none", "selective", "full"])
-        prepare = PREPARE.format(optimizer=self.rng.choice(OPTIMIZERS))
+        prepare = PREPARE.format(optimizer=self.rng.choice(MODEL_OPTIMIZERS))
         attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")
         return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), done.stdout, count=1)
