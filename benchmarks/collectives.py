@@ -49,7 +49,7 @@ def measure(options, folder, zero, mebibytes):
         return count(tasks, options.micro), None, done.stderr.strip().splitlines()[-1]
     text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
     step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"\d+ +\d+ ", line)]
+    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
     return count(tasks, options.micro), step, max(peaks)
 
 

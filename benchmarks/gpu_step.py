@@ -60,7 +60,7 @@ def run_st(binary, steps):
     metrics = pathlib.Path(f"{binary}.metrics")
     out = figures.run([binary, f"--steps={steps}", f"--metrics={metrics}"])
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-    peak = max(float(line.split()[-1]) for line in out.splitlines() if re.match(r"\d+ +\d+ ", line))
+    peak = max(float(line.split()[-1]) for line in out.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line))
     return {"peer": "St", "version": "", "seconds": [row["host_s"] for row in rows], "bytes": peak * 2**20,
             "losses": [row["loss"] for row in rows]}
 

@@ -29,7 +29,7 @@ def measure(options, folder, sequence, recompute):
                     f"--batch={options.batch}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
                     "--target=dtu-t10", "-o", folder / "step"], check=True)
     text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in text.splitlines() if re.match(r"\d+ +\d+ ", line)]
+    rows = [line.split() for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
     step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
     return step, max(float(row[2]) for row in rows), max(float(row[-1]) for row in rows)
 

@@ -29,7 +29,7 @@ def measure(options, folder, vocabulary, rules):
                     f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}", "--target=dtu-t10",
                     "-o", folder / "step"], check=True)
     text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    peak = max(float(line.split()[-1]) for line in text.splitlines() if re.match(r"\d+ +\d+ ", line))
+    peak = max(float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line))
     return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), peak
 
 

@@ -35,6 +35,19 @@ struct DeviceMemory {
   std::map<std::string, int64_t> classes;
 };
 
+// Prints ascending numbers as "0-3,5".
+std::string printRanges(const std::vector<int64_t> &numbers) {
+  std::string text;
+  for (size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
+    for (end = begin + 1; end < numbers.size() && numbers[end] == numbers[end - 1] + 1;)
+      ++end;
+    absl::StrAppend(&text, text.empty() ? "" : ",", numbers[begin]);
+    if (end - begin > 1)
+      absl::StrAppend(&text, "-", numbers[end - 1]);
+  }
+  return text;
+}
+
 } // namespace
 
 std::string printTable(const std::vector<std::vector<std::string>> &rows) {
@@ -104,7 +117,7 @@ std::string printMemory(const proto::Executable &program) {
         device.classes[memory.name()] += memory.bytes();
       }
     }
-  std::vector<std::vector<std::string>> rows = {{"device", "ranks"}};
+  std::vector<std::vector<std::string>> rows = {{"devices", "ranks"}};
   rows[0].insert(rows[0].end(), classes.begin(), classes.end());
   const bool hasScratch = program.cuda().scratch_bytes() > 0;
   if (hasScratch)
@@ -112,8 +125,10 @@ std::string printMemory(const proto::Executable &program) {
   rows[0].push_back("peak MiB");
   if (usesHost)
     rows[0].push_back("on the host");
+  std::map<std::vector<std::string>, size_t> rowOf; // by all but the devices
+  std::vector<std::vector<int64_t>> sameDevices;    // of each row below the heading
   for (auto &[id, device] : devices) {
-    std::vector<std::string> row = {absl::StrCat(id), absl::StrCat(device.ranks)};
+    std::vector<std::string> row = {absl::StrCat(device.ranks)};
     for (const std::string &name : classes)
       row.push_back(printMebibytes(device.classes[name]));
     if (hasScratch)
@@ -121,8 +136,16 @@ std::string printMemory(const proto::Executable &program) {
     row.push_back(printMebibytes(device.arena));
     if (usesHost)
       row.push_back(printMebibytes(device.host));
-    rows.push_back(std::move(row));
+    const auto [known, isNew] = rowOf.try_emplace(row, sameDevices.size());
+    if (isNew) {
+      row.insert(row.begin(), "");
+      rows.push_back(std::move(row));
+      sameDevices.emplace_back();
+    }
+    sameDevices[known->second].push_back(id);
   }
+  for (size_t i = 0; i < sameDevices.size(); ++i)
+    rows[i + 1][0] = printRanges(sameDevices[i]);
   return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
 }
 

@@ -142,7 +142,7 @@ def judge_training(command, outcome):
         # The first three steps also set up, record and replay graphs for the first time; the last one is traced without
         # graphs.
         seconds = statistics.median(line["host_s"] for line in metrics[3:-1])
-        peaks = re.findall(r"^\d+ +\d+ .* ([\d.]+)$", outcome.text, re.M)
+        peaks = re.findall(r"^[\d,-]+ +\d+ +[\d.]+ .* ([\d.]+)$", outcome.text, re.M)
         text = "%.2f ms a step, %.1f samples/s, %.1f TFLOP/s, %s MiB; %s" % (
             1e3 * seconds, row["samples"] / seconds, row["flops"] / seconds / 1e12, max(peaks, key=float, default="?"), text)
         numbers.update(step_seconds=seconds, samples_per_second=row["samples"] / seconds)

@@ -24,9 +24,9 @@ def train(folder, optimizer, layout=None, steps=STEPS):
     run = st.check_run([binary, f"--steps={steps}", f"--metrics={metrics}", f"--save={folder / optimizer / 'out'}"])
     model, states = (load_file(folder / optimizer / "out" / f"{name}.safetensors") for name in ("model", "optimizer"))
     count = sum(value.size for value in model.values())
-    table = re.search(r"peak memory of each device in MiB\n(.*)\n((?:\d+  .*\n)+)", run.stdout)
+    table = re.search(r"peak memory of each device in MiB\n(.*)\n((?:[\d,-]+  .*\n)+)", run.stdout)
     names = re.split(r"  +", table.group(1).strip())
-    rows = [dict(zip(names, map(float, row.split()))) for row in table.group(2).splitlines()]
+    rows = [dict(zip(names[1:], map(float, row.split()[1:]))) for row in table.group(2).splitlines()]
     ratio = sum(row["optimizer"] for row in rows) / sum(row["parameters"] for row in rows)
     losses = [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
     return losses, sum(value.nbytes for value in states.values()) / count, 4 * ratio, states
