@@ -35,8 +35,11 @@ class AttentionStep(Step):
         y = x if self.columns == self.rows and rng.random() < 0.8 else self.argument(
             "y", (self.batch, self.columns, self.features), "batch")
         x = self.apply("add", x, self.attention(x, y), shape=shape)
-        if rng.random() < 0.7:
+        order = rng.random()
+        if order < 0.4:
             x = self.norm(x, shape)
+        elif order < 0.8:  # The gradient of the norm's result is a product, which the sums of scale and shift share.
+            x = self.apply("add", x, self.linear(self.norm(x, shape), shape, self.features), shape=shape)
         if rng.random() < 0.3:
             x = self.apply("add", x, self.linear(self.apply("tanh", x, shape=shape), shape, self.features), shape=shape)
         self.loss = self.close(x, shape)
@@ -116,12 +119,17 @@ class AttentionStep(Step):
         return self.select(kept, grown, self.full("0.0", space), space)
 
     def softmax(self, scores, space):
+        """Mostly as models write it: no gradient flows through the maximum, and a row has one division. Only then does the
+        compiler derive the sums of rows from the forward pass, and join the two kernels of the gradient."""
         kept = space[:-1]
-        low = self.full("0xFF800000", ())
-        most = self.spread(self.reduced(scores, [3], space, "maximum", low), [0, 1, 2], kept, space)
+        low, constant_maximum = self.full("0xFF800000", ()), ", st.stop_gradient" if self.rng.random() < 0.8 else ""
+        most = self.spread(self.reduced(scores, [3], space, "maximum", low, constant_maximum), [0, 1, 2], kept, space)
         e = self.apply("exponential", self.apply("subtract", scores, most, shape=space), shape=space)
-        total = self.spread(self.reduced(e, [3], space), [0, 1, 2], kept, space)
-        return self.apply("divide", e, total, shape=space)
+        total = self.reduced(e, [3], space)
+        if self.rng.random() < 0.8:
+            inverse = self.apply("divide", self.full(1.0, kept), total, shape=kept)
+            return self.apply("multiply", e, self.spread(inverse, [0, 1, 2], kept, space), shape=space)
+        return self.apply("divide", e, self.spread(total, [0, 1, 2], kept, space), shape=space)
 
     def attention(self, x, y):
         q, k, v = self.project(x, self.rows), self.project(y, self.columns), self.project(y, self.columns)

@@ -125,12 +125,12 @@ class Step:
     def spread(self, x, dims, shape, to):
         return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {dims}", f"({self.type(shape)}) -> {self.type(to)}")
 
-    def reduced(self, x, dims, shape, op="add", init=None):
+    def reduced(self, x, dims, shape, op="add", init=None, attributes=""):
         left = [s for d, s in enumerate(shape) if d not in dims]
         name = f"%{self.count}"
         self.count += 1
         self.lines.append(f"{name} = stablehlo.reduce({x} init: {init or self.zero}) applies stablehlo.{op} across dimensions = "
-                          f"{dims} {{st.block = {self.block} : i64}} : ({self.type(shape)}, tensor<f32>) -> {self.type(left)}")
+                          f"{dims} {{st.block = {self.block} : i64{attributes}}} : ({self.type(shape)}, tensor<f32>) -> {self.type(left)}")
         return name
 
     def product(self, x, w, left, right, features, contract="[1] x [0]"):
