@@ -47,6 +47,7 @@ public:
 
   LogicalResult collect();
   void unscale();
+  void countZeros();
   void clip();
   void update();
   void finish();
@@ -84,7 +85,7 @@ private:
   SmallVector<State> states;
   /// The results to keep, by index.
   SmallVector<unsigned> keptResults;
-  Value gradientNorm;
+  Value gradientNorm, zeros;
   /// The factor of the loss, or null if it is not scaled; a state if the scale is dynamic.
   Value lossScale;
   /// For a scaled loss: whether all gradients are finite, and how many steps were skipped.
@@ -188,6 +189,8 @@ void StepBuilder::finish() {
   signature.eraseResults(gone);
   if (gradientNorm)
     signature.appendResult(gradientNorm, resultAttrs(builder.getStringAttr("grad_norm"), "metric"));
+  if (zeros)
+    signature.appendResult(zeros, resultAttrs(builder.getStringAttr("num_zeros"), "metric"));
   // A metric that is a state reports the value that this step used.
   if (isa_and_nonnull<BlockArgument>(lossScale))
     signature.appendResult(lossScale, resultAttrs(builder.getStringAttr("loss_scale"), "metric"));
@@ -287,6 +290,28 @@ void StepBuilder::updateDynamicScale() {
 }
 
 //===----------------------------------------------------------------------===//
+// Zeros
+//===----------------------------------------------------------------------===//
+
+// Clipping scales gradients, so that their zeros are counted before it.
+void StepBuilder::countZeros() {
+  if (!options.countZeros)
+    return;
+  for (const Update &update : updates) {
+    emit.loc = NameLoc::get(builder.getStringAttr("optimizer/zeros/" + update.name.getValue()));
+    Value gradient = update.gradient;
+    Value isZero =
+        emit.compare(stablehlo::ComparisonDirection::EQ, gradient, emit.zerosLike(gradient));
+    Value part = emit.select(isZero, emit.splatLike(gradient, 1.0), emit.zerosLike(gradient));
+    // Rows first: a sum of ones in f32 ends at 2^24.
+    if (const int64_t rank = emit.typeOf(part).getRank(); rank > 1)
+      part = emit.reduceAdd(part, {rank - 1});
+    part = emit.reduceAdd(part, remainingDims(emit.typeOf(part).getRank(), {}));
+    zeros = zeros ? emit.add(zeros, part) : part;
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Gradient clipping
 //===----------------------------------------------------------------------===//
 
@@ -370,6 +395,7 @@ struct AddOptimizer : mlir::st::impl::AddOptimizerBase<AddOptimizer> {
     options.weightDecay = weightDecay;
     options.momentum = momentum;
     options.clipNorm = clipNorm;
+    options.countZeros = countZeros;
     options.decayRate = decayRate;
     options.clippingThreshold = clippingThreshold;
     options.minFactoredSize = minFactoredSize;
@@ -386,6 +412,7 @@ struct AddOptimizer : mlir::st::impl::AddOptimizerBase<AddOptimizer> {
     if (failed(step.collect()))
       return signalPassFailure();
     step.unscale();
+    step.countZeros();
     step.clip();
     step.update();
     step.finish();

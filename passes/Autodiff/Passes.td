@@ -89,8 +89,9 @@ def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
     elements of a row (Dettmers et al., arXiv 2110.02861).
 
     With `clip-norm` the gradients are scaled to at most this global norm. The norm before scaling
-    is a result `grad_norm` of role "metric". The results are the loss and other earlier results,
-    `grad_norm`, parameters, state. The module's `st.optimizer` records the optimizer.
+    is a result `grad_norm` of role "metric". With `count-zeros` there is a metric `num_zeros`, the
+    number of elements of the gradients that are zero. The results are the loss and other earlier results,
+    `grad_norm`, `num_zeros`, parameters, state. The module's `st.optimizer` records the optimizer.
   }];
   let options = [
     Option<"kind", "kind", "::mlir::st::OptimizerKind", "::mlir::st::OptimizerKind::AdamW",
@@ -107,6 +108,7 @@ def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
     Option<"weightDecay", "weight-decay", "double", "0.01", "Weight decay, at least 0">,
     Option<"momentum", "momentum", "double", "0.9", "SGD: momentum, in [0, 1)">,
     Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0: no limit">,
+    Option<"countZeros", "count-zeros", "bool", "false", "Count the zeros of the gradients">,
     Option<"decayRate", "decay-rate", "double", "0.8",
            "Adafactor: the second moment of step t decays by 1 - t^-rate">,
     Option<"clippingThreshold", "clipping-threshold", "double", "1.0",

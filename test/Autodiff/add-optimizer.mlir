@@ -2,6 +2,7 @@
 // RUN: st-opt %s --add-optimizer=kind=adam | FileCheck %s --check-prefixes=CHECK,ADAM
 // RUN: st-opt %s --add-optimizer="kind=sgd clip-norm=1" | FileCheck %s --check-prefixes=CHECK,SGD
 // RUN: st-opt %s --add-optimizer="kind=sgd momentum=0 weight-decay=0" | FileCheck %s --check-prefix=PLAIN
+// RUN: st-opt %s --add-optimizer="kind=sgd count-zeros=true" | FileCheck %s --check-prefix=ZEROS
 
 // State and parameters are donated: each argument names the result that replaces it.
 // CHECK-LABEL: module
@@ -42,6 +43,11 @@
 // SGD: %[[RATIO:.*]] = stablehlo.divide
 // SGD: stablehlo.minimum %[[RATIO]]
 // SGD: return %{{.*}}, %[[NORM]],
+
+// ZEROS: tensor<f32> {st.name = "num_zeros", st.role = "metric"}, tensor<4xf32> {st.name = "w", st.role = "parameter"}
+// ZEROS: %[[IS:.*]] = stablehlo.compare EQ, %{{.*}}, %{{.*}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+// ZEROS: %[[ONES:.*]] = stablehlo.select %[[IS]]
+// ZEROS: stablehlo.reduce(%[[ONES]]
 
 // PLAIN-NOT: optimizer_state
 // PLAIN: %[[RATE:.*]] = stablehlo.broadcast_in_dim %arg2, dims = []

@@ -46,6 +46,8 @@ static constexpr OptionInfo kOptions[] = {
      "8 bits: parameters of fewer elements keep moments of 32 bits"},
     {"clip-norm", "0", CompilePhase::Optimizer, "x",
      "largest global norm of the gradients; 0: no clipping"},
+    {"log-num-zeros-in-grad", "false", CompilePhase::Optimizer, "true|false",
+     "count the elements of the gradients that are zero, as the metric num_zeros"},
     {"lr", "1e-4", CompilePhase::Optimizer, "x", "default learning rate of the binary"},
     {"target", "dtu-t10", CompilePhase::Configured, "name|file",
      "device: a name, or a description file (.textproto)"},

@@ -115,6 +115,9 @@ static LogicalResult checkOptimizerOptions(ModuleOp module, const CompileOptions
   if (!llvm::is_contained({"adamw", "adam", "sgd", "lamb", "adafactor"}, StringRef(kind)) &&
       !llvm::is_contained(kEightBits, StringRef(kind)))
     return error(module) << "--optimizer=" << kind << ": expected " << kOptimizers;
+  const std::string zeros = options.get(module, "log-num-zeros-in-grad");
+  if (zeros != "true" && zeros != "false")
+    return error(module) << "--log-num-zeros-in-grad=" << zeros << ": expected true or false";
   for (const OptimizerNumber &option : kOptimizerNumbers)
     if (failed(checkNumber(module, option, valueOf(option, kind, module, options))))
       return failure();
@@ -217,7 +220,7 @@ LogicalResult mlir::st::refuseOptimizerOptions(ModuleOp module, const CompileOpt
     if (options.isGiven(option.name))
       return error(module) << "--" << option.name
                            << " has no effect: the program updates its parameters itself";
-  for (StringRef name : {"optimizer", "weight-decay-groups"})
+  for (StringRef name : {"optimizer", "weight-decay-groups", "log-num-zeros-in-grad"})
     if (options.isGiven(name))
       return error(module) << "--" << name
                            << " has no effect: the program updates its parameters itself";
@@ -244,6 +247,8 @@ FailureOr<std::string> mlir::st::optimizerPipeline(ModuleOp module, const Compil
   StringRef whole = kind;
   const bool isCoded = whole.consume_back("-8bit");
   os << "canonicalize,cse,add-optimizer{kind=" << whole << " state-bits=" << (isCoded ? 8 : 32);
+  if (options.get(module, "log-num-zeros-in-grad") == "true")
+    os << " count-zeros=true";
   for (const OptimizerNumber &option : kOptimizerNumbers)
     os << ' ' << option.name << '=' << valueOf(option, kind, module, options);
   os << "},canonicalize";

@@ -181,6 +181,8 @@ std::string printMegatronLine(const StepReport &report, const LoggedRun &run, in
   };
   add("loss scale", "loss_scale");
   add("grad norm", "grad_norm");
+  if (auto it = report.metrics.find("num_zeros"); it != report.metrics.end())
+    absl::StrAppendFormat(&line, " num zeros: %.1f |", it->second);
   add("params norm", "params_norm");
   return line + "\n";
 }

@@ -22,8 +22,8 @@ TEST(BatchRamp, GrowsAtEqualDistances) {
   EXPECT_EQ(ramp.at(1'000'000'000'000), 8);
 }
 
-// 16 32 3000000 with a batch of 1536 and 175B's 300B tokens, as in Megatron-LM's examples: the first
-// step of 1536 rows begins after the samples of the ramp-up.
+// 16 32 3000000 with a batch of 1536 and 175B's 300B tokens, as in Megatron-LM's examples: the
+// first step of 1536 rows begins after the samples of the ramp-up.
 TEST(BatchRamp, CountsStepsOfTheGpt3Example) {
   const BatchRamp ramp = parse("32 32 5859375", 1536);
   int64_t consumed = 0, steps = 0;

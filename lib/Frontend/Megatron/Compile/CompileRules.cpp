@@ -195,7 +195,7 @@ constexpr Rule table[] = {
     unused("log_timers_to_tensorboard", kNoEvents),
     unused("log_memory_to_tensorboard", kNoEvents),
     unused("log_validation_ppl_to_tensorboard", "events always have it"),
-    unused("log_num_zeros_in_grad", "no step counts zeros of its gradients yet"),
+    program("log_num_zeros_in_grad", "--log-num-zeros-in-grad of st-compile"),
     unused("log_params_norm", "no step computes the norm of its parameters yet"),
 
     // Processes.

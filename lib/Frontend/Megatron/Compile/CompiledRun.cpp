@@ -348,6 +348,8 @@ void CompiledRunBuilder::setEvaluation() {
 
 void CompiledRunBuilder::setLogging() {
   setFlag("log-style", "megatron");
+  if (log.flag("log_num_zeros_in_grad"))
+    result.options["log-num-zeros-in-grad"] = "true";
   const std::string interval = number("log_interval", "100");
   if (interval == "0")
     refuse("log_interval", "1 or more");
