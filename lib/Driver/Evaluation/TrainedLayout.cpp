@@ -63,15 +63,15 @@ LogicalResult TrainedLayout::givePlaces(ModuleOp module) const {
                                                    << programs.size() << " of the training step";
   for (auto [op, program] : llvm::zip_equal(ops, programs)) {
     if (ArrayRef<int64_t>(op.getDevices()) != ArrayRef<int64_t>(program.devices))
-      return op.emitOpError("of the evaluation has other devices than the training step");
+      return op.emitOpError("of the evaluation has different devices than the training step");
     SmallVector<NamedAttribute> entries;
     for (auto state : op.getOps<StateOp>()) {
       auto known = program.parameters.find(state.getName().str());
       if (known == program.parameters.end() || known->second.local != state.getLocalType() ||
           known->second.sharding != state.getSharding())
-        return state.emitOpError("\"")
-               << state.getName() << "\" is read by the evaluation as " << state.getLocalType()
-               << " " << state.getSharding() << ", which the training step does not hold there";
+        return state.emitOpError("\"") << state.getName() << "\": the evaluation reads it as "
+                                       << state.getLocalType() << " " << state.getSharding()
+                                       << ", but the training step does not store it in this form";
       entries.push_back(
           builder.getNamedAttr(state.getName(), builder.getI64IntegerAttr(known->second.offset)));
     }
