@@ -132,7 +132,7 @@ LogicalResult RoleInference::findLoss() {
     return error << "no result is a float scalar that replaces no state";
   error << "results ";
   llvm::interleaveComma(candidates, error);
-  return error << " are float scalars; say --roles=resultN=loss";
+  return error << " are float scalars; give --roles=resultN=loss";
 }
 
 void RoleInference::findForward() {
