@@ -285,7 +285,7 @@ TEST(BatchSourceTest, BadInputIsOneLine) {
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("mlm", 1, 4)), "too short"));
   BatchSpec small = makeSpec("mlm");
   small.vocabulary = 100;
-  EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeText(), small), "takes 260 token ids"));
+  EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeText(), small), "needs 260 token ids"));
   small.vocabulary = 7;
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", small), "at least 8 token ids"));
 }
