@@ -111,7 +111,7 @@ TEST(ProgramOrder, ABarrierOrdersAndNeedsAllThatCome) {
   EXPECT_TRUE(prove(text).ok());
   std::string without = text;
   without.erase(without.find("  barrier"), without.find("  copy") - without.find("  barrier"));
-  expectError(without, "nothing says which is first");
+  expectError(without, "nothing orders the two");
   std::string three = text;
   three.replace(three.find("count=2"), 7, "count=4");
   expectError(three, "and program 'p'");
