@@ -78,7 +78,8 @@ static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global,
   if (hasUnsplitParts(sharding)) {
     auto fine = cutAtUnsplitParts(sharding, padded, sizeOf);
     if (!fine)
-      return op->emitOpError("holds ") << local << ", which are no parts of " << sharding;
+      return op->emitOpError("has local type ")
+             << local << ", which is not a shard of " << sharding;
     slice.mutable_view()->Add(fine->shape.begin(), fine->shape.end());
     for (ArrayAttr parts : sharding.getDims())
       slice.add_view_ranks(1 + llvm::count_if(parts, llvm::IsaPred<IntegerAttr>));
@@ -258,9 +259,9 @@ LogicalResult GroupBuilder::addInput(InputOp op) {
 LogicalResult GroupBuilder::addOutput(OutputOp op) {
   const int64_t microDim = microDimOf(op);
   if (op.isPerMicroBatch() && microDim < 0)
-    return op.emitOpError("\"") << op.getName()
-                                << "\" is a sum over micro-batches that is not formed, which a "
-                                   "binary cannot give back";
+    return op.emitOpError("\"")
+           << op.getName()
+           << "\" is an unreduced sum over micro-batches; a binary can only return reduced values";
   proto::Output &output = *group.add_outputs();
   FailureOr<AddressAttr> address = place(op, op.getLocalType());
   if (failed(address) || failed(setType(op, op.getGlobalType(), *output.mutable_global())))

@@ -12,7 +12,7 @@ include "dialects/StableHLO/StableHLOAttributes.td"
 
 def AllReduceOp : HLO_Op<"all_reduce", [InferTypeOpAdaptor,
                                         SingleBlockImplicitTerminator<"ReturnOp">]> {
-  let summary = "Reduction across each group, the result on all of it";
+  let summary = "Reduction across each group; every member gets the result";
   let arguments = (ins
     Variadic<HLO_Tensor>:$operands,
     I64ElementsAttr:$replica_groups,
@@ -38,7 +38,7 @@ def AllGatherOp : HLO_Op<"all_gather"> {
 }
 
 def ReduceScatterOp : HLO_Op<"reduce_scatter", [SingleBlockImplicitTerminator<"ReturnOp">]> {
-  let summary = "Reduction across each group, a slice of the result on each member";
+  let summary = "Reduction across each group; each member gets a slice of the result";
   let arguments = (ins
     HLO_Tensor:$operand,
     ConfinedAttr<I64Attr, [IntNonNegative]>:$scatter_dimension,
@@ -66,7 +66,7 @@ def AllToAllOp : HLO_Op<"all_to_all", [InferTypeOpAdaptor]> {
 }
 
 def CollectivePermuteOp : HLO_Op<"collective_permute", [HLO_SameTypes, InferTypeOpAdaptor]> {
-  let summary = "Exchange between pairs; zeros where nothing is sent";
+  let summary = "Exchange between pairs; a device that is no target gets zeros";
   let arguments = (ins
     HLO_Tensor:$operand,
     I64ElementsAttr:$source_target_pairs,
@@ -77,7 +77,7 @@ def CollectivePermuteOp : HLO_Op<"collective_permute", [HLO_SameTypes, InferType
 }
 
 def CollectiveBroadcastOp : HLO_Op<"collective_broadcast", [HLO_SameTypes, InferTypeOpAdaptor]> {
-  let summary = "The value of each group's first member on all of it";
+  let summary = "Broadcast of the value of each group's first member to all its members";
   let arguments = (ins
     HLO_Tensor:$operand,
     I64ElementsAttr:$replica_groups,

@@ -38,7 +38,7 @@ def IfOp : HLO_Op<"if", [RecursiveMemoryEffects,
 def CaseOp : HLO_Op<"case", [RecursiveMemoryEffects,
                              InferTypeOpAdaptor,
                              SingleBlockImplicitTerminator<"ReturnOp">]> {
-  let summary = "Choice among computations; the last one when out of range";
+  let summary = "Choice among computations; an index out of range chooses the last one";
   let arguments = (ins HLO_ScalarI32Tensor:$index);
   let regions = (region VariadicRegion<SizedRegion<1>>:$branches);
   let results = (outs Variadic<HLO_TensorOrTuple>:$results);
@@ -74,7 +74,7 @@ def GetTupleElementOp : HLO_Op<"get_tuple_element", [
 }
 
 def CustomCallOp : HLO_Op<"custom_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "Call of something outside the program";
+  let summary = "Call of a function outside the program";
   let arguments = (ins
     Variadic<HLO_TensorOrTuple>:$inputs,
     StrAttr:$call_target_name,
@@ -97,7 +97,7 @@ def CustomCallOp : HLO_Op<"custom_call", [DeclareOpInterfaceMethods<MemoryEffect
 }
 
 def CompositeOp : HLO_Op<"composite", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Named operation with a function that says what it computes";
+  let summary = "Named operation with a function that defines what it computes";
   let arguments = (ins
     Variadic<HLO_TensorOrTuple>:$inputs,
     StrAttr:$name,

@@ -71,7 +71,7 @@ def BroadcastInDimOp : HLO_Op<"broadcast_in_dim", [Pure]> {
 }
 
 def ReshapeOp : HLO_Op<"reshape", [Pure]> {
-  let summary = "Same elements in the same order, other dimensions";
+  let summary = "Tensor with the same elements in the same order and other dimensions";
   let arguments = (ins HLO_Tensor:$operand);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
@@ -122,7 +122,7 @@ def ConcatenateOp : HLO_Op<"concatenate", [Pure, InferTypeOpAdaptor]> {
 }
 
 def SliceOp : HLO_Op<"slice", [Pure, InferTypeOpAdaptor]> {
-  let summary = "Part of a tensor at fixed places";
+  let summary = "Part of a tensor at constant offsets";
   let arguments = (ins
     HLO_Tensor:$operand,
     DenseI64ArrayAttr:$start_indices,
@@ -140,7 +140,7 @@ def SliceOp : HLO_Op<"slice", [Pure, InferTypeOpAdaptor]> {
 }
 
 def DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure, InferTypeOpAdaptor]> {
-  let summary = "Part of a tensor at computed places, clamped into bounds";
+  let summary = "Part of a tensor at computed offsets, which are clamped into bounds";
   let arguments = (ins
     HLO_Tensor:$operand,
     Variadic<HLO_ScalarIntTensor>:$start_indices,
@@ -156,7 +156,7 @@ def DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure, InferTypeOpAdaptor]> {
 }
 
 def DynamicUpdateSliceOp : HLO_Op<"dynamic_update_slice", [Pure, InferTypeOpAdaptor]> {
-  let summary = "A tensor with one part replaced, clamped into bounds";
+  let summary = "Tensor with one part replaced at computed offsets, which are clamped into bounds";
   let arguments = (ins
     HLO_Tensor:$operand,
     HLO_Tensor:$update,
@@ -191,7 +191,7 @@ def PadOp : HLO_Op<"pad", [Pure, InferTypeOpAdaptor]> {
 //===----------------------------------------------------------------------===//
 
 def GatherOp : HLO_Op<"gather", [Pure, InferTypeOpAdaptor]> {
-  let summary = "Slices of a tensor at computed places, each clamped into bounds";
+  let summary = "Slices of a tensor at computed indices, which are clamped into bounds";
   let arguments = (ins
     HLO_Tensor:$operand,
     HLO_IntTensor:$start_indices,
@@ -206,7 +206,7 @@ def GatherOp : HLO_Op<"gather", [Pure, InferTypeOpAdaptor]> {
 def ScatterOp : HLO_Op<"scatter", [RecursiveMemoryEffects, SameVariadicOperandSize,
                                    InferTypeOpAdaptor,
                                    SingleBlockImplicitTerminator<"ReturnOp">]> {
-  let summary = "Tensors with slices at computed places combined with updates";
+  let summary = "Tensors whose slices at computed indices are combined with updates";
   let description = [{
     An update whose window leaves the bounds is skipped. The body's first
     arguments are the current values, the others the updates.

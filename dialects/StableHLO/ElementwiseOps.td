@@ -38,7 +38,7 @@ class HLO_UnaryAccurateOp<string mnemonic, Type type, list<Trait> traits = []>
 }
 
 def AbsOp : HLO_Op<"abs", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
-  let summary = "Absolute value; of a complex number, its modulus";
+  let summary = "Absolute value, or modulus of a complex number";
   let arguments = (ins HLO_SIntFpOrComplexTensor:$operand);
   let results = (outs HLO_TensorOf<[HLO_SInt, HLO_Float], "signed integer or float values">:$result);
   let assemblyFormat = [{
@@ -50,7 +50,7 @@ def CbrtOp : HLO_UnaryAccurateOp<"cbrt", HLO_FpOrComplexTensor> {
   let summary = "Cubic root";
 }
 def CeilOp : HLO_UnaryOp<"ceil", HLO_FpTensor> {
-  let summary = "Least integer not below";
+  let summary = "Smallest integer that is not less than the operand";
 }
 def ClzOp : HLO_UnaryOp<"count_leading_zeros", HLO_IntTensor> {
   let summary = "Number of leading zero bits";
@@ -62,16 +62,16 @@ def ExpOp : HLO_UnaryAccurateOp<"exponential", HLO_FpOrComplexTensor> {
   let summary = "Exponential";
 }
 def Expm1Op : HLO_UnaryAccurateOp<"exponential_minus_one", HLO_FpOrComplexTensor> {
-  let summary = "Exponential minus one, exact near zero";
+  let summary = "Exponential of the operand minus one, exact near zero";
 }
 def FloorOp : HLO_UnaryOp<"floor", HLO_FpTensor> {
-  let summary = "Greatest integer not above";
+  let summary = "Greatest integer that is not greater than the operand";
 }
 def LogOp : HLO_UnaryAccurateOp<"log", HLO_FpOrComplexTensor> {
   let summary = "Natural logarithm";
 }
 def Log1pOp : HLO_UnaryAccurateOp<"log_plus_one", HLO_FpOrComplexTensor> {
-  let summary = "Natural logarithm of one plus, exact near zero";
+  let summary = "Natural logarithm of one plus the operand, exact near zero";
 }
 def LogisticOp : HLO_UnaryAccurateOp<"logistic", HLO_FpOrComplexTensor> {
   let summary = "Logistic function 1 / (1 + exp(-x))";
@@ -184,7 +184,7 @@ class HLO_BinaryOp<string mnemonic, Type type, list<Trait> traits = []>
 }
 
 def AddOp : HLO_BinaryOp<"add", HLO_Tensor, [Commutative]> {
-  let summary = "Sum; of preds, logical or";
+  let summary = "Sum; logical or for preds";
   let hasFolder = 1;
 }
 def AndOp : HLO_BinaryOp<"and", HLO_PredOrIntTensor, [Commutative]> {
@@ -195,19 +195,19 @@ def Atan2Op : HLO_BinaryOp<"atan2", HLO_FpOrComplexTensor> {
   let summary = "Angle of the point (rhs, lhs)";
 }
 def DivOp : HLO_BinaryOp<"divide", HLO_IntFpOrComplexTensor> {
-  let summary = "Quotient; of integers, rounded toward zero";
+  let summary = "Quotient; integers are rounded toward zero";
   let hasFolder = 1;
 }
 def MaxOp : HLO_BinaryOp<"maximum", HLO_Tensor, [Commutative]> {
-  let summary = "Greater of two values; NaN where either is; of preds, logical or";
+  let summary = "Greater of two values, or NaN if either is NaN; logical or for preds";
   let hasFolder = 1;
 }
 def MinOp : HLO_BinaryOp<"minimum", HLO_Tensor, [Commutative]> {
-  let summary = "Smaller of two values; NaN where either is; of preds, logical and";
+  let summary = "Smaller of two values, or NaN if either is NaN; logical and for preds";
   let hasFolder = 1;
 }
 def MulOp : HLO_BinaryOp<"multiply", HLO_Tensor, [Commutative]> {
-  let summary = "Product; of preds, logical and";
+  let summary = "Product; logical and for preds";
   let hasFolder = 1;
 }
 def OrOp : HLO_BinaryOp<"or", HLO_PredOrIntTensor, [Commutative]> {
@@ -290,7 +290,7 @@ def SelectOp : HLO_Op<"select", [Pure, InferTypeOpAdaptor]> {
 }
 
 def ClampOp : HLO_Op<"clamp", [Pure, InferTypeOpAdaptor]> {
-  let summary = "Elementwise limitation to an interval";
+  let summary = "Elementwise clamping to an interval";
   let arguments = (ins HLO_Tensor:$min, HLO_Tensor:$operand, HLO_Tensor:$max);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = [{

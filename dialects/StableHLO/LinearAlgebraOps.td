@@ -11,8 +11,8 @@ def HLO_SolvableTensor : HLO_TensorOf<[F32, F64, HLO_Complex],
 def FftOp : HLO_Op<"fft", [Pure, InferTypeOpAdaptor]> {
   let summary = "Fourier transform of the last one to three dimensions";
   let description = [{
-    RFFT leaves out the half of the last dimension that symmetry gives, IRFFT
-    takes it so. The inverse transforms divide by the number of elements.
+    RFFT omits the half of the last dimension that follows by symmetry, and
+    IRFFT expects an operand without it. The inverse transforms divide by the number of elements.
   }];
   let arguments = (ins HLO_SolvableTensor:$operand, HLO_FftTypeAttr:$fft_type,
                        DenseI64ArrayAttr:$fft_length);
@@ -25,7 +25,7 @@ def FftOp : HLO_Op<"fft", [Pure, InferTypeOpAdaptor]> {
 
 def CholeskyOp : HLO_Op<"cholesky", [Pure, HLO_SameTypes, InferTypeOpAdaptor]> {
   let summary = "Cholesky decomposition of a batch of matrices";
-  let description = "One triangle of the operand is read; the other one of the result is zero.";
+  let description = "The op reads one triangle of the operand; the other triangle of the result is zero.";
   let arguments = (ins HLO_SolvableTensor:$a,
                        DefaultValuedOptionalAttr<BoolAttr, "false">:$lower);
   let results = (outs HLO_SolvableTensor:$result);

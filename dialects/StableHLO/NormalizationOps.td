@@ -26,7 +26,7 @@ def BatchNormInferenceOp : HLO_BatchNormOp<"batch_norm_inference"> {
 }
 
 def BatchNormTrainingOp : HLO_BatchNormOp<"batch_norm_training"> {
-  let summary = "Normalization by the mean and variance of the batch, which it returns too";
+  let summary = "Normalization by the mean and variance of the batch; returns them too";
   let arguments = !con((ins HLO_FpTensor:$operand, HLO_FpTensor:$scale, HLO_FpTensor:$offset),
                        attributes);
   let results = (outs HLO_FpTensor:$output, HLO_FpTensor:$batch_mean, HLO_FpTensor:$batch_var);

@@ -238,7 +238,7 @@ LogicalResult ReduceWindowOp::inferReturnTypes(MLIRContext *, std::optional<Loca
     for (auto [size, window] : llvm::zip(tensorOf(input).getShape(), windows)) {
       std::optional<int64_t> count = countWindows(size, window);
       if (!count)
-        return emitOptionalError(loc, "stablehlo.reduce_window has too large windows");
+        return emitOptionalError(loc, "stablehlo.reduce_window has windows that are too large");
       shape.push_back(*count);
     }
     types.push_back(RankedTensorType::get(shape, element));

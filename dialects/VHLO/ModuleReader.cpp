@@ -90,7 +90,7 @@ void ModuleReader::define(ValueRange values, Scope &scope, OpenRegion &region) {
   if (region.end == 0)
     return;
   if (values.size() > region.end - region.next)
-    return faults.report("damaged bytecode: a region has more values than it says");
+    return faults.report("damaged bytecode: a region has more values than it declares");
   for (Value value : values)
     scope.values[region.next++] = value;
 }

@@ -47,9 +47,10 @@ absl::Status checkHostMemory(const proto::Executable &program) {
   constexpr double kGibibyte = 1 << 30;
   if (needed <= memory)
     return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrFormat(
-      "the devices' memories take %.1f GiB, this machine has %.1f GiB; --timing-only needs none",
-      needed / kGibibyte, memory / kGibibyte));
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("the devices' memories need %.1f GiB, but this machine has %.1f GiB; "
+                      "--timing-only needs none",
+                      needed / kGibibyte, memory / kGibibyte));
 }
 
 } // namespace st

@@ -46,8 +46,8 @@ absl::Status checkSource(const std::string &source, absl::string_view field) {
   if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
       (source.size() > 1 && source[1] != ':'))
     return fieldError(
-        field,
-        absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '", source, "'"));
+        field, absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, found '",
+                            source, "'"));
   return absl::OkStatus();
 }
 

@@ -31,8 +31,8 @@ absl::Status checkGpuDescription(const proto::GpuDescription &description) {
   if (description.name().empty())
     return fieldError("name", "is missing");
   if (!absl::StartsWith(description.chip(), "sm_") && description.chip() != "host")
-    return fieldError(
-        "chip", absl::StrCat("expected one as sm_90, or host, found '", description.chip(), "'"));
+    return fieldError("chip", absl::StrCat("expected a chip such as sm_90, or host, found '",
+                                           description.chip(), "'"));
   return checkFigures(description, isNeeded);
 }
 

@@ -150,7 +150,8 @@ LogicalResult ShardComputation::collect(stablehlo::CustomCallOp exit) {
     Value value = needed.pop_back_val();
     Operation *op = value.getDefiningOp();
     if (!op || op->getBlock() != exit->getBlock())
-      return exit.emitOpError("needs a value that no @xla.sdy.GlobalToLocalShape gives it");
+      return exit.emitOpError(
+          "uses a value that does not come from an @xla.sdy.GlobalToLocalShape");
     if (isEntry(op)) {
       if (entry && entry != op)
         return withNote(

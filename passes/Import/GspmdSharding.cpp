@@ -123,7 +123,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
     SmallVector<int64_t> devices;
     if (!takeList(left, '[', ']', devices) || !isPermutation(devices, devices.size()) ||
         !readOrder(devices, sharding))
-      return fail("the devices are in an order that axes of a mesh do not give");
+      return fail("no axes of a mesh give this order of the devices");
     text = rest;
   } else if (!text.consume_front("<=") || !takeList(text, '[', ']', sharding.reshape)) {
     return fail("expected the devices as <=[...]");
@@ -140,7 +140,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
     return fail("T(...) is not a permutation of the dimensions");
   int64_t devices = product(sharding.reshape);
   if (devices < 1 || devices > kMostDevices || devices != product(sharding.tiles))
-    return fail("the tiles are not as many as the devices");
+    return fail("the number of tiles differs from the number of devices");
   return sharding;
 }
 

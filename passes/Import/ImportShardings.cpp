@@ -88,11 +88,11 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
       continue;
     }
     if (!llvm::equal(own.getDeviceIds(), llvm::seq<int64_t>(0, own.getDeviceIds().size())))
-      return op.emitOpError("has devices in an order of their own, which cannot be imported; the "
-                            "parallel file says which device is which");
+      return op.emitOpError("has an explicit order of devices, which cannot be imported; the "
+                            "parallel file assigns devices to ranks");
     if (mesh && !mesh.getAxes().empty() &&
         (mesh.getAxes() != own.getAxes() || mesh.getSizes() != own.getSizes()))
-      return withNote(op.emitOpError("has other axes than the mesh before it; expected one mesh"),
+      return withNote(op.emitOpError("has different axes than an earlier mesh; expected one mesh"),
                       first.value_or(op.getLoc()), "that mesh is here");
     mesh = own;
     first = op.getLoc();
@@ -102,7 +102,8 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   for (StringAttr axis : mesh.getAxes())
     names.push_back(axis.getValue());
   if (llvm::is_contained(names, StringRef(MeshOp::kMicro)))
-    return module.emitError("the mesh has an axis \"micro\", which stands for micro-batches here");
+    return module.emitError(
+        "the mesh has an axis \"micro\", a name that is reserved for micro-batches");
   createMesh(module, names, mesh.getSizes());
   return success();
 }
@@ -321,7 +322,7 @@ FailureOr<ShardingAttr> GspmdImport::convert(Operation *at, StringAttr text, Typ
   auto dims = axesOf(parsed[text], sizes, rankOf(type));
   if (parsed[text].kind == GspmdSharding::Manual || failed(dims))
     return at->emitError("mhlo.sharding ")
-           << text << " of " << type << " cannot be said by whole axes of one mesh";
+           << text << " of " << type << " cannot be expressed by complete axes of one mesh";
   SmallVector<ArrayAttr> axes;
   for (ArrayRef<int64_t> dim : *dims) {
     SmallVector<Attribute> list;
@@ -396,7 +397,7 @@ GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
   auto dims = axesOf(parsed[text], sizes, rankOf(type));
   if (failed(dims))
     return at->emitError("mhlo.sharding ")
-           << text << " of " << type << " cannot be said by whole axes of one mesh";
+           << text << " of " << type << " cannot be expressed by complete axes of one mesh";
   SmallVector<SmallVector<unsigned>> split;
   for (ArrayRef<int64_t> dim : *dims)
     split.emplace_back(dim.begin(), dim.end());

@@ -64,7 +64,7 @@ LogicalResult CallInliner::inlineInto(func::FuncOp function) {
     size += sizes[callee];
     total += sizes[callee];
     if (total > kMostOps)
-      return call.emitOpError("makes more than ") << kMostOps << " operations of the program";
+      return call.emitOpError("expands the program to more than ") << kMostOps << " operations";
     if (failed(inlineCall(call)))
       return failure();
   }

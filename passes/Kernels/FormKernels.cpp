@@ -57,9 +57,9 @@ LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
   if (failed(plan.build()))
     return failure();
   if (std::optional<LongRows> rows = plan.getLongRows())
-    rows->product->emitRemark("and the product before it leave their rows of ")
-        << rows->elements << " elements in memory: a core holds " << rows->rows
-        << " of them, expected at least " << rows->needed;
+    rows->product->emitRemark("and the product before it are not fused: a core holds ")
+        << rows->rows << " of their rows of " << rows->elements << " elements, expected at least "
+        << rows->needed;
   numKernels += TaskRebuilder(block, plan).run();
   return success();
 }

@@ -96,7 +96,7 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     Products with the same left operand and similar right operands become one kernel, which fetches
     the left operand once, if each is too small for the `st.cores` of the module, the cores that
     share the work of a kernel. An elementwise loop joins an adjacent product if `scratch_bytes`
-    hold a tile of all its live values; a product may so have several results.
+    hold a tile of all its live values; so a product may have several results.
 
     A fused attention-like kernel ("attention") consists of a loop, the products whose results only the
     loop uses, and the products that contract the loop's rows. It is formed if a core holds enough

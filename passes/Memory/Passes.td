@@ -127,9 +127,9 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"always", "always", "bool", "false",
-           "split everything possible in two regardless of cost: for tests, whose tensors are small">,
+           "for tests with small tensors: split everything possible in two, regardless of cost">,
     Option<"assumeSpeed", "assume-speed", "bool", "false",
-           "weigh ops as on some device, links a fifth as fast as its memory, where there is no st.speed">
+           "without st.speed: estimate costs for a device whose links are a fifth as fast as its memory">
   ];
   let statistics = [
     Statistic<"numCut", "cut", "Collectives that were split with their products">
@@ -176,7 +176,7 @@ def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
     Option<"taskBytes", "task-bytes", "int64_t", "-1",
            "bytes of a task's live values, if the device has them; by default an eighth of its memory">,
     Option<"assumeSpeed", "assume-speed", "bool", "false",
-           "weigh ops as on some device, links a fifth as fast as its memory, where there is no st.speed">
+           "without st.speed: estimate costs for a device whose links are a fifth as fast as its memory">
   ];
   let statistics = [
     Statistic<"numMoved", "moved", "Ops that were moved">

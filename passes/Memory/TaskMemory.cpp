@@ -120,9 +120,9 @@ LogicalResult TaskMemory::placeWrites() {
     }
     for (ReadOp read : reads[write.getTarget()])
       if (lastUse.lookup(read) > getIndex(write)) {
-        InFlightDiagnostic diagnostic = write.emitOpError("overwrites @")
-                                        << write.getTarget()
-                                        << " while the task still needs what it read from there";
+        InFlightDiagnostic diagnostic =
+            write.emitOpError("overwrites @")
+            << write.getTarget() << " while the task still needs a value that it read from there";
         diagnostic.attachNote(read.getLoc()) << "read here";
         return diagnostic;
       }

@@ -201,7 +201,7 @@ LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content
     return success();
   InFlightDiagnostic diagnostic = result.getOwner()->emitOpError("result ")
                                   << result.getResultNumber() << " at " << print(content.extent)
-                                  << " is in storage to which it is not written";
+                                  << " is in storage that no write of this value targets";
   diagnostic.attachNote(place->op->getLoc()) << "at " << print(place->extent);
   return diagnostic;
 }
@@ -209,11 +209,11 @@ LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content
 LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
   auto addresses = op.getAttrOfType<ArrayAttr>(kAddressesAttr);
   if (!addresses || addresses.size() != op.getNumResults())
-    return op.emitOpError("expects st.addresses to have one address a result");
+    return op.emitOpError("expects st.addresses to have one address per result");
   for (auto [result, attribute] : llvm::zip_equal(op.getResults(), addresses)) {
     auto address = dyn_cast<AddressAttr>(attribute);
     if (!address)
-      return op.emitOpError("expects st.addresses to have one address a result");
+      return op.emitOpError("expects st.addresses to have one address per result");
     Content content{result, address, Extent(address, result.getType()), lastUse.lookup(result)};
     if (content.extent.end > arenaBytes)
       return op.emitOpError("result ")

@@ -97,7 +97,7 @@ LogicalResult Localizer::planReshardOp(ReshardOp op, OpPlan &plan) {
   TensorSharding from = axes.read(op.getOperand()), to = axes.read(op.getSharding());
   plan.steps = planReshard(from, to, cast<RankedTensorType>(op.getType()), axes);
   if (!plan.steps)
-    return op.emitOpError("cannot gather what varies along the micro-batches");
+    return op.emitOpError("cannot gather a value that varies along the micro-batches");
   plan.kind = from.kind;
   if (auto type = op->getAttrOfType<TypeAttr>(kReduceTypeAttr))
     plan.reduceType = type.getValue();

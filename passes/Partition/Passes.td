@@ -96,7 +96,7 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   let options = [
     Option<"rowAlignment", "row-alignment", "int64_t", "1",
            "Required alignment of operand rows of products in bytes, without a target; 1: any">,
-    Option<"rowBytes", "row-bytes", "int64_t", "1", "The same, preferred to row-alignment">,
+    Option<"rowBytes", "row-bytes", "int64_t", "1", "Preferred alignment of operand rows of products in bytes, without a target; 1: no preference">,
     Option<"mostPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
   ];
   let statistics = [

@@ -14,8 +14,8 @@ def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
 
     - Ops that do not vary along `micro` run once per step, in the prologue or, after an
       accumulation, in the update.
-    - Ops that vary and lead to an accumulation that varying ops read are statistics: they run
-      first, over all micro-batches, and must not read parameters. Ops that depend only on such
+    - If ops that vary read an accumulation, the ops that vary and lead to it are statistics: they
+      run first, over all micro-batches, and must not read parameters. Ops that depend only on such
       accumulations are totals: they run once per step, before their users.
     - Other ops that vary and lead to the loss are forward; the rest is backward. If the module's
       `st.schedule` separates weight gradients (`zb-h1`, `zb-h2`, `zb-v`), the ops that compute only
@@ -25,9 +25,9 @@ def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
     Stages with the same `st.devices` share a program; a transfer between them becomes an ordinary
     value. They have separate tasks per micro-batch, and a common prologue and update.
 
-    With one micro-batch no op needs to run twice: ops that read a batch count as varying,
-    accumulations that varying ops read disappear, the others still separate backward from update,
-    and independent ops run at their first use.
+    With one micro-batch no op needs to run twice. Ops that read a batch count as varying. An
+    accumulation disappears if varying ops read it; the others still separate backward from update.
+    Independent ops run at their first use.
 
     Values that cross tasks go through an `st.buffer`, unless the reading task can recompute them in
     a few cheap ops from values that it has.

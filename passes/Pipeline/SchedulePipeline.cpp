@@ -62,8 +62,8 @@ static FailureOr<ProgramTasks> getTasks(ProgramOp program) {
     if (place) {
       InFlightDiagnostic diagnostic = task.emitOpError("is a second task of phase ")
                                       << task.getPhase();
-      diagnostic.attachNote(place.getLoc())
-          << "the first is here; expected one a " << (task.isPerMicroBatch() ? "stage" : "program");
+      diagnostic.attachNote(place.getLoc()) << "the first is here; expected one per "
+                                            << (task.isPerMicroBatch() ? "stage" : "program");
       return diagnostic;
     }
     place = task;
@@ -80,9 +80,10 @@ static LogicalResult checkStages(ScheduleKind kind, StringRef kindName, ProgramO
            << " for the schedule \"" << kindName << "\"";
   if (kind == ScheduleKind::Interleaved && shape.numChunks > 1 &&
       shape.microBatches % shape.numGroups != 0)
-    return program.emitOpError("is one of ")
-           << shape.numGroups << " groups, which do not divide the " << shape.microBatches
-           << " micro-batches; expected that of the schedule \"interleaved\"";
+    return program.emitOpError("has ")
+           << shape.microBatches
+           << " micro-batches, but the schedule \"interleaved\" expects a multiple of the "
+           << shape.numGroups << " groups";
   for (const ProgramTasks::Stage &stage : tasks.stages)
     if (getGroupOfStage(kind, stage.number, shape.numGroups) != shape.group)
       return program.emitOpError("has stage ")

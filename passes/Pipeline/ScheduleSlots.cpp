@@ -112,8 +112,8 @@ LogicalResult mlir::st::checkSlots(const GroupSchedule &schedule) {
     for (BufferOp buffer : accesses.reads) {
       Slot &slot = slotOf(buffer, entry.microBatch);
       if (slot.microBatch != entry.microBatch)
-        return withNote(reportEntry(entry)
-                            << "reads @" << buffer.getSymName() << ", which nothing has written",
+        return withNote(reportEntry(entry) << "reads @" << buffer.getSymName()
+                                           << " before any task has written it",
                         buffer, "the buffer is here");
       --slot.readers;
     }

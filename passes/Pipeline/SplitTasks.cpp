@@ -37,12 +37,12 @@ static FailureOr<SmallVector<SmallVector<int64_t>>> getDevices(ModuleOp module, 
   }
   if (attribute.size() != groups.size())
     return module.emitError("st.devices lists ")
-           << attribute.size() << " device groups, expected " << groups.size() << ", one a stage";
+           << attribute.size() << " device groups, expected " << groups.size() << ", one per stage";
   for (auto [group, ids] : llvm::zip_equal(groups, attribute)) {
     auto list = dyn_cast<DenseI64ArrayAttr>(ids);
     if (!list || list.size() != numDevices)
       return module.emitError("st.devices has the group ")
-             << ids << ", expected " << numDevices << " device ids, one a mesh position";
+             << ids << ", expected " << numDevices << " device ids, one per mesh position";
     devices[group] = llvm::to_vector(list.asArrayRef());
   }
   return devices;
@@ -78,7 +78,7 @@ static LogicalResult checkResults(const TaskAnalysis &analysis) {
         << number << (split ? ", which is split over" : " to be reduced over") << " micro-batches"
         << (split ? ", to be made in each" : ", or split over them");
     diagnostic.attachNote(value.getLoc())
-        << "it is made here, once a " << (looped ? "micro-batch" : "step");
+        << "it is computed here, once per " << (looped ? "micro-batch" : "step");
     return diagnostic;
   }
   return success();

@@ -83,7 +83,7 @@ def ScaleLoss : Pass<"scale-loss", "::mlir::ModuleOp"> {
     Option<"growthInterval", "growth-interval", "int64_t", "1000",
            "Consecutive good steps after which a dynamic scale doubles">,
     Option<"hysteresis", "hysteresis", "int64_t", "2",
-           "Skipped steps since a dynamic scale last grew, from which on each halves it">,
+           "A dynamic scale halves at the n-th skipped step since it last grew, and at each later one">,
     Option<"minScale", "min-scale", "double", "1.0", "Lower bound of a dynamic scale">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];

@@ -52,9 +52,9 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
     if (!dim)
       continue;
     auto refuse = [&](const Twine &why) {
-      return withNote(node.op->emitOpError("needs dimension ")
+      return withNote(node.op->emitOpError("needs all of dimension ")
                           << *dim << " of operand " << i
-                          << " whole, but it varies along the micro-batches" << why,
+                          << ", but it varies along the micro-batches" << why,
                       operand.get(), "the operand is made here");
     };
     if (i >= node.rule.operands.size())

@@ -33,8 +33,8 @@ def ExpandBranches : Pass<"expand-branches", "::mlir::ModuleOp"> {
 def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
   let summary = "Gives every value a sharding";
   let description = [{
-    Needs an `st.mesh`, calls inlined, and seeds: `st.sharding` on arguments (none is replicated)
-    and results, and `st.constrain`. Leaves `st.sharding` on every op, argument and result. Shapes
+    Needs an `st.mesh`, calls inlined, and seeds: `st.sharding` on arguments and results,
+    and `st.constrain`. An argument without a seed is replicated. Leaves `st.sharding` on every op, argument and result. Shapes
     stay global. `insert-reshards` later reconciles adjacent ops with different shardings.
 
     ```mlir

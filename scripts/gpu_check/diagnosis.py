@@ -74,7 +74,7 @@ RULES = [
     (r"cannot start: (.*)", r"exec: \1", "the bundle is for x86-64 Linux, and its folder for results must allow programs to run"),
     (r"(\S+): cannot (?:write|create|open)(?::? ([^\n]*))?", r"writing \1 (\2)", "choose a folder with space and rights by --results"),
     (r"an illegal memory access", ASYNCHRONOUS, SANITIZER),
-    (r"is not done (?:for|after)|waited in vain", "an exchange between ranks", "NCCL_DEBUG=INFO; --watchdog=SECONDS to wait longer"),
+    (r"not (?:done|complete) (?:for|after)|waited in vain", "an exchange between ranks", "NCCL_DEBUG=INFO; --watchdog=SECONDS to wait longer"),
 ]
 
 # Lines of successful runs that did not use the first choice: pattern, call, next thing to try.

@@ -129,7 +129,7 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tens
 // -----
 
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
-  // expected-error @below {{has no gradient rule: expected a number of trips that is known, from a counter that starts at a constant, changes by a constant and is held against a constant}}
+  // expected-error @below {{has no gradient rule: expected a known trip count, from a counter that starts at a constant, changes by a constant and is compared with a constant}}
   %0 = stablehlo.while(%x = %w) : tensor<f32>
   cond {
     %n = stablehlo.constant dense<4.0> : tensor<f32>

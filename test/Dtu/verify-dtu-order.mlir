@@ -14,7 +14,7 @@
 // WAIT: error: group "group0", rank 0, micro-batch 0: program 'forward0', {{.*}} nothing orders the two
 // SIGNAL: error: group "group0", rank 0, micro-batch 0: waits for ever: program 'forward0', {{.*}} on
 // RECEIVE: error: {{.*}}
-// WORK: remark: of {{[0-9]+}} runs of programs that differ 0 were proven free of races, and none for certain free of deadlock; verify-dtu-order with more work proves the others
+// WORK: remark: proved 0 of {{[0-9]+}} different program runs free of races, and none of them free of deadlock; verify-dtu-order with more work proves the others
 
 //--- step.mlir
 st.mesh @mesh <["tensor"=2], micro=2>

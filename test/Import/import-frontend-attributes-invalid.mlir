@@ -43,7 +43,7 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
 
 module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
   func.func @main(%x: tensor<8xf32>) -> tensor<16xf32> {
-    // expected-error @+1 {{needs a value that no @xla.sdy.GlobalToLocalShape gives it}}
+    // expected-error @+1 {{uses a value that does not come from an @xla.sdy.GlobalToLocalShape}}
     %0 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%x) {mhlo.frontend_attributes = {xla.sdy.manual_axes = "#sdy<manual_axes{\22a\22}>", xla.sdy.out_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22a\22}]>]>"}} : (tensor<8xf32>) -> tensor<16xf32>
     return %0 : tensor<16xf32>
   }

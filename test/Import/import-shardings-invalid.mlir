@@ -1,13 +1,13 @@
 // RUN: st-opt %s --import-shardings --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{has devices in an order of their own, which cannot be imported}}
+// expected-error@+1 {{has an explicit order of devices, which cannot be imported}}
 sdy.mesh @m = <["a"=2], device_ids=[1, 0]>
 
 // -----
 
 // expected-note@+1 {{that mesh is here}}
 sdy.mesh @m = <["a"=2, "b"=3]>
-// expected-error@+1 {{has other axes than the mesh before it; expected one mesh}}
+// expected-error@+1 {{has different axes than an earlier mesh; expected one mesh}}
 sdy.mesh @n = <["a"=3, "b"=2]>
 
 // -----
@@ -28,14 +28,14 @@ func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {}]>}) 
 
 // -----
 
-// expected-error@+1 {{the mesh has an axis "micro", which stands for micro-batches here}}
+// expected-error@+1 {{the mesh has an axis "micro", a name that is reserved for micro-batches}}
 module {
   sdy.mesh @m = <["micro"=2]>
 }
 
 // -----
 
-// expected-error@+1 {{mhlo.sharding "{devices=[2,2]<=[8]}": the tiles are not as many as the devices}}
+// expected-error@+1 {{mhlo.sharding "{devices=[2,2]<=[8]}": the number of tiles differs from the number of devices}}
 func.func @main(%x: tensor<4x4xf32> {mhlo.sharding = "{devices=[2,2]<=[8]}"}) -> tensor<4x4xf32> {
   return %x : tensor<4x4xf32>
 }
@@ -49,7 +49,7 @@ func.func @main(%x: tensor<4x4xf32> {mhlo.sharding = "{maximal device=0}"}) -> t
 
 // -----
 
-// expected-error@+1 {{mhlo.sharding "{devices=[2,1]<=[2]}" of 'tensor<4xf32>' cannot be said by whole axes of one mesh}}
+// expected-error@+1 {{mhlo.sharding "{devices=[2,1]<=[2]}" of 'tensor<4xf32>' cannot be expressed by complete axes of one mesh}}
 func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[2,1]<=[2]}"}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
@@ -86,7 +86,7 @@ module {
 sdy.mesh @m = <["a"=2, "b"=2]>
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a", "b"} (%y: tensor<4xf32>) {
-    // expected-error@+1 {{in a computation on shards has groups that lie along no axes of the mesh}}
+    // expected-error@+1 {{in a computation on shards has groups that do not follow axes of the mesh}}
     %1 = "stablehlo.all_reduce"(%y) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 3]]> : tensor<1x2xi64>, use_global_device_ids}> ({
     ^bb0(%p: tensor<f32>, %q: tensor<f32>):
       %s = stablehlo.add %p, %q : tensor<f32>
@@ -170,14 +170,14 @@ func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 
 // -----
 
-// expected-error@+1 {{mhlo.sharding "{devices=[4]0,2,3,1}": the devices are in an order that axes of a mesh do not give}}
+// expected-error@+1 {{mhlo.sharding "{devices=[4]0,2,3,1}": no axes of a mesh give this order of the devices}}
 func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[4]0,2,3,1}"}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 
 // -----
 
-// expected-error@+1 {{mhlo.sharding "{devices=[4]0,1}": the tiles are not as many as the devices}}
+// expected-error@+1 {{mhlo.sharding "{devices=[4]0,1}": the number of tiles differs from the number of devices}}
 func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[4]0,1}"}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }

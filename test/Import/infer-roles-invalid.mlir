@@ -1,6 +1,6 @@
 // RUN: st-opt %s --infer-roles --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{cannot tell which result is the loss: results 1, 2 are float scalars; say --roles=resultN=loss}}
+// expected-error@+1 {{cannot tell which result is the loss: results 1, 2 are float scalars; give --roles=resultN=loss}}
 func.func @main(%w: tensor<f32> {tf.aliasing_output = 0 : i32}) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
   %0 = stablehlo.add %w, %w : tensor<f32>
   %1 = stablehlo.exponential %w : tensor<f32>
@@ -19,7 +19,7 @@ func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf3
 // -----
 
 // expected-note@+2 {{argument 1 is here}}
-// expected-error@+1 {{arguments 1 and 2 are both taken for the scalar "learning_rate"; say --roles=arg2=scalar:learning_rate or scalar:step}}
+// expected-error@+1 {{arguments 1 and 2 both match the scalar "learning_rate"; give --roles=arg2=scalar:learning_rate or scalar:step}}
 func.func @main(%w: tensor<f32> {tf.aliasing_output = 0 : i32}, %a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   %0 = stablehlo.add %w, %a : tensor<f32>
   %1 = stablehlo.multiply %w, %b : tensor<f32>

@@ -21,7 +21,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
       %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4096x4096xf32>, tensor<f32>) -> tensor<4096xf32>
       %sumb = stablehlo.broadcast_in_dim %sum, dims = [0] : (tensor<4096xf32>) -> tensor<4096x4096xf32>
       %p = stablehlo.divide %e, %sumb : tensor<4096x4096xf32>
-      // expected-remark @below {{and the product before it leave their rows of 4096 elements in memory: a core holds 1 of them, expected at least 12}}
+      // expected-remark @below {{and the product before it are not fused: a core holds 1 of their rows of 4096 elements, expected at least 12}}
       %y = stablehlo.dot_general %p, %k, contracting_dims = [1] x [0] : (tensor<4096x4096xf32>, tensor<4096x64xf32>) -> tensor<4096x64xf32>
       st.write %y to @y[%mb] : tensor<4096x64xf32>
     }

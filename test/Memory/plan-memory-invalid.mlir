@@ -67,7 +67,7 @@ module {
       // expected-note @+1 {{read here}}
       %x = st.read @x : tensor<8xf32>
       %y = st.read @y : tensor<8xf32>
-      // expected-error @+1 {{overwrites @x while the task still needs what it read from there}}
+      // expected-error @+1 {{overwrites @x while the task still needs a value that it read from there}}
       st.write %y to @x : tensor<8xf32>
       st.write %x to @y : tensor<8xf32>
     }

@@ -41,7 +41,7 @@ module attributes {st.recompute = 64 : i64} {
 
 // There is no layer between others.
 
-// expected-warning @+1 {{recompute is "full", but nothing is computed again: no layer (st.block) between others}}
+// expected-warning @+1 {{recompute is "full", but nothing is recomputed: no layer (st.block) between others}}
 module attributes {st.recompute = "full"} {
   st.mesh @mesh <[], micro=2>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -50,7 +50,7 @@ module attributes {st.recompute = "full"} {
 
 // -----
 
-// expected-warning @+1 {{recompute is "selective", but nothing is computed again: no product of activations leads to another}}
+// expected-warning @+1 {{recompute is "selective", but nothing is recomputed: no product of activations depends on another one}}
 module attributes {st.recompute = "selective"} {
   st.mesh @mesh <[], micro=2>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -82,7 +82,7 @@ module attributes {st.recompute = "full"} {
     st.buffer @z "stash" slots 1 : tensor<8xf32>
     st.task @forward0 forward stage 0 (%mb) {
       %x = st.recv from @group1 channel 0 : tensor<8xf32>
-      // expected-remark @+1 {{is not computed again: what its trips stack for the backward pass is kept}}
+      // expected-remark @+1 {{is not recomputed: the values that its trips stack for the backward pass stay in memory}}
       %stacked = stablehlo.while(%iter = %x) : tensor<8xf32>
         cond {
           %false = stablehlo.constant dense<false> : tensor<i1>
@@ -112,7 +112,7 @@ module attributes {st.recompute = "full"} {
 
 module attributes {st.recompute = "fit"} {
   st.mesh @mesh <[], micro=1>
-  // expected-error @+1 {{has no st.stash_budget; expected the driver to have found what fits}}
+  // expected-error @+1 {{has no st.stash_budget; expected the driver to have set it}}
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }

@@ -62,7 +62,7 @@ module {
     // expected-note @+1 {{at [0, 32)}}
     st.state @b "b" role "parameter" of "" global tensor<8xf32> slice <@mesh, [{}]> local tensor<8xf32> at <offset = 0>
     st.task @update update stage 0 (%mb) {
-      // expected-error @+1 {{result 0 at [0, 32) is in storage to which it is not written}}
+      // expected-error @+1 {{result 0 at [0, 32) is in storage that no write of this value targets}}
       %0 = st.recv from @group1 channel 0 {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
       st.write %0 to @w : tensor<8xf32>
     }

@@ -65,7 +65,7 @@
 // NO-ID: no-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:"; expected a number from 0 to 16777216 after the last colon
 // PIPELINE: pipeline.json:1:{{[0-9]+}}: error: mode is "pipeline", but device_mapping has 2 shards a stage (sharding_size); layers cut into shards and pipelined are mode "hybrid"
 // BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 8, more than the batch 4
-// HEADS: heads.json:1:{{[0-9]+}}: remark: the shards are 4, which does not divide num_attention_heads 2 of the model: attention gathers heads
+// HEADS: heads.json:1:{{[0-9]+}}: remark: 4 shards do not divide num_attention_heads 2 of the model, so attention gathers heads
 // NONE: none.json:1:1: error: cannot read the parallel config: No such file or directory
 // SCHEDULE: error: schedule is "zigzag"; expected sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v
 // SEQUENTIAL: one.json:1:2: error: schedule is "gpipe", but mode is "sharding", whose stages run one after the other

@@ -26,7 +26,7 @@
 // OUTPUT-SAME: st.name = "linear.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // OUTPUT-SAME: st.name = "ids"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>
 // OUTPUT-SAME: st.name = "learning_rate"{{[^%]*}}st.sharding = #st.sharding<@mesh, []>
-// NOTE: output.json:7:3: remark: the shards are 4, more than the cut dimension of some parameters has elements; whole on every shard are head.weight
+// NOTE: output.json:7:3: remark: 4 shards are more than the elements of the sharded dimension of some parameters, which are replicated: head.weight
 
 // The contracted dimension, and never a vector. GPU names; the mapping wins over the scalars.
 // CONTRACTION: st.devices = [array<i64: 0, 0>, array<i64: 1, 1>, array<i64: 2, 2>], st.micro_batches = 4 : i64, st.schedule = "1f1b", st.stages = 3 : i64
@@ -34,8 +34,8 @@
 // CONTRACTION-SAME: st.name = "linear.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>
 // CONTRACTION-SAME: st.name = "linear.bias"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}]>
 // CONTRACTION-SAME: st.name = "conv.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
-// WARN: contraction.json:3:3: warning: sharding_size is 4, but device_mapping has 2 shards a stage; going by the mapping
-// WARN: contraction.json:5:3: warning: stage_cnt is 1, but device_mapping has 3 stages; going by the mapping
+// WARN: contraction.json:3:3: warning: sharding_size is 4, but device_mapping has 2 shards a stage; using the mapping
+// WARN: contraction.json:5:3: warning: stage_cnt is 1, but device_mapping has 3 stages; using the mapping
 // GPIPE: st.schedule = "gpipe"
 
 // Shards of a stage may share a device, a cluster as well as a GPU.

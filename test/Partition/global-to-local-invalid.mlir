@@ -45,7 +45,7 @@ func.func @transfer(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tens
 
 st.mesh @mesh <["tensor"=2], micro=2>
 func.func @gather(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<8xf32> {
-  // expected-error @+1 {{cannot gather what varies along the micro-batches}}
+  // expected-error @+1 {{cannot gather a value that varies along the micro-batches}}
   %0 = st.reshard %x to <@mesh, [{}]> {st.sharding = #st.sharding<@mesh, [{}]>} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }

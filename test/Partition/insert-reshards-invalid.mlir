@@ -18,7 +18,7 @@ func.func @batch_statistics(%x: tensor<8xf32> {st.role = "batch", st.sharding = 
   %1 = stablehlo.multiply %x, %0 {st.sharding = #st.sharding<@mesh, [{"micro"}]>} : tensor<8xf32>
   %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0] {st.sharding = #st.sharding<@mesh, [], unreduced = sum ["micro"]>} : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
   // expected-note@+2 {{the operand that depends on the sum is made here}}
-  // expected-error @+1 {{'stablehlo.broadcast_in_dim' op varies along the micro-batches and reads a sum over them that depends on parameters; batch statistics cannot be had a micro-batch at a time}}
+  // expected-error @+1 {{'stablehlo.broadcast_in_dim' op varies along the micro-batches and reads a sum over them that depends on parameters; batch statistics cannot be computed one micro-batch at a time}}
   %3 = stablehlo.broadcast_in_dim %2, dims = [] {st.sharding = #st.sharding<@mesh, [{"micro"}]>} : (tensor<f32>) -> tensor<8xf32>
   %4 = stablehlo.subtract %1, %3 {st.sharding = #st.sharding<@mesh, [{"micro"}]>} : tensor<8xf32>
   return %4 : tensor<8xf32>
@@ -33,7 +33,7 @@ module {}
 
 st.mesh @mesh <["tensor"=1], micro=2>
 func.func @reshard(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<8xf32> {
-  // expected-error @+1 {{cannot gather what varies along the micro-batches}}
+  // expected-error @+1 {{cannot gather a value that varies along the micro-batches}}
   %0 = st.reshard %x to <@mesh, [{}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -31,7 +31,7 @@
 // BUCKET: bucket.json:1:{{[0-9]+}}: error: bucket_bytes is -1; expected an integer from 0 to 1099511627776
 // TRUTH: truth.json:1:{{[0-9]+}}: error: sequence_parallel is "yes"; expected true, false or "gather_again"
 // SUMS: sums.json:1:{{[0-9]+}}: error: sequence_parallel is true, but no product of the model leaves partial sums along a sequence
-// SEQUENCE: sequence.json:1:{{[0-9]+}}: error: sequence_parallel is true, but 8 shards are more than the sequence 6 has tokens
+// SEQUENCE: sequence.json:1:{{[0-9]+}}: error: sequence_parallel is true, but 8 shards are more than the 6 tokens of a sequence
 
 //--- step.mlir
 func.func @main(%w: tensor<6x4xf32> {st.name = "a.weight", st.role = "parameter"},

@@ -64,7 +64,7 @@ module {
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     // expected-note@+1 {{the buffer is here}}
     st.buffer @stash0 "stash" slots 1 : tensor<2xf32>
-    // expected-error @+1 {{of micro-batch 0 reads @stash0, which nothing has written}}
+    // expected-error @+1 {{of micro-batch 0 reads @stash0 before any task has written it}}
     st.task @forward0 forward stage 0 (%mb) {
       %0 = st.read @stash0[%mb] : tensor<2xf32>
     }
@@ -76,7 +76,7 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
-    // expected-note @+1 {{the first is here; expected one a stage}}
+    // expected-note @+1 {{the first is here; expected one per stage}}
     st.task @a forward stage 0 (%mb) {
     }
     // expected-error @+1 {{is a second task of phase forward}}

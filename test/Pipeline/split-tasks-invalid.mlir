@@ -53,7 +53,7 @@ module {
   // expected-error @+1 {{'func.func' op expects result 0 to be reduced over micro-batches, or split over them}}
   func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>, st.global_type = tensor<8xf32>})
       -> (tensor<4xf32> {st.name = "logits", st.role = "metric"}) {
-    // expected-note @+1 {{it is made here, once a micro-batch}}
+    // expected-note @+1 {{it is computed here, once per micro-batch}}
     %y = stablehlo.negate %x : tensor<4xf32>
     return %y : tensor<4xf32>
   }
@@ -71,7 +71,7 @@ module {
 
 // -----
 
-// expected-error @+1 {{st.devices has the group array<i64: 0>, expected 2 device ids, one a mesh position}}
+// expected-error @+1 {{st.devices has the group array<i64: 0>, expected 2 device ids, one per mesh position}}
 module attributes {st.devices = [array<i64: 0>]} {
   st.mesh @mesh <["tensor"=2], micro=1>
   func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.global_type = tensor<4xf32>})

@@ -8,7 +8,7 @@ module {}
 st.mesh @mesh <["tensor"=1], micro=2>
 // expected-note@+1 {{the operand is made here}}
 func.func @sort(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<8x4xf32> {
-  // expected-error @+1 {{'stablehlo.sort' op needs dimension 0 of operand 0 whole, but it varies along the micro-batches}}
+  // expected-error @+1 {{'stablehlo.sort' op needs all of dimension 0 of operand 0, but it varies along the micro-batches}}
   %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %1 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -23,7 +23,7 @@ func.func @sort(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"
 st.mesh @mesh <["tensor"=1], micro=2>
 // expected-note@+1 {{the operand is made here}}
 func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<8xf32> {
-  // expected-error @+1 {{'stablehlo.custom_call' op needs dimension 0 of operand 0 whole, but it varies along the micro-batches}}
+  // expected-error @+1 {{'stablehlo.custom_call' op needs all of dimension 0 of operand 0, but it varies along the micro-batches}}
   %0 = stablehlo.custom_call @balance(%x) : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
@@ -33,7 +33,7 @@ func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro
 st.mesh @mesh <["tensor"=1], micro=2>
 // expected-note@+1 {{the operand is made here}}
 func.func @two_dimensions(%x: tensor<4x8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<4x4xf32> {
-  // expected-error @+1 {{needs dimension 0 of operand 1 whole, but it varies along the micro-batches in another dimension than another operand}}
+  // expected-error @+1 {{needs all of dimension 0 of operand 1, but it varies along the micro-batches in another dimension than another operand}}
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }

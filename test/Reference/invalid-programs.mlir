@@ -105,6 +105,6 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 // expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <[], micro=1>
 
-// expected-error@below {{has 2 devices, expected 1, one a position of the mesh}}
+// expected-error@below {{has 2 devices, expected 1, one per position of the mesh}}
 st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
 }

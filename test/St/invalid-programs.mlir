@@ -11,7 +11,7 @@ st.program @group0 stages [] devices [0] first_rank 0 mesh @mesh {
 
 // expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=2], micro=1>
-// expected-error @+1 {{has 1 devices, expected 2, one a position of the mesh}}
+// expected-error @+1 {{has 1 devices, expected 2, one per position of the mesh}}
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 }
 

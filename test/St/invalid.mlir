@@ -49,7 +49,7 @@ func.func @unknown_unreduced(%a: tensor<4xf32>) {
 // expected-note@+1 {{the mesh is here}}
 st.mesh @mesh <["x"=3], micro=1>
 func.func @uneven(%a: tensor<4xf32>) {
-  // expected-error @+1 {{has a sharding that splits dimension 0 of 'tensor<4xf32>' into 3 parts, which does not divide it}}
+  // expected-error @+1 {{has a sharding that splits dimension 0 of 'tensor<4xf32>' into 3 parts, which do not divide its size}}
   %0 = st.reshard %a to <@mesh, [{"x"}]> : tensor<4xf32>
   return
 }
@@ -72,7 +72,7 @@ func.func @not_a_sharding(%a: tensor<4xf32> {st.sharding = "x"}) { return }
 // -----
 
 func.func @several_results(%a: tensor<4xf32>) {
-  // expected-error @+1 {{expects st.sharding to be one #st.sharding a result}}
+  // expected-error @+1 {{expects st.sharding to have one #st.sharding per result}}
   %0 = stablehlo.negate %a {st.sharding = ["x"]} : tensor<4xf32>
   return
 }

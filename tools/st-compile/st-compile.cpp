@@ -123,7 +123,7 @@ static bool readOptions(const Flags &flags, CompileRequest &request, MLIRContext
     return true;
   }
   if (flags.input.getNumOccurrences() > 0)
-    return fail("--megatron=" + flags.megatron + " is a model already; found the input " +
+    return fail("--megatron=" + flags.megatron + " gives the model; expected no input, found " +
                 flags.input) == 0;
   if (request.startFrom)
     return fail("--megatron has no effect with --compile-from") == 0;

@@ -26,7 +26,7 @@ struct Options {
                                cl::Required};
   cl::opt<double> approximationError{
       "approximation-error", cl::init(0),
-      cl::desc("how far off, relatively, is what a GPU approximates, up or down (default: 0)")};
+      cl::desc("relative error of results that a GPU approximates, of either sign (default: 0)")};
   cl::opt<int> steps{"steps", cl::init(1),
                      cl::desc("steps with the same inputs, each on the states of the one before "
                               "(default: 1)")};
@@ -94,7 +94,7 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
     if (failed(expanded))
       return failure();
     if (const std::string *name = findDifference(*results, *expanded))
-      return report("\"" + *name + "\" changes with turns and shared memory as a GPU has them");
+      return report("\"" + *name + "\" changes if turns and shared memory work as on a GPU");
   }
   absl::Status written = mlir::st::ref::writeTensors(options.outputs, *results);
   return written.ok() ? success() : report(std::string(written.message()));

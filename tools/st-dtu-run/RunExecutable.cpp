@@ -124,9 +124,9 @@ absl::Status Run::collectBlock(const std::string &name, const TensorBlock &block
       const uint8_t *from = bytes + (local + i) * width;
       uint8_t *to = result.data.data() + (global + i) * width;
       if (result.known[global + i] && std::memcmp(from, to, width) != 0)
-        status = absl::InternalError(absl::StrCat("\"", name, "\": rank ", rank,
-                                                  " holds another element ", global + i,
-                                                  " than a rank before"));
+        status =
+            absl::InternalError(absl::StrCat("\"", name, "\": element ", global + i, " of rank ",
+                                             rank, " differs from that of an earlier rank"));
       std::memcpy(to, from, width);
       result.known[global + i] = true;
     }

@@ -39,13 +39,13 @@ struct PlanFlags {
                        cl::desc("sequences in a step, or a range")};
   cl::opt<std::string> precision{"precision", cl::init("bf16"), cl::value_desc("f32|f16|bf16"),
                                  cl::desc("compute type of a model folder (default: bf16)")};
-  cl::opt<std::string> optimizer{
-      "optimizer", cl::value_desc("adam|adamw|lamb|sgd|adam-8bit|...|adafactor"),
-      cl::desc("optimizer (default: the configuration's, or adam)")};
+  cl::opt<std::string> optimizer{"optimizer",
+                                 cl::value_desc("adam|adamw|lamb|sgd|adam-8bit|...|adafactor"),
+                                 cl::desc("optimizer (default: the configuration's, or adam)")};
 
-  cl::opt<Range> devices{
-      "devices", cl::value_desc("n|lo:hi"),
-      cl::desc("devices, or a range: whole nodes, or parts of one (default: one node)")};
+  cl::opt<Range> devices{"devices", cl::value_desc("n|lo:hi"),
+                         cl::desc("number of devices, or a range: a multiple of a node, or a part "
+                                  "of one (default: one node)")};
   cl::opt<unsigned> nodes{"nodes", cl::init(0), cl::value_desc("n"),
                           cl::desc("nodes, instead of --devices")};
   cl::list<int64_t> tp{"tp", cl::CommaSeparated, cl::value_desc("n,..."),
@@ -75,7 +75,7 @@ struct PlanFlags {
                "cluster (default: all)")};
   cl::opt<unsigned> replicaNodes{
       "replica-nodes", cl::init(0), cl::value_desc("n"),
-      cl::desc("most nodes of the shards and stages of a replica (default: all)")};
+      cl::desc("largest number of nodes over which one replica may extend (default: all)")};
   cl::opt<std::string> memory{"memory", cl::value_desc("nGB"),
                               cl::desc("largest memory of a device")};
   cl::opt<bool> offload{"offload", cl::desc("also consider optimizer state in the host's memory")};
@@ -120,9 +120,9 @@ struct PlanFlags {
       cl::desc("plan again with other hardware: network (xN, NGb per node), node, flops, "
                "bandwidth, launch (xN), memory (xN, NGB); together with another question, answer "
                "it for that hardware")};
-  cl::opt<unsigned> shrinkTo{
-      "shrink-to", cl::init(0), cl::value_desc("nodes"),
-      cl::desc("the same shapes per device with fewer layers and stages on this many nodes")};
+  cl::opt<unsigned> shrinkTo{"shrink-to", cl::init(0), cl::value_desc("nodes"),
+                             cl::desc("a smaller model for this many nodes: the same shapes per "
+                                      "device, with fewer layers and stages")};
 };
 
 } // namespace mlir::st

@@ -24,7 +24,7 @@ absl::Status PlanTool::checkSimulated() const {
   };
   if (flags.profile.getNumOccurrences() > 0 && flags.profile != kOwnProfile)
     return refuse("--profile=", flags.profile.getValue(), ": expected ", kOwnProfile,
-                  ", which is all that runs");
+                  ", the only profile of simulated programs");
   if (!flags.constants.empty())
     return refuse("--constants=", flags.constants.getValue(),
                   " has no effect: steps are simulated");

@@ -39,11 +39,10 @@ static absl::StatusOr<Change> parseChange(absl::string_view text) {
   constexpr double kMost = 1e6;
   if (!isKnown || !hasUnit || !isAllowed || !absl::SimpleAtod(number, &change.value) ||
       !(change.value > 0) || change.value > kMost)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--what-if=", text,
-                     ": expected network, node, flops, bandwidth, launch or memory, a colon and a "
-                     "factor as x2; of memory "
-                     "also a size as 40GB, of network also the rate of a node as 400Gb"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--what-if=", text,
+        ": expected network, node, flops, bandwidth, launch or memory, a colon and a factor such "
+        "as x2; memory also takes a size such as 40GB, and network a rate per node such as 400Gb"));
   return change;
 }
 

@@ -137,9 +137,10 @@ absl::StatusOr<LoggedConfiguration> readLoggedConfiguration(const std::string &p
     }
   }
   if (!isThere || isInside)
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": has no ", isThere ? "whole " : "",
-        "run configuration, which the progress (standard error) of a run begins with"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": has no ", isThere ? "complete " : "",
+                     "run configuration; expected the progress (standard error) of a run, which "
+                     "begins with it"));
   return logged;
 }
 

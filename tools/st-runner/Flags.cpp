@@ -34,11 +34,13 @@ ABSL_FLAG(bool, override_lr_scheduler, false,
 ABSL_FLAG(bool, use_checkpoint_lr_scheduler, false,
           "use the checkpoint's learning rate in spite of the flags");
 ABSL_FLAG(int64_t, warmup, 0, "steps over which the learning rate rises linearly from 0");
-ABSL_FLAG(int64_t, lr_warmup_samples, 0, "the same in samples");
-ABSL_FLAG(double, lr_warmup_fraction, 0, "the same as a fraction of the decay's length");
+ABSL_FLAG(int64_t, lr_warmup_samples, 0,
+          "samples over which the learning rate rises linearly from 0");
+ABSL_FLAG(double, lr_warmup_fraction, 0, "--warmup as a fraction of the decay's length");
 ABSL_FLAG(int64_t, lr_decay_steps, 0,
           "step at which the learning rate reaches --min-lr; unset: --train-steps");
-ABSL_FLAG(int64_t, lr_decay_samples, 0, "the same in samples");
+ABSL_FLAG(int64_t, lr_decay_samples, 0,
+          "number of samples after which the learning rate reaches --min-lr");
 ABSL_FLAG(int64_t, total_steps, 0,
           "linear decay of the learning rate that reaches 0 one step after this step");
 ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
@@ -50,7 +52,8 @@ ABSL_FLAG(std::string, split, "1",
           "weights of the documents for training, validation and tests, such as 949,50,1; training "
           "uses the first part");
 ABSL_FLAG(double, mask_prob, 0.15, "fraction of the tokens that masked-language training predicts");
-ABSL_FLAG(double, short_seq_prob, 0.1, "fraction of its samples with a random target length");
+ABSL_FLAG(double, short_seq_prob, 0.1,
+          "fraction of the samples of masked-language training with a random target length");
 ABSL_FLAG(std::string, other_segment, "elsewhere",
           "second segments that do not follow the first: from elsewhere in the text, as in BERT, "
           "or swapped with it, as in Megatron-LM");
@@ -67,17 +70,18 @@ ABSL_FLAG(int64_t, eval_interval, 0,
 ABSL_FLAG(int64_t, eval_iters, 10, "batches of an evaluation, the same each time");
 ABSL_FLAG(std::string, valid_data, "",
           "data, in a form of --data, for evaluations during the run and at its end");
-ABSL_FLAG(std::string, test_data, "", "the same for an evaluation at the end");
+ABSL_FLAG(std::string, test_data, "",
+          "data, in a form of --data, for an evaluation at the end of the run");
 ABSL_FLAG(bool, eval_only, false, "evaluates the model of --resume or --init, without training");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON per step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, with a value of each metric per step");
-ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps per event");
+ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps between events of --tensorboard");
 ABSL_FLAG(bool, log_params_norm, false,
-          "with the logged steps: the norm of all parameters, as the metric params_norm");
+          "logs the norm of all parameters with each logged step, as the metric params_norm");
 ABSL_FLAG(std::string, log_style, "st",
           "format of the lines of steps: st, or megatron for Megatron-LM's");
-ABSL_FLAG(int64_t, log_interval, 1, "steps per line");
+ABSL_FLAG(int64_t, log_interval, 1, "steps between logged lines");
 ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one step");
 ABSL_FLAG(std::string, save, "",
           "folder for a checkpoint after the last step, or after the step in which SIGTERM or "
@@ -86,16 +90,18 @@ ABSL_FLAG(int64_t, save_interval, 0,
           "steps between checkpoints in folders of --save; a restarted run continues from the "
           "newest one");
 ABSL_FLAG(double, save_minutes, 0,
-          "the same in minutes: saves after the first step past this time");
+          "minutes between checkpoints in folders of --save: each is saved after the first step "
+          "past this time");
 ABSL_FLAG(int64_t, keep, 0, "number of newest checkpoints in --save to keep; 0: all");
 ABSL_FLAG(bool, async_save, true,
-          "write checkpoints while the next steps run; the files and losses are the same without");
+          "write checkpoints while the next steps run; this changes neither files nor losses");
 ABSL_FLAG(std::string, save_shard_size, "5GB",
           "largest file of tensors in a checkpoint; a larger model is several files and an index");
 ABSL_FLAG(std::string, save_memory, "",
           "host memory of each process for copies of states that the next step changes before they "
           "are written, such as 2GB; unset: the states of one device. The step waits for the rest");
-ABSL_FLAG(int64_t, exit_interval, 0, "ends the run after a step that this divides");
+ABSL_FLAG(int64_t, exit_interval, 0,
+          "ends the run after the first step that is a multiple of this number");
 ABSL_FLAG(double, exit_duration_in_mins, 0,
           "ends the run after the first step past this number of minutes");
 ABSL_FLAG(std::string, on_spike, "",
@@ -104,7 +110,8 @@ ABSL_FLAG(std::string, on_spike, "",
           "since that checkpoint; unset: NaN and infinite losses end the run");
 ABSL_FLAG(double, spike_deviations, 10,
           "distance from the median loss, in (robust) standard deviations, of a spike");
-ABSL_FLAG(int64_t, spike_window, 100, "number of steps of that median");
+ABSL_FLAG(int64_t, spike_window, 100,
+          "number of recent steps over which --spike-deviations takes the median");
 ABSL_FLAG(int64_t, restarts, 0,
           "restarts the run when its process is lost, at most this many times in succession "
           "without a later step; needs --save with --save-interval or --save-minutes");
@@ -115,7 +122,7 @@ ABSL_FLAG(
     std::string, resume, "",
     "folder of a checkpoint to continue from, of any layout; of several checkpoints the newest");
 ABSL_FLAG(std::string, load, "",
-          "the same, but a folder without a checkpoint starts a new run, with a warning");
+          "like --resume, but a folder without a checkpoint starts a new run, with a warning");
 ABSL_FLAG(bool, finetune, false, "with --load: loads only the parameters, and starts from step 0");
 ABSL_FLAG(bool, no_load_optim, false,
           "with --load: ignores the optimizer's state, which starts anew");

@@ -61,9 +61,9 @@ static absl::StatusOr<::st::Layout> readLayout(const ::st::proto::PlanLayout &pl
   layout.schedule = *schedule;
   std::optional<::st::RankOrder> placement = ::st::parseRankOrder(plan.placement());
   if (!plan.placement().empty() && !placement)
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected placement cluster, or an order as tensor-data-pipeline, found \"",
-                     plan.placement(), "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected placement cluster, or an order such as tensor-data-pipeline, found \"",
+        plan.placement(), "\""));
   layout.placement = placement.value_or(::st::RankOrder::OfCluster);
   // What is measured must be all that was planned.
   if (!plan.text().empty() && plan.text() != ::st::printLayout(layout))
@@ -102,11 +102,9 @@ mlir::st::chooseCandidates(const std::vector<::st::proto::PlanReport> &reports, 
   set.devices = set.candidates.front().layout.devices();
   for (const TuneCandidate &candidate : set.candidates)
     if (candidate.layout.devices() != set.devices)
-      return absl::InvalidArgumentError(absl::StrCat(
-          name,
-          ": expected layouts of one number of devices, which are there to be measured, "
-          "found ",
-          set.devices, " and ", candidate.layout.devices()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": expected all layouts to have the same number of devices, found ",
+                       set.devices, " and ", candidate.layout.devices()));
   llvm::stable_sort(set.candidates, [](const TuneCandidate &a, const TuneCandidate &b) {
     return a.predictedMs / static_cast<double>(a.layout.globalBatch()) <
            b.predictedMs / static_cast<double>(b.layout.globalBatch());

@@ -30,12 +30,14 @@ struct TuneFlags {
       "launch", cl::value_desc("command"),
       cl::desc("shell command that runs a trial, with placeholders such as {binary} and {devices}; "
                "without {binary} nothing is compiled")};
-  cl::opt<std::string> metricPattern{"metric-pattern", cl::value_desc("regex"),
-                                     cl::desc("its one group matches the in-step figure in the "
-                                              "command's output; the last match counts")};
+  cl::opt<std::string> metricPattern{
+      "metric-pattern", cl::value_desc("regex"),
+      cl::desc("regular expression for the command's output, with one group that matches the "
+               "in-step figure; the last match counts")};
   cl::opt<std::string> endToEndPattern{
       "end-to-end-pattern", cl::value_desc("regex"),
-      cl::desc("the same for the end-to-end figure (default: samples over wall-clock time)")};
+      cl::desc("regular expression for the end-to-end figure, with one group (default: samples "
+               "over wall-clock time)")};
   cl::opt<std::string> metricUnit{
       "metric-unit", cl::init("samples/s"), cl::value_desc("samples/s|tokens/s|ms|s"),
       cl::desc("unit of the matched figures; ms and s are per step (default: samples/s)")};

@@ -162,8 +162,8 @@ absl::Status Tuner::measureCandidates() {
       return absl::OkStatus();
     }
     if (boundsHold && best > 0 && restCannotWin(i, best)) {
-      note(absl::StrCat("stopped: by their lower bounds none of the ", left,
-                        " that are left is faster"));
+      note(absl::StrCat("stopped: the lower bounds of the ", left,
+                        " that are left show that none is faster"));
       return absl::OkStatus();
     }
     ST_ASSIGN_OR_RETURN(TrialRow row, measure(set.candidates[i]));

@@ -64,7 +64,7 @@ LogicalResult AttentionOp::verify() {
                             {"dk", getDK(), getDKStrides(), columns, depth, type},
                             {"dv", getDV(), getDVStrides(), columns, width, type}};
   if (getBias() && getCausal())
-    return emitOpError("is causal and has a bias, expected one of them at most");
+    return emitOpError("is causal and has a bias, expected at most one of them");
   const bool isGradient = getDO() && getDQ() && getDK() && getDV() && !getO();
   if (!isGradient && (!getO() || getDO() || getDQ() || getDK() || getDV()))
     return emitOpError("computes neither o nor the gradients of q, k and v");

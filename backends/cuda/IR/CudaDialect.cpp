@@ -57,21 +57,21 @@ static LogicalResult verifyActivation(ProductOp op) {
     return op.getAux() ? op.emitOpError("has an aux without an activation") : success();
   if (!hasActivation(elementOf(op.getD()), op.getBatch().size(), op.getDMatrix().getRow(),
                      op.getDMatrix().getColumn()))
-    return op.emitOpError("has an activation, expected a single matrix d, not of f64, whose rows "
-                          "are a multiple of 8 elements apart");
+    return op.emitOpError("has an activation, expected a single matrix d that is not f64 and has a "
+                          "row stride of a multiple of 8 elements");
   if (op.getC())
-    return op.emitOpError("has an activation and an addend, expected one of them");
+    return op.emitOpError("has an activation and an addend, expected at most one of them");
   if (activation == Activation::GeluGradient && (!op.getAux() || op.getBias()))
-    return op.emitOpError("is multiplied with the gradient of GELU, expected an aux and no bias");
+    return op.emitOpError("has activation gelu_gradient, expected an aux operand and no bias");
   return success();
 }
 
 /// cuBLASLt stores the sums of an operand in place of the bias.
 static LogicalResult verifySums(ProductOp op) {
   if (op.getSums() && !op.getSummed())
-    return op.emitOpError("has a buffer of sums, expected a summed operand");
+    return op.emitOpError("has a buffer for sums but no summed operand");
   if (op.getSummed() && !op.getSums())
-    return op.emitOpError("sums an operand, expected a buffer of sums");
+    return op.emitOpError("sums an operand but has no buffer for the sums");
   if (!op.getSums())
     return success();
   if (!hasOperandSums(elementOf(op.getD()), op.getBatch().size()))
@@ -86,7 +86,7 @@ static LogicalResult verifyBody(ProductOp op) {
   if (op.getBody().empty())
     return success();
   if (op.getActivation() == Activation::None && !op.getSums())
-    return op.emitOpError("has a body, expected an activation or sums that it computes");
+    return op.emitOpError("has a body but neither an activation nor sums");
   return verifyIsBody(op, op.getBody().front());
 }
 
@@ -97,7 +97,8 @@ LogicalResult ProductOp::verify() {
   if (elementOf(getA()) != elementOf(getB()) || !hasProduct(elementOf(getA()), elementOf(getD())))
     return emitOpError("multiplies ")
            << elementOf(getA()) << " and " << elementOf(getB()) << " into " << elementOf(getD())
-           << ", expected operands of one type, and a result of that or, of 16-bit floats, f32";
+           << ", expected operands of the same type, and a result of that type or, for 16-bit "
+              "operands, f32";
   for (auto [name, buffer] : {std::pair<StringRef, Value>{"c", getC()},
                               {"bias", getBias()},
                               {"aux", getAux()},

@@ -130,8 +130,8 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
                                                       NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "attention or its gradient, by cuDNN or by the kernels in its body";
   let description = [{
-    o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv from do, the gradient of o, for
-    which o is not needed. For each head of each batch, q and o have `rows` rows, k and v `columns`. Rows are
+    o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv from do, the gradient of o. The
+    gradients do not need o. For each head of each batch, q and o have `rows` rows, k and v `columns`. Rows are
     contiguous: those of q and k have `depth` elements, those of v and o `width`. Strides are in elements, to
     the next batch, head and row; those of the bias are 0 where it does not vary. `causal`: row r attends to
     columns 0 to r only. The bias is f32; all else has one 16-bit type. Gradients have the shape of their

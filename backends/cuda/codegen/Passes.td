@@ -235,8 +235,7 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
 
     An attention kernel that contracts its rows iterates over them in tiles, so each thread would recompute per-row
     values, such as the reciprocal of a sum, for each tile. For the two attention kernels of a gradient, a kernel of
-    kind
-    "loop" computes such values before both. It absorbs multiplications and divisions of other "loop" kernels
+    kind "loop" computes such values before both. It absorbs multiplications and divisions of other "loop" kernels
     that only it uses. The pass leaves a gradient that cuDNN may compute as it is.
 
     ```mlir
@@ -559,7 +558,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
   let description = [{
     Needs `gpu.func`s with a known block size and `gpu.launch_func`s of them. Each becomes a function with a
     loop over blocks. The code between two barriers becomes a loop over threads, also inside loops and
-    branches that contain a barrier, which all threads of a block must take alike; otherwise it is an error.
+    branches that contain a barrier. All threads of a block must take these alike; otherwise it is an error.
     Values that live across barriers are kept in arrays with one element per thread. A shuffle reads the
     element of the thread that it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) the
     elements of its lanes. Shared memory is a buffer. Blocks take turns in the order in which they run; a

@@ -80,12 +80,12 @@ public:
 
   bool isSimulated() const override { return false; }
   absl::StatusOr<StepTime> timeStep(StepTrace *, StepTimeline *) override {
-    return absl::UnimplementedError("how long a step takes on a GPU is not predicted");
+    return absl::UnimplementedError("the time of a step on a GPU is not predicted");
   }
   absl::Status traceNextStep() override;
   absl::StatusOr<StepTrace> tracedStep() override;
   absl::StatusOr<StepWork> lastStepWork() const override {
-    return absl::UnimplementedError("what a GPU does in a step is not counted");
+    return absl::UnimplementedError("the work of a GPU in a step is not counted");
   }
 
 private:
@@ -472,7 +472,7 @@ absl::Status CudaClient::checkOptions() const {
   if (!flag)
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, " is about the simulated device; this program is for GPUs"));
+      absl::StrCat("--", flag, " applies only to simulated devices; this program is for GPUs"));
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaClient::load(const proto::Executable &program) {

@@ -52,8 +52,8 @@ def Dtu_ViewAttr : Dtu_Attr<"View", "view"> {
 }
 
 def Dtu_ExtentAttr : Dtu_Attr<"Extent", "extent"> {
-  let summary = "size of one dimension of a tile, ragged where it names a limit";
-  let description = "`#dtu.extent<128>` or, at most what is left, `#dtu.extent<128, 384 - r5>`.";
+  let summary = "size of one dimension of a tile, at most the rest up to a limit if it has one";
+  let description = "`#dtu.extent<128>`, or the smaller of 128 and a remainder, `#dtu.extent<128, 384 - r5>`.";
   let parameters = (ins "int64_t":$tile, "int64_t":$reg, "int64_t":$limit);
 }
 

@@ -155,12 +155,13 @@ private:
       return;
     std::optional<ByteRange> range = ranges.access(semaphore, {}, 1);
     if (range && (range->low < 0 || range->high > program.semaphores))
-      fail("semaphores ", range->low, " to ", range->high - 1, " of ", program.semaphores);
+      fail("semaphores ", range->low, " to ", range->high - 1, ", but the program has only ",
+           program.semaphores);
   }
   void checkMulticast(int64_t multicast) {
     require(multicast >= 1, "multicast must be positive");
     if (multicast > limits.cores)
-      fail("multicast to ", multicast, " cores where there are ", limits.cores);
+      fail("multicast to ", multicast, " cores, but a cluster has only ", limits.cores);
   }
 
   // ---- control ----
@@ -215,7 +216,8 @@ private:
       return;
     std::optional<ByteRange> range = ranges.access(i.index, {}, 1);
     if (!mayNotRun && range && (range->low < 0 || range->high > program.tableSize))
-      fail("table entries ", range->low, " to ", range->high - 1, " of ", program.tableSize);
+      fail("table entries ", range->low, " to ", range->high - 1, ", but the table has only ",
+           program.tableSize);
     ranges.forget(i.dst);
   }
   void check(const Wait &i) { checkSemaphore(i.semaphore, i.count); }
@@ -301,7 +303,8 @@ private:
     const Extent &bRows = i.transposeB ? i.n : i.k, &bCols = i.transposeB ? i.k : i.n;
     for (auto [stride, extent] : {std::pair{i.lda, &aCols}, {i.ldb, &bCols}, {i.ldc, &i.n}})
       if (stride < extent->tile || stride > kMaxExtent)
-        fail("leading dimension ", stride, " for rows of ", extent->tile);
+        fail("leading dimension ", stride, ", expected at least the ", extent->tile,
+             " elements of a row");
     if (!error.empty())
       return;
     int64_t width = byteWidth(i.type);
@@ -329,13 +332,14 @@ private:
       require(i.src[0].type == DType::I1, "select's operand a must be i1");
     for (unsigned k = i.op == VectorOp::Select ? 1 : 0; k < operands; ++k)
       if (i.src[k].type != type)
-        fail("operands of types ", name(type), " and ", name(i.src[k].type));
+        fail("operands have different types, ", name(type), " and ", name(i.src[k].type));
     if (isCompare(i.op) || i.op == VectorOp::IsFinite)
       require(i.dst.type == DType::I1, "the destination of a comparison must be i1");
     else if (operands && !isReduction(i.op) && i.op != VectorOp::Copy && i.dst.type != type)
-      fail("destination of type ", name(i.dst.type), " for operands of type ", name(type));
+      fail("destination has type ", name(i.dst.type), ", expected the operands' type ", name(type));
     if (isReduction(i.op) && i.dst.type != type && !(isFloat(i.dst.type) && isFloat(type)))
-      fail("a reduction of ", name(type), " to ", name(i.dst.type));
+      fail("reduction has operands of type ", name(type), " but destination type ",
+           name(i.dst.type));
     if (!operandTypeAllowed(i.op, type))
       fail("'", name(i.op), "' does not take ", name(type));
   }

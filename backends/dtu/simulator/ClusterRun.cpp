@@ -392,7 +392,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
   int64_t bytes = messageBytes(inst, instance.position.registers);
   if (bytes != message.bytes) {
     context.fail(absl::StrCat("message of ", message.bytes, " bytes from rank ", peer,
-                              " where the receive takes ", bytes));
+                              ", but the receive expects ", bytes));
     return Step::Fault;
   }
   if (!executeReceive(inst, context, message.data.get()))

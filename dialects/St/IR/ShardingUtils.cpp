@@ -81,7 +81,7 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
     if (!mayBeUneven && tensor.getDimSize(dim) % parts != 0)
       return withNote(op->emitOpError("has a sharding that splits dimension ")
                           << dim << " of " << type << " into " << parts
-                          << " parts, which does not divide it",
+                          << " parts, which do not divide its size",
                       mesh, "the mesh is here");
   }
   for (StringAttr axis : sharding.getReplicated())

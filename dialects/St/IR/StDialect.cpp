@@ -49,11 +49,11 @@ LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
                                           << op->getNumResults() << " results";
   auto list = dyn_cast<ArrayAttr>(attribute.getValue());
   if (!list || list.size() != op->getNumResults())
-    return op->emitOpError("expects st.sharding to be one #st.sharding a result");
+    return op->emitOpError("expects st.sharding to have one #st.sharding per result");
   for (auto [element, result] : llvm::zip_equal(list, op->getResults())) {
     auto sharding = dyn_cast<ShardingAttr>(element);
     if (!sharding)
-      return op->emitOpError("expects st.sharding to be one #st.sharding a result");
+      return op->emitOpError("expects st.sharding to have one #st.sharding per result");
     if (failed(verifyShardingFits(sharding, result.getType(), op)))
       return failure();
   }

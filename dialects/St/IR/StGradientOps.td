@@ -16,7 +16,8 @@ def St_CustomGradientOp
     input. Both regions end with `stablehlo.return` and read no values from outside.
 
     `differentiate` replaces the op by the forward region, and inserts the backward region among the
-    gradients. `inline-custom-gradients` does the former in a program that is not differentiated.
+    gradients. In a program that is not differentiated, `inline-custom-gradients` replaces the op by the
+    forward region.
     Later phases never see the op. A cotangent of an unused result is zero.
 
     ```mlir

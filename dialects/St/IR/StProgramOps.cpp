@@ -13,7 +13,7 @@ LogicalResult ProgramOp::verify() {
   if (MeshOp mesh = mlir::st::getMesh(*this);
       mesh && static_cast<int64_t>(getDevices().size()) != mesh.getNumDevices())
     return withNote(emitOpError("has ") << getDevices().size() << " devices, expected "
-                                        << mesh.getNumDevices() << ", one a position of the mesh",
+                                        << mesh.getNumDevices() << ", one per position of the mesh",
                     mesh, "the mesh is here");
   ScheduleOp schedule;
   for (Operation &op : getBody().front()) {
@@ -150,7 +150,7 @@ LogicalResult LoopOp::verify() {
   if (getTrips().has_value() == getPredicate().has_value())
     return emitOpError("expects either a number of trips or a predicate");
   if (getPredicate().has_value() != static_cast<bool>(getCondition()))
-    return emitOpError("expects a predicate and the condition of the first trip together");
+    return emitOpError("expects both a predicate and the condition of the first trip, or neither");
   if (getTrips() && static_cast<int64_t>(*getTrips()) < 0)
     return emitOpError("has ") << static_cast<int64_t>(*getTrips()) << " trips";
   if (getCarried().size() != getInits().size() || getInits().getTypes() != getResultTypes())

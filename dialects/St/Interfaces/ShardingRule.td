@@ -10,15 +10,15 @@ def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
     An op that can be computed in shards describes its factors: independent
     index ranges from which every dimension of every operand and result is
     composed (major to minor). Propagation, partitioning and cost all read this
-    one rule and nothing else about the op. An op without the interface is
-    computed whole on every device.
+    one rule and nothing else about the op. Every device computes an op
+    without the interface in full, on replicated operands.
   }];
   let cppNamespace = "::mlir::st";
   let methods = [
     InterfaceMethod<
       /*desc=*/[{Returns the factors of this op and how operands and results are composed of them.
       Reads global types. A rule without factors and without operands says that the op, with these
-      attributes, has to be computed whole.}],
+      attributes, has to be computed in full on every device.}],
       /*retTy=*/"::mlir::st::ShardingRule",
       /*methodName=*/"getShardingRule", /*args=*/(ins)>,
     InterfaceMethod<

@@ -61,15 +61,15 @@ LogicalResult TrainedLayout::givePlaces(ModuleOp module, StringRef what) const {
                                   << programs.size() << " of the training step";
   for (auto [op, program] : llvm::zip_equal(ops, programs)) {
     if (ArrayRef<int64_t>(op.getDevices()) != ArrayRef<int64_t>(program.devices))
-      return op.emitOpError("of ") << what << " has other devices than the training step";
+      return op.emitOpError("of ") << what << " has different devices than the training step";
     SmallVector<NamedAttribute> entries;
     for (auto state : op.getOps<StateOp>()) {
       auto known = program.states.find(state.getName().str());
       if (known == program.states.end() || known->second.local != state.getLocalType() ||
           known->second.sharding != state.getSharding())
-        return state.emitOpError("\"")
-               << state.getName() << "\" is read by " << what << " as " << state.getLocalType()
-               << " " << state.getSharding() << ", which the training step does not hold there";
+        return state.emitOpError("\"") << state.getName() << "\": " << what << " reads it as "
+                                       << state.getLocalType() << " " << state.getSharding()
+                                       << ", but the training step does not store it in this form";
       entries.push_back(
           builder.getNamedAttr(state.getName(), builder.getI64IntegerAttr(known->second.offset)));
     }

@@ -24,7 +24,7 @@ static constexpr OptionInfo kOptions[] = {
     {"loss-scale-window", "1000", CompilePhase::Precision, "n",
      "consecutive steps without an overflow after which a dynamic loss scale doubles"},
     {"hysteresis", "2", CompilePhase::Precision, "n",
-     "overflows since a dynamic loss scale last grew, from which on each halves it"},
+     "a dynamic loss scale halves at the n-th overflow since it last grew, and at each later one"},
     {"optimizer", "adamw", CompilePhase::Optimizer,
      "adamw|adam|sgd|lamb|adafactor|adamw-8bit|adam-8bit|sgd-8bit|lamb-8bit", "the optimizer"},
     {"beta1", "0.9", CompilePhase::Optimizer, "x", "Adam, LAMB: decay of the first moment"},
@@ -34,7 +34,7 @@ static constexpr OptionInfo kOptions[] = {
      "of gradients (1e-30)"},
     {"weight-decay", "", CompilePhase::Optimizer, "x", "weight decay (0.01; Adafactor 0)"},
     {"weight-decay-groups", "", CompilePhase::Optimizer, "pattern=x,...",
-     "weight decay of parameters by name pattern, or of all vectors: vectors=0"},
+     "weight decay of the parameters whose names match a pattern; vectors=0 selects all vectors"},
     {"momentum", "0.9", CompilePhase::Optimizer, "x", "SGD: momentum"},
     {"decay-rate", "0.8", CompilePhase::Optimizer, "x",
      "Adafactor: the second moment of step t decays by 1 - t^-x"},
@@ -53,8 +53,7 @@ static constexpr OptionInfo kOptions[] = {
      "device: a name, or a description file (.textproto)"},
     {"schedule", "", CompilePhase::Configured, "name",
      "order of micro-batches: sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; default: "
-     "as "
-     "the mode says"},
+     "that of the mode"},
 };
 
 ArrayRef<OptionInfo> mlir::st::getOptionInfos() { return kOptions; }

@@ -213,7 +213,8 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
     return absl::InvalidArgumentError((run.path + ": " + what).str());
   };
   if (run.layers == 0 || run.hidden == 0 || run.heads == 0 || run.sequence == 0)
-    return refuse("says no model: expected layers, hidden size, heads and sequence length");
+    return refuse(
+        "does not describe a model: expected layers, hidden size, heads and sequence length");
   if (run.swiglu || run.rmsNorm || run.positions != RunPositions::Learned ||
       run.keyValueHeads != run.heads)
     return refuse(

@@ -117,7 +117,7 @@ absl::StatusOr<::st::WholeStep> SimulatedPrograms::compileWhole(const ::st::Layo
     return success(succeeded(made));
   }));
   if (!executable.has_prediction())
-    return absl::InvalidArgumentError("how long a step takes depends on its data");
+    return absl::InvalidArgumentError("the time of a step depends on its data");
   ::st::WholeStep whole;
   whole.picoseconds = executable.prediction().picoseconds();
   for (const ::st::proto::Group &group : executable.groups()) {

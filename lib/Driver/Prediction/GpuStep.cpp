@@ -287,7 +287,7 @@ absl::StatusOr<std::optional<GpuStep>> Player::run() {
   for (size_t rank = 0; rank < states.size(); ++rank) {
     if (states[rank].entry < states[rank].group->schedule_size())
       return absl::InvalidArgumentError(
-          absl::StrCat("rank ", rank, " waits for another one in vain"));
+          absl::StrCat("rank ", rank, " waits forever for another rank"));
     double kernels = 0;
     for (const GpuStep::Run &run : step.ranks[rank])
       kernels += run.kernels;

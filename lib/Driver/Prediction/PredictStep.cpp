@@ -30,7 +30,7 @@ absl::Status mlir::st::checkReportRequest(const CompileRequest &request) {
                                         getCompilePhaseName(*request.stopAfter).str(),
                                         " stops before the step is timed"));
   if (!request.makeClient)
-    return refuse(request, " is about the predicted step, which --predict=false leaves out");
+    return refuse(request, " needs the predicted step, which --predict=false omits");
   if (isSameFile(request.report, request.output))
     return refuse(request, " and -o name one file");
   if (!request.explain.empty() && isSameFile(request.report, request.explain))
@@ -48,7 +48,7 @@ absl::Status mlir::st::predictStep(const CompileRequest &request, const ::st::Me
   ::st::TimedStep timed;
   ST_RETURN_IF_ERROR(::st::predict(*client, executable, page ? &timed : nullptr));
   if (page && !executable.has_prediction())
-    return refuse(request, ": how long a step takes depends on its data, which only a run has");
+    return refuse(request, ": the time of a step depends on its data, which only a run has");
   if (!request.quiet)
     printPrediction(executable, llvm::errs());
   if (!page)
@@ -95,7 +95,7 @@ absl::Status mlir::st::predictGpuStep(const CompileRequest &request, const ::st:
   if (step)
     *executable.mutable_prediction() = writePrediction(executable, *step, described->constants);
   if (page && !step)
-    return refuse(request, ": how long a step takes depends on its data, which only a run has");
+    return refuse(request, ": the time of a step depends on its data, which only a run has");
   if (!request.quiet)
     printPrediction(executable, llvm::errs());
   return page ? page->write(

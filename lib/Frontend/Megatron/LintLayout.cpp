@@ -215,9 +215,10 @@ static void checkRecomputation(Linter &linter) {
   for (StringRef name : {"distribute_checkpointed_activations", "distribute_saved_activations",
                          "partition_activations"})
     if (log.flag(name) && linter.layout.tensorParallel == 1)
-      linter.report("checkpoint-shards", {name, "tensor_model_parallel_size"},
-                    Twine(name) + " splits saved activations over tensor-parallel devices, and "
-                                  "there is one");
+      linter.report(
+          "checkpoint-shards", {name, "tensor_model_parallel_size"},
+          Twine(name) +
+              " splits saved activations over tensor-parallel devices, but there is only one");
   const GivenArgument *isOn = log.find("checkpoint_activations");
   if (isOn && !isOn->flag() && log.flag("distribute_checkpointed_activations"))
     linter.report("checkpoint-off",

@@ -27,7 +27,8 @@ static void checkAttentionMask(Linter &linter) {
   for (StringRef name : {"reset_attention_mask", "reset_position_ids"})
     if (isBert && linter.log.flag(name))
       linter.report("attention-mask", {name, "tokenizer_type"},
-                    name + " is about the ends of documents in a GPT sample, and this run is BERT");
+                    name +
+                        " applies to the ends of documents in GPT samples, but this run is BERT");
 }
 
 /// "cased" or "uncased" according to the name of a vocabulary or its folder; empty if neither.
@@ -162,7 +163,7 @@ static void checkSequence(Linter &linter) {
   if (sequence && encoder && *sequence != *encoder)
     linter.report("encoder-sequence", {"seq_length", "encoder_seq_length"},
                   "seq_length is " + Twine(*sequence) + " and encoder_seq_length is " +
-                      Twine(*encoder) + ", which mean the same");
+                      Twine(*encoder) + ", but both mean the same");
 }
 
 static void checkPrecision(Linter &linter) {
@@ -194,7 +195,7 @@ static void checkGradients(Linter &linter) {
   if (linter.log.text("DDP_impl") == "torch" &&
       linter.log.flag("accumulate_allreduce_grads_in_fp32"))
     linter.report("gradient-type", {"DDP_impl", "accumulate_allreduce_grads_in_fp32"},
-                  "gradients are reduced in fp32 with DDP_impl local alone, and it is torch");
+                  "only DDP_impl local reduces gradients in fp32, but DDP_impl is torch");
 }
 
 /// The shares of the data must add up to a power of ten.

@@ -131,8 +131,8 @@ absl::StatusOr<ZeroTable> tuneZero(const StepInputs &inputs, int64_t devices, in
       table.spaces.push_back(std::move(space));
   }
   if (table.spaces.empty())
-    return absl::InvalidArgumentError(absl::StrCat("not one sequence fits on a device of ",
-                                                   inputs.cluster.name(), " at any level of ZeRO"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no ZeRO level lets one sequence fit on a device of ", inputs.cluster.name()));
   for (size_t i = 0; i < table.spaces.size(); ++i)
     if (table.spaces[i].inStep > table.spaces[table.best].inStep)
       table.best = i;

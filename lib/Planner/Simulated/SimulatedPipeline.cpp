@@ -297,7 +297,7 @@ absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const Pip
     if (!group.isFinished())
       return absl::InternalError(absl::StrCat("device group ", times.size(), " of \"",
                                               printLayout(layout),
-                                              "\" waits for a message that nobody sends"));
+                                              "\" waits for a message that no group sends"));
     times.push_back(std::move(group.times));
   }
   return times;

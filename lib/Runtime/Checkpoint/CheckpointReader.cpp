@@ -54,7 +54,7 @@ absl::Status CheckpointReader::checkModel(const std::string &folder,
   const std::string configPath = pathOf(folder, kConfigFile);
   ST_ASSIGN_OR_RETURN(std::optional<ModelConfig> config, readModelConfig(configPath, program));
   if (!config && !program.model().config_json().empty())
-    return absl::NotFoundError(absl::StrCat(configPath, ": missing, the program has one"));
+    return absl::NotFoundError(absl::StrCat(configPath, ": missing, but the program has one"));
   if (config)
     absl::StrAppend(&warnings, compareDropout(configPath, *config, program));
   ST_RETURN_IF_ERROR(checkTokenizer(folder, program, /*needsAll=*/true));

@@ -123,7 +123,7 @@ openNewest(const std::string &path, const proto::Executable &program,
     if (reader.ok() || !absl::IsDataLoss(reader.status()))
       return reader;
     warn(absl::StrCat("warning: ", escapeControls(reader.status().message()),
-                      "; going on from the checkpoint before it\n"));
+                      "; continuing from the previous checkpoint\n"));
   }
   return std::unique_ptr<CheckpointReader>();
 }

@@ -69,8 +69,8 @@ std::string checksumOfElements(const TensorBlock &block, const uint8_t *bytes) {
 }
 
 absl::Status differs(const std::string &tensor, int64_t rank) {
-  return absl::InternalError(absl::StrCat("rank ", rank, " holds other values of \"", tensor,
-                                          "\" than the ranks it shares them with"));
+  return absl::InternalError(absl::StrCat("rank ", rank, " holds values of \"", tensor,
+                                          "\" that differ from those of the ranks that share it"));
 }
 
 // Computes the checksum of a large tensor during the write.

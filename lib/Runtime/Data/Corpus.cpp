@@ -41,9 +41,9 @@ absl::Status Corpus::choosePart(const DataOptions &options) {
   const int64_t count = isOne ? numSentences() : numDocuments();
   part = options.split.range(options.part, count);
   if (part.empty())
-    return absl::NotFoundError(absl::StrCat(name, ": the ", nameOf(options.part),
-                                            " part of --split has none of its ", count,
-                                            isOne ? " sentences" : " documents"));
+    return absl::NotFoundError(absl::StrCat(name, ": --split assigns none of its ", count,
+                                            isOne ? " sentences" : " documents", " to the ",
+                                            nameOf(options.part), " part"));
   if (!isOne)
     part = {document(part.begin), document(part.end)};
   return absl::OkStatus();

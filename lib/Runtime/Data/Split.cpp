@@ -27,8 +27,9 @@ absl::StatusOr<Split> Split::parse(absl::string_view text) {
     sum += split.weights[i];
   }
   if (!isGood || !(sum > 0) || !std::isfinite(sum))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--split=", text, ": expected up to three weights of 0 or more, not all 0, as 949,50,1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--split=", text,
+                     ": expected up to three weights of 0 or more, not all 0, such as 949,50,1"));
   for (double &weight : split.weights)
     weight /= sum;
   return split;

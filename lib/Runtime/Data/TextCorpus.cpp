@@ -201,9 +201,9 @@ absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec) {
   corpus.ids.textBegin = spec.task == "clm" ? 0 : 4;
   const int64_t room = spec.vocabulary - corpus.ids.textBegin;
   if (room < 4)
-    return absl::InvalidArgumentError(absl::StrCat("synthetic data takes at least ",
-                                                   corpus.ids.textBegin + 4,
-                                                   " token ids, the model has ", spec.vocabulary));
+    return absl::InvalidArgumentError(
+        absl::StrCat("synthetic data needs at least ", corpus.ids.textBegin + 4,
+                     " token ids, but the model has ", spec.vocabulary));
   const int32_t alphabet = static_cast<int32_t>(std::min<int64_t>(room, kMostTokens));
   corpus.ids.textEnd = corpus.ids.textBegin + alphabet;
 

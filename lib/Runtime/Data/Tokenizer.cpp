@@ -49,9 +49,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabular
   ids.textBegin = withSpecialTokens ? 4 : 0;
   ids.textEnd = ids.textBegin + 256;
   if (vocabulary < ids.textEnd)
-    return absl::InvalidArgumentError(
-        absl::StrCat("text as bytes takes ", ids.textEnd, " token ids, the model has ", vocabulary,
-                     "; give the model a tokenizer.json, a vocab.txt or a larger vocabulary"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "text as bytes needs ", ids.textEnd, " token ids, but the model has ", vocabulary,
+        "; give the model a tokenizer.json, a vocab.txt or a larger vocabulary"));
   return std::make_unique<ByteTokenizer>(ids);
 }
 

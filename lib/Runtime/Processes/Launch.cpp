@@ -40,9 +40,9 @@ bool torchrunListens() {
 absl::Status findFirst(TcpOptions &options) {
   const char *address = std::getenv("MASTER_ADDR");
   if (!address || !*address)
-    return absl::InvalidArgumentError("expected the machine of process 0 in the environment's "
-                                      "MASTER_ADDR, which is not set, and a free port of it in "
-                                      "MASTER_PORT");
+    return absl::InvalidArgumentError(
+        "expected the environment to name the machine of process 0 in MASTER_ADDR, which is not "
+        "set, and one of its free ports in MASTER_PORT");
   options.address = address;
   int64_t port = 0;
   ST_RETURN_IF_ERROR(readNumber("MASTER_PORT", 1, 65535, port));

@@ -213,8 +213,8 @@ absl::Status TcpCommunicator::receiveFrom(absl::Span<uint8_t> bytes, const Peer 
   if (message.header.size != bytes.size()) {
     absl::MutexLock lock(&mutex);
     failed = true;
-    return absl::InternalError(absl::StrCat(what, ": ", message.header.size,
-                                            " bytes came in the place of ", bytes.size()));
+    return absl::InternalError(
+        absl::StrCat(what, ": ", message.header.size, " bytes came instead of ", bytes.size()));
   }
   if (!bytes.empty())
     std::memcpy(bytes.data(), message.bytes.get(), bytes.size());

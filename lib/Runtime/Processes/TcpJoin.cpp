@@ -272,7 +272,7 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
   ST_RETURN_IF_ERROR(status);
   if (!found.isOurs())
     return absl::InvalidArgumentError(
-        absl::StrCat("the listener at ", to.text(), " is not process 0 of such a program"));
+        absl::StrCat("the listener at ", to.text(), " is not process 0 of this program"));
   if (found.version != kJoinVersion)
     return absl::InvalidArgumentError(otherVersion(found.version));
   return socket;

@@ -186,9 +186,9 @@ absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Execut
       expected = local; // its padding is arbitrary
       copyToLocal(block.block, global.data(), expected.data());
       if (local != expected)
-        return absl::InternalError(absl::StrCat("rank ", replica.rank, " holds other values of \"",
-                                                tensor.state->name(),
-                                                "\" than the ranks it shares them with"));
+        return absl::InternalError(
+            absl::StrCat("rank ", replica.rank, " holds values of \"", tensor.state->name(),
+                         "\" that differ from those of the ranks that share it"));
     }
   }
   return global;

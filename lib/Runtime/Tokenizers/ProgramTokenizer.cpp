@@ -56,7 +56,7 @@ absl::Status checkTokenizer(const std::string &folder, const proto::Executable &
     const std::string path = absl::StrCat(folder, "/", name);
     if (!exists(path)) {
       if (needsAll)
-        return absl::NotFoundError(absl::StrCat(path, ": missing, the program has one"));
+        return absl::NotFoundError(absl::StrCat(path, ": missing, but the program has one"));
       continue;
     }
     ST_ASSIGN_OR_RETURN(std::string found, readFile(path, kLargestTokenizerFile));

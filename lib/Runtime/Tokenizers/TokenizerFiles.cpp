@@ -64,7 +64,7 @@ absl::Status findRoles(TokenizerStages &stages, const TokenNames &added, const s
     size = std::max<int64_t>(size, int64_t{id} + 1);
   if (size > vocabulary)
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": ", size, " token ids, the model has ", vocabulary));
+        absl::StrCat(name, ": ", size, " token ids, but the model has ", vocabulary));
   ST_ASSIGN_OR_RETURN(std::optional<int32_t> end, findEndToken(config, size));
   if (end)
     ids.endOfDocument = *end;

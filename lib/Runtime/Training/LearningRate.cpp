@@ -73,9 +73,9 @@ absl::StatusOr<DecayStyle> styleOf(const LearningRateOptions &options) {
         absl::StrCat("--lr-decay-style=", options.style,
                      ": expected constant, linear, cosine or inverse-square-root"));
   if (options.totalSteps > 0 && *style != DecayStyle::Linear)
-    return absl::InvalidArgumentError(absl::StrCat("--lr-decay-style=", options.style,
-                                                   " with --total-steps, which is linear; give "
-                                                   "--lr-decay-steps"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--lr-decay-style=", options.style,
+                     " contradicts --total-steps, whose decay is linear; give --lr-decay-steps"));
   return *style;
 }
 

@@ -189,8 +189,8 @@ absl::Status checkSuperviseOptions(const SuperviseOptions &options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--step-timeout=", options.stepSeconds, ": expected seconds from 0"));
   if (options.stepSeconds > 0 && !options.isOn())
-    return absl::InvalidArgumentError("--step-timeout needs --restarts: it is the supervisor that "
-                                      "watches the steps");
+    return absl::InvalidArgumentError(
+        "--step-timeout needs --restarts: only the supervisor of restarted runs watches the steps");
   return absl::OkStatus();
 }
 

@@ -261,11 +261,10 @@ absl::Status Trainer::answerSpike(int64_t step) {
   spikesThere = step > spikeStep ? 1 : spikesThere + 1;
   spikeStep = std::max(spikeStep, step);
   if (spikesThere > kMostSpikes)
-    return absl::OutOfRangeError(absl::StrFormat("step %d: the loss %.6g is a spike, the %dth at "
-                                                 "or before step %d in succession: going back "
-                                                 "does not help (--on-spike=%s)",
-                                                 step, lossOfStep, spikesThere, spikeStep,
-                                                 options.spikes.action));
+    return absl::OutOfRangeError(
+        absl::StrFormat("step %d: the loss %.6g is spike number %d in succession at or before step "
+                        "%d: going back does not help (--on-spike=%s)",
+                        step, lossOfStep, spikesThere, spikeStep, options.spikes.action));
   const int64_t seen = trainer.examples;
   // Its report is a line before the next one, which goBack() completes.
   ST_RETURN_IF_ERROR(saves.finish());
@@ -289,8 +288,9 @@ absl::Status Trainer::goBack(int64_t step) {
     print("\n" + warnings);
   ST_ASSIGN_OR_RETURN(resumed, std::move(newest));
   if (!resumed)
-    return absl::DataLossError(absl::StrFormat(
-        "%s: none of its checkpoints is whole; step %d cannot go back to one", options.save, step));
+    return absl::DataLossError(
+        absl::StrFormat("%s: none of its checkpoints is complete, so step %d cannot go back to one",
+                        options.save, step));
   ST_RETURN_IF_ERROR(resumed->restore(states, *executable));
   const uint32_t seed = trainer.seed;
   trainer = resumed->trainer();
@@ -327,7 +327,7 @@ absl::Status Trainer::chooseSchedule() {
   // Megatron-LM's rule: the configuration's schedule must be the checkpoint's.
   if (rate.isGiven() && rate.isOfBinary && !rate.isCheckpoints)
     return absl::InvalidArgumentError(absl::StrCat(
-        "the checkpoint's learning rate is ", before.describe(), ", this binary's ",
+        "the checkpoint's learning rate is ", before.describe(), ", but this binary's is ",
         schedule.describe(), "; give --use-checkpoint-lr-scheduler or --override-lr-scheduler"));
   if (rate.isGiven() && !rate.isCheckpoints) {
     print(absl::StrCat("warning: the learning rate was ", before.describe(), "; it goes on as ",
@@ -375,7 +375,7 @@ absl::Status Trainer::openCheckpoint() {
   if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
     ST_ASSIGN_OR_RETURN(resumed, openNewest(path, program, states, warn));
     if (!resumed && !goesOn)
-      return absl::DataLossError(absl::StrCat(path, ": none of its checkpoints is whole"));
+      return absl::DataLossError(absl::StrCat(path, ": none of its checkpoints is complete"));
   } else {
     ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(path, program, states));
   }
@@ -406,7 +406,7 @@ absl::Status Trainer::openCheckpoint() {
 absl::Status Trainer::openInputsAndOutputs() {
   if (!options.timingOnly && !hasLoss(program))
     return absl::InvalidArgumentError(
-        "this program has no loss to train by; run it with --inputs=FILE --outputs=FILE");
+        "this program has no loss to minimise; run it with --inputs=FILE --outputs=FILE");
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
   ST_RETURN_IF_ERROR(steps.open(options.batchRamp, spec));

@@ -27,8 +27,8 @@ static LogicalResult mapRule(MapOp op, ArrayRef<Value> cts, Gradients &g) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult callRule(func::CallOp op, ArrayRef<Value>, Gradients &) {
-  return op.emitOpError("has no gradient rule, and the loss depends on a parameter through it; "
-                        "inline-calls takes calls out");
+  return op.emitOpError("has no gradient rule, and the loss depends on a parameter through it; run "
+                        "inline-calls first");
 }
 
 /// A tuple has no cotangent: its elements have.
@@ -41,8 +41,8 @@ static LogicalResult tupleElementRule(GetTupleElementOp op, ArrayRef<Value> cts,
 }
 
 static LogicalResult compositeRule(CompositeOp op, ArrayRef<Value>, Gradients &) {
-  return op.emitOpError("has no gradient rule, and the loss depends on a parameter through it; "
-                        "expand-ops and inline-calls take composites out");
+  return op.emitOpError("has no gradient rule, and the loss depends on a parameter through it; run "
+                        "expand-ops and inline-calls first");
 }
 
 /// The cotangent of a value is split as the value is. It passes a barrier the other way.

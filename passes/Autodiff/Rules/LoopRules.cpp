@@ -268,9 +268,9 @@ LogicalResult LoopReversal::run(ArrayRef<Value> cts) {
 static LogicalResult whileRule(WhileOp op, ArrayRef<Value> cts, Gradients &g) {
   std::optional<CountedLoop> count = findCountedLoop(op);
   if (!count)
-    return op.emitOpError("has no gradient rule: expected a number of trips that is known, from a "
-                          "counter that starts at a constant, changes by a constant and is held "
-                          "against a constant");
+    return op.emitOpError(
+        "has no gradient rule: expected a known trip count, from a counter that starts at a "
+        "constant, changes by a constant and is compared with a constant");
   SmallVector<Value> left(cts);
   if (count->trips == 0) {
     for (auto [operand, ct] : llvm::zip_equal(op->getOperands(), left))

@@ -4,8 +4,8 @@
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
-#include "passes/Import/Roles/DonatedState.h"
 #include "passes/Import/Passes.h"
+#include "passes/Import/Roles/DonatedState.h"
 #include "passes/Import/Roles/RoleOverrides.h"
 #include "passes/Import/Roles/StepNames.h"
 
@@ -132,7 +132,7 @@ LogicalResult RoleInference::findLoss() {
     return error << "no result is a float scalar that replaces no state";
   error << "results ";
   llvm::interleaveComma(candidates, error);
-  return error << " are float scalars; say --roles=resultN=loss";
+  return error << " are float scalars; give --roles=resultN=loss";
 }
 
 void RoleInference::findForward() {
@@ -245,14 +245,14 @@ LogicalResult RoleInference::nameScalar(unsigned argument) {
   if (!saysRate && !saysStep && !said.empty())
     return function.emitError("argument ")
            << argument << " \"" << said
-           << "\" is a scalar that a runner does not know; say --roles=arg" << argument
+           << "\" is a scalar that a runner does not know; give --roles=arg" << argument
            << "=scalar:learning_rate, scalar:step or batch";
   port.name = saysRate || (said.empty() && isFloat) ? "learning_rate" : "step";
   for (unsigned other = 0; other < argument; ++other)
     if (arguments[other].role == "scalar" && arguments[other].name == port.name)
       return withNote(function.emitError("arguments ")
-                          << other << " and " << argument << " are both taken for the scalar \""
-                          << port.name << "\"; say --roles=arg" << argument
+                          << other << " and " << argument << " both match the scalar \""
+                          << port.name << "\"; give --roles=arg" << argument
                           << "=scalar:learning_rate or scalar:step",
                       function.getArgument(other), "argument " + Twine(other) + " is here");
   return success();

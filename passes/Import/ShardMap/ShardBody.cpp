@@ -215,7 +215,7 @@ LogicalResult ShardBody::liftConstraint(sdy::ShardingConstraintOp op) {
       auto number = static_cast<unsigned>(found - names.begin());
       if (found == names.end() || llvm::is_contained(manual, number))
         return op.emitOpError("in a computation on shards splits a tensor by axis ")
-               << axis << ", which is none that the computation leaves";
+               << axis << ", which is not a free axis of the computation";
       dims.back().push_back(number);
       splits = true;
     }

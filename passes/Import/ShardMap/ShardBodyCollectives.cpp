@@ -94,7 +94,7 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
   if (std::optional<Axes> axes = findAxesOfGroups(groups))
     return *axes;
   return op->emitOpError(
-      "in a computation on shards has groups that lie along no axes of the mesh");
+      "in a computation on shards has groups that do not follow axes of the mesh");
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,8 +134,8 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   Operation *combiner = findShardCombiner(reducer);
   Attribute neutral = combiner ? getNeutralElement(combiner, type.getElementType()) : Attribute();
   if (!neutral)
-    return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "
-                           "min, multiply, and, or, xor");
+    return op->emitOpError(
+        "in a computation on shards expects a reduction by add, max, min, multiply, and, or, xor");
   Lifted result;
   SmallVector<int64_t> dims, shape;
   for (auto [i, axis] : llvm::enumerate(all)) {

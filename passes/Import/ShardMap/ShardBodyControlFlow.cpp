@@ -50,7 +50,7 @@ LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
     auto number = static_cast<unsigned>(llvm::find(names, axis) - names.begin());
     if (number == names.size() || llvm::is_contained(outer, number))
       return op.emitOpError("in a computation on shards sees axis ")
-             << axis << ", which is none that the computation leaves";
+             << axis << ", which is not a free axis of the computation";
     inner.push_back(number);
   }
   llvm::sort(inner);

@@ -111,8 +111,8 @@ static void noteLoops(ArrayRef<StageStash> stages) {
     TaskOp forward = stage.getForward().getTask();
     for (auto loop : forward.getBody().front().getOps<stablehlo::WhileOp>())
       if (llvm::any_of(loop->getResults(), [&](Value result) { return stage.getWrite(result); }))
-        loop.emitRemark(
-            "is not computed again: what its trips stack for the backward pass is kept");
+        loop.emitRemark("is not recomputed: the values that its trips stack for the backward pass "
+                        "stay in memory");
   }
 }
 
@@ -140,7 +140,7 @@ LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy po
     auto budget = program->getAttrOfType<IntegerAttr>(kStashBudgetAttr);
     if (!budget)
       return program.emitOpError("has no ")
-             << kStashBudgetAttr << "; expected the driver to have found what fits";
+             << kStashBudgetAttr << "; expected the driver to have set it";
     levels = chooseLevels(stages, getStashBytes(program) - budget.getInt());
   } else {
     levels = getLevels(stages, policy.kind);
@@ -175,7 +175,7 @@ void Rematerialise::runOnOperation() {
   bool isAsked = getOperation()->hasAttr(kRecomputeAttr) || !this->policy.empty();
   if (!isChanged && isAsked && (isWhole || policy->kind == RecomputePolicy::Selective))
     getOperation().emitWarning("recompute is ")
-        << print(*policy) << ", but nothing is computed again: "
-        << (isWhole ? "no layer (st.block) between others keeps more than what comes into it"
-                    : "no product of activations leads to another");
+        << print(*policy) << ", but nothing is recomputed: "
+        << (isWhole ? "no layer (st.block) between others keeps more than its inputs"
+                    : "no product of activations depends on another one");
 }

@@ -106,8 +106,8 @@ void ConfigApplication::remarkHeads() {
     std::optional<int64_t> size = fields ? fields->getInteger(key) : std::nullopt;
     if (size && *size % shards != 0)
       emitRemark(config.locate("device_mapping", builder.getContext()))
-          << "the shards are " << shards << ", which does not divide " << key << " " << *size
-          << " of the model: attention gathers heads";
+          << shards << " shards do not divide " << key << " " << *size
+          << " of the model, so attention gathers heads";
   }
 }
 
@@ -135,8 +135,9 @@ LogicalResult ConfigApplication::checkMesh() {
   if (!given)
     return success();
   if (config.dataCount > 1)
-    return error("data") << "data is " << config.dataCount
-                         << ", but the program brings its own mesh, which says what its axes split";
+    return error("data")
+           << "data is " << config.dataCount
+           << ", but the program has its own mesh, which determines what its axes split";
   if (given.getNumDevices() == config.shardCount())
     return success();
   return error("device_mapping") << "sharding_size is " << config.shardCount()
@@ -373,8 +374,9 @@ void ConfigApplication::reportWhole() {
   if (wholeParameters.empty())
     return;
   emitRemark(config.locate("device_mapping", builder.getContext()))
-      << "the shards are " << config.shardCount()
-      << ", more than the cut dimension of some parameters has elements; whole on every shard are "
+      << config.shardCount()
+      << " shards are more than the elements of the sharded dimension of some parameters, which "
+         "are replicated: "
       << llvm::join(wholeParameters, ", ");
 }
 
@@ -460,14 +462,14 @@ InFlightDiagnostic ConfigApplication::sequenceError() {
 
 LogicalResult ConfigApplication::checkSequence() {
   if (isAnnotated)
-    return sequenceError() << "the program brings its own mesh, which says what its axes split";
+    return sequenceError() << "the program has its own mesh, which determines what its axes split";
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
         type.getDimSize(1) >= config.shardCount())
       continue;
-    return sequenceError() << config.shardCount() << " shards are more than the sequence "
-                           << type.getDimSize(1) << " has tokens";
+    return sequenceError() << config.shardCount() << " shards are more than the "
+                           << type.getDimSize(1) << " tokens of a sequence";
   }
   return success();
 }
@@ -485,8 +487,8 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
   if (scatterSums(flow.sums(), axes, tensorAxis()) == 0)
     return sequenceError()
            << "no product of the model leaves partial sums along a sequence; expected "
-              "\"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" that "
-              "split what a product contracts";
+              "\"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" that shard the "
+              "contracted dimension of a product";
   return success();
 }
 

@@ -193,7 +193,7 @@ LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
     if (*count && **count != mapped)
       emitWarning(config.locate(key, context))
           << key << " is " << **count << ", but device_mapping has " << mapped << " " << what
-          << "; going by the mapping";
+          << "; using the mapping";
     return success();
   };
   if (failed(compare("sharding_size", config.shardCount(), "shards a stage")) ||

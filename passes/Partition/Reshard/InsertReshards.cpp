@@ -195,8 +195,9 @@ LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) 
   }
   if (isLate && how.splits(kMicroAxis))
     return withNote(
-        op.emitOpError("varies along the micro-batches and reads a sum over them that depends "
-                       "on parameters; batch statistics cannot be had a micro-batch at a time"),
+        op.emitOpError(
+            "varies along the micro-batches and reads a sum over them that depends "
+            "on parameters; batch statistics cannot be computed one micro-batch at a time"),
         *llvm::find_if(op.getOperands(), [&](Value operand) { return late.contains(operand); }),
         "the operand that depends on the sum is made here");
   return success();
@@ -304,7 +305,7 @@ LogicalResult ReshardInserter::visit(Operation &op) {
     op.setDiscardableAttr(kShardingAttr, reshard.getSharding());
     if (!planReshard(axes.read(reshard.getOperand()), axes.read(reshard.getSharding()),
                      cast<RankedTensorType>(reshard.getType()), axes))
-      return op.emitOpError("cannot gather what varies along the micro-batches");
+      return op.emitOpError("cannot gather a value that varies along the micro-batches");
     return success();
   }
   ShardingRule rule = getShardingRule(&op);

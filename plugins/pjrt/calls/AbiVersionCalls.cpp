@@ -76,7 +76,7 @@ template <typename Args> absl::Status parseVersion(Args &args) {
   auto made = std::make_unique<PJRT_AbiVersion>();
   if (!made->version.ParseFromArray(args.serialized_proto,
                                     static_cast<int>(args.serialized_proto_size)))
-    return absl::InvalidArgumentError("the bytes are no serialised version of this plugin");
+    return absl::InvalidArgumentError("the bytes are not a serialised version of this plugin");
   args.abi_version = made.release();
   return absl::OkStatus();
 }

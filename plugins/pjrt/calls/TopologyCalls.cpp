@@ -65,7 +65,7 @@ absl::Status deserializeTopology(PJRT_TopologyDescription_Deserialize_Args &args
   if (!topology.ParseFromArray(args.serialized_topology,
                                static_cast<int>(args.serialized_topology_size)) ||
       topology.target().empty() || topology.devices() < 1)
-    return absl::InvalidArgumentError("the bytes are no serialised topology of this plugin");
+    return absl::InvalidArgumentError("the bytes are not a serialised topology of this plugin");
   PluginOptions options;
   options.target = topology.target();
   options.devices = topology.devices();

@@ -151,7 +151,7 @@ absl::Status createManager(PJRT_Client_CreateBuffersForAsyncHostToDevice_Args &a
 
 absl::Status destroyManager(PJRT_AsyncHostToDeviceTransferManager_Destroy_Args &args) {
   for (const auto &array : args.transfer_manager->arrays)
-    array->ready().set(absl::CancelledError("the transfer ended before all bytes were there"));
+    array->ready().set(absl::CancelledError("the transfer ended before all bytes arrived"));
   delete args.transfer_manager;
   return absl::OkStatus();
 }

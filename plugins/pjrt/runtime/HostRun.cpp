@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<HostRun::Bytes>> HostRun::runStep(const proto::Plugin
   case proto::PluginStep::KIND_NOT_SET:
     break;
   }
-  return absl::InternalError("a step of the host has no kind");
+  return absl::InternalError("a host step has no kind");
 }
 
 absl::StatusOr<std::vector<HostRun::Bytes>>

@@ -15,9 +15,9 @@ PluginDevice::PluginDevice(int index, int64_t hardwareId, std::string kind, int6
 absl::Status PluginDevice::allocate(int64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
   if (bytes > use.limit - use.inUse)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "Out of memory while trying to allocate ", bytes, " bytes on device ", number, " (",
-        kindName, "), of whose ", use.limit, " bytes ", use.inUse, " are in use"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Out of memory while trying to allocate ", bytes, " bytes on device ", number,
+                     " (", kindName, "): ", use.inUse, " of its ", use.limit, " bytes are in use"));
   use.inUse += bytes;
   use.peak = std::max(use.peak, use.inUse);
   use.largest = std::max(use.largest, bytes);

@@ -49,7 +49,7 @@ func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
 // -----
 
 func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
-  // expected-error @+1 {{'cuda.attention' op is causal and has a bias, expected one of them at most}}
+  // expected-error @+1 {{'cuda.attention' op is causal and has a bias, expected at most one of them}}
   cuda.attention %q * %q * %q plus %f into %q 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] bias [0, 0, 8] {causal} : memref<768xbf16>, memref<768xbf16>, memref<768xbf16> plus memref<64xf32> into memref<768xbf16> {}
   return
 }

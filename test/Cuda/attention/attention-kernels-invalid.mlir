@@ -8,7 +8,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x6xf32>
     %1 = st.kernel "attention" (%a = %0 : tensor<4x6xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 128>]} {
       %2 = stablehlo.negate %a : tensor<4x6xf32>
-      // expected-error @+1 {{'stablehlo.dot_general' op of this form has no CUDA code generation inside an attention kernel}}
+      // expected-error @+1 {{'stablehlo.dot_general' op of this form is not supported by the CUDA backend inside an attention kernel}}
       %3 = stablehlo.dot_general %a, %2, contracting_dims = [1] x [1] : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x4xf32>
       st.yield %3 : tensor<4x4xf32>
     }
@@ -22,7 +22,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x6xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x6xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x6xf32>
-    // expected-error @+1 {{'st.kernel' op of kind "attention" has products that contract its rows and others, expected one kind: run split-attention first}}
+    // expected-error @+1 {{'st.kernel' op of kind "attention" mixes products that contract its rows with products that do not: run split-attention first}}
     %1:2 = st.kernel "attention" (%a = %0 : tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) attributes {st.addresses = [#st.address<offset = 128>, #st.address<offset = 256>]} {
       %2 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [1] : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x4xf32>
       %3 = stablehlo.tanh %2 : tensor<4x4xf32>
@@ -57,7 +57,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<1x6xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<1x6xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<1x6xf32>
-    // expected-error @+1 {{'st.kernel' op of kind "attention" has rows that are no loop of their own}}
+    // expected-error @+1 {{'st.kernel' op of kind "attention" has rows and columns that cannot be separate loops}}
     %1 = st.kernel "attention" (%a = %0 : tensor<1x6xf32>) -> tensor<1x1xf32> attributes {st.addresses = [#st.address<offset = 128>]} {
       %2 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [1] : (tensor<1x6xf32>, tensor<1x6xf32>) -> tensor<1x1xf32>
       %3 = stablehlo.tanh %2 : tensor<1x1xf32>
@@ -73,7 +73,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x6xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x6xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x6xf32>
-    // expected-error @+1 {{'st.kernel' op reduces something else than its columns, which has no CUDA code generation in an attention kernel}}
+    // expected-error @+1 {{'st.kernel' op reduces dimensions other than its columns, which is not supported by the CUDA backend in an attention kernel}}
     %1 = st.kernel "attention" (%a = %0 : tensor<4x6xf32>) -> tensor<4xf32> attributes {st.addresses = [#st.address<offset = 128>]} {
       %zero = stablehlo.constant dense<0.0> : tensor<f32>
       %2 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [1] : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x4xf32>

@@ -22,7 +22,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
     %1 = st.kernel "matmul" (%a = %0 : tensor<4x4xf32>, %b = %0 : tensor<4x4xf32>) -> tensor<4x4xf64> attributes {st.addresses = [#st.address<offset = 64>]} {
-      // expected-error @+1 {{'stablehlo.dot_general' op of 'f32' and 'f32' to 'f64' has no CUDA code generation}}
+      // expected-error @+1 {{'stablehlo.dot_general' op of 'f32' and 'f32' to 'f64' is not supported by the CUDA backend}}
       %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf64>
       st.yield %2 : tensor<4x4xf64>
     }
@@ -52,7 +52,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
     %1 = st.kernel "loop" (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
-      // expected-error @+1 {{'stablehlo.atan2' op has no CUDA code generation}}
+      // expected-error @+1 {{'stablehlo.atan2' op is not supported by the CUDA backend}}
       %2 = stablehlo.atan2 %a, %a : tensor<4x4xf32>
       st.yield %2 : tensor<4x4xf32>
     }

@@ -4,7 +4,7 @@ gpu.module @kernels {
   gpu.func @differs(%x: memref<64xi1>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
     %t = gpu.thread_id x
     %0 = memref.load %x[%t] : memref<64xi1>
-    // expected-error @+1 {{'scf.if' op holds a barrier or a shuffle and has a condition that differs between threads}}
+    // expected-error @+1 {{'scf.if' op contains a barrier or a shuffle and has a condition that differs between threads}}
     scf.if %0 {
       gpu.barrier
     }
@@ -19,7 +19,7 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %t = gpu.thread_id x
-    // expected-error @+1 {{'scf.for' op holds a barrier or a shuffle and has bounds that differ between threads}}
+    // expected-error @+1 {{'scf.for' op contains a barrier or a shuffle and has bounds that differ between threads}}
     scf.for %i = %c0 to %t step %c1 {
       gpu.barrier
     }
@@ -40,7 +40,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @some() kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
-    // expected-error @+1 {{'nvvm.cp.async.wait.group' op leaves copies pending, expected to wait for all}}
+    // expected-error @+1 {{'nvvm.cp.async.wait.group' op leaves copies pending, expected a wait for all of them}}
     nvvm.cp.async.wait.group 1
     gpu.return
   }

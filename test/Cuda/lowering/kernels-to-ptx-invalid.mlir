@@ -2,7 +2,7 @@
 
 // Code that needs a missing library is an error, not an unresolved symbol.
 
-// CHECK: error: 'llvm.call' op calls __nv_exp of libdevice, which no CUDA installation was found for
+// CHECK: error: 'llvm.call' op calls __nv_exp of libdevice, but no CUDA installation was found
 // CHECK-NOT: .visible
 gpu.module @kernels {
   gpu.func @f(%x: memref<64xf64>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {

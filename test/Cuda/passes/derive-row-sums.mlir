@@ -8,7 +8,7 @@
 // RUN: sed "s/THRESHOLD/4/; s/PLACES//" %s | st-opt --derive-row-sums | FileCheck %s --check-prefix=OTHER
 //
 // RUN: sed "s/THRESHOLD/3/; s/PLACES/attributes {st.addresses = [#st.address<offset = 0>, #st.address<offset = 1024>]}/" %s | not st-opt --derive-row-sums 2>&1 | FileCheck %s --check-prefix=PLANNED
-// PLANNED: error: 'st.kernel' op has its place in memory: expected derive-row-sums before plan-memory
+// PLANNED: error: 'st.kernel' op already has an address: run derive-row-sums before plan-memory
 
 module {
   st.mesh @mesh <[], micro=2>

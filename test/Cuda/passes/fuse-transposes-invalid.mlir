@@ -1,7 +1,7 @@
 // RUN: st-opt --fuse-transposes --verify-diagnostics %s
 
 func.func @planned(%0: tensor<4x8x16xf32>) -> tensor<8x4x16xf32> {
-  // expected-error @+1 {{'st.kernel' op has its place in memory: expected fuse-transposes before plan-memory}}
+  // expected-error @+1 {{'st.kernel' op already has an address: run fuse-transposes before plan-memory}}
   %k = st.kernel "attention" (%a = %0 : tensor<4x8x16xf32>) -> tensor<4x8x16xf32> attributes {st.addresses = [#st.address<offset = 0>]} {
     %s = stablehlo.dot_general %a, %a, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<4x8x16xf32>, tensor<4x8x16xf32>) -> tensor<4x8x8xf32>
     %e = stablehlo.tanh %s : tensor<4x8x8xf32>

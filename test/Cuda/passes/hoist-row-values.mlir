@@ -4,7 +4,7 @@
 // RUN: sed "s/PLACES//" %s | st-opt --hoist-row-values | FileCheck %s
 //
 // RUN: sed "s/PLACES/attributes {st.addresses = [#st.address<offset = 0>]}/" %s | not st-opt --hoist-row-values 2>&1 | FileCheck %s --check-prefix=PLANNED
-// PLANNED: error: 'st.kernel' op has its place in memory: expected hoist-row-values before plan-memory
+// PLANNED: error: 'st.kernel' op already has an address: run hoist-row-values before plan-memory
 
 !q = tensor<2x8x16xbf16>
 !s = tensor<2x8x8xbf16>

@@ -1,6 +1,6 @@
 // RUN: not st-opt %s --lift-constants 2>&1 | FileCheck %s
 
-// CHECK: 'st.kernel' op has its place in memory: expected lift-constants before plan-memory
+// CHECK: 'st.kernel' op already has an address: run lift-constants before plan-memory
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.buffer @x "accumulator" slots 1 : tensor<4xf32> at <offset = 0>

@@ -9,7 +9,7 @@ func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %d: memref<16xf32>) {
 // -----
 
 func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %d: memref<16xbf16>) {
-  // expected-error @+1 {{'cuda.product' op multiplies 'f32' and 'f32' into 'bf16', expected operands of one type, and a result of that or, of 16-bit floats, f32}}
+  // expected-error @+1 {{'cuda.product' op multiplies 'f32' and 'f32' into 'bf16', expected operands of the same type, and a result of that type or, for 16-bit operands, f32}}
   cuda.product %a * %b into %d 4 x 4 x 4 a <4, 1> b <4, 1> d <4, 1> : memref<16xf32>, memref<16xf32> into memref<16xbf16>
   return
 }
@@ -49,7 +49,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op has an activation, expected a single matrix d, not of f64, whose rows are a multiple of 8 elements apart}}
+  // expected-error @+1 {{'cuda.product' op has an activation, expected a single matrix d that is not f64 and has a row stride of a multiple of 8 elements}}
   cuda.product %a * %b into %d 4 x 4 x 4 a <4, 1> b <4, 1> d <4, 1> {activation = #cuda.activation<gelu>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
   return
 }
@@ -57,7 +57,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op has an activation and an addend, expected one of them}}
+  // expected-error @+1 {{'cuda.product' op has an activation and an addend, expected at most one of them}}
   cuda.product %a * %b plus %x into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu>} : memref<64xf32>, memref<64xf32> plus memref<64xf32> into memref<64xf32>
   return
 }
@@ -65,7 +65,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op is multiplied with the gradient of GELU, expected an aux and no bias}}
+  // expected-error @+1 {{'cuda.product' op has activation gelu_gradient, expected an aux operand and no bias}}
   cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu_gradient>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op is multiplied with the gradient of GELU, expected an aux and no bias}}
+  // expected-error @+1 {{'cuda.product' op has activation gelu_gradient, expected an aux operand and no bias}}
   cuda.product %a * %b bias %v aux %x into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu_gradient>} : memref<64xf32>, memref<64xf32> bias memref<8xf32> aux memref<64xf32> into memref<64xf32>
   return
 }
@@ -81,7 +81,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op sums an operand, expected a buffer of sums}}
+  // expected-error @+1 {{'cuda.product' op sums an operand but has no buffer for the sums}}
   cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {summed = #cuda<operand a>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
   return
 }
@@ -113,7 +113,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %v: memref<8xbf16>, %d: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op has a body, expected an activation or sums that it computes}}
+  // expected-error @+1 {{'cuda.product' op has a body but neither an activation nor sums}}
   cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> into memref<64xf32> {
     cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> into memref<64xf32>
   }

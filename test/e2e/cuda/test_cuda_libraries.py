@@ -142,9 +142,9 @@ def missing_libraries(folder):
     (packages / "nvidia/first/lib/libst-needed.so.1").unlink()
     env["LD_LIBRARY_PATH"] = f"{own}:{none}"
     for name, libraries, line in (
-            ("none", "", f"libcublasLt.so cannot be opened, which comes with CUDA and multiplies matrices: .*libcublasLt.so: file too "
+            ("none", "", f"libcublasLt.so cannot be opened; it comes with CUDA and multiplies matrices: .*libcublasLt.so: file too "
              "short (ST_CUDA_LIBRARIES names folders"),
-            ("dependency", str(packages), "libcublasLt.so cannot be opened, which comes with CUDA and multiplies matrices: "
+            ("dependency", str(packages), "libcublasLt.so cannot be opened; it comes with CUDA and multiplies matrices: "
              "libst-needed.so.1: cannot open shared object file: No such file or directory (ST_CUDA_LIBRARIES names folders")):
         done = st.run([gpu, "--steps=1"], env={**env, "ST_CUDA_LIBRARIES": libraries})
         pattern = re.escape(line).replace(r"\.\*", ".*")

@@ -55,8 +55,8 @@ def counts(folder):
     small = target_with(folder, memory)
     done = compile_step(folder, small, recompute="none")
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
-    st.expect(done.returncode == 1 and len(errors) == 1 and f"device 0 needs {arena + scratch} bytes, with scratch memory of {scratch} a "
-              f"rank for its kernels, and has {memory}" in errors[0], done.stderr)
+    st.expect(done.returncode == 1 and len(errors) == 1 and f"device 0 needs {arena + scratch} bytes, including {scratch} bytes of kernel "
+              f"scratch memory per rank, but has {memory}" in errors[0], done.stderr)
     done = compile_step(folder, small, recompute="fit")
     st.expect(done.returncode == 0, done.stderr)
     fits = sum(memory_of(folder, done.stderr))
@@ -101,8 +101,8 @@ def needs_turns(folder):
     done = st.run([changed, "--steps=2"])
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     st.expect(done.returncode == 1 and len(errors) == 1 and re.search(
-        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that cannot come: the words of "
-        r"turns were not zero when the kernel began", errors[0]), f"exit {done.returncode}: {done.stderr}")
+        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that never comes: the turn "
+        r"counters were not zero when the kernel started", errors[0]), f"exit {done.returncode}: {done.stderr}")
     return f"{moved} launches moved: {errors[0]}"
 
 

@@ -90,10 +90,10 @@ def messages_are_proven(folder):
     done = st.check_run([st.BIN / "st-compile", st.ROOT / "examples/models/bert-large-uncased", "--task=span", "--batch=1", "--seq=384",
                          f"--parallel={st.ROOT / 'examples/parallel/bert-large-dtu-4x8.json'}", "--target=dtu-t10",
                          "-o", folder / "m.bin"])
-    left_out = re.search(r"of (\d+) runs of programs that differ (\d+) were proven free of races, and (.*) free of", done.stderr)
+    left_out = re.search(r"proved (\d+) of (\d+) different program runs free of races, and (.*) of them free of", done.stderr)
     if not left_out:
         return "all messages and races"
-    runs, proven, messages = left_out.groups()
+    proven, runs, messages = left_out.groups()
     st.expect(messages == "all" and 2 * int(proven) > int(runs), left_out[0])
     return f"all messages, races of {proven} of {runs}"
 

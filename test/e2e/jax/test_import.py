@@ -252,7 +252,7 @@ def function_runs(folder):
     for flags, message in [
             ([f"--inputs={folder}/less.safetensors", f"--outputs={folder}/none"], 'no tensor "table"'),
             ([f"--inputs={folder}/in.safetensors"], "--inputs and --outputs go together"),
-            ([], "no loss to train by")]:
+            ([], "no loss to minimise")]:
         done = st.run([folder / "f.bin", *flags])
         st.expect(done.returncode == 1 and message in done.stderr, f"{flags}: exit {done.returncode}, {done.stderr}")
     st.expect(not (folder / "none").exists(), "a failed run left its output")

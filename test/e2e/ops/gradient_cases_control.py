@@ -191,7 +191,7 @@ LOOPS = [
     stablehlo.return %j, %m : tensor<i32>, tensor<f32>
   }
   %y = stablehlo.negate %0#1 : tensor<f32>""",
-                              "has no gradient rule: expected a number of trips that is known", "tensor<f32>")),
+                              "has no gradient rule: expected a known trip count", "tensor<f32>")),
 ]
 CASES = [
     *[(f"switch {i}", lettered(switch(i), "ab", "ab", "")) for i in range(3)],
@@ -246,8 +246,8 @@ CONTROL = {
         "  %y = stablehlo.custom_call @f(%w) : (tensor<f32>) -> tensor<f32>", parameter="tensor<f32>"))],
     "stablehlo.composite": [("refused", refused(
         '  %y = stablehlo.composite "my.f" %w {decomposition = @f} : (tensor<f32>) -> tensor<f32>',
-        "has no gradient rule, and the loss depends on a parameter through it; expand-ops and inline-calls take "
-        "composites out",
+        "has no gradient rule, and the loss depends on a parameter through it; run expand-ops and "
+        "inline-calls first",
         "tensor<f32>", FUNCTION))],
     "stablehlo.all_reduce": collective("all_reduce", GROUPS),
     "stablehlo.all_gather": collective("all_gather", GROUPS + ", all_gather_dim = 0 : i64", False),

@@ -330,7 +330,7 @@ def bad(folder):
         ([f"--plan={changed('e.json', zero=4)}", *echo[1:]], r"e\.json: .*zero"),
         ([f"--plan={changed('f.json', zero='x')}", *echo[1:]], r"f\.json: expected the output"),
         ([f"--plan={changed('g.json', text='tp=2')}", *echo[1:]], r"g\.json: expected layout .*\"tp=2\""),
-        ([f"--plan={several}", *echo[1:]], r"plan-2\.json: expected layouts of one number of devices"),
+        ([f"--plan={several}", *echo[1:]], r"plan-2\.json: expected all layouts to have the same number of devices"),
         (but("--launch={moon}"), r"\{moon\}"), (but("--launch={"), "a single"), (but("--launch=}"), "a single"),
         ([echo[0], "--launch=echo 1"], "--metric-pattern"), (but("--metric-pattern=("), r"--metric-pattern=\("),
         (but("--metric-pattern=x"), "one group"), (but("--metric-pattern=(a)(b)"), "one group"),

@@ -54,12 +54,12 @@ def environment(folder):
              ({**two, "WORLD_SIZE": "two", **address}, f'{whole} 1 to 2147483647 {of} WORLD_SIZE, found "two"'),
              ({"RANK": "0", **address}, "RANK=0 is in the environment, but WORLD_SIZE is not set"),
              ({"WORLD_SIZE": "2", **address}, "WORLD_SIZE=2 is in the environment, but RANK is not set"),
-             (two, "RANK and WORLD_SIZE started 2 processes: expected the machine of process 0 in the environment's "
-              "MASTER_ADDR, which is not set"),
+             (two, "RANK and WORLD_SIZE started 2 processes: expected the environment to name the machine of "
+              "process 0 in MASTER_ADDR, which is not set"),
              ({**two, "MASTER_ADDR": "127.0.0.1"}, f"{whole} 1 to 65535 {of} MASTER_PORT, which is not set"),
              ({**two, **address, "MASTER_PORT": "65536"}, f'{whole} 1 to 65535 {of} MASTER_PORT, found "65536"'),
-             (slurm, "srun started 2 processes that MPI cannot join: expected the machine of process 0 in the "
-              "environment's MASTER_ADDR, which is not set")]
+             (slurm, "srun started 2 processes that MPI cannot join: expected the environment to name the machine "
+              "of process 0 in MASTER_ADDR, which is not set")]
     for env, error in cases:
         expect_errors([popen([CHECK, "exchange", 1], env)], error)
     return f"{len(cases)} errors"
@@ -86,7 +86,7 @@ def not_all_there(folder):
     double = [start(0, 3, ports[2]), start(1, 3, ports[2]), start(1, 3, ports[2])]
     differ = [start(0, 2, ports[3]), start(1, 3, ports[3])]
     expect_errors(missing, f"process 0 of 3, joining the others at 127.0.0.1:{ports[0]}, waiting for process 1: nothing "
-                  "came for 2 s, so it is taken for lost", "process 2 of 3: process 0 says: nothing came from process 1")
+                  "came for 2 s, so it is considered lost", "process 2 of 3: process 0 says: nothing came from process 1")
     expect_errors(no_first, f"process 1 of 2, joining the others at 127.0.0.1:{ports[1]}: process 0 was not reached in "
                   "1 s: Connection refused")
     expect_errors(double, *["two processes have RANK=1"] * 3)
@@ -105,7 +105,7 @@ def taken(folder):
         run = start(1, 2, port)
         client = server.accept()[0]
         client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        expect_errors([run], f"the listener at 127.0.0.1:{port} is not process 0 of such a program")
+        expect_errors([run], f"the listener at 127.0.0.1:{port} is not process 0 of this program")
         client.close()
 
 
@@ -128,7 +128,7 @@ def strangers(folder):
     expect_success([first, start(1, 2, port)])
     first = start(0, 2, port, 2)
     clients.append(connect(first, b"GET / HTTP/1.1\r\n\r\n"))
-    expect_errors([first], "so it is taken for lost; 1 connection of others came, the last from 127.0.0.1:")
+    expect_errors([first], "so it is considered lost; 1 connection of others came, the last from 127.0.0.1:")
     for client in clients:
         client.close()
 

@@ -196,7 +196,7 @@ def all_damaged(folder):
     run = folder / "run"
     st.check_run(command(run, "--exit-interval=4"))
     (run / step_name(4) / "model.safetensors").write_bytes(b"")
-    expect_error([Run.get(), "--steps=1", f"--resume={run}"], "none of its checkpoints is whole")
+    expect_error([Run.get(), "--steps=1", f"--resume={run}"], "none of its checkpoints is complete")
     done = finish(run)
     st.expect("model.safetensors" in done.stderr and losses_of(done.stdout) == Run.losses, done.stderr)
 

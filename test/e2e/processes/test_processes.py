@@ -56,7 +56,7 @@ def silence(start):
     def case(folder):
         code, _, err = finish(start(2, CHECK, "mute", 1))
         expected = ("process 0 of 2, all_reduce @loss of ranks 0 to 7, receiving from process 1: nothing came for 1 s, "
-                    "so it is taken for lost")
+                    "so it is considered lost")
         st.expect(code == 1 and expected in err, f"exit {code}: {err}")
     return case
 
@@ -64,7 +64,7 @@ def silence(start):
 def other_size(start):
     def case(folder):
         code, _, err = finish(start(2, CHECK, "size", 5))
-        st.expect(code == 1 and "receiving from process 1: 3 bytes came in the place of 4" in err, f"exit {code}: {err}")
+        st.expect(code == 1 and "receiving from process 1: 3 bytes came instead of 4" in err, f"exit {code}: {err}")
     return case
 
 

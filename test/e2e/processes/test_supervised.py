@@ -219,7 +219,7 @@ def comes_again(folder):
                f"--save={folder / 'run'}", "--on-spike=skip"]
     done = st.run(command)
     last = done.stderr.splitlines()[-1]
-    st.expect(done.returncode == 1 and f"the 4th at or before step {SPIKE + 1} in succession" in last, done.stderr)
+    st.expect(done.returncode == 1 and f"is spike number 4 in succession at or before step {SPIKE + 1}" in last, done.stderr)
 
 
 CASES = [

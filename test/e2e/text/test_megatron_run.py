@@ -180,7 +180,7 @@ def loads(folder):
 
     other, _ = runs.compile_log(folder, runs.write_log(
         folder, ONE, global_batch_size=2, micro_batch_size=1, num_layers=1, load=saved, lr=0.005, train_iters=6, **runs.F32))
-    expect_error([other], r"the checkpoint's learning rate is linear from 0\.001 .* this binary's linear from 0\.005")
+    expect_error([other], r"the checkpoint's learning rate is linear from 0\.001 .* this binary's is linear from 0\.005")
     rate = lambda *flags: re.search(r"^# learning rate linear from (\S+)",
                                     block(st.check_run([other, *flags]).stderr), re.M)[1]
     st.expect(rate("--use-checkpoint-lr-scheduler") == "0.001", "not the checkpoint's rate")

@@ -153,7 +153,7 @@ def refused(folder):
             ({"normalizer": {"type": "Upside"}}, r"tokenizer\.json\.normalizer: the normalizer 'Upside' is not supported"),
             ({"pre_tokenizer": {"type": "UnicodeScripts"}}, r"pre_tokenizer: the pre-tokenizer 'UnicodeScripts' is not supported"),
             ({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [], "dropout": 0.1}}, r'model: a "dropout" of merges is not'),
-            ({"model": words | {"vocab": {"a": 5000}}}, r"tokenizer\.json: 5001 token ids, the model has 3100")):
+            ({"model": words | {"vocab": {"a": 5000}}}, r"tokenizer\.json: 5001 token ids, but the model has 3100")):
         st.write_json(model / "tokenizer.json", {"model": words} | changes)
         expect_error(command, pattern)
     (model / "tokenizer.json").write_text("{")

@@ -271,9 +271,9 @@ def spec_cases():
     yield parallel_case("sequence_parallel not a truth value", shards | {"sequence_parallel": 1},
                         "sequence_parallel is 1; expected true, false or .gather_again.")
     yield parallel_case("sequence of fewer tokens than shards", shards | {"sequence_parallel": True},
-                        "sequence_parallel is true, but 2 shards are more than the sequence 1 has tokens", seq=1)
+                        "sequence_parallel is true, but 2 shards are more than the 1 tokens of a sequence", seq=1)
     yield parallel_case("gathered again, fewer tokens than shards", shards | {"sequence_parallel": "gather_again"},
-                        "sequence_parallel is .gather_again., but 2 shards are more than the sequence 1 has tokens", seq=1)
+                        "sequence_parallel is .gather_again., but 2 shards are more than the 1 tokens of a sequence", seq=1)
     yield parallel_case("sequence_parallel without sums", shards | {"sharding_dim": -1, "sequence_parallel": True},
                         "sequence_parallel is true, but no product .* leaves partial sums", config=TINY_LLAMA,
                         task="clm")

@@ -274,7 +274,7 @@ def depends_on_data(folder):
     program.write_text(jax.jit(
         lambda x: jax.lax.while_loop(lambda v: v.sum() < 9, lambda v: 2 * v, x)).lower(argument).as_text())
     refuse([*st.COMPILE, "-q", program, "--target=dtu-t10", "-o", folder / "a.bin", f"--report={folder / 'page.html'}"],
-           "how long a step takes depends on its data", folder)
+           "the time of a step depends on its data", folder)
 
 
 def gpus(folder):

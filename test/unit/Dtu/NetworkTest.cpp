@@ -131,7 +131,7 @@ TEST(Network, MessagesMustFitAndBeReceived) {
                      " send peer=r4 src=L3[0]{4} sizes=[4]\n}";
   EXPECT_EQ(run(send, ""), "rank 1 never received 1 messages from rank 0 on channel 0");
   EXPECT_NE(run(send, "stream rx first=0 count=1 {\n recv dst=L3[0]{4} sizes=[5]\n}")
-                .find("message of 16 bytes from rank 0 where the receive takes 20"),
+                .find("message of 16 bytes from rank 0, but the receive expects 20"),
             std::string::npos);
 }
 

@@ -46,8 +46,9 @@ TEST(Validator, ControlFlow) {
             "register r4 is the counter of an enclosing loop");
   EXPECT_EQ(errorOf("core", "loop reg=r4 limit=2 step=0\nend"), "step must be positive");
   EXPECT_EQ(errorOf("core", "index dst=r4 value=1*r5 divide=0"), "divide must be positive");
-  EXPECT_EQ(errorOf("core", "table dst=r4 index=4"), "table entries 4 to 4 of 4");
-  EXPECT_EQ(errorOf("core", "wait sem=1*r1"), "semaphores 0 to 7 of 2");
+  EXPECT_EQ(errorOf("core", "table dst=r4 index=4"),
+            "table entries 4 to 4, but the table has only 4");
+  EXPECT_EQ(errorOf("core", "wait sem=1*r1"), "semaphores 0 to 7, but the program has only 2");
   EXPECT_EQ(errorOf("core", "leave"), "leave without a loop");
   EXPECT_EQ(errorOf("core", "load dst=r4 address=L3[0]"), "a core reaches its own L1 only");
   EXPECT_EQ(errorOf("core", "load dst=r4 address=L1[0] type=f32"),
@@ -76,7 +77,7 @@ TEST(Validator, EnginesAndSpaces) {
             "a core reaches its own L1 only");
   EXPECT_EQ(errorOf("dte", "fill dst=L2[0]{4} sizes=[4] multicast=2"), "multicast is to L1 only");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[0]{4} sizes=[4] multicast=9"),
-            "multicast to 9 cores where there are 8");
+            "multicast to 9 cores, but a cluster has only 8");
   EXPECT_EQ(errorOf("dte", "fill dst=host[0]{4} sizes=[4]"),
             "only a copy reaches the host's memory");
   EXPECT_EQ(errorOf("dte", "copy dst=host[0]{4} src=host[64]{4} sizes=[4]"),
@@ -96,7 +97,7 @@ TEST(Validator, ShapesAndTypes) {
             "stride 6 is not a multiple of the element's 4 bytes");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[2]{4} sizes=[4]"), "destination is not aligned to 4 bytes");
   EXPECT_EQ(errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=8 ldc=4 lda=4 ldb=4"),
-            "leading dimension 4 for rows of 8");
+            "leading dimension 4, expected at least the 8 elements of a row");
   EXPECT_EQ(
       errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=4 ldc=4 lda=4 ldb=4 type=i32"),
       "the matrix engine takes f32, bf16 or f16");
@@ -107,7 +108,7 @@ TEST(Validator, ShapesAndTypes) {
             "the destination of a comparison must be i1");
   EXPECT_EQ(errorOf("core", "vector op=add dst=f32:L1[0]{4,1} a=f32:L1[0]{4,1} b=i32:L1[0]{4,1} "
                             "rows=1 cols=4"),
-            "operands of types f32 and i32");
+            "operands have different types, f32 and i32");
 }
 
 TEST(Validator, AddressRangesAreExact) {

@@ -205,7 +205,8 @@ TEST_F(GpuStepTest, RanksThatWaitInVainAreAnError) {
   addGroup({0}, 2,
            [&](proto::CudaProgram &code) { code.add_commands()->mutable_receive()->set_peer(1); });
   addGroup({1}, 2, [](proto::CudaProgram &) {});
-  EXPECT_EQ(playGpuStep(program, costs).status().message(), "rank 0 waits for another one in vain");
+  EXPECT_EQ(playGpuStep(program, costs).status().message(),
+            "rank 0 waits forever for another rank");
 }
 
 TEST_F(GpuStepTest, LoopsThatDependOnDataHaveNoTime) {

@@ -278,13 +278,14 @@ TEST(BatchSourceTest, BadInputIsOneLine) {
                                 "3 tokens, fewer than one sequence of 32"));
   EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeFile("one.txt", std::string(100, 'x')), mlm),
                                 "one sentence"));
-  EXPECT_TRUE(absl::StrContains(errorOf("squad:x", mlm), "--data=squad:x: is for the task span"));
+  EXPECT_TRUE(
+      absl::StrContains(errorOf("squad:x", mlm), "--data=squad:x: supports only the task span"));
   EXPECT_TRUE(absl::StrContains(errorOf("x.safetensors", mlm), "x.safetensors: cannot read"));
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("")), "no task"));
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("mlm", 1, 4)), "too short"));
   BatchSpec small = makeSpec("mlm");
   small.vocabulary = 100;
-  EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeText(), small), "takes 260 token ids"));
+  EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeText(), small), "needs 260 token ids"));
   small.vocabulary = 7;
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", small), "at least 8 token ids"));
 }

@@ -262,9 +262,10 @@ TEST(SplitTest, AsMegatron) {
   EXPECT_THAT(bounds("1", 7), ElementsAre(7, 7, 7));
   EXPECT_THAT(bounds("1,1", 5), ElementsAre(3, 5, 5)); // 2.5 is 2 twice, and all give way by -1.
   for (const char *bad : {"", "a", "1,2,3,4", "-1,2", "0,0", "inf", "1,,2"})
-    EXPECT_EQ(Split::parse(bad).status().message(),
-              absl::StrCat("--split=", bad,
-                           ": expected up to three weights of 0 or more, not all 0, as 949,50,1"));
+    EXPECT_EQ(
+        Split::parse(bad).status().message(),
+        absl::StrCat("--split=", bad,
+                     ": expected up to three weights of 0 or more, not all 0, such as 949,50,1"));
 }
 
 TEST(SplitTest, PartsShareNothing) {
@@ -286,7 +287,7 @@ TEST(SplitTest, PartsShareNothing) {
   spec.options.split = *Split::parse("949,50,1");
   spec.options.part = SplitPart::Test;
   EXPECT_EQ(createCorpusSource(numberedCorpus(20, 4), spec).status().message(),
-            "numbers: the test part of --split has none of its 20 documents");
+            "numbers: --split assigns none of its 20 documents to the test part");
 }
 
 TEST(CausalSamplesTest, EndsOfDocuments) {

@@ -106,7 +106,7 @@ TEST(ProgramTokenizerTest, ComparesVocabularies) {
   EXPECT_THAT(check("a\nb\nc\n"), testing::HasSubstr(": 3 lines, the program's vocabulary has 2"));
   EXPECT_TRUE(checkTokenizer("/nonexistent", program, /*needsAll=*/false).ok());
   EXPECT_EQ(checkTokenizer("/nonexistent", program, /*needsAll=*/true).message(),
-            "/nonexistent/vocab.txt: missing, the program has one");
+            "/nonexistent/vocab.txt: missing, but the program has one");
 }
 
 TEST(ProgramTokenizerTest, ComparesWhatChangesTokens) {
@@ -152,7 +152,7 @@ TEST(TokenizerFilesTest, RefusesByName) {
       with(R"("added_tokens": [{"id": 5, "content": "a"}])"),
       "m/tokenizer.json.added_tokens[0]: 'a' has the id 5, in the model's vocabulary it has 0");
   EXPECT_EQ(with(R"("added_tokens": [{"id": 100, "content": "b"}])"),
-            "m/tokenizer.json: 101 token ids, the model has 100");
+            "m/tokenizer.json: 101 token ids, but the model has 100");
   EXPECT_EQ(errorOfJson(R"({"model": {"type": "Sums"}})"),
             "m/tokenizer.json.model: the model 'Sums' is not supported");
   EXPECT_EQ(errorOfJson(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})"),

@@ -130,7 +130,7 @@ TEST(ClusterDescription, EveryFigureIsChecked) {
     figureOf(unmarked, field)->set_source("a guess");
     EXPECT_EQ(checkClusterDescription(unmarked).message(),
               field->name() +
-                  ": source must begin with 'v', 'd', 'r' or 'a' and a colon, is 'a guess'");
+                  ": source must begin with 'v', 'd', 'r' or 'a' and a colon, found 'a guess'");
   }
 }
 
@@ -192,7 +192,7 @@ TEST(ClusterDescription, CurvesAreChecked) {
             "curves[1].ranks: expected one curve of all_reduce for each number of ranks, found a "
             "second one for 2");
   EXPECT_EQ(errorAfter([](auto &c) { c.mutable_curves(1)->clear_source(); }),
-            "curves[1].source: source must begin with 'v', 'd', 'r' or 'a' and a colon, is ''");
+            "curves[1].source: source must begin with 'v', 'd', 'r' or 'a' and a colon, found ''");
   EXPECT_EQ(errorAfter([](auto &c) { c.mutable_curves(1)->clear_points(); }),
             "curves[1].points: expected 2 or more, found 0");
   EXPECT_EQ(

@@ -42,7 +42,7 @@ TEST(DtuDescription, ErrorsNameFileAndField) {
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_clock_ghz()->set_value(-1); }),
             "clock_ghz: expected a number from 1e-06 to 1e+15, found -1");
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_clock_ghz()->set_source("guess"); }),
-            "clock_ghz: source must begin with 'v', 'd', 'r' or 'a' and a colon, is 'guess'");
+            "clock_ghz: source must begin with 'v', 'd', 'r' or 'a' and a colon, found 'guess'");
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_l1_banks()->set_value(24); }),
             "l1_banks: expected a power of two up to 4096, found 24");
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_l3_burst_bytes()->set_value(0.5); }),

@@ -30,14 +30,14 @@ TEST(GpuDescription, NamesSayWhatIsAGpu) {
 
 TEST(GpuDescription, ErrorsNameFileAndField) {
   EXPECT_EQ(parseGpuDescription("name: \"x\"", "cuda-x.textproto").status().message(),
-            "cuda-x.textproto: chip: expected one as sm_90, or host, found ''");
+            "cuda-x.textproto: chip: expected a chip such as sm_90, or host, found ''");
   proto::GpuDescription gpu = *builtinGpuDescription("cuda-sm_90");
   gpu.clear_l2_bytes();
   EXPECT_EQ(checkGpuDescription(gpu).message(), "l2_bytes: is missing");
   gpu = *builtinGpuDescription("cuda-sm_90");
   gpu.mutable_f32_tflops()->set_source("guess");
   EXPECT_EQ(checkGpuDescription(gpu).message(),
-            "f32_tflops: source must begin with 'v', 'd', 'r' or 'a' and a colon, is 'guess'");
+            "f32_tflops: source must begin with 'v', 'd', 'r' or 'a' and a colon, found 'guess'");
   gpu = *builtinGpuDescription("cuda-sm_90");
   gpu.set_max_nodes(1);
   gpu.clear_network_gbytes_per_second();

@@ -93,7 +93,7 @@ FailureOr<Attention> Matcher::run() {
     return failure();
   const FusedAttention &fused = rows.fused;
   if (fused.own > fused.streamed || fused.producers.size() != 1 || fused.consumers.size() != 1)
-    return rows.refuse("it has other products than one of scores and one of probabilities");
+    return rows.refuse("it has products other than those of scores and of probabilities");
   const AttentionProduct &scores = fused.producers.front(), &values = fused.consumers.front();
   found.depth = scores.width;
   found.width = values.width;

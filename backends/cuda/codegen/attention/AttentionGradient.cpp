@@ -302,7 +302,7 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
     return failure();
   FusedAttention &fused = whole.fused;
   if (fused.producers.size() != 2 || fused.consumers.size() != 2 || fused.crossing.size() != 1)
-    return whole.refuse("it is no gradient of attention by its products");
+    return whole.refuse("its products do not form an attention gradient");
   const AttentionProduct &dQ = fused.crossing.front();
   const unsigned first = fused.producers[0].own == dQ.own ? 0 : 1;
   const AttentionProduct &scores = fused.producers[first], &other = fused.producers[1 - first];

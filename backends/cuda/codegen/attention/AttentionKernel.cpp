@@ -307,14 +307,13 @@ LogicalResult AttentionKernel::emit() {
       sum.combiner.useInstruction();
   GroupSet streamed = GroupSet(1) << fused.streamed;
   if (!values.levels.empty() && (values.reduced != streamed || fused.own > fused.streamed))
-    return emitter.kernel->emitOpError("reduces something else than its columns, which has no CUDA "
-                                       "code generation in an attention kernel");
+    return emitter.kernel->emitOpError("reduces dimensions other than its columns, which is not "
+                                       "supported by the CUDA backend in an attention kernel");
   values.reduced = streamed;
   const int64_t ownSize = AttentionTile::getOwnSize(emitter, fused);
   if (ownSize == 0 || (!fused.crossing.empty() && !values.levels.empty()))
-    return emitter.kernel->emitOpError("of kind \"attention\" has products that contract its rows "
-                                       "and others, expected one kind: run "
-                                       "split-attention first");
+    return emitter.kernel->emitOpError("of kind \"attention\" mixes products that contract its "
+                                       "rows with products that do not: run split-attention first");
   ownTiles = llvm::divideCeil(fused.space.getSize(fused.own), ownSize);
   SmallVector<unsigned> outer;
   int64_t heads = 1;

@@ -43,7 +43,8 @@ private:
 } // namespace
 
 static LogicalResult refuse(DotGeneralOp dot) {
-  return dot.emitOpError("of this form has no CUDA code generation inside an attention kernel");
+  return dot.emitOpError(
+      "of this form is not supported by the CUDA backend inside an attention kernel");
 }
 
 /// Returns the transpose of a product if that is its only user, else the product.
@@ -212,7 +213,8 @@ LogicalResult AttentionAnalysis::setGroups() {
   unsigned axes = space.getNumAxes();
   space.formGroups(all);
   if (space.getGroupOfAxis(axes - 1) == space.getGroupOfAxis(axes - 2))
-    return kernel.emitOpError("of kind \"attention\" has rows that are no loop of their own");
+    return kernel.emitOpError(
+        "of kind \"attention\" has rows and columns that cannot be separate loops");
   fused.own = space.getGroupOfAxis(fused.own);
   fused.streamed = space.getGroupOfAxis(fused.streamed);
   size_t next = 0;
@@ -237,7 +239,8 @@ LogicalResult AttentionAnalysis::run() {
   fused.space = std::move(*space);
   unsigned axes = fused.space.getNumAxes();
   if (axes < 2)
-    return kernel.emitOpError("of kind \"attention\" has rows that are no loop of their own");
+    return kernel.emitOpError(
+        "of kind \"attention\" has rows and columns that cannot be separate loops");
   const bool ofColumns = llvm::any_of(fused.consumers, isOfColumns);
   fused.own = axes - (ofColumns ? 1 : 2);
   fused.streamed = axes - (ofColumns ? 2 : 1);

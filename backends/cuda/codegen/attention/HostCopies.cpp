@@ -67,7 +67,7 @@ LogicalResult mlir::cuda::makeCopiesOfThreads(gpu::GPUFuncOp kernel, int64_t thr
       copies.push_back({copy, copy.getSrc(), copy.getDst(), {}, {}, {}, {}});
     } else if (auto wait = dyn_cast<NVVM::CpAsyncWaitGroupOp>(op)) {
       if (wait.getN() != 0)
-        result = wait.emitOpError("leaves copies pending, expected to wait for all");
+        result = wait.emitOpError("leaves copies pending, expected a wait for all of them");
       waits.push_back(wait);
     }
   });

@@ -107,7 +107,7 @@ FailureOr<std::unique_ptr<KernelLibrary::Entry>> KernelLibrary::emit(st::KernelO
       llvm::find_if(generators, [&](const auto &entry) { return entry.first == kernel.getKind(); });
   if (generator == std::end(generators))
     return kernel.emitOpError("has kind \"")
-           << kernel.getKind() << "\", which has no CUDA code generation";
+           << kernel.getKind() << "\", which is not supported by the CUDA backend";
   OpBuilder builder(module.getContext());
   if (!gpuModule) {
     builder.setInsertionPointToStart(module.getBody());
@@ -143,7 +143,7 @@ static FailureOr<Place> makePlace(Operation *op, mlir::st::AddressAttr address, 
   Place place{address, cast<RankedTensorType>(type)};
   if (!getStorageType(place.type.getElementType()))
     return op->emitOpError("has values of ")
-           << place.type.getElementType() << ", which has no CUDA code generation";
+           << place.type.getElementType() << ", which is not supported by the CUDA backend";
   if (place.type.getNumElements() > std::numeric_limits<int32_t>::max())
     return op->emitOpError("has a value of ")
            << place.type.getNumElements() << " elements, expected at most 2147483647";
@@ -172,7 +172,7 @@ FailureOr<Place> TaskConverter::placeOfStorage(Operation *user, StringRef symbol
            << symbol << ", which has no address: run plan-memory first";
   auto buffer = dyn_cast<mlir::st::BufferOp>(storage);
   if (buffer && buffer.isOnHost())
-    return user->emitOpError("of the host's memory has no CUDA code generation");
+    return user->emitOpError("of the host's memory is not supported by the CUDA backend");
   auto type = storage->getAttrOfType<TypeAttr>(buffer ? "type" : "local_type");
   return makePlace(user, address, type.getValue());
 }
@@ -243,7 +243,7 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
   if (left != right || !hasProduct(left, type(product->result)))
     return product->dot.emitOpError("of ")
            << left << " and " << right << " to " << type(product->result)
-           << " has no CUDA code generation";
+           << " is not supported by the CUDA backend";
   Location loc = kernel.getLoc();
   const size_t inputs = kernel.getInputs().size();
   // An argument of the kernel, or else the kernel's second result.
@@ -337,7 +337,7 @@ LogicalResult TaskConverter::convertConstant(stablehlo::ConstantOp constant) {
   if (failed(place))
     return failure();
   if (!data)
-    return constant.emitOpError("of this form has no CUDA code generation");
+    return constant.emitOpError("of this form is not supported by the CUDA backend");
   constants.push_back(builder.getDictionaryAttr(
       {builder.getNamedAttr("data", data),
        builder.getNamedAttr("offset", builder.getI64IntegerAttr(place->address.getOffset()))}));
@@ -438,7 +438,9 @@ LogicalResult TaskConverter::convert(Operation *op) {
           [&](Operation *collective) { return convertCollective(collective); })
       .Case([&](st::SendOp send) { return convertSend(send); })
       .Case([&](st::RecvOp receive) { return convertReceive(receive); })
-      .Default([](Operation *other) { return other->emitOpError("has no CUDA code generation"); });
+      .Default([](Operation *other) {
+        return other->emitOpError("is not supported by the CUDA backend");
+      });
 }
 
 FailureOr<func::FuncOp> TaskConverter::run() {

@@ -350,7 +350,8 @@ LogicalResult TaskConverter::convertCollective(Operation *op) {
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   const int64_t position = table.addAxes(axes), count = table.getSize(axes);
   if (count > kMostMembers)
-    return op->emitOpError("of ") << count << " devices has no CUDA code generation; expected "
+    return op->emitOpError("of ") << count
+                                  << " devices is not supported by the CUDA backend; expected "
                                   << "at most " << kMostMembers;
   Collective all{op, position, count};
   all.scratchBytes = bodyScratchBytes;
@@ -366,7 +367,7 @@ LogicalResult TaskConverter::convertCollective(Operation *op) {
   for (const Collective::Tensor &tensor : all.tensors)
     if (tensor.from.type.getElementType() != all.element())
       return op->emitOpError("of ") << all.element() << " and " << tensor.from.type.getElementType()
-                                    << " together has no CUDA code generation";
+                                    << " together is not supported by the CUDA backend";
   LogicalResult done = convertTensors(all);
   scratchBytes = std::max(scratchBytes, all.scratchBytes);
   return done;

@@ -120,7 +120,7 @@ LogicalResult CommandLists::translateLaunch(gpu::LaunchFuncOp launch, proto::Cud
       grid.arguments.push_back({bytesOf(argument.getType()), isOnlyRead(argument)});
   }
   if (grids[it->second].blocks != *blocks || grids[it->second].threads != *threads)
-    return refuse(launch, "launches a kernel with another grid than before");
+    return refuse(launch, "launches a kernel with a different grid than an earlier launch");
   command.set_kernel(it->second);
   Grid &known = grids[it->second];
   for (auto [number, argument] : llvm::enumerate(launch.getKernelOperands())) {

@@ -66,12 +66,11 @@ static LogicalResult checkCapacity(ModuleOp module, const proto::Executable &exe
       needed[device] += group.arena_bytes() + scratch;
   for (auto [device, bytes] : needed)
     if (target && bytes > target.getMemoryBytes())
-      return module.emitError() << "device " << device << " needs " << bytes
-                                << " bytes, with scratch memory of " << scratch
-                                << " a rank for its kernels, and has " << target.getMemoryBytes()
-                                << "; \"recompute\": \"fit\" in the parallel file, more "
-                                   "micro-batches (accum_degree), shards (sharding_size) or stages "
-                                   "(stage_cnt) make room";
+      return module.emitError()
+             << "device " << device << " needs " << bytes << " bytes, including " << scratch
+             << " bytes of kernel scratch memory per rank, but has " << target.getMemoryBytes()
+             << "; set \"recompute\": \"fit\" in the parallel file, or use more micro-batches "
+                "(accum_degree), shards (sharding_size) or stages (stage_cnt)";
   return success();
 }
 

@@ -112,7 +112,8 @@ FailureOr<Number> CopyKernel::getScalar(Value value) {
   SplatElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)))
     return emitter.constant(constant.getSplatValue<Attribute>(), element);
-  return emitter.kernel->emitOpError("copies a computed value, which has no CUDA code generation");
+  return emitter.kernel->emitOpError(
+      "copies a computed value, which is not supported by the CUDA backend");
 }
 
 // ---- boxes --------------------------------------------------------------------------------------
@@ -296,8 +297,8 @@ LogicalResult CopyKernel::emit() {
       continue;
     if (op)
       return mlir::st::withNote(
-          candidate.emitOpError("is the second op of a copy kernel, which has no "
-                                "CUDA code generation"),
+          candidate.emitOpError(
+              "is the second op of a copy kernel, which is not supported by the CUDA backend"),
           op, "the first is here");
     op = &candidate;
   }
@@ -305,7 +306,7 @@ LogicalResult CopyKernel::emit() {
   element = getElementTypeOrSelf(yielded.getType());
   if (!getComputeType(element))
     return emitter.kernel->emitOpError("has values of ")
-           << element << ", which has no CUDA code generation";
+           << element << ", which is not supported by the CUDA backend";
   Box box = wholeOf(yielded);
   if (!op) { // copies its entire operand
     if (failed(copy(box, yielded)))
@@ -351,7 +352,7 @@ LogicalResult CopyKernel::emit() {
           .Case([&](hlo::ConcatenateOp concatenate) { return emitConcatenate(concatenate); })
           .Case([&](hlo::PadOp pad) { return emitPad(pad); })
           .Default([](Operation *other) -> LogicalResult {
-            return other->emitOpError("has no CUDA code generation");
+            return other->emitOpError("is not supported by the CUDA backend");
           });
   if (succeeded(result))
     emitter.finish({blocks, threads});

@@ -44,8 +44,9 @@ LogicalResult ElementValues::findReductions() {
       GroupSet kept = space.getGroups(reduce.getResult(0));
       GroupSet own = space.getGroups(reduce.getInputs()[0]) & ~kept;
       if (own != found.value_or(own))
-        return op.emitOpError("reduces other dimensions than a reduction before it in its kernel, "
-                              "which has no CUDA code generation");
+        return op.emitOpError(
+            "reduces different dimensions than an earlier reduction of its kernel, "
+            "which is not supported by the CUDA backend");
       found = own;
       levels.resize(std::max(levels.size(), level + 1));
       levels[level].push_back({reduce, *combiner});
@@ -106,7 +107,7 @@ FailureOr<Number> ElementValues::computeIota(hlo::IotaOp iota) {
 FailureOr<Number> ElementValues::compute(Value value) {
   if (!getComputeType(elementOf(value)))
     return emitter.kernel->emitOpError("has values of ")
-           << elementOf(value) << ", which has no CUDA code generation";
+           << elementOf(value) << ", which is not supported by the CUDA backend";
   if (auto argument = dyn_cast<BlockArgument>(value))
     return loadAccess(argument, value, 0);
   Operation *op = value.getDefiningOp();
@@ -122,7 +123,8 @@ FailureOr<Number> ElementValues::compute(Value value) {
   if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
     auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
     if (!splat)
-      return op->emitOpError("of different elements in a kernel has no CUDA code generation");
+      return op->emitOpError(
+          "of different elements in a kernel is not supported by the CUDA backend");
     return emitter.constant(splat.getSplatValue<Attribute>(), elementOf(value));
   }
   if (auto iota = dyn_cast<hlo::IotaOp>(op))
@@ -130,7 +132,8 @@ FailureOr<Number> ElementValues::compute(Value value) {
   if (isa<hlo::BroadcastInDimOp, hlo::ReshapeOp>(op))
     return get(op->getOperand(0));
   if (isa<hlo::ReduceOp>(op))
-    return op->emitOpError("of values along reduced dimensions has no CUDA code generation");
+    return op->emitOpError(
+        "of values along reduced dimensions is not supported by the CUDA backend");
   if (auto product = findFusedProduct(op))
     return computeFused(op, product);
   SmallVector<Number> operands;

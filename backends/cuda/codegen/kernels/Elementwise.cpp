@@ -363,7 +363,7 @@ FailureOr<Number> mlir::cuda::emitElementwise(Operation *op, ArrayRef<Number> op
   else if (operands.size() == 2)
     result = binary(op, wide[0], wide[1]);
   if (!result)
-    return op->emitOpError("has no CUDA code generation");
+    return op->emitOpError("is not supported by the CUDA backend");
   return result->isFloat() ? result->toFloat(type) : *result;
 }
 
@@ -371,7 +371,7 @@ FailureOr<Number> mlir::cuda::emitElementwise(Operation *op, ArrayRef<Number> op
 
 FailureOr<Combiner> Combiner::get(Operation *reduction) {
   auto refuse = [&]() -> FailureOr<Combiner> {
-    return reduction->emitOpError("with this body has no CUDA code generation");
+    return reduction->emitOpError("with this body is not supported by the CUDA backend");
   };
   Operation *inner = mlir::st::findCombiner(reduction->getRegion(0));
   if (!inner)

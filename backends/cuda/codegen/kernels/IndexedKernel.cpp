@@ -90,7 +90,7 @@ FailureOr<unsigned> IndexedKernel::bufferOf(Value value) {
     value = reshape.getOperand();
   if (auto argument = dyn_cast<BlockArgument>(value))
     return emitter.getBuffer(argument);
-  return op->emitOpError("of a computed value has no CUDA code generation");
+  return op->emitOpError("of a computed value is not supported by the CUDA backend");
 }
 
 SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> point, Value *valid) {
@@ -399,7 +399,7 @@ LogicalResult mlir::cuda::emitGatherKernel(KernelEmitter &emitter) {
     return emitter.kernel->emitOpError("of kind gather expects one gather");
   hlo::GatherOp op = *gathers.begin();
   if (emitter.body.getTerminator()->getOperand(0) != op.getResult())
-    return op.emitOpError("fused with other ops has no CUDA code generation");
+    return op.emitOpError("fused with other ops is not supported by the CUDA backend");
   auto numbers = op.getDimensionNumbers();
   IndexedAccess access{op.getOperand().getType(),
                        op.getStartIndices().getType(),
@@ -421,7 +421,7 @@ LogicalResult mlir::cuda::emitScatterKernel(KernelEmitter &emitter) {
     return emitter.kernel->emitOpError("of kind scatter expects one scatter of one tensor");
   hlo::ScatterOp op = *scatters.begin();
   if (emitter.body.getTerminator()->getOperand(0) != op.getResult(0))
-    return op.emitOpError("fused with other ops has no CUDA code generation");
+    return op.emitOpError("fused with other ops is not supported by the CUDA backend");
   auto numbers = op.getScatterDimensionNumbers();
   IndexedAccess access{cast<RankedTensorType>(op.getInputs()[0].getType()),
                        cast<RankedTensorType>(op.getScatterIndices().getType()),

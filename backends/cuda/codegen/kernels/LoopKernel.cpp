@@ -272,8 +272,8 @@ LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
 LogicalResult LoopKernel::emitColumns(const Geometry &geometry) {
   if (levels.size() > 1)
     return levels[1][0].op.emitOpError(
-        "reduces leading dimensions of a value that depends on such a reduction, which has no CUDA "
-        "code generation");
+        "reduces leading dimensions of a value that depends on another reduction of leading "
+        "dimensions, which is not supported by the CUDA backend");
   GroupSet all = (GroupSet(1) << space.getNumGroups()) - 1, kept = all & ~reduced;
   int64_t points = space.getVolume(kept), perBlock = kWarp * width;
   Value lane = emitter.rem(emitter.thread(), kWarp), warp = emitter.div(emitter.thread(), kWarp);
@@ -343,9 +343,9 @@ LogicalResult LoopKernel::emit() {
   for (Value result : emitter.body.getTerminator()->getOperands())
     if (!work.reducesInnermost && !isOfRow(result))
       return emitter.kernel->emitOpError("has results along leading dimensions that it reduces, "
-                                         "which has no CUDA code generation");
+                                         "which is not supported by the CUDA backend");
   if (work.reduced == 0 || work.kept == 0)
-    return emitter.kernel->emitOpError("of no elements has no CUDA code generation");
+    return emitter.kernel->emitOpError("of no elements is not supported by the CUDA backend");
   Geometry geometry = chooseGeometry(work);
   width = geometry.width;
   LogicalResult result = levels.empty()          ? emitPoints(geometry)

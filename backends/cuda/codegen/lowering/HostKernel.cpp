@@ -355,7 +355,7 @@ LogicalResult HostKernel::emitFor(scf::ForOp op) {
   for (Value bound : {op.getLowerBound(), op.getUpperBound(), op.getStep()})
     if (!isUniform(bound))
       return op.emitOpError(
-          "holds a barrier or a shuffle and has bounds that differ between threads");
+          "contains a barrier or a shuffle and has bounds that differ between threads");
   assign(op.getInitArgs(), op.getRegionIterArgs());
   auto loop = scf::ForOp::create(builder, loc, mapUniform(op.getLowerBound()),
                                  mapUniform(op.getUpperBound()), mapUniform(op.getStep()));
@@ -374,7 +374,7 @@ LogicalResult HostKernel::emitFor(scf::ForOp op) {
 LogicalResult HostKernel::emitIf(scf::IfOp op) {
   if (!isUniform(op.getCondition()))
     return op.emitOpError(
-        "holds a barrier or a shuffle and has a condition that differs between threads");
+        "contains a barrier or a shuffle and has a condition that differs between threads");
   bool hasElse = !op.getElseRegion().empty();
   auto branch = scf::IfOp::create(builder, loc, mapUniform(op.getCondition()), hasElse);
   for (auto [from, to] : {std::pair(&op.getThenRegion(), &branch.getThenRegion()),
@@ -414,7 +414,7 @@ LogicalResult HostKernel::emitMeeting(Operation *op) {
       .Case([&](scf::IfOp branch) { return emitIf(branch); })
       .Default([](Operation *other) {
         return other->emitOpError(
-            "holds a barrier or a shuffle, expected scf.for or scf.if to do so");
+            "contains a barrier or a shuffle, which only scf.for and scf.if may contain");
       });
 }
 

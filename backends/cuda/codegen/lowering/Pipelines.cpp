@@ -8,7 +8,8 @@ using namespace mlir;
 
 namespace {
 struct NvvmOptions : PassPipelineOptions<NvvmOptions> {
-  Option<std::string> chip{*this, "chip", llvm::cl::desc("what to compile for, as sm_90"),
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("GPU architecture to compile for, such as sm_90"),
                            llvm::cl::init("sm_90")};
   Option<std::string> features{*this, "features", llvm::cl::desc("the version of PTX"),
                                llvm::cl::init("+ptx80")};

@@ -37,8 +37,8 @@ static Operation *findLibraryCall(ModuleOp module) {
   return found;
 }
 
-/// Shared memory that a launch asks for has no size in the code. ptxas takes a definition of no bytes
-/// for one byte, and warns of every access.
+/// Shared memory that a launch asks for has no size in the code. ptxas takes a definition of no
+/// bytes for one byte, and warns of every access.
 static void declareDynamicMemory(ModuleOp module) {
   constexpr unsigned kShared = 3;
   module.walk([](LLVM::GlobalOp global) {
@@ -59,9 +59,8 @@ FailureOr<std::string> mlir::cuda::compileToPtx(ModuleOp module, const PtxOption
   if (Operation *call = findLibraryCall(module)) {
     toolkit = findToolkit(options.toolkit);
     if (toolkit.empty())
-      return call->emitOpError("calls ")
-             << cast<LLVM::CallOp>(call).getCallee()->str()
-             << " of libdevice, which no CUDA installation was found for";
+      return call->emitOpError("calls ") << cast<LLVM::CallOp>(call).getCallee()->str()
+                                         << " of libdevice, but no CUDA installation was found";
   }
   if (failed(runPasses(module, "gpu-module-to-binary{format=isa" +
                                    (toolkit.empty() ? "" : " toolkit=" + toolkit) + "}")))

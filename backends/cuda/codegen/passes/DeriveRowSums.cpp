@@ -326,8 +326,7 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
       if (!markGradient(kernel, *sum))
         return success();
       if (kernel->hasAttr("st.addresses"))
-        return kernel.emitOpError("has its place in memory: expected derive-row-sums before "
-                                  "plan-memory");
+        return kernel.emitOpError("already has an address: run derive-row-sums before plan-memory");
       OpBuilder builder(kernel);
       Value made = emitSums(builder, kernel, *sum, *forward, divisor);
       cutKernel(kernel, "attention", Cut{reduce.getResult(0), made});

@@ -407,7 +407,7 @@ void FuseEpiloguesPass::runOnOperation() {
   auto planned = module.walk([](KernelOp kernel) {
     if (!kernel->hasAttr("st.addresses"))
       return WalkResult::advance();
-    kernel.emitOpError("has its place in memory: expected fuse-epilogues before plan-memory");
+    kernel.emitOpError("already has an address: run fuse-epilogues before plan-memory");
     return WalkResult::interrupt();
   });
   if (planned.wasInterrupted())

@@ -45,8 +45,7 @@ LogicalResult FuseTransposesPass::fuse(KernelOp kernel) {
     if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
       continue;
     if (kernel->hasAttr("st.addresses"))
-      return kernel.emitOpError("has its place in memory: expected fuse-transposes before "
-                                "plan-memory");
+      return kernel.emitOpError("already has an address: run fuse-transposes before plan-memory");
     OpBuilder builder(yield);
     auto turned = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(), made,
                                            transpose.getPermutationAttr());

@@ -242,7 +242,7 @@ void HoistRowValuesPass::runOnOperation() {
   });
   for (KernelOp kernel : kernels)
     if (kernel->hasAttr("st.addresses")) {
-      kernel.emitOpError("has its place in memory: expected hoist-row-values before plan-memory");
+      kernel.emitOpError("already has an address: run hoist-row-values before plan-memory");
       return signalPassFailure();
     }
   SmallVector<std::pair<KernelOp, KernelOp>> halves;

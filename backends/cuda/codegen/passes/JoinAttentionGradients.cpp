@@ -46,7 +46,7 @@ void JoinAttentionGradientsPass::runOnOperation() {
       continue;
     if (columns->hasAttr("st.addresses")) {
       columns.emitOpError(
-          "has its place in memory: expected join-attention-gradients before plan-memory");
+          "already has an address: run join-attention-gradients before plan-memory");
       return signalPassFailure();
     }
     KernelOp whole = joinGradientKernels(rows, columns);

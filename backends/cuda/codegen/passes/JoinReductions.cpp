@@ -125,8 +125,7 @@ LogicalResult JoinReductionsPass::runOn(Block &block) {
     if (!getReduction(kernel))
       continue;
     if (kernel->hasAttr("st.addresses"))
-      return kernel.emitOpError("has its place in memory: expected join-reductions before "
-                                "plan-memory");
+      return kernel.emitOpError("already has an address: run join-reductions before plan-memory");
     KernelOp first;
     for (Value input : kernel.getInputs())
       for (KernelOp other : readers.lookup(getRoot(input)))

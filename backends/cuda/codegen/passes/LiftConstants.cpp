@@ -95,7 +95,7 @@ void LiftConstantsPass::runOnOperation() {
   llvm::MapVector<size_t, SmallVector<SmallVector<mlir::st::KernelOp>>> groups;
   WalkResult walked = getOperation().walk([&](mlir::st::KernelOp kernel) {
     if (kernel->hasAttr("st.addresses")) {
-      kernel.emitOpError("has its place in memory: expected lift-constants before plan-memory");
+      kernel.emitOpError("already has an address: run lift-constants before plan-memory");
       return WalkResult::interrupt();
     }
     if (!llvm::is_contained({"loop", "reduce", "attention"}, kernel.getKind()))

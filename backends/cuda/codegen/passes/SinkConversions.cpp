@@ -51,8 +51,7 @@ static void convertInside(KernelOp reader, unsigned input, Value narrow) {
 
 LogicalResult SinkConversionsPass::sink(KernelOp kernel) {
   if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("has its place in memory: expected sink-conversions before "
-                              "plan-memory");
+    return kernel.emitOpError("already has an address: run sink-conversions before plan-memory");
   Value narrow = kernel.getInputs()[0];
   for (OpOperand &use : llvm::make_early_inc_range(kernel.getResult(0).getUses()))
     if (auto reader = dyn_cast<KernelOp>(use.getOwner());

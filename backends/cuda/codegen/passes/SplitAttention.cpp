@@ -60,8 +60,7 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   if (others.empty() && reductions.empty())
     return success();
   if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError(
-        "has its place in memory: expected split-attention before plan-memory");
+    return kernel.emitOpError("already has an address: run split-attention before plan-memory");
   SmallVector<Value> outputs = others;
   for (Value reduction : reductions)
     if (!llvm::is_contained(outputs, reduction))
@@ -73,9 +72,8 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   auto made = [&](Value value) {
     return first.getResult(llvm::find(outputs, value) - outputs.begin());
   };
-  SmallVector<Cut> cuts = llvm::map_to_vector(reductions, [&](Value value) {
-    return Cut{value, made(value)};
-  });
+  SmallVector<Cut> cuts =
+      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, made(value)}; });
   auto second = makePart(builder, kernel, "attention", columns, cuts);
   size_t next = 0;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), kernel.getResults()))

@@ -261,8 +261,7 @@ void SplitProductsPass::takeAdditions(mlir::st::KernelOp kernel) {
 
 LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
   if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("has its place in memory: expected split-products before "
-                              "plan-memory");
+    return kernel.emitOpError("already has an address: run split-products before plan-memory");
   dropEmptyProducts(kernel);
   auto dots = [&] { return kernel.getBody().front().getOps<hlo::DotGeneralOp>(); };
   while (!dots().empty()) {

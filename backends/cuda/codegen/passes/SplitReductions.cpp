@@ -475,8 +475,7 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
   if (reductions.empty())
     return SmallVector<KernelOp>();
   if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("has its place in memory: expected split-reductions before "
-                              "plan-memory");
+    return kernel.emitOpError("already has an address: run split-reductions before plan-memory");
   FailureOr<IterationSpace> space = IterationSpace::analyze(body);
   if (failed(space))
     return failure();

@@ -193,7 +193,7 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
   case proto::CudaCommand::WHAT_NOT_SET:
     break;
   }
-  return absl::InternalError("a command of no kind");
+  return absl::InternalError("a command has no kind");
 }
 
 /// The amount of work of a command that involves only one stream; 0 if other ranks or the host take

@@ -85,7 +85,8 @@ static absl::Status parse(absl::string_view text, std::vector<StepRecorder::Span
     if (parts.size() != 5 || !absl::SimpleAtoi(parts[0], &span.rank) ||
         !absl::SimpleAtoi(parts[1], &row) || !absl::SimpleAtoi(parts[2], &span.start) ||
         !absl::SimpleAtoi(parts[3], &span.duration))
-      return absl::InternalError(absl::StrCat("another process sends no trace but: ", line));
+      return absl::InternalError(
+          absl::StrCat("another process sent this instead of a trace: ", line));
     span.row = static_cast<StepRecorder::Row>(row);
     span.label = parts[4];
     spans.push_back(std::move(span));

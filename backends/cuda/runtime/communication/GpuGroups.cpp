@@ -105,10 +105,9 @@ absl::Status waitFor(const std::vector<int64_t> &members, double watchdogSeconds
       return absl::OkStatus();
     const std::chrono::duration<double> passed = Clock::now() - begin;
     if (passed.count() > watchdogSeconds)
-      return absl::DeadlineExceededError(
-          absl::StrCat("ranks ", absl::StrJoin(members, ", "),
-                       " are to be joined by NCCL: not all of them came for ", watchdogSeconds,
-                       " s, so they are taken for lost"));
+      return absl::DeadlineExceededError(absl::StrCat(
+          "ranks ", absl::StrJoin(members, ", "), ": not all of them joined the NCCL group within ",
+          watchdogSeconds, " s; the missing ones are considered lost"));
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }

@@ -48,8 +48,9 @@ absl::Status RemoteRanks::receive(const Exchange::Channel &channel, absl::string
   // A remote rank that sends nothing on this channel would never satisfy the wait.
   const auto it = numbers.find(channel);
   if (it == numbers.end())
-    return absl::InvalidArgumentError(absl::StrCat("rank ", channel.to, " waits for what rank ",
-                                                   channel.from, " never sends: ", what));
+    return absl::InvalidArgumentError(absl::StrCat("rank ", channel.to,
+                                                   " waits for a message that rank ", channel.from,
+                                                   " never sends: ", what));
   std::vector<uint8_t> message(static_cast<size_t>(bytes));
   ST_RETURN_IF_ERROR(communicator->receive(
       absl::MakeSpan(message), {communicator->processOf(channel.from), it->second, what}));

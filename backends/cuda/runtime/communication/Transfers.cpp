@@ -69,7 +69,7 @@ absl::Status Transfers::waitUntil(const std::string &what, bool forSent, IsDone 
     const std::chrono::duration<double> passed = Clock::now() - begin;
     if (waited && passed.count() > carriers.watchdogSeconds)
       return absl::DeadlineExceededError(
-          absl::StrFormat("%s: not done after %g s, so another rank is taken for lost", *waited,
+          absl::StrFormat("%s: not complete after %g s; another rank is considered lost", *waited,
                           carriers.watchdogSeconds));
   }
 }

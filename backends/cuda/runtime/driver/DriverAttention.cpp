@@ -96,7 +96,7 @@ absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_
   }
   if (bytes > mostBytes)
     return absl::ResourceExhaustedError(
-        absl::StrCat("cuDNN takes ", bytes, " bytes of workspace, of at most ", mostBytes));
+        absl::StrCat("cuDNN needs ", bytes, " bytes of workspace, expected at most ", mostBytes));
   return absl::OkStatus();
 }
 

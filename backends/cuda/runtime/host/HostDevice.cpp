@@ -148,8 +148,8 @@ public:
                              static_cast<int64_t>(offsets.size()), 1};
     entries[kernel](&memory, &places);
     if (missedTurns && __atomic_exchange_n(missedTurns, 0, __ATOMIC_RELAXED) != 0)
-      return absl::InternalError("a block waits for a turn that cannot come: the words of turns "
-                                 "were not zero when the kernel began");
+      return absl::InternalError("a block waits for a turn that never comes: the turn counters "
+                                 "were not zero when the kernel started");
     return absl::OkStatus();
   }
 
@@ -235,7 +235,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &) override {
-    return absl::InternalError("the host's ranks are not a group of NCCL");
+    return absl::InternalError("the host has no NCCL groups");
   }
 
 private:
@@ -254,7 +254,7 @@ absl::Status checkProcessor(const std::string &chip) {
     return absl::OkStatus();
 #endif
   return absl::UnimplementedError(absl::StrCat("the program's kernels are for processors of kind ",
-                                               chip, ", which this is not"));
+                                               chip, "; this processor is of another kind"));
 }
 
 absl::Status HostDevice::load(const proto::CudaCode &code) {

@@ -144,7 +144,7 @@ absl::Status multiplyOnHost(const proto::CudaProduct &product, const ProductOper
            : Product<float, Float16, Float16>(product, operands).run();
     return absl::OkStatus();
   default:
-    return absl::InternalError("a product of no floats");
+    return absl::InternalError("a product of elements that are not floats");
   }
 }
 

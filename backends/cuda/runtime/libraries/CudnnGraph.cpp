@@ -239,11 +239,10 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &work
       std::move(configs.begin(), configs.end(), std::back_inserter(parts));
       return plan;
     }
-    refused = !plan->status.ok()
-                  ? plan->status
-                  : absl::ResourceExhaustedError(absl::StrCat("cuDNN's engine takes ", workspace,
-                                                              " bytes of workspace, of at most ",
-                                                              mostWorkspace));
+    refused = !plan->status.ok() ? plan->status
+                                 : absl::ResourceExhaustedError(absl::StrCat(
+                                       "cuDNN's engine needs ", workspace,
+                                       " bytes of workspace, expected at most ", mostWorkspace));
   }
   return refused;
 }

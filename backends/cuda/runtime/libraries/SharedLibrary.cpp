@@ -96,11 +96,11 @@ SharedLibrary::SharedLibrary(absl::Span<const char *const> names, const char *pu
     return;
   if (!refused.empty())
     status = absl::UnavailableError(absl::StrCat(
-        name, " cannot be opened, which ", purpose, ": ", refused, " (", kLibrariesVariable,
+        name, " cannot be opened; it ", purpose, ": ", refused, " (", kLibrariesVariable,
         " names folders with libraries, or a Python environment's site-packages)"));
   else
     status = absl::UnavailableError(
-        absl::StrCat(name, " is missing, which ", purpose, " (", kLibrariesVariable,
+        absl::StrCat(name, " is missing; it ", purpose, " (", kLibrariesVariable,
                      " names folders with libraries, or a Python environment's site-packages)"));
 }
 
@@ -110,7 +110,7 @@ void *SharedLibrary::findSymbol(const char *symbol) {
   void *found = ::dlsym(handle, symbol);
   if (!found)
     status = absl::UnavailableError(
-        absl::StrCat(name, " has no ", symbol, ": a newer one is needed, which ", purpose));
+        absl::StrCat(name, " has no ", symbol, ": a newer one is needed; it ", purpose));
   return found;
 }
 
@@ -118,7 +118,7 @@ void SharedLibrary::expectVersion(int64_t found, int64_t least) {
   if (status.ok() && found < least)
     status = absl::UnavailableError(absl::StrCat(name, " is of version ", printVersion(found),
                                                  ", at least ", printVersion(least),
-                                                 " is needed, which ", purpose));
+                                                 " is needed; it ", purpose));
 }
 
 void preloadLibraries(absl::Span<const char *const> names) {

@@ -135,10 +135,10 @@ absl::Status tryAttention(const DriverAttention &plan, const proto::CudaAttentio
     const double distance = distanceOf(attention, results[i], expected[i], found[i]);
     if (!(distance <= kAttentionTolerance))
       return absl::FailedPreconditionError(absl::StrFormat(
-          "in a trial cuDNN's %s are %.2g of their root mean square away from those of %s, expected "
-          "at most %.2g",
-          results[i].name, distance,
-          isComparedWithHost(attention, *operands) ? "the host" : "generated kernels",
+          "in a trial cuDNN's %s differ from those of %s by %.2g of their root mean square, "
+          "expected at most %.2g",
+          results[i].name,
+          isComparedWithHost(attention, *operands) ? "the host" : "generated kernels", distance,
           kAttentionTolerance));
   }
   return absl::OkStatus();

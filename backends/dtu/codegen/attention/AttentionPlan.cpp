@@ -54,7 +54,8 @@ private:
 } // namespace
 
 static LogicalResult refuse(DotGeneralOp dot) {
-  return dot.emitOpError("of this form has no DTU code generation inside an attention kernel");
+  return dot.emitOpError(
+      "of this form is not supported by the DTU backend inside an attention kernel");
 }
 
 /// A product of arguments computes rows; a product of a body value consumes them.
@@ -79,7 +80,7 @@ LogicalResult AttentionAnalysis::collectProducts() {
       fused.stored.push_back(index);
   if (fused.producers.empty() || fused.consumers.empty())
     return body.getParentOp()->emitOpError(
-        "of kind attention kernel has no products on both sides of its rows");
+        "of kind \"attention\" has no product before its row loop or none after it");
   return success();
 }
 
@@ -289,8 +290,8 @@ LogicalResult AttentionAnalysis::run() {
     return failure();
   std::optional<GroupSet> reduced = fused.program.getReducedGroups();
   if (!reduced || (*reduced & ~(GroupSet(1) << fused.columnGroup())) != 0)
-    return body.getParentOp()->emitOpError("reduces more than its columns, which has no DTU code "
-                                           "generation inside an attention kernel");
+    return body.getParentOp()->emitOpError("reduces more than its columns, which is not supported "
+                                           "by the DTU backend inside an attention kernel");
   return success();
 }
 

@@ -203,7 +203,7 @@ bool CollectiveEmitter::usesL2(Operation *op) {
 static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType dtype, int64_t dim,
                                 int64_t parts, const Expr &index, const Expr &base) {
   if (type.getRank() > hw::kMaxCopyDims)
-    return op->emitOpError("of rank ") << type.getRank() << " has no DTU code generation";
+    return op->emitOpError("of rank ") << type.getRank() << " is not supported by the DTU backend";
   Piece piece;
   piece.type = dtype;
   int64_t stride = hw::byteWidth(dtype);
@@ -340,5 +340,7 @@ LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operand
       .Case([&](st::AllToAllOp o) { return allToAll(o, operand, result); })
       .Case([&](st::AllSliceOp o) { return allSlice(o, operand, result); })
       .Case([&](st::CollectivePermuteOp o) { return permute(o, operand, result); })
-      .Default([](Operation *other) { return other->emitOpError("has no DTU code generation"); });
+      .Default([](Operation *other) {
+        return other->emitOpError("is not supported by the DTU backend");
+      });
 }

@@ -91,7 +91,7 @@ LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machi
     if (failed(code))
       return failure();
     if (absl::Status status = hw::validate(*code, limits); !status.ok())
-      return task.emitOpError("became invalid code: ") << str(status.message());
+      return task.emitOpError("was lowered to invalid code: ") << str(status.message());
     for (const hw::Stream &stream : code->streams)
       numInstructions += stream.instructions.size();
     constants.append(emitter.constants);

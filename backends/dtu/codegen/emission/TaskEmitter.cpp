@@ -157,7 +157,7 @@ LogicalResult TaskEmitter::emitRead(st::ReadOp read) {
   if (!source->isOnHost)
     return success();
   if (isa<st::LoopOp>(read->getParentOp()))
-    return read.emitOpError("of the host's memory in a loop has no DTU code generation");
+    return read.emitOpError("of the host's memory in a loop is not supported by the DTU backend");
   FailureOr<Placement> place = placementOf(read.getResult());
   if (failed(place))
     return failure();
@@ -174,7 +174,7 @@ LogicalResult TaskEmitter::copyToHost(st::WriteOp write, const Placement &value,
   if (write.getAccumulate() || isa<st::LoopOp>(write->getParentOp()))
     return write.emitOpError("to the host's memory ")
            << (write.getAccumulate() ? "that accumulates" : "in a loop")
-           << " has no DTU code generation";
+           << " is not supported by the DTU backend";
   SmallVector<Access> accesses;
   access(accesses, value, false);
   order(accesses);
@@ -260,7 +260,7 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
       llvm::find_if(emitters, [&](const auto &entry) { return entry.first == kernel.getKind(); });
   if (it == std::end(emitters))
     return kernel.emitOpError("has kind \"")
-           << kernel.getKind() << "\", which has no DTU code generation";
+           << kernel.getKind() << "\", which is not supported by the DTU backend";
   order(accesses);
   builder.label(labelOf(kernel, kernel.getKind()));
   builder.startKernel();
@@ -382,7 +382,7 @@ LogicalResult TaskEmitter::emitConstant(Operation *op) {
     return failure();
   auto value = dyn_cast<DenseElementsAttr>(cast<stablehlo::ConstantOp>(op).getValue());
   if (!value)
-    return op->emitOpError("of this form has no DTU code generation");
+    return op->emitOpError("of this form is not supported by the DTU backend");
   constants.push_back({place->offset, value});
   return success();
 }
@@ -402,7 +402,9 @@ LogicalResult TaskEmitter::emit(Operation *op) {
       .Case<st::AllReduceOp, st::AllGatherOp, st::ReduceScatterOp, st::AllToAllOp, st::AllSliceOp,
             st::CollectivePermuteOp>(
           [&](Operation *collective) { return emitCollective(collective); })
-      .Default([](Operation *other) { return other->emitOpError("has no DTU code generation"); });
+      .Default([](Operation *other) {
+        return other->emitOpError("is not supported by the DTU backend");
+      });
 }
 
 FailureOr<hw::Program> TaskEmitter::run() {

@@ -69,7 +69,7 @@ LogicalResult TaskEmitter::emitLoop(st::LoopOp loop) {
                    !isa<st::StDialect>(op->getDialect());
     if (isLocal)
       return WalkResult::advance();
-    op->emitOpError("inside a loop has no DTU code generation");
+    op->emitOpError("inside a loop is not supported by the DTU backend");
     return WalkResult::interrupt();
   });
   if (exchange.wasInterrupted())

@@ -20,10 +20,10 @@ LogicalResult mlir::dtu::verifyOrder(ModuleOp module, const ::st::proto::Executa
     return module.emitError() << StringRef(text.data(), text.size());
   }
   if (remarks && (order->proven < order->runs || !order->isStepProven))
-    module.emitRemark() << "of " << order->runs << " runs of programs that differ " << order->proven
-                        << " were proven free of races, and "
-                        << (order->isStepProven ? "all" : "none for certain")
-                        << " free of deadlock; verify-dtu-order with more work proves the others";
+    module.emitRemark()
+        << "proved " << order->proven << " of " << order->runs
+        << " different program runs free of races, and " << (order->isStepProven ? "all" : "none")
+        << " of them free of deadlock; verify-dtu-order with more work proves the others";
   return success();
 }
 

@@ -181,7 +181,8 @@ FailureOr<const Placement *> CopyKernel::placementOf(Value operand) const {
     operand = reshape.getOperand();
   if (auto argument = dyn_cast<BlockArgument>(operand))
     return &context.inputs[argument.getArgNumber()];
-  return op->emitOpError("of a computed value has no DTU code generation in a copy kernel");
+  return op->emitOpError(
+      "of a computed value is not supported by the DTU backend in a copy kernel");
 }
 
 /// A copy of a whole value, with both sides in memory order.
@@ -298,8 +299,8 @@ LogicalResult CopyKernel::emit() {
     if (!isa<hlo::ReshapeOp>(candidate) && !getFill(candidate.getResult(0))) {
       if (op)
         return mlir::st::withNote(
-            candidate.emitOpError("is the second op of a copy kernel, which has no "
-                                  "DTU code generation"),
+            candidate.emitOpError(
+                "is the second op of a copy kernel, which is not supported by the DTU backend"),
             op, "the first is here");
       op = &candidate;
     }
@@ -317,7 +318,9 @@ LogicalResult CopyKernel::emit() {
       .Case([&](hlo::ReverseOp reverse) { return emitReverse(reverse); })
       .Case([&](hlo::ConcatenateOp concatenate) { return emitConcatenate(concatenate); })
       .Case([&](hlo::PadOp pad) { return emitPad(pad); })
-      .Default([](Operation *other) { return other->emitOpError("has no DTU code generation"); });
+      .Default([](Operation *other) {
+        return other->emitOpError("is not supported by the DTU backend");
+      });
 }
 
 LogicalResult mlir::dtu::emitCopyKernel(KernelContext &context) {

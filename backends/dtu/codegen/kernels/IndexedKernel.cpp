@@ -106,7 +106,7 @@ LogicalResult IndexedKernel::findPoints() {
   for (auto [size, stride] : llvm::reverse(dims)) {
     if (stride != expected)
       return access.op->emitOpError(
-          "whose points are not evenly spaced has no DTU code generation");
+          "whose slices are not evenly spaced is not supported by the DTU backend");
     numPoints *= size;
     expected = stride * size;
   }
@@ -114,7 +114,8 @@ LogicalResult IndexedKernel::findPoints() {
   int64_t rank = access.indices.getRank();
   int64_t count = access.componentDim < rank ? access.indices.getDimSize(access.componentDim) : 1;
   if (count != 1 && access.componentDim != rank - 1)
-    return access.op->emitOpError("with components before points has no DTU code generation");
+    return access.op->emitOpError(
+        "whose index_vector_dim is not the last dimension is not supported by the DTU backend");
   indexStride = count * indexWidth;
   return success();
 }
@@ -180,14 +181,14 @@ LogicalResult IndexedKernel::analyze() {
   auto elementType = getDType(access.table.getElementType()),
        indexElement = getDType(access.indices.getElementType());
   if (!elementType || !indexElement)
-    return access.op->emitOpError("of these types has no DTU code generation");
+    return access.op->emitOpError("of these types is not supported by the DTU backend");
   type = *elementType;
   indexType = *indexElement;
   width = hw::byteWidth(type);
   indexWidth = hw::byteWidth(indexType);
   if (!llvm::is_contained({hw::DType::I32, hw::DType::U32, hw::DType::I64}, indexType))
     return access.op->emitOpError("with indices of ")
-           << access.indices.getElementType() << " has no DTU code generation";
+           << access.indices.getElementType() << " is not supported by the DTU backend";
   if (failed(findPoints()))
     return failure();
   findComponents();
@@ -460,7 +461,7 @@ LogicalResult mlir::dtu::emitGatherKernel(KernelContext &context) {
   const Placement *table = placementOf(context, op.getOperand()),
                   *indices = placementOf(context, op.getStartIndices());
   if (!table || !indices || context.body.getTerminator()->getOperand(0) != op.getResult())
-    return op.emitOpError("fused with other ops has no DTU code generation");
+    return op.emitOpError("fused with other ops is not supported by the DTU backend");
   IndexedKernel kernel(context.builder, std::move(access));
   if (failed(kernel.analyze()))
     return failure();
@@ -490,7 +491,7 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
   if (!job.fill && !source) {
     auto broadcast = input.getDefiningOp<hlo::BroadcastInDimOp>();
     if (!broadcast || !matchPattern(broadcast.getOperand(), m_Constant(&constant)))
-      return op.emitOpError("into a computed value has no DTU code generation");
+      return op.emitOpError("into a computed value is not supported by the DTU backend");
     job.fill = getSplatBits(constant);
   }
   Expr from = source ? baseOf(dte, *source) : Expr(0);
@@ -534,7 +535,7 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   auto inputType = cast<RankedTensorType>(op.getInputs()[0].getType());
   std::optional<hw::Reduce> combine = getCombination(op, inputType.getElementType().isInteger(1));
   if (!combine)
-    return op.emitOpError("with this body has no DTU code generation");
+    return op.emitOpError("with this body is not supported by the DTU backend");
   auto numbers = op.getScatterDimensionNumbers();
   IndexedAccess access{op,
                        inputType,
@@ -557,7 +558,7 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   const Placement *indices = placementOf(context, op.getScatterIndices());
   const Placement *updates = placementOf(context, op.getUpdates()[0]);
   if (!indices || !updates || context.body.getTerminator()->getOperand(0) != op.getResult(0))
-    return op.emitOpError("fused with other ops has no DTU code generation");
+    return op.emitOpError("fused with other ops is not supported by the DTU backend");
   IndexedKernel kernel(context.builder, std::move(access));
   if (failed(kernel.analyze()) ||
       failed(initializeTable(context, op, *getDType(inputType.getElementType()))))

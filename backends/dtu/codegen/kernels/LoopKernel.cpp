@@ -314,10 +314,11 @@ LogicalResult mlir::dtu::emitLoopKernel(KernelContext &context) {
     return failure();
   if (!space->isSpanned())
     return op->emitOpError(
-        "has no value that spans all its loops, which has no DTU code generation");
+        "has no value that spans all its loops, which is not supported by the DTU backend");
   for (unsigned axis = 0; axis < space->getNumAxes(); ++axis)
     if (space->getAxisSize(axis) == 0)
-      return op->emitOpError("has a dimension of size 0, which has no DTU code generation");
+      return op->emitOpError(
+          "has a dimension of size 0, which is not supported by the DTU backend");
   space->formGroups();
   FailureOr<TileProgram> program = TileProgram::build(context.body, *space);
   if (failed(program))

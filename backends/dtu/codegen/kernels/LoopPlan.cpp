@@ -260,7 +260,7 @@ llvm::Expected<LoopPlan> Planner::run() {
   auto error = [](const Twine &message) { return llvm::createStringError(message); };
   std::optional<GroupSet> reductions = program.getReducedGroups();
   if (!reductions)
-    return error("reduces different dimensions, which has no DTU code generation");
+    return error("reduces different dimensions, which is not supported by the DTU backend");
   reduced = *reductions;
   chooseGroups();
   // All workers share a long reduction to a scalar.

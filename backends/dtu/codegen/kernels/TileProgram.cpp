@@ -217,7 +217,7 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   hw::DType type = dtype(input);
   std::optional<Reduction> reduction = getReduction(op, type == hw::DType::I1);
   if (!reduction)
-    return op.emitOpError("with this body has no DTU code generation");
+    return op.emitOpError("with this body is not supported by the DTU backend");
   TileRef result;
   GroupSet kept = space.getGroups(op.getResult(0));
   if (kept == space.getGroups(input)) {
@@ -248,7 +248,8 @@ LogicalResult Translator::translate(Operation *op) {
   if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
     std::optional<uint64_t> bits = getSplatBits(constant.getValue());
     if (!bits)
-      return op->emitOpError("that is not a splat has no DTU code generation inside a loop");
+      return op->emitOpError(
+          "that is not a splat is not supported by the DTU backend inside a loop");
     refs[result] = addConstant(*bits, dtype(result));
     return success();
   }
@@ -288,7 +289,7 @@ LogicalResult Translator::translate(Operation *op) {
 
   std::optional<hw::VectorOp> vectorOp = getVectorOp(op);
   if (!vectorOp)
-    return op->emitOpError("has no DTU code generation");
+    return op->emitOpError("is not supported by the DTU backend");
   if (matchRotate(op))
     vectorOp = hw::VectorOp::RotateLeft;
   else if (matchMulAdd(op))

@@ -472,7 +472,8 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   if (failed(program))
     return failure();
   if (program->getNumLevels() > 0)
-    return op->emitOpError("reduces the result of its product, which has no DTU code generation");
+    return op->emitOpError(
+        "reduces the result of its product, which is not supported by the DTU backend");
   // Every value that is not a scalar advances with the result tiles; for a product of one element,
   // every value that is not a constant does.
   program->setRates(~GroupSet(0), 0);

@@ -21,7 +21,7 @@ FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
   Operation *op = value.getDefiningOp();
   if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp>(
           op))
-    return op->emitOpError("feeding a product has no DTU code generation");
+    return op->emitOpError("feeding a product is not supported by the DTU backend");
   FailureOr<OperandAccess> inner = traceOperand(op->getOperand(0));
   if (failed(inner))
     return failure();
@@ -119,9 +119,9 @@ traceRightOperands(ArrayRef<stablehlo::DotGeneralOp> dots, const OperandAccess &
                   shapeOf(dot.getResult()) == shapeOf(first.getResult()) &&
                   dot.getDotDimensionNumbers() == first.getDotDimensionNumbers();
     if (!isLike) {
-      InFlightDiagnostic diagnostic = dot.emitOpError(
-          "is unlike the first product of its kernel; expected the same left operand, and a right "
-          "one of the same type that lies the same way");
+      InFlightDiagnostic diagnostic =
+          dot.emitOpError("differs from the first product of its kernel; expected the same left "
+                          "operand, and a right operand of the same type and layout");
       diagnostic.attachNote(first.getLoc()) << "first product";
       return diagnostic;
     }
@@ -176,8 +176,9 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
   auto other = getDType(getElementTypeOrSelf(first.getRhs().getType()));
   if (!type || type != other ||
       !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
-    return first.emitOpError("of ") << first.getLhs().getType() << " and "
-                                    << first.getRhs().getType() << " has no DTU code generation";
+    return first.emitOpError("of ")
+           << first.getLhs().getType() << " and " << first.getRhs().getType()
+           << " is not supported by the DTU backend";
   shape.type = *type;
   int64_t lhsDepth = shape.lhs.depth.empty() ? 0 : shape.lhs.depth.back();
   int64_t rhsDepth = rhsDepths.empty() ? 0 : rhsDepths.back();

@@ -456,8 +456,8 @@ absl::Status OrderProof::checkBarriers() const {
     int64_t users = std::count(barriers[i].users.begin(), barriers[i].users.end(), true);
     if (users != barriers[i].participants)
       return absl::InvalidArgumentError(absl::StrCat(
-          "program '", program.name, "': barrier ", i, " of ", barriers[i].participants,
-          " participants has ", users, " instances that come to it; expected as many"));
+          "program '", program.name, "': barrier ", i, " has ", barriers[i].participants,
+          " participants, but ", users, " instances reach it"));
   }
   return absl::OkStatus();
 }

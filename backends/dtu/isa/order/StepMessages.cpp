@@ -141,8 +141,9 @@ private:
 
 absl::Status RankWalks::send(size_t index, const LinkEvent &event) {
   if (event.peer < 0 || event.peer >= static_cast<int64_t>(ranks.size()))
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", index, " sends to rank ", event.peer, " of ", ranks.size()));
+    return absl::InvalidArgumentError(absl::StrCat("rank ", index, " sends to rank ", event.peer,
+                                                   ", but there are only ", ranks.size(),
+                                                   " ranks"));
   Route route{static_cast<int64_t>(index), event.peer, event.channel};
   mail[route].push_back(event.bytes);
   ++messages;
@@ -165,7 +166,7 @@ absl::Status RankWalks::receive(size_t index, const LinkEvent &event, bool &wait
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", index, ", entry ", ranks[index].entry, " of its schedule: message of ",
         queue.front(), " bytes from rank ", event.peer, " on channel ", event.channel,
-        " where the receive takes ", event.bytes));
+        ", but the receive expects ", event.bytes));
   queue.pop_front();
   ++ranks[index].receives;
   return absl::OkStatus();

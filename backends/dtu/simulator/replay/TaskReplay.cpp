@@ -92,7 +92,7 @@ absl::Status TaskReplay::findGroups() {
     if (groups.empty() || configs[rank].rankInGroup != static_cast<int64_t>(groups.back().count))
       return absl::InvalidArgumentError(
           absl::StrCat("rank ", rank, " is number ", configs[rank].rankInGroup,
-                       " of its group and does not follow the one before"));
+                       " of its group, which does not follow the number of the previous rank"));
     ++groups.back().count;
     const RankSchedule &first = *groups.back().schedule, &own = schedules[rank];
     if (!std::equal(own.begin(), own.end(), first.begin(), first.end(),
@@ -100,7 +100,7 @@ absl::Status TaskReplay::findGroups() {
                       return a.program == b.program && a.microBatch == b.microBatch;
                     }))
       return absl::InvalidArgumentError(
-          absl::StrCat("rank ", rank, " has another schedule than its group"));
+          absl::StrCat("rank ", rank, " has a different schedule than its group"));
   }
   return absl::OkStatus();
 }
@@ -212,7 +212,7 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
     if (got.bytes != event.message.bytes)
       return absl::InvalidArgumentError(
           absl::StrCat("rank ", event.rank, ": message of ", got.bytes, " bytes from rank ",
-                       route.source, " where the receive takes ", event.message.bytes));
+                       route.source, ", but the receive expects ", event.message.bytes));
     const Picoseconds late = std::max<Picoseconds>(0, got.arrival - (group.start + event.time));
     if (logger)
       logger->wait(event.rank, event.time, late, route.source, got.sent);

@@ -107,7 +107,7 @@ absl::Status CompiledRunBuilder::readVocabulary() {
   if (run.vocabulary > 0)
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      log.path + ": says no vocabulary of a known size; expected vocab_size, or a vocab_file " +
+      log.path + ": gives no vocabulary of known size; expected vocab_size, or a vocab_file " +
       (isBert() ? "that is on this machine (--vocab-file)" : "of GPT-2"));
 }
 
@@ -427,7 +427,7 @@ void CompiledRunBuilder::listOutcomes() {
 absl::StatusOr<CompiledRun> CompiledRunBuilder::build() {
   ST_RETURN_IF_ERROR(readVocabulary());
   if (run.globalBatch == 0)
-    return absl::InvalidArgumentError(log.path + ": says no global batch");
+    return absl::InvalidArgumentError(log.path + ": gives no global batch size");
   refuseOtherSizes();
   describeModel();
   describeLayout();

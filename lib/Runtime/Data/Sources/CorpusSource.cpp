@@ -200,7 +200,7 @@ absl::Status checkSequenceLength(const BatchSpec &spec) {
   if (spec.sequence < least)
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", spec.sequence,
                                                    " tokens is too short for the task ", spec.task,
-                                                   ", which takes at least ", least));
+                                                   ", which needs at least ", least));
   return absl::OkStatus();
 }
 
@@ -218,11 +218,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createCorpusSource(Corpus corpus,
         absl::StrCat(name, ": ", tokens, " tokens, fewer than one sequence of ", spec.sequence));
   if (spec.task == "mlm" && corpus.numSentences() < 2)
     return absl::InvalidArgumentError(
-        absl::StrCat(corpus.name, ": one sentence, and next-sentence prediction takes two"));
+        absl::StrCat(corpus.name, ": has one sentence, but next-sentence prediction needs two"));
   auto source = std::make_unique<CorpusSource>(std::move(corpus), spec);
   if (source->numSamples() == 0)
     return absl::InvalidArgumentError(absl::StrCat(
-        name, ": no document has two sentences, which next-sentence prediction takes"));
+        name, ": no document has the two sentences that next-sentence prediction needs"));
   return source;
 }
 

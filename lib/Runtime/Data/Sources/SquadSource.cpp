@@ -210,8 +210,9 @@ absl::StatusOr<Batch> SquadSource::batch(int64_t index) const {
 absl::StatusOr<std::unique_ptr<BatchSource>> createSquadSource(const std::string &path,
                                                                const BatchSpec &spec) {
   if (spec.task != "span")
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--data=squad:", path, ": is for the task span, this program's is ", spec.task));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=squad:", path,
+                     ": supports only the task span; this program's task is ", spec.task));
   ST_RETURN_IF_ERROR(checkSequenceLength(spec));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
   auto source = std::make_unique<SquadSource>(path, spec, std::move(tokenizer));
