@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
@@ -160,8 +161,11 @@ def donation(_):
     fails(RuntimeError, "Array has been deleted", lambda: np.asarray(a))
     np.testing.assert_array_equal(np.asarray(total), 2)
     del _
-    after = jax.devices()[0].memory_stats()["bytes_in_use"]
-    st.expect(after == before, f"{after} bytes are in use, not {before} as before: the sum is where the argument was")
+    # The thread of the execution may still have the last reference to the product.
+    deadline = time.time() + 10
+    while (after := jax.devices()[0].memory_stats()["bytes_in_use"]) > before and time.time() < deadline:
+        time.sleep(0.01)
+    st.expect(after <= before, f"{after} bytes are in use, {before} were before: the sum is where the argument was")
 
 
 def errors(_):
