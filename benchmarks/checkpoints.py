@@ -85,7 +85,7 @@ def size_of(folder):
 
 
 def save(options, binary, flags):
-    """What a run with one save between its steps 2 and 3 measures; its checkpoint stays."""
+    """Measures a run with one save between steps 2 and 3. Its checkpoint remains."""
     target, metrics = options.folder / "ckpt", options.folder / "metrics"
     shutil.rmtree(target, ignore_errors=True)
     _, peak, text = run(binary, f"--train-steps={SAVE_AFTER + options.steps}", f"--save-interval={SAVE_AFTER}",

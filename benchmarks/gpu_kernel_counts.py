@@ -7,9 +7,10 @@ this Python, on PATH, or in /usr/local/cuda/bin). In each kernel of kind attenti
 work on one tile. Counts are static: both sides of a branch inside a loop count, even one that is rarely taken.
 
 Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles of a
-tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in which tensor
-cores compute the products, and the larger of the others against these; the same of L2's cycles for what the loop moves. The last
-rows compare all kernels of a pass with the products that it needs: two forward, five backward.
+tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in
+which tensor cores compute the products, and the ratio of the larger of the two other cycle counts to these; the same
+ratio for L2's cycles of the loop's loads and stores. The last rows compare all kernels of a pass with the products that
+it needs: two forward, five backward.
 
 --ways adds a table of ways to add up the gradient of queries in one kernel: by blocks in turn, as counted, and models of the others.
 The cycles of a tile are the maximum over issue slots, units, tensor cores and L2; bytes of device memory that further kernels

@@ -176,7 +176,7 @@ class Machine:
         self.note("dte_latency_ns", rest)
         every, f = self.bench.queues, self.f
         cores = self.bench.cores
-        # Both sides in one memory: what it serves is twice what is copied.
+        # Both sides are in one memory, which serves twice the copied bytes.
         self.note("l3_gbytes_per_second", self.rate(2 * MIB, view("L3", 2 * MIB * every, 2 * MIB), view("L3", 0, 2 * MIB),
                                                     every, sides=2))
         self.note("l3_burst_bytes", self.column() * f["l3_gbytes_per_second"])
@@ -249,7 +249,7 @@ class Machine:
         self.note("vector_start_cycles", rest / cycle)
         slow, _ = line(lambda columns: vector("exp", columns), 3200, 12800)
         self.note("transcendental_cycles", slow / slope)
-        # Elements so many words apart lie in as many banks less.
+        # Elements that are `apart` words apart use only 1 / `apart` of the banks.
         apart = 16
         slope, _ = line(lambda columns: vector("neg", columns, apart), 512, 1536)
         self.note("l1_banks", apart * cycle / slope)
@@ -365,8 +365,8 @@ def ring_time(bench, ids, size):
 def ring_steps(figures, steps, part, hop):
     """Nanoseconds of steps of a ring by pieces k; steps are the (memory accesses of a receive, number) of each kind.
 
-    A step moves `part` bytes of each rank. It takes what the busiest of these needs for them: the link, the receiver
-    (a DTE's rate and two signals a piece) and the memory; or as long as a piece takes to come around, alpha + b / k *
+    A step moves `part` bytes of each rank. It takes the longest of these times: that of the link, of the receiver (a
+    DTE's rate and two signals a piece) and of the memory, and the time of a piece once around the ring, alpha + b / k *
     beta. The last step ends when the pieces behind its first have followed.
     """
     dte, signals = 1 / figures["dte_gbytes_per_second"], 2 * figures["sync_ns"]

@@ -36,7 +36,7 @@ def figure(row):
 
 
 def beside(row):
-    """What the value is compared with, and the value as a multiple of it."""
+    """Returns the reference of the value, and the value as a multiple of it."""
     if "beside" not in row:
         return ""
     other = row["beside"]

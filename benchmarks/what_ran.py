@@ -1,4 +1,4 @@
-"""Shows that a step's simulated program is what a training binary runs.
+"""Shows that the simulated program of a step is the program that a training binary runs.
 
   benchmarks/what_ran.py [--model=examples/models/bert-large-uncased] [--task=span] [--seq=384]
                          [--parallel=examples/parallel/bert-large-dtu-4x8.json] [--host-threads=2] [--build=build]

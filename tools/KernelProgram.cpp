@@ -18,7 +18,7 @@ int64_t mlir::st::tensorBytes(Type type) {
 }
 
 namespace {
-/// Gives everything an address of its own.
+/// Gives each value a separate address.
 class TrivialPlan {
 public:
   explicit TrivialPlan(mlir::st::ProgramOp program)

@@ -15,29 +15,31 @@ class RankTable {
 public:
   RankTable(st::ProgramOp program, st::MeshOp mesh) : program(program), mesh(mesh) {}
 
-  /// First of the entries for some axes: the rank's position among the ranks that differ from it
-  /// only along the axes (first axis major), then the global ranks of all of them by position.
+  /// Returns the first entry for some axes. The entries are the rank's position among the ranks
+  /// that differ from it only along the axes (first axis major), then the global ranks of all of
+  /// them by position.
   int64_t addAxes(ArrayAttr axes);
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);
 
-  /// The messages of a step of rings along axes, from rank to rank of the group. A ring has `size`
-  /// members whose positions are `stride` apart.
+  /// Returns the messages of one step of rings along axes, as pairs of ranks of the group. A ring
+  /// has `size` members whose positions are `stride` apart.
   std::vector<std::pair<int64_t, int64_t>> getRing(ArrayAttr axes, int64_t stride, int64_t size);
 
-  /// The messages of an exchange along axes in which every rank sends to every other one.
+  /// Returns the messages of an exchange along axes. Every rank sends to every other one.
   std::vector<std::pair<int64_t, int64_t>> getExchange(ArrayAttr axes);
 
-  /// First of five entries for source-target pairs of positions along axes: the number of sends of
-  /// the rank (0 or 1), their global target rank, the number of receives, their source, and 1 if
-  /// the rank is its own target, which needs no message.
+  /// Returns the first of five entries for source-target pairs of positions along axes: the number
+  /// of sends of the rank (0 or 1), their global target rank, the number of receives, their source,
+  /// and 1 if the rank is its own target. A rank that is its own target sends no message.
   int64_t addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
-  /// First of two entries for such pairs: the global rank to which the rank sends (itself if it is
-  /// its own target), and the one from which it receives; -1: none.
+  /// Returns the first of two entries for such pairs: the global rank to which the rank sends
+  /// (itself if it is its own target), and the global rank from which it receives; -1 if there is
+  /// none.
   int64_t addNeighbours(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
-  /// An entry with the global rank of another group that corresponds to this rank.
+  /// Returns the entry with the global rank in another group that corresponds to this rank.
   int64_t addCounterpart(ProgramOp group);
 
   int64_t size() const { return entries.size(); }
@@ -51,7 +53,8 @@ private:
   SmallVector<SmallVector<int64_t>> entries; // each entry's value for every rank
 
   int64_t numRanks() { return program.getDevices().size(); }
-  /// First of the `count` entries of a key; `fill` sets those of a rank if the key is new.
+  /// Returns the first of the `count` entries of a key. If the key is new, `fill` sets the entries
+  /// of each rank.
   int64_t addEntries(const std::string &key, size_t count,
                      llvm::function_ref<void(int64_t rank, MutableArrayRef<int64_t>)> fill);
   int64_t position(int64_t rank, ArrayAttr axes);

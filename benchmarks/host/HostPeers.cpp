@@ -1,4 +1,5 @@
-// What the simulator does with data beside what the host can, one thread each, in turn:
+// Compares the simulator's data path with the host's libraries, on one thread each, one after the
+// other:
 // - its matrix products beside oneDNN's, whose right operand is packed ahead: 384 x 1024 x 4096,
 //   f32 and bf16 to f32;
 // - a chain of vector instructions on tiles that come from L3 and go back to it, beside STREAM's

@@ -22,8 +22,8 @@ struct DevicePeaks {
   double launchUs = 0;  ///< the start of a kernel or a collective
   double messageUs = 0; ///< the latency of each message of a collective
 
-  /// Round figures for an unknown target, in the proportions of a typical device: a byte takes a
-  /// microsecond on a link along any axis, a launch 512.
+  /// Round figures for an unknown target, in the proportions of a typical device. A byte takes a
+  /// microsecond on a link along any axis; a launch takes 512 microseconds.
   static DevicePeaks unit(int axes);
 };
 

@@ -107,8 +107,8 @@ struct StepFigures {
   };
   std::vector<Piece> path; ///< from the start of the step to its end
 
-  /// Commands of one name on the device that has most to do, in a step. Only where no simulator has
-  /// run.
+  /// Commands of one name in a step, on the device with the most work. Used only if no simulator
+  /// has run.
   struct Kernel {
     std::string name, kind; ///< "product", "attention", "loop" or "copy"
     int64_t launches = 0, picoseconds = 0;

@@ -4,8 +4,8 @@
 
 namespace st {
 
-/// No character of it means anything in XML. Colours of classes can be told apart without red and
-/// green.
+/// It contains no character with a special meaning in XML. Colours of classes can be told apart
+/// without red and green.
 constexpr char kPageStyle[] = R"css(
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --faint: #6a6a6a;
   --line: #d9d9d9; --fill: #cfe3f5; --wait: #cccccc; }

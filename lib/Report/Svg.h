@@ -7,14 +7,14 @@
 
 namespace st {
 
-// All in the units of the pictures' view box: room for names on the left, the drawing, room for
-// axes below.
+// Sizes in units of the pictures' view box: the margin for names on the left, the drawing, and the
+// margin for axes below.
 constexpr double kLeft = 90, kWidth = 900, kRight = 10, kAxis = 24;
 
 /// 12.3 rather than 12.300000.
 std::string number(double value);
 
-/// The start of a picture; `title` is what screen readers say.
+/// The start of a picture; screen readers read `title`.
 std::string beginPicture(double height, const std::string &title);
 
 /// The position of a value, from 0 to kWidth.

@@ -1,4 +1,4 @@
-// The step on a machine that is better in one thing: what that thing costs it.
+// Times the step on machines that are faster in one respect, to show the cost of each resource.
 #ifndef ST_REPORT_WHATIF_H
 #define ST_REPORT_WHATIF_H
 

@@ -1,4 +1,4 @@
-// Work on a thread beside the training.
+// Work on a thread that runs during the training.
 #ifndef ST_RUNTIME_BACKGROUNDTASK_H
 #define ST_RUNTIME_BACKGROUNDTASK_H
 
@@ -15,7 +15,7 @@ namespace st {
 /// Runs `work` once.
 class BackgroundTask {
 public:
-  /// Starts the thread. Where the host has none left, `work` runs before this returns.
+  /// Starts the thread. If the host cannot start a thread, `work` runs before this returns.
   explicit BackgroundTask(std::function<absl::Status()> work);
   /// Waits for its end.
   ~BackgroundTask();
@@ -24,11 +24,11 @@ public:
 
   bool isDone() const { return done.HasBeenNotified(); }
   void wait() const { done.WaitForNotification(); }
-  /// Waits for its end, at most so long. Returns whether it has ended.
+  /// Waits for its end, at most for the given time. Returns true if it has ended.
   bool waitFor(absl::Duration time) const { return done.WaitForNotificationWithTimeout(time); }
-  /// Of work that has ended.
+  /// The result; the work must have ended.
   const absl::Status &status() const { return result; }
-  /// From the start to the end of work that has ended.
+  /// The time from start to end; the work must have ended.
   double seconds() const { return duration; }
 
 private:

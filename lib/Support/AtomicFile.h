@@ -36,7 +36,7 @@ public:
   absl::Status write(const void *data, size_t size);
   absl::Status write(absl::string_view text) { return write(text.data(), text.size()); }
 
-  /// Asks the system to write what there is so far to disk, so that flush has less to wait for.
+  /// Asks the system to write the content so far to disk, so that flush waits less.
   void startFlush();
 
   /// Forces the content to disk, so that commit returns quickly.

@@ -13,7 +13,7 @@
 namespace st {
 namespace {
 
-// More than any run has open at once. What finds no slot is not removed.
+// More than any run has open at once. A path without a free slot is not removed.
 constexpr int kSlots = 64;
 
 // Whoever takes a pointer out owns the text, so that a signal may come at any time.

@@ -94,7 +94,7 @@ public:
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
 
-  /// Asks the system to write what there is so far to disk. Another thread may append meanwhile.
+  /// Asks the system to write the content so far to disk. Another thread may append meanwhile.
   void startFlush() { file->startFlush(); }
 
   /// Fails if fewer bytes were written than declared.

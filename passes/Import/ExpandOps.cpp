@@ -148,7 +148,7 @@ static Value widenProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   return widened;
 }
 
-/// The op in terms of others; null if it stays.
+/// Returns the replacement of an op by other ops, or null if the op stays.
 static Value expand(Emitter &emit, Operation *op) {
   if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op))
     return emitPatchConvolution(emit, convolution);

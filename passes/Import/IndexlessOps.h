@@ -1,4 +1,4 @@
-// Gathers and scatters that are given no position in any dimension, as whole-array updates print.
+// Gathers and scatters with empty index vectors, which JAX emits for updates of whole arrays.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -6,8 +6,8 @@
 
 namespace mlir::st {
 
-/// Expresses an op whose index vectors have no component by others: its windows are at the
-/// beginning of each dimension. Null for all other ops.
+/// Replaces an op with empty index vectors by other ops: its windows begin at position 0 of each
+/// dimension. Null for all other ops.
 Value expandIndexless(Emitter &emit, stablehlo::GatherOp op);
 Value expandIndexless(Emitter &emit, stablehlo::ScatterOp op);
 

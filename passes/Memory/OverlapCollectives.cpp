@@ -308,7 +308,7 @@ void OverlapCollectives::overlap(Block &body, const MeshAxes &axes, int64_t byte
 }
 
 void OverlapCollectives::overlap(ProgramOp program, const MeshAxes &axes) {
-  // Tasks share their area: one may use what another does.
+  // Tasks share their area: a task may use memory that another task uses.
   int64_t bytes = bytesForTasks(program, getMesh(program));
   for (auto task : program.getOps<TaskOp>()) {
     SmallVector<TaskNode, 0> graph = buildTaskGraph(task.getBody().front(), axes);

@@ -28,8 +28,8 @@ private:
   void findLifetimes();
   void holdForHost();
   LogicalResult placeWrites();
-  /// A collective's operand stays alive until the first use of its result, because that is when
-  /// code waits for it.
+  /// A collective's operand stays alive until the first use of its result, where the code waits for
+  /// the collective.
   bool isInTarget(WriteOp write) const;
   void keepOperandsInFlight();
   /// Operands of a concatenation are computed in the result if all of them can be.

@@ -1,4 +1,4 @@
-// Where along a dimension an axis can stay through the following ops.
+// The position along a dimension at which the following ops leave an axis.
 #pragma once
 
 #include "mlir/IR/Operation.h"

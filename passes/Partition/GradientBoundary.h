@@ -24,7 +24,7 @@ bool isNarrowing(Operation *op);
 Updates findUpdates(func::FuncOp function);
 
 /// Inserts an `st.accumulate` on every gradient of a per-device function with a single micro-batch.
-/// The reduction does nothing, but it separates the update from the backward pass, as it does with
+/// This accumulation has one addend. It separates the update from the backward pass, as with
 /// several micro-batches.
 void markGradients(func::FuncOp function);
 

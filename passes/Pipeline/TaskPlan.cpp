@@ -123,8 +123,8 @@ void GroupPlan::plan(TaskPlan &task) {
   for (auto [value, needsMemory] : externals)
     if (needsMemory)
       decide(task, value, needsMemory);
-  // Of the values from which others are simple functions, keep those that serve most: GELU's
-  // backward part reads three functions of one tensor.
+  // Keeps the values from which most other values can be computed cheaply: GELU's backward part
+  // reads three functions of one tensor.
   DenseMap<Value, int64_t> served;
   for (auto [value, needsMemory] : externals)
     for (Value source : getSources(task, value))

@@ -1,4 +1,5 @@
-// What each task of one group computes, reads from storage, makes again and hands on.
+// The values that each task of one group computes, reads from storage, recomputes and stores for
+// later tasks.
 #pragma once
 
 #include "passes/Pipeline/TaskAnalysis.h"
@@ -18,7 +19,7 @@ struct TaskItem {
   Operation *op; ///< of a result, the function's terminator
   unsigned resultNumber = 0;
 
-  /// What the entry reads.
+  /// The values that the entry reads.
   OperandRange getOperands() const;
 };
 
@@ -40,7 +41,7 @@ public:
   bool hasStage(int64_t stage) const { return llvm::is_contained(stages, stage); }
   /// In an order in which they may run: backward through the stages where gradients flow.
   MutableArrayRef<TaskPlan> getTasks() { return tasks; }
-  /// Whether a task computes a value, as against reading what an earlier one computed.
+  /// Returns true if a task computes a value rather than reads the result of an earlier task.
   bool isComputedIn(const TaskPlan &task, Value value) const;
   const llvm::SetVector<Value> &getBuffered() const { return buffered; }
   /// Accumulations of the group, in program order.

@@ -23,7 +23,7 @@ enum class Kind {
   Wide,   ///< f32
 };
 
-/// What becomes of one op.
+/// The decision for one op.
 struct Decision {
   bool isNarrow = false;    ///< computed in 16 bits
   Kind result = Kind::Wide; ///< of its f32 results
@@ -60,12 +60,12 @@ private:
   DenseMap<Value, Kind> kinds;
   DenseMap<Operation *, Decision> decisions;
   DenseMap<Value, bool> feeds;
-  /// Ops and arguments that no batch decides.
+  /// Values that do not depend on the batch, only on parameters and constants.
   DenseSet<Value> ofParametersAlone;
   /// The rounded copy of a value of f32.
   DenseMap<Value, Value> rounded;
-  /// What f32 ops of a block of the model read of a 16-bit value: what a block leaves to the next
-  /// one has 16 bits.
+  /// The f32 copies of 16-bit values, one per block of the model: values that one block passes to
+  /// the next have 16 bits.
   DenseMap<std::pair<Value, Attribute>, Value> widened;
 };
 } // namespace
@@ -85,7 +85,7 @@ Kind PrecisionAssignment::kindOf(Value value) const {
   return it == kinds.end() ? Kind::Wide : it->second;
 }
 
-/// A number that is finite in f32 is to be so in 16 bits.
+/// A number that is finite in f32 must also be finite in 16 bits.
 Kind PrecisionAssignment::kindOfConstant(stablehlo::ConstantOp op) const {
   auto values = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!values)
@@ -144,7 +144,7 @@ Decision PrecisionAssignment::decide(Operation *op) {
       decision.result = Kind::Weak;
       return decision;
     }
-    // What a batch picks of parameters.
+    // Rows of parameters that the batch selects.
     decision.isRounded = hasWeak && !hasWide;
   }
   decision.isRounded |= llvm::any_of(op->getResults(), [&](Value result) {
@@ -156,7 +156,7 @@ Decision PrecisionAssignment::decide(Operation *op) {
   return decision;
 }
 
-/// Whether an op computes in f32, but for moves of what has no type.
+/// Returns true if an op computes in f32. Moves of untyped values do not count.
 bool PrecisionAssignment::isWide(Operation *op) const {
   auto it = decisions.find(op);
   return it != decisions.end() && !it->second.isNarrow && it->second.result != Kind::Weak;
@@ -185,7 +185,7 @@ void PrecisionAssignment::decide() {
       if (isFloatTensor(result))
         kinds[result] = decision.result;
   }
-  // What only one op reads, in f32, is not rounded before it.
+  // A value whose only user reads it in f32 is not rounded.
   for (Operation &op : llvm::reverse(block.without_terminator())) {
     auto it = decisions.find(&op);
     if (it == decisions.end() || !it->second.isNarrow ||
@@ -210,7 +210,7 @@ Value PrecisionAssignment::convertAt(OpBuilder &builder, Value value, Type eleme
   return conversion;
 }
 
-/// Rounds where a value is made; an argument before its first user.
+/// Rounds a value where it is computed, and an argument before its first user.
 Value PrecisionAssignment::asNarrow(Value value, Operation *user) {
   if (getElementTypeOrSelf(value.getType()) == narrow)
     return value;
@@ -231,7 +231,7 @@ Value PrecisionAssignment::asNarrow(Value value, Operation *user) {
 
 Value PrecisionAssignment::asWide(Value value, Operation *user) {
   Value read = value;
-  // A rounded value is read rounded.
+  // Users of a rounded value read the rounded copy.
   if (isF32(value) && kindOf(value) == Kind::Narrow)
     read = asNarrow(value, user);
   if (getElementTypeOrSelf(read.getType()) != narrow)
@@ -254,7 +254,7 @@ void PrecisionAssignment::rewrite(Operation *op) {
       if (isOurs(operand.get()))
         operand.set(decision.isNarrow ? asNarrow(operand.get(), op) : asWide(operand.get(), op));
   };
-  // Regions may read values from around.
+  // Regions may use values from outside.
   op->walk(convertOperands);
   for (Value result : op->getResults()) {
     if (!isFloatTensor(result))
@@ -276,7 +276,7 @@ void PrecisionAssignment::rewrite() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// A mesh may be there: a program brings it along with its annotations.
+/// The module may have a mesh, from the annotations of the imported program.
 static constexpr FactContract kContract = {
     {Fact::Roles},
     FactSet({Fact::Gradients, Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::st;
 using namespace mlir::stablehlo;
 
-/// What all results but gradients depend on.
+/// Returns the values on which results other than gradients depend.
 static DenseSet<Operation *> findForward(func::FuncOp function) {
   SmallVector<Value> worklist;
   for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands())) {
@@ -28,8 +28,7 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
   return forward;
 }
 
-/// Whether a value is one minus the greatest of its row, as softmax has it: its exponential is at
-/// most one.
+/// Returns true if a value is x - max(x) of a row, as in softmax. Its exponential is at most one.
 static bool isBelowMaximum(Value value) {
   auto difference = value.getDefiningOp<SubtractOp>();
   if (!difference)
@@ -43,7 +42,7 @@ static bool isBelowMaximum(Value value) {
          isa<MaxOp>(maximum.getBody().front().front());
 }
 
-/// Functions whose values 16 bits hold.
+/// Returns true for functions whose results fit 16 bits.
 static bool isBounded(Operation *op, ComputeType type) {
   if (isa<TanhOp, LogisticOp, SineOp, CosineOp, chlo::ErfOp, chlo::ErfcOp>(op))
     return true;
@@ -63,7 +62,8 @@ public:
 
 private:
   bool isBackward(OpOperand &use);
-  /// What the backward pass reads in the place of a value of the forward pass; null: the value.
+  /// Returns the value that the backward pass reads instead of a value of the forward pass, or null
+  /// if it reads the same value.
   Value readingOf(Value value);
   Value roundAndWiden(Value value);
   Value cloneWithReadings(Operation *op);
@@ -95,8 +95,8 @@ Value ResidualNarrower::roundAndWiden(Value value) {
   return widened;
 }
 
-/// What arithmetic makes of a rounded value and of what is 16 bits or a constant anyway is made
-/// again for the backward pass: 1 + erf(x) of GELU.
+/// The backward pass recomputes arithmetic whose operands are rounded values, 16-bit values or
+/// constants, such as 1 + erf(x) in GELU.
 Value ResidualNarrower::cloneWithReadings(Operation *op) {
   SmallVector<Value> operands;
   bool hasReading = false;

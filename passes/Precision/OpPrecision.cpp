@@ -12,8 +12,8 @@ OpPrecision mlir::st::getOpPrecision(Operation *op) {
   if (isa<AbsOp, AddOp, ClampOp, CompareOp, DivOp, MaxOp, MinOp, MulOp, NegOp, SelectOp, SignOp,
           SubtractOp>(op))
     return OpPrecision::Follows;
-  // A gather's rows are rounded after they are looked up: no copy of a table is made, and its
-  // gradient is summed in f32.
+  // A gather rounds rows after the lookup, so the table needs no 16-bit copy and its gradient is
+  // summed in f32.
   if (isa<BroadcastInDimOp, ConcatenateOp, ConstrainOp, DynamicSliceOp, GatherOp, PadOp, ReshapeOp,
           ReverseOp, SliceOp, TransposeOp>(op))
     return OpPrecision::Moves;

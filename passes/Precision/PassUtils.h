@@ -1,4 +1,4 @@
-// What the passes of this folder share.
+// Common code of the passes of this folder.
 #pragma once
 
 #include "dialects/St/IR/ModuleFacts.h"
@@ -10,14 +10,14 @@ namespace mlir::st {
 
 FloatType getFloatType(ComputeType type, MLIRContext *context);
 
-/// @main of a module that fulfils the contract; null, with a diagnostic, where there is none, or
-/// where it is not one block.
+/// Returns @main of a module that fulfils the contract. Returns null, with a diagnostic, if @main
+/// is missing or has several blocks.
 func::FuncOp findStep(ModuleOp module, StringRef pass, const FactContract &contract);
 
 /// The floats of a constant, rounded to another type.
 DenseElementsAttr convertElements(ElementsAttr values, Type elementType);
 
-/// The result of a role; null if there is none.
+/// The result with a role; null if there is none.
 Value findResult(func::FuncOp function, StringRef role);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// Which type each value is computed in.
+// Passes that choose the type in which each value is computed.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// A 16-bit type that a forward and backward pass is computed in.
+/// The 16-bit type of the forward and the backward pass.
 enum class ComputeType { BF16, F16 };
 
 #define GEN_PASS_DECL

@@ -32,7 +32,7 @@ static Value scaleCotangent(OpBuilder &builder, Value loss, Value scale) {
   return op.getResult(0);
 }
 
-/// A dynamic scale comes in as state; `add-optimizer` gives it its next value.
+/// A dynamic scale is a state; `add-optimizer` computes its next value.
 static Value addScaleArgument(func::FuncOp function, double initial, Location loc) {
   Builder builder(function.getContext());
   NamedAttrList attrs;

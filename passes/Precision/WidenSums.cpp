@@ -26,14 +26,14 @@ public:
 
   /// Sums over dimensions and scatters.
   void widenReductions();
-  /// What gradients are made of.
+  /// Ops from which gradients are computed.
   void widenGradients();
 
   unsigned numWidened = 0;
 
 private:
   void widen(Operation *op);
-  /// The value in f32, not rounded where that changes nobody else's.
+  /// Returns the value in f32. Removes its rounding if no other user depends on it.
   Value widened(Value value);
   Value toWide(OpBuilder &builder, Value value);
 
@@ -42,7 +42,7 @@ private:
 };
 } // namespace
 
-/// Retypes the op, its computation and its results; readers get the rounded ones.
+/// Changes the op, its computation and its results to f32; users get the rounded results.
 void SumWidener::widen(Operation *op) {
   OpBuilder builder(op);
   for (OpOperand &operand : op->getOpOperands())
@@ -124,7 +124,7 @@ void SumWidener::widenGradients() {
     if (!op || !seen.insert(value).second)
       continue;
     if (auto convert = dyn_cast<ConvertOp>(op); convert && is16Bit(convert.getOperand())) {
-      // The ops behind it are read by this conversion alone, or stay as they are.
+      // The producers of the value have no other user, or remain unchanged.
       Value wide = widened(convert.getOperand());
       convert.replaceAllUsesWith(wide);
       convert.erase();

@@ -11,8 +11,8 @@ static bool isSplatConstant(Value value) {
   return constant && isa<SplatElementsAttr>(constant.getValue());
 }
 
-/// Whether a loop may as well have the value whole: a scalar, what any part of can be made of
-/// (a constant of one number), and weights, whose dimensions are not those of a batch.
+/// Returns true if a loop may use the value unsplit: a scalar, a constant with equal elements, or a
+/// weight, which has no batch dimension.
 static bool mayStayCaptured(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || type.getRank() == 0 || isSplatConstant(value))
@@ -49,7 +49,7 @@ static void carry(stablehlo::WhileOp loop, ArrayRef<Value> values) {
 }
 
 void mlir::st::carryCaptures(func::FuncOp function) {
-  // Inner loops first: what they capture is then an operand in the outer one.
+  // Handles inner loops first: their captures become operands, which the outer loop then captures.
   function.walk([](stablehlo::WhileOp loop) {
     SetVector<Value> captured;
     getUsedValuesDefinedAbove(loop->getRegions(), captured);

@@ -1,12 +1,13 @@
-// What loops read from outside, made part of what they carry.
+// Turns values that loops capture into values that they carry.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::st {
 
-/// Makes tensors that a `while` uses from outside operands of it, which its rule
-/// covers and which may be split. Weights, scalars and constants of one number stay.
+/// Turns tensors that a `while` captures into its operands. The sharding rule of the loop covers
+/// operands, so they may be split. Weights, scalars and constants with equal elements stay
+/// captured.
 void carryCaptures(func::FuncOp function);
 
 } // namespace mlir::st

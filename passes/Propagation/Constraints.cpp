@@ -170,7 +170,7 @@ SmallVector<Splits, 4> Constraints::merge(const OpNode &node, ArrayRef<Tensor> t
   return merged;
 }
 
-/// Returns true if each device holds one piece of the tensor, as of an argument.
+/// Returns true if each device holds one contiguous piece of the tensor, as for arguments.
 static bool isContiguous(const TensorSharding &sharding) {
   TensorSharding contiguous = sharding;
   contiguous.makeContiguous();

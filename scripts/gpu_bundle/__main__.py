@@ -4,8 +4,8 @@
 
 Needs a build of st-compile, st-translate and st-runner, and ptxas. Expected losses come from this machine: those of small models
 from the same kernels on the host, those of BERT-large from the DTU simulator in --large-steps steps of 1 x 128, which takes
-about 8 GiB of memory and several minutes. --standins makes a bundle for the libraries of test/standins in the place of NVIDIA's,
-with a small model for BERT-large; --small leaves out the programs that compile slowly.
+about 8 GiB of memory and several minutes. --standins makes a bundle for the libraries of test/standins instead of
+NVIDIA's, with a small model for BERT-large; --small leaves out the programs that compile slowly.
 """
 
 import argparse

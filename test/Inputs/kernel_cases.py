@@ -483,7 +483,7 @@ def gelu_gradient(rows, depth, columns):
 
 
 def shared(rows, depth, columns, count, contract=([1], [0]), element="f32"):
-    """Products of one left operand; every other one has a tensor of its own, the others have a vector, and the last has
+    """Products of one left operand; every other one adds a separate tensor, the others add a vector, and the last adds
     neither."""
     x, w = (f"{a}x{b}x{element}" for a, b in ((rows, depth) if contract[0] == [1] else (depth, rows), (depth, columns)))
     out = f"{rows}x{columns}x{element}"

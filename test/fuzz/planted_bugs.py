@@ -3,10 +3,10 @@
   planted_bugs.py [--count=N] [--seed=N] [--only=NAME ...]
 
 A bug is a change of one source file. A changed copy of the file is compiled, with the command that the build has for it,
-and linked in front of the libraries into an st-differential of its own, or into the tool that runs the changed code: the tree
-and the build stay as they are. Bugs with `attention` are hunted with --attention. A bug whose text does not appear exactly once
-in its file is an error, so the list must follow the sources. Tests check only that (test_planted_bugs.py); the hunt takes half
-an hour.
+and linked in front of the libraries into a separate st-differential, or into the tool that runs the changed code: the
+tree and the build stay as they are. Bugs with `attention` are hunted with --attention. A bug whose text does not appear
+exactly once in its file is an error, so the list must follow the sources. Tests check only that (test_planted_bugs.py);
+the hunt takes half an hour.
 """
 
 import argparse
@@ -224,7 +224,8 @@ def hunt(bug, seed, count):
     with tempfile.TemporaryDirectory(prefix="st-planted-") as temporary:
         folder = pathlib.Path(temporary)
         build(bug, folder)
-        # Devices would find what the interpreter finds, but later, except in code that the interpreter does not run.
+        # Runs on devices find the same bugs as the interpreter, but later, except in code that the interpreter does not
+        # run.
         flags = ["--attention"] if bug.attention else []
         flags += ["--no-device"] if bug.tool == "st-differential" else []
         most = 250 if bug.tool == "st-differential" else 4

@@ -55,7 +55,7 @@ ALLOWED = {
 MOST_FILES, MOST_LINES = 30, 80
 # The folder of inputs that fuzzing has found, one a file.
 CORPUS = "test/fuzz/corpus/"
-# Comments, preprocessor lines and literals: what may hold braces that open and close nothing.
+# Comments, preprocessor lines and literals, whose braces are no blocks.
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"([^()\\ ]*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){1,8}'"""
                      r"""|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*""", re.S | re.M)
 SCOPE = re.compile(r"(inline\s+)?namespace\b|extern\b\s*$|(typedef\s+)?(class|struct|union|enum)\b[^()]*$")

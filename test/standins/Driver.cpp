@@ -1,4 +1,4 @@
-// Stands in for libcuda.so.1: see Streams.h. Devices and contexts.
+// Replacement of libcuda.so.1: see Streams.h. Devices and contexts.
 #include "test/standins/Driver.h"
 
 #include <cstdio>

@@ -152,7 +152,7 @@ void removeCapture(Capture *capture);
 
 } // namespace standin
 
-/// A call of a driver function begins: it is counted, and fails if a test requests it.
+/// Counts a call of a driver function; the call fails if a test requests it.
 #define ST_STANDIN_CALL()                                                                          \
   static standin::Function called(__func__);                                                       \
   if (int planned = called.call())                                                                 \

@@ -11,13 +11,13 @@
 // is lost. Kernels are those of `cuda-host` binaries: this tests neither a GPU's code nor NVIDIA's
 // libraries.
 //
-//   ST_STANDIN_GPUS     how many GPUs there are (1)
+//   ST_STANDIN_GPUS     number of GPUs (1)
 //   ST_STANDIN_KERNELS  a file with a line for each kernel: name, blocks, threads, bytes of shared
 //                       memory that a launch asks for, and for each argument BYTES:ALIGNMENT
 //   ST_STANDIN_SEED     of the pauses; 0: none
 //   ST_STANDIN_KERNEL_US  microseconds that a kernel takes longer
 //
-// Faults.h has what else tests ask of the driver.
+// Faults.h describes the other requests of tests to the driver.
 #ifndef ST_TEST_STANDINS_STREAMS_H
 #define ST_TEST_STANDINS_STREAMS_H
 

@@ -34,7 +34,7 @@ std::vector<Part> join(const Times &a, const Times &b) {
   return sorted;
 }
 
-// The host's part that makes batches, and the rest.
+// Splits the host's time into batch preparation and the rest.
 Times hostParts(const RunFiles &run) {
   const std::optional<double> host = run.median(&RunStep::host), data = run.median(&RunStep::data);
   if (!host || !data)

@@ -1,7 +1,7 @@
-// Runs the programs of a module on simulated clusters: code generation and
-// simulator together, against which tests hold the reference interpreter.
+// Generates code for the programs of a module and runs it on simulated clusters. Tests compare the
+// results with the reference interpreter.
 //
-// Programs need no plan (tools/KernelProgram.h). One of device code runs as it is.
+// Programs need no plan (tools/KernelProgram.h). A program of device code runs unchanged.
 #include "backends/dtu/codegen/Passes.h"
 #include "backends/dtu/codegen/executable/ExecutableBuilder.h"
 #include "backends/dtu/isa/Isa.h"

@@ -26,7 +26,7 @@ using namespace mlir::st;
 
 namespace {
 
-/// As many as a fit may have.
+/// Maximum number of constants of a fit.
 constexpr size_t kMostConstants = 5;
 
 struct FitFlags {
@@ -137,7 +137,7 @@ absl::Status FitTool::load() {
     if (!read.ok())
       return read.status();
     start = *read;
-    // What was fitted before rests on those rows.
+    // Constants of earlier fits were fitted to those rows.
     for (const auto &earlier : constants->rows())
       *fitted.add_rows() = earlier;
     hash.update(constants->hash());
@@ -218,8 +218,8 @@ absl::Status FitTool::crossValidate(const ::st::PredictContext &context,
   return absl::OkStatus();
 }
 
-/// What knows nothing of the runs: a constant TFLOP/s, and the nearest other run in proportion to
-/// its FLOPs.
+/// Compares with predictions by trivial models: a constant TFLOP/s, and the most similar other run
+/// scaled by FLOPs.
 void FitTool::compareNullModels() const {
   std::vector<double> rates, constant, nearest;
   auto flopsOf = [](const ::st::MeasuredRow &row) {
@@ -263,7 +263,7 @@ void FitTool::compareNullModels() const {
   }
 }
 
-/// Rows that took longer than others for the same work are named and left out.
+/// Names and leaves out rows that took longer than other rows for the same work.
 void FitTool::leaveOutContradictions() {
   const std::vector<::st::Contradiction> found = ::st::findContradictions(rows);
   for (const ::st::Contradiction &each : found)

@@ -22,8 +22,8 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether only MLIR's own driver knows what to do. It prints diagnostics with the source below
-/// them, as its tests expect them.
+/// Returns true for flags that only MLIR's driver supports. That driver prints the source line
+/// below each diagnostic.
 static bool needsMlirDriver(const MlirOptMainConfig &config) {
   return config.shouldVerifyDiagnostics() || !config.inputSplitMarker().empty() ||
          config.shouldRunReproducer() || config.shouldVerifyRoundtrip() ||
@@ -61,7 +61,7 @@ static LogicalResult runPasses(PassManager &passes, Operation *op, DiagnosticPri
   return failure();
 }
 
-/// Parses, runs the passes and prints, with each diagnostic as one line.
+/// Parses the module, runs the passes and prints the result. Each diagnostic is one line.
 static LogicalResult optimize(llvm::raw_ostream &os, std::unique_ptr<llvm::MemoryBuffer> text,
                               const DialectRegistry &registry, const MlirOptMainConfig &config) {
   MLIRContext context(registry);
@@ -104,7 +104,7 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
-/// What the input must pass before a parser sees it.
+/// Checks the input before it is parsed.
 static LogicalResult check(const llvm::MemoryBuffer &text) {
   MLIRContext context;
   DiagnosticPrinter printer(&context, /*tool=*/"", text.getBufferIdentifier());
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldListPasses() || config.shouldShowDialects())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
-  // MLIR's reader of bytecode trusts it, so no tool of St's takes it.
+  // MLIR's bytecode reader does not check its input, so St's tools do not accept bytecode.
   if (config.shouldEmitBytecode())
     return fail("--emit-bytecode: St's tools read and write programs as text");
 

@@ -15,7 +15,7 @@ using namespace mlir::st;
 
 static absl::Status invalid(const std::string &what) { return absl::InvalidArgumentError(what); }
 
-/// Prints an answer, as JSON where that is asked for.
+/// Prints an answer, as JSON if requested.
 template <typename Answer>
 static absl::Status print(const Answer &answer, bool asJson,
                           std::string (*asText)(const Answer &)) {
@@ -27,7 +27,7 @@ static absl::Status print(const Answer &answer, bool asJson,
 // Plans of a question
 //===----------------------------------------------------------------------===//
 
-/// Why nothing fits: of the layouts that were refused, the one that lacks least.
+/// Explains why nothing fits, by the refused layout that exceeds the memory least.
 static std::string whyNothingFits(const ::st::SearchResult &result) {
   const ::st::Candidate *nearest = nullptr;
   auto bytesOf = [](const ::st::Candidate &candidate) {
@@ -48,7 +48,8 @@ std::string PlanTool::explainNothing(const ::st::SearchResult &result) {
   return whyNothingFits(result);
 }
 
-/// The layouts among which one is that takes least memory: a sequence at a time, recomputed whole.
+/// Restricts a space to fewer layouts, among them the one with the least memory: one sequence per
+/// micro-batch and full recomputation.
 static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &flags) {
   if (flags.microBatch.empty())
     space.microBatch = {1};
@@ -56,7 +57,7 @@ static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &fla
     space.recompute = {::st::Recompute::Full};
   if (flags.schedule.empty())
     space.schedules = {::st::PipelineSchedule::OneForwardOneBackward};
-  // Where ranks are changes no memory.
+  // The placement of ranks does not affect memory.
   if (flags.placement.empty())
     space.placements = {::st::RankOrder::OfCluster};
   space.fastest = 1;
@@ -101,8 +102,8 @@ void PlanTool::report(const std::string &what, bool fits) const {
 // --largest-model
 //===----------------------------------------------------------------------===//
 
-/// A bisection over the sizes, then the sizes above: what fits with more fits with less, apart from
-/// sizes whose heads or layers divide badly.
+/// Bisects over the sizes, then tries the sizes above. Smaller models need less memory, except
+/// where heads or layers do not divide evenly.
 absl::StatusOr<::st::proto::PlanLargestModel> PlanTool::findLargest(const PlanInput &input,
                                                                     const ModelScale &scale) {
   constexpr size_t kBeyond = 3;
@@ -207,14 +208,14 @@ absl::Status PlanTool::findLargestModel(const PlanInput &input) {
 // --fewest-devices and --scale
 //===----------------------------------------------------------------------===//
 
-/// One node after the other: whether a model fits depends on how the devices divide, so that more
-/// nodes may do worse.
+/// Tries each number of nodes in ascending order. A bisection would be wrong: layouts depend on the
+/// divisors of the number of devices, so a model may fit n nodes and not n + 1.
 absl::Status PlanTool::findFewestDevices(const PlanInput &input) {
   const int64_t node = cluster.devices_per_node();
   std::string before;
   for (int64_t nodes = 1; nodes <= cluster.max_nodes(); ++nodes) {
     const int64_t devices = nodes * node;
-    // The batch grows with the devices unless it is given, so that replicas divide it.
+    // Without a given batch, the batch is proportional to the devices, so that replicas divide it.
     const int64_t batch = flags.batch > 0 ? flags.batch : kSequencesPerDevice * devices;
     auto why = whyNot(input, devices, batch);
     if (!why.ok())
@@ -323,7 +324,7 @@ absl::Status PlanTool::askWhatIf(const PlanInput &input, llvm::StringRef changes
   return print(answer, flags.json, ::st::printWhatIf);
 }
 
-/// Stages go first, then replicas: a device keeps its layers, its shards and its micro-batch.
+/// Removes stages first, then replicas. A device keeps its layers, shards and micro-batch.
 absl::Status PlanTool::shrink(const PlanInput &input) {
   if (!input.layout)
     return invalid(

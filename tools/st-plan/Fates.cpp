@@ -8,7 +8,7 @@ using namespace mlir::st;
 
 constexpr size_t kLineWidth = 110;
 
-/// Words with spaces between them, in lines that begin with an indent.
+/// Joins words to indented lines.
 static std::string wrap(const std::vector<std::string> &words) {
   const std::string indent(4, ' ');
   std::string text, line = indent;

@@ -1,4 +1,4 @@
-// What contradicts itself in a Megatron log, and its phases beside the predicted ones.
+// Reports contradictions in a Megatron log, and compares its phases with predicted ones.
 
 #include "lib/Frontend/Megatron/Lint.h"
 #include "lib/Frontend/Megatron/Megatron.h"
@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// A phase is off beyond this ratio, where that is more than a share of the step.
+/// A phase deviates if its ratio to the prediction exceeds kOffRatio and the difference exceeds the
+/// fraction kOffShare of the step.
 constexpr double kOffRatio = 1.25, kOffShare = 0.02;
 
 static void addPhase(::st::proto::PlanLint &lint, const std::string &name, double log,
@@ -46,7 +47,7 @@ absl::Status PlanTool::comparePhases(const MegatronLog &log, ::st::proto::PlanLi
     for (const ::st::Timer &timer : step->timers)
       if (timer.name == name)
         predicted = timer.last;
-    // The parts of the update say which of them is off.
+    // If the log has timers of the update's parts, those show which part deviates.
     const bool isSum =
         name == "optimizer" && measured.timers.count("optimizer-unscale-and-check-inf") > 0;
     addPhase(lint, name, ms, predicted, isSum ? 0 : stepMs);
@@ -76,7 +77,7 @@ absl::Status PlanTool::lintLog() {
     canPlan &= !finding.preventsPlan;
     text += printFinding(finding, flags.lintLog) + "\n";
   }
-  // A log that cannot be planned is linted all the same.
+  // A log that cannot be planned is still linted.
   if (absl::Status status = canPlan ? comparePhases(*log, lint) : absl::OkStatus(); !status.ok())
     lint.set_no_prediction(std::string(status.message()));
   if (flags.json) {

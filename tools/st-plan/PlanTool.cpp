@@ -93,8 +93,8 @@ static bool isModelFolder(const std::string &path) {
   return llvm::sys::fs::is_directory(path) || StringRef(path).ends_with(".json");
 }
 
-/// Who brings a pretrained BERT to DeepSpeed trains one of Hugging Face's examples further, whose
-/// sequences have 128 tokens unless said.
+/// Assumes that DeepSpeed fine-tunes a pretrained BERT with one of Hugging Face's examples, which
+/// use sequences of 128 tokens by default.
 static std::string assumeFineTuning(PlanInput &input, bool setsSequence) {
   constexpr int64_t kTokens = 128;
   input.task = Task::Span;
@@ -106,7 +106,7 @@ static std::string assumeFineTuning(PlanInput &input, bool setsSequence) {
 
 constexpr size_t kLargestModelFile = size_t(64) << 20;
 
-/// Says what a JSON file is that is another configuration of a run.
+/// Refuses a JSON file that is another configuration of a run, and names its kind.
 static absl::Status checkIsModel(const std::string &path) {
   auto text = llvm::sys::fs::is_directory(path) ? absl::StatusOr<std::string>("")
                                                 : ::st::readInputFile(path, kLargestModelFile);
@@ -184,7 +184,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
   return readTrainingRun(*run);
 }
 
-/// The switches of the profile that the run speaks of, and what its log says of the hardware.
+/// Takes the profile's switches from the run, and properties of the hardware from its log.
 void PlanTool::takeRun(const PlanInput &input) {
   if (!input.run)
     return;
@@ -208,7 +208,7 @@ absl::Status PlanTool::checkFlags() const {
     return invalid("--nodes=0: expected at least 1");
   if (flags.devices > 0 && flags.nodes > 0)
     return invalid("--devices and --nodes exclude each other");
-  // std::addressof: LLVM's lists have an operator & of their own.
+  // std::addressof, because LLVM's lists overload operator&.
   for (const auto *list :
        {std::addressof(flags.tp), std::addressof(flags.pp), std::addressof(flags.dp),
         std::addressof(flags.vpp), std::addressof(flags.microBatch), std::addressof(flags.scale)})
@@ -370,7 +370,7 @@ absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
     llvm::outs() << "\nwhy not " << degrees << ": " << found.size() << " layouts\n";
     if (found.empty())
       llvm::outs() << "  " << filter->explainNone(all) << '\n';
-    // The nearest to the best first: those that were composed, then by their bounds.
+    // Sorts by distance to the best: first composed layouts, then the others by their bounds.
     llvm::stable_sort(found, [](const ::st::Candidate *a, const ::st::Candidate *b) {
       const bool runsA = a->fate <= ::st::Candidate::Slower,
                  runsB = b->fate <= ::st::Candidate::Slower;
@@ -470,7 +470,7 @@ absl::Status PlanTool::plan(const PlanInput &input) {
 
 absl::Status PlanTool::run() {
   absl::Status status = answer();
-  // An error is alone.
+  // Notes are printed only without an error.
   if (status.ok())
     for (const std::string &note : notes)
       llvm::errs() << "st-plan: note: " << note << '\n';
@@ -484,7 +484,7 @@ absl::Status PlanTool::answer() {
     return status;
   if (absl::Status status = checkChanges(); !status.ok())
     return status;
-  // With another question, the answer is for the changed hardware.
+  // Other questions are answered for the changed hardware.
   if (!askedQuestions().empty())
     for (const std::string &changes : flags.whatIf)
       if (absl::Status status = changeCluster(changes); !status.ok())
@@ -513,7 +513,7 @@ absl::Status PlanTool::answer() {
   }
   if (input->autotunes)
     return tuneZero(*input);
-  // A run that somebody describes whole is predicted as it is, unless it is to be planned on other
+  // A completely described run is predicted as it is, unless the flags ask for a plan on other
   // devices.
   const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() ||
                       !flags.tp.empty() || !flags.pp.empty() || !flags.dp.empty() ||

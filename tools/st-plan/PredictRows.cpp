@@ -19,7 +19,7 @@ using namespace mlir::st;
 
 namespace {
 
-/// One line of JSON. Numbers have as many digits as they are worth.
+/// One line of JSON. Numbers are rounded to their significant digits.
 class JsonLine {
 public:
   explicit JsonLine(int line) : out(text), json(out) {
@@ -46,7 +46,7 @@ private:
   llvm::json::OStream json;
 };
 
-/// A row that took less for the same work.
+/// Another row that took less time for the same work.
 struct RowConflict {
   int line = 0;
   std::string what;
@@ -163,7 +163,7 @@ absl::Status PlanTool::predictRows() {
     const ::st::MeasuredRow &row = file->rows[i];
     auto step = ::st::predictRow(context, constants, row);
     if (!step.ok()) {
-      // One row that cannot be planned leaves the others.
+      // A row that cannot be planned does not stop the others.
       out += describeFailure(row.line, oneLine(std::string(step.status().message())), flags.json);
       continue;
     }

@@ -1,4 +1,4 @@
-// Which flags go together.
+// Checks which flags can be combined.
 
 #include "lib/Support/AtomicFile.h"
 #include "tools/st-plan/PlanTool.h"
@@ -27,7 +27,7 @@ std::vector<std::string> PlanTool::askedQuestions() const {
   return asked;
 }
 
-/// Rows and logs are runs of their own. A model gives rows what their columns do not.
+/// Rows and logs describe complete runs. A model provides values for columns that rows lack.
 absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
   const bool hasModel = question == "--rows" && !flags.model.empty();
   if (!hasModel && !flags.model.empty())
@@ -52,7 +52,7 @@ absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
   return absl::OkStatus();
 }
 
-/// One question at a time, no flag that the question would pass over, and outputs that can be
+/// Accepts only one question and only flags that affect its answer, and checks that outputs can be
 /// written.
 absl::Status PlanTool::checkQuestions() const {
   const std::vector<std::string> asked = askedQuestions();

@@ -1,5 +1,5 @@
-// The table of ZeRO levels against micro-batches, where a DeepSpeed configuration asks its
-// autotuner for it.
+// Prints a table of ZeRO levels and micro-batches for a DeepSpeed configuration that enables
+// autotuning.
 
 #include "lib/Planner/Answers/ZeroTable.h"
 #include "tools/st-plan/PlanTool.h"

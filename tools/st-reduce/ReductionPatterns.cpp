@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Changes a copy of the function's module; whether it is still interesting.
+/// Changes a copy of the function's module and returns true if the tester finds it interesting.
 static bool isInteresting(func::FuncOp function, const Tester &tester,
                           function_ref<void(func::FuncOp)> change) {
   auto module = function->getParentOfType<ModuleOp>();
@@ -22,7 +22,7 @@ static bool isInteresting(func::FuncOp function, const Tester &tester,
 }
 
 namespace {
-/// Whatever a pattern does to a function, it does to a copy first.
+/// Applies each change to a copy first.
 class ReduceFunction : public OpRewritePattern<func::FuncOp> {
 public:
   ReduceFunction(MLIRContext *context, const Tester &tester)
@@ -84,7 +84,7 @@ private:
     return std::next(function.front().begin(), index);
   }
 
-  /// Something of the result's type that was there before: an operand or an argument.
+  /// Returns an operand or an argument of the result's type.
   static Value findSubstitute(Operation &op, Value result, bool ofOperands) {
     for (Value value :
          ofOperands ? ValueRange(op.getOperands()) : ValueRange(op.getBlock()->getArguments()))

@@ -1,7 +1,7 @@
 //===- st-reduce.cpp - Smaller programs that fail alike -------------------===//
 //
-// A thin main over MLIR's mlir-reduce: the test is a command that gets the path of a program and
-// exits with another status than 0 where the program is interesting.
+// A thin main over MLIR's mlir-reduce. The test is a command that gets the path of a program. It
+// exits with a nonzero status if the program is interesting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
   registerAllDialects(registry);
   registerReductionPatterns(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  // The pass asks the dialects that are loaded for patterns before it sees a program.
+  // The pass collects patterns from the loaded dialects before it parses a program.
   context.loadAllAvailableDialects();
   return failed(mlirReduceMain(argc, argv, context));
 }

@@ -1,13 +1,13 @@
-// Two functions of glibc 2.35 and 2.36 that the static libstdc++ and libgcc of newer systems ask
-// for. With definitions of our own a training binary starts on glibc 2.34, which is what long-term
-// distributions of GPU machines have.
+// Defines two functions of glibc 2.35 and 2.36 that the static libstdc++ and libgcc of newer
+// systems call. With these definitions a training binary starts on glibc 2.34, the version of
+// long-term distributions on GPU machines.
 #include <cstdint>
 #include <link.h>
 #include <sys/random.h>
 
 namespace {
 
-/// What libgcc's unwinder reads of `struct dl_find_object` in glibc's dlfcn.h.
+/// The fields of `struct dl_find_object` (glibc's dlfcn.h) that libgcc's unwinder reads.
 struct FoundObject {
   unsigned long long flags;
   void *begin, *end;
@@ -44,7 +44,7 @@ int visitObject(dl_phdr_info *info, size_t, void *data) {
 
 } // namespace
 
-// Hidden: libraries that are opened at run time have glibc's own.
+// Hidden, so that libraries opened at run time use glibc's functions.
 extern "C" {
 
 [[gnu::visibility("hidden"), gnu::used]] int

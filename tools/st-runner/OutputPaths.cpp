@@ -15,20 +15,20 @@
 namespace st {
 namespace {
 
-// A file that a flag names, or that lies in a folder which it names.
+// A file that a flag names, or a file in a folder that a flag names.
 struct NamedFile {
   std::string flag, path;
   bool isOutput;
 };
 
-// What is equal for two names of one file; empty for pipes and devices.
+// Returns an identity that is equal for two names of one file; empty for pipes and devices.
 std::string identityOf(const std::string &path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0)
     return S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)
                ? absl::StrCat(info.st_dev, ":", info.st_ino)
                : "";
-  // What is not there yet has its folder and its name.
+  // A missing file is identified by its folder and its name.
   std::string whole = path;
   while (whole.size() > 1 && whole.back() == '/')
     whole.pop_back();
@@ -71,7 +71,7 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
   addFolder("init", train.init, false);
   if (identityOf(train.load.folder) != identityOf(train.save))
     addFolder("load", train.load.folder, false);
-  // Going on in the same folder is what it is there for.
+  // A run may save to the folder from which it resumes.
   if (identityOf(train.resume) != identityOf(train.save))
     addFolder("resume", train.resume, false);
   addFolder("save", train.save, true);

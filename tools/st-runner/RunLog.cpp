@@ -25,7 +25,7 @@ uint32_t crc(absl::string_view bytes, uint32_t previous = 0) {
       crc32_z(previous, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
 }
 
-// As RunLog.h says.
+// See RunLog.h for the format.
 std::string hashOfFile(absl::string_view content) {
   constexpr size_t kMostWhole = size_t(256) << 20, kBlocks = 4096, kBlock = size_t(64) << 10;
   if (content.size() <= kMostWhole)
@@ -47,7 +47,7 @@ std::vector<std::string> dataFilesOf(const std::string &data) {
   return {std::string(path)};
 }
 
-// A file that cannot be read is an error of the run, not of its log.
+// An unreadable file is not an error here: the run reports it.
 std::string describeData(const std::string &data) {
   std::string text;
   for (const std::string &path : dataFilesOf(data)) {
@@ -67,17 +67,17 @@ std::string describeDevice(const proto::Executable &program) {
                          crc(program.cuda().gpu().SerializeAsString()));
 }
 
-// A value as a file of flags may have it.
+// Quotes a value for a file of flags.
 std::string quoteValue(const std::string &value) {
   const bool isPlain = value.find_first_of(" \t\n\r\v\f#'\"\\") == std::string::npos;
   if (isPlain)
     return value;
-  // A quote of one kind is held by those of the other.
+  // A value with one kind of quote is put in quotes of the other kind.
   const char quote = absl::StrContains(value, '\'') ? '"' : '\'';
   return absl::StrCat(std::string(1, quote), value, std::string(1, quote));
 }
 
-// What two logs have to agree in: of data what it is, not where it lies.
+// The facts in which two logs must agree. The content of data counts, not its path.
 std::vector<std::string> comparedFacts(const std::vector<std::string> &facts) {
   std::vector<std::string> compared;
   for (const std::string &fact : facts)
@@ -97,7 +97,7 @@ std::vector<proto::RunFlag> defaultFlagsOf(const std::string &binary) {
   const absl::string_view payload = payloadWithin((*file)->content());
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(payload.data()),
                                                 static_cast<int>(payload.size()));
-  // Of the program's fields all but these are passed over, without a copy of them.
+  // Skips all other fields of the program without copying them.
   constexpr uint32_t kTag = proto::Executable::kRunFlagsFieldNumber << 3 | 2;
   while (const uint32_t tag = stream.ReadTag()) {
     uint64_t value = 0;

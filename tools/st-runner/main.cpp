@@ -23,7 +23,7 @@
 #include <unistd.h>
 #include <utility>
 
-// The section by which st-compile knows this executable from others.
+// st-compile recognises the runner by this section.
 [[gnu::section(".st_runner"), gnu::used, gnu::retain]] static const char kMark[] = "st-runner";
 
 namespace st {
@@ -71,7 +71,7 @@ absl::Status runRequest(RunRequest request, const std::string &binary) {
   payload = std::string();
   if (!request.once && !request.train.timingOnly)
     request.train.heading = printConfiguration(program, request, binary);
-  // As Megatron-LM does. What cannot be made, whoever saves says.
+  // Creates the folder, as Megatron-LM does. If this fails, the save reports the error.
   std::error_code ignored;
   if (request.isSaveOfBinary)
     std::filesystem::create_directories(std::filesystem::path(request.train.save).parent_path(),
@@ -81,19 +81,20 @@ absl::Status runRequest(RunRequest request, const std::string &binary) {
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                       joinOthers(program, request.watchdogSeconds));
   absl::Status status = runWith(*communicator, program, request);
-  // Others wait for what this process will not do: it does not wait for them before it says so.
+  // After an error the other processes may still wait for this one. So it reports the error without
+  // waiting for them.
   if (!status.ok() && communicator->numProcesses() > 1)
     (void)communicator.release();
   return status;
 }
 
-// Prints the error, if it is one, in one line, and returns the exit code.
+// Prints an error in one line, and returns the exit code.
 int endWith(absl::Status status, const std::string &tool) {
   if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
     status = absl::UnavailableError("cannot write to standard output");
   if (status.ok())
     return 0;
-  // Names of files and in them may hold anything; the error is one line all the same.
+  // Names may contain control characters; escaping keeps the error on one line.
   std::fprintf(stderr, "%s: error: %s\n", tool.c_str(), escapeControls(status.message()).c_str());
   return 1;
 }

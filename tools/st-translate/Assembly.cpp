@@ -1,7 +1,7 @@
 //===- Assembly.cpp - st-translate --assembly-to-program and back ---------===//
 //
-// One program of the device between its two forms, docs/dtu-isa.md. With
-// --check-for it is also held against the machine that it is for.
+// Translates a device program between its text form and its binary form (docs/dtu-isa.md).
+// --check-for also validates it for a machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,8 @@
 namespace mlir::st {
 namespace {
 
-/// Whether a cluster of the device of this name can run the program; of no name any.
+/// Checks that a cluster of the named device can run the program. An empty name allows every
+/// device.
 absl::Status checkFor(const std::string &device, const ::st::dtu::Program &program) {
   if (device.empty())
     return absl::OkStatus();
@@ -29,7 +30,7 @@ absl::Status checkFor(const std::string &device, const ::st::dtu::Program &progr
   return ::st::dtu::validate(program, ::st::dtu::machineLimits(*description));
 }
 
-/// Reads a program in one form and writes it in the other.
+/// Reads a program in one form and writes it in the other form.
 template <class Read, class Write>
 LogicalResult translateProgram(llvm::SourceMgr &source, llvm::raw_ostream &os,
                                const std::string &device, Read read, Write write) {

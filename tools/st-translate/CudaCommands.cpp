@@ -98,7 +98,7 @@ void CommandPrinter::print(const proto::CudaProduct &product) {
   }
 }
 
-/// All but the commands in it.
+/// Prints everything except the commands of the body.
 void CommandPrinter::print(const proto::CudaAttention &attention) {
   os << (attention.causal() ? "causal " : "")
      << (attention.has_o() ? "attention " : "gradient of attention ")

@@ -17,7 +17,7 @@ namespace {
 
 namespace proto = ::st::proto;
 
-/// The code of one kind that a training binary has.
+/// Returns a training binary's code of one kind.
 absl::StatusOr<std::string> readImage(StringRef binary, proto::CudaImage::Kind kind) {
   auto payload = ::st::findPayload({binary.data(), binary.size()});
   if (!payload.ok())

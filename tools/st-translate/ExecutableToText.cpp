@@ -1,7 +1,7 @@
 //===- ExecutableToText.cpp - st-translate --executable-to-text -----------===//
 //
-// A training binary as text: what each device group holds, feeds and runs, and
-// every task's instructions in the syntax of docs/dtu-isa.md.
+// Prints a training binary as text: the states, inputs and schedule of each device group, and the
+// instructions of each task in the syntax of docs/dtu-isa.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ void ExecutablePrinter::printType(const proto::TensorType &type) {
   os << StringRef(proto::ElementType_Name(type.element())).lower() << ">";
 }
 
-/// The parts that each dimension is cut into, where one is, of the tensor or of a finer view of it.
+/// Prints the number of parts of each split dimension of the tensor or of a reshaped view.
 void ExecutablePrinter::printSlice(const proto::Slice &slice) {
   if (slice.rows() != 0)
     os << " rows " << slice.first_row() << " to " << slice.first_row() + slice.rows() - 1;

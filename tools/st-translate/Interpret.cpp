@@ -25,7 +25,7 @@ struct InterpretOptions {
       llvm::cl::desc("--interpret: the function to run (default: main)")};
 };
 
-// Files are not places in the program, so that diagnostics do not fit.
+// Errors of files have no location in the program, so they are not diagnostics.
 LogicalResult report(const absl::Status &status) {
   if (status.ok())
     return success();

@@ -28,7 +28,7 @@ TokenizerResult openVocabulary(const std::string &path) {
   return ::st::createWordPieceTokenizer(pieces, /*config=*/"", INT_MAX);
 }
 
-// Of a folder, or of a tokenizer.json of any name.
+// Opens the tokenizer of a folder, or a tokenizer.json under any name.
 TokenizerResult openTokenizer(const std::string &path) {
   ::st::TokenizerFiles files;
   if (!llvm::sys::fs::is_directory(path)) {

@@ -11,7 +11,7 @@
 namespace mlir::st {
 namespace {
 
-/// Charts that fit a page.
+/// Maximum width of a chart in characters.
 constexpr unsigned kChartWidth = 160;
 
 struct TimelineOptions {
@@ -21,7 +21,7 @@ struct TimelineOptions {
                      "(default: 1 each; other tasks 0)")};
 };
 
-/// Reads `phase=time` for each phase that is given.
+/// Reads the given `phase=time` pairs.
 LogicalResult parseTimes(const TimelineOptions &options, PhaseTimes &times) {
   times = PhaseTimes({{"forward", 1.0}, {"backward", 1.0}, {"weight", 1.0}});
   for (llvm::StringRef text : options.times) {

@@ -49,7 +49,7 @@ static LogicalResult translate(const Flags &flags, std::unique_ptr<llvm::MemoryB
   const Translation &translation = *flags.translation.getValue();
   if (flags.verifiesDiagnostics) {
     SourceMgrDiagnosticVerifierHandler handler(*source, &context);
-    // Whether it fails is for the expected diagnostics to say.
+    // The expected diagnostics decide about success, not the result of the translation.
     (void)translation(source, os, &context);
     return handler.verify();
   }

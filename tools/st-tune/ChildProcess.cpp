@@ -50,7 +50,8 @@ bool mlir::st::isEndRequested() {
 
 namespace {
 
-/// SIGCHLD waits to be fetched, and children are there until they are waited for.
+/// While it lives, SIGCHLD is blocked and stays pending, and ended children remain until they are
+/// waited for.
 class ChildSignals {
 public:
   ChildSignals() {
@@ -105,8 +106,8 @@ struct Streams {
   absl::Status open(const std::string &outPath, const std::string &errorPath);
 };
 
-/// A process that leads the group of a child and ends all of it when this process is gone, however
-/// that ended.
+/// A process that leads a child's process group. It kills the group when this process ends for any
+/// reason.
 class GroupGuard {
 public:
   absl::Status start();
@@ -159,7 +160,7 @@ absl::Status GroupGuard::start() {
     return absl::OkStatus();
   }
   setpgid(0, 0);
-  // Nothing but the pipe stays open: no lock, and no other end of this pipe.
+  // Closes all descriptors except the read end of the pipe, including locks and the write end.
   dup2(alive.read.number, STDIN_FILENO);
   close_range(STDIN_FILENO + 1, ~0U, 0);
   takeAllSignals();
@@ -172,7 +173,7 @@ absl::Status GroupGuard::start() {
   _exit(1);
 }
 
-/// In the child: system calls only.
+/// Runs in the child, where only system calls are safe.
 [[noreturn]] static void becomeProgram(char *const *arguments, pid_t group, const Streams &streams,
                                        int failure) {
   setpgid(0, group);
@@ -186,7 +187,8 @@ absl::Status GroupGuard::start() {
   _exit(127);
 }
 
-/// Waits until the child ends, the limit passes or an ending signal comes. Whether it ended.
+/// Waits until the child ends, the limit passes or a terminating signal arrives. Returns true if
+/// the child ended.
 static bool waitFor(pid_t child, Clock::time_point start, double limitSeconds, bool endsOnSignal,
                     int &status) {
   sigset_t awaited;

@@ -13,7 +13,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// Of each step, the first one included.
+/// Times of each step, including the first one.
 struct StepTimes {
   std::vector<double> simulated, wall; ///< milliseconds
 };

@@ -12,7 +12,7 @@ struct PassedFlag {
 
 } // namespace
 
-/// What describes the space in which st-plan searches. Its other flags ask questions.
+/// The flags of st-plan that describe its search space. The other flags of st-plan ask questions.
 static constexpr PassedFlag kPlanFlags[] = {
     {"cluster", "name|file", "st-plan: cluster description (default: the one of the target)"},
     {"profile", "name|file", "st-plan: implementation profile (default: st, or st-plan's)"},

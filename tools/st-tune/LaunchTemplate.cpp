@@ -9,7 +9,7 @@
 
 using namespace mlir::st;
 
-/// Those that say where files of the trial are, and how long it runs.
+/// Placeholders for the trial's files and its length.
 static constexpr const char *kOtherPlaceholders[] = {
     "binary", "metrics", "parallel", "deepspeed", "work", "model", "name", "steps", "sequence"};
 

@@ -46,8 +46,8 @@ static std::string printNumber(double value) {
   return value > 0 ? absl::StrFormat("%.6g", value) : "-";
 }
 
-/// A table between bars, as DeepSpeed and Markdown have it. The first row is the head; columns
-/// whose name ends in '<' are to the left.
+/// Prints a table with bars, as DeepSpeed and Markdown do. The first row is the header; columns
+/// whose name ends in '<' are left-aligned.
 static std::string printTable(std::vector<Cells> rows) {
   std::vector<size_t> widths(rows.front().size());
   std::vector<bool> isLeft(widths.size());

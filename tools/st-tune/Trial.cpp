@@ -21,7 +21,7 @@
 
 using namespace mlir::st;
 
-/// Of what a trial prints this much is read, from the end.
+/// The number of bytes that are read from the end of a trial's output.
 constexpr size_t kLargestOutput = size_t(64) << 20;
 constexpr size_t kLongestReason = 400;
 
@@ -46,7 +46,8 @@ std::string mlir::st::trialKey(const TuneSettings &settings, const CandidateSet 
   return llvm::toHex(hash.final(), /*LowerCase=*/true);
 }
 
-/// The last line that says something: of St's tools the error, of others the usual place for it.
+/// Returns the last line that is not empty: the error of St's tools, and usually that of other
+/// programs.
 static std::string lastLine(llvm::StringRef text) {
   const llvm::StringRef line =
       text.rtrim().rsplit('\n').second.empty() ? text.rtrim() : text.rtrim().rsplit('\n').second;
@@ -71,7 +72,7 @@ static bool saysOutOfMemory(llvm::StringRef text) {
 
 namespace {
 
-/// What a child left behind.
+/// The end of a child process and its output.
 struct Ended {
   ChildEnd end;
   std::string out, error; ///< what it printed
@@ -90,7 +91,7 @@ private:
   absl::Status writeFiles();
   absl::StatusOr<Ended> runCommand(const std::vector<std::string> &arguments,
                                    llvm::StringRef logName);
-  /// Whether the trial goes on.
+  /// Returns true if the trial continues.
   absl::StatusOr<bool> compile();
   absl::Status execute();
   void fail(TrialStatus status, const std::string &error);
@@ -128,7 +129,7 @@ void TrialRun::failWith(const Ended &ended, TrialStatus status, llvm::StringRef 
   if (saysOutOfMemory(ended.error) || saysOutOfMemory(ended.out))
     status = TrialStatus::OutOfMemory;
   const std::string line = lastLine(ended.error.empty() ? ended.out : ended.error);
-  // St's own programs say it all in "program: error: reason".
+  // St's programs print the complete reason as "program: error: reason".
   static const llvm::Regex ownError("^[^ :]+: error: (.*)$");
   llvm::SmallVector<llvm::StringRef, 2> groups;
   if (settings.compiles && ownError.match(line, &groups))
@@ -213,7 +214,7 @@ absl::Status TrialRun::readInStep(const Ended &ended) {
   return absl::OkStatus();
 }
 
-/// The wall clock of a simulator says nothing of the device that it simulates.
+/// The wall-clock time of a simulator is no measurement of the simulated device.
 absl::Status TrialRun::readEndToEnd(const Ended &ended) {
   if (settings.endToEnd) {
     ST_ASSIGN_OR_RETURN(row.endToEndSamplesPerSecond, findFigure(*settings.endToEnd, ended));
@@ -252,7 +253,7 @@ absl::Status TrialRun::execute() {
   return absl::OkStatus();
 }
 
-/// What people look for in the results.
+/// Adds the layout and other details for users to the row.
 void TrialRun::describe() {
   const ::st::Layout &layout = candidate.layout;
   detail("layout", llvm::json::Object{{"tp", layout.tensor},

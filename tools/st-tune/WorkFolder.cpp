@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::open(const std::string &
     if (error)
       return cannotMake(path, error);
   }
-  // Commands may run elsewhere.
+  // Commands may run in another folder, so the path is absolute.
   llvm::sys::fs::make_absolute(found);
   return std::unique_ptr<WorkFolder>(new WorkFolder(found.str().str(), path.empty()));
 }

@@ -1,4 +1,4 @@
-// st-tune: measures the layouts that st-plan finds, and says which is the fastest.
+// st-tune: measures the layouts that st-plan finds, and reports the fastest.
 
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"

@@ -15,7 +15,8 @@ class FactFinder {
 public:
   explicit FactFinder(ModuleOp module);
 
-  /// Facts that can be seen, and those that hold for want of anything they could be seen on.
+  /// Facts that the module shows, and facts that hold because the module has no op that could
+  /// contradict them.
   FactSet seen, vacuous;
 
 private:

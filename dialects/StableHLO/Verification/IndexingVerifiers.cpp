@@ -120,7 +120,7 @@ LogicalResult GatherOp::verify() {
     if (size < 0 || size > operand.getDimSize(dim))
       return emitOpError("expects a slice size of 0 to ")
              << operand.getDimSize(dim) << " in dimension " << dim << ", got " << size;
-    // (C9), (C12) What a slice leaves out has at most one element.
+    // (C9), (C12) A dimension that a slice leaves out has at most one element.
     bool isLeftOut = llvm::is_contained(access.dropped.dims, dim) ||
                      llvm::is_contained(access.batching.dims, dim);
     if (isLeftOut && size > 1)

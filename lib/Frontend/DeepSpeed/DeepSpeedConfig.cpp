@@ -360,7 +360,7 @@ absl::Status ConfigReader::takeBatch() {
                       stepsKey = "gradient_accumulation_steps";
   int64_t batch = integer(batchKey).value_or(0), micro = integer(microKey).value_or(0),
           steps = integer(stepsKey).value_or(0), replicas = run.dataParallel;
-  // Arguments of the run may set what the configuration leaves open.
+  // Arguments of the run may set values that the configuration omits.
   if (micro == 0 && (batch == 0 || steps == 0))
     micro = run.microBatch;
   if (batch == 0 && steps == 0)

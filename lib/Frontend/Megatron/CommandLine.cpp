@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Bytes of one assignment, and of what one variable holds: each may double the one before it.
+/// Maximum bytes of one assignment, and of the value of one variable: each may double the one
+/// before it.
 constexpr size_t maxAssignment = size_t(1) << 16;
 
 static bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_'; }

@@ -90,7 +90,7 @@ static void checkSampleTime(Linter &linter) {
   if (!iteration || !batchIsFixed(linter))
     return;
   auto batch = static_cast<double>(linter.layout.globalBatch);
-  // The last ones are those that people take out of a log.
+  // People usually copy the last figures from a log.
   constexpr size_t most = 10;
   ArrayRef<LoggedSampleTime> all = linter.log.measured.sampleTimes;
   for (const LoggedSampleTime &logged : all.take_back(std::min(all.size(), most))) {

@@ -34,8 +34,8 @@ StringRef MegatronLog::text(StringRef name) const {
 
 static bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-/// Removes what a launcher prints before a line: `0: `, `[default0]:`, `[1,0]<stdout>:`, `node-1:
-/// `, and the time of newer versions.
+/// Removes a launcher's prefix of a line: `0: `, `[default0]:`, `[1,0]<stdout>:`, `node-1: `, and
+/// the time of newer versions.
 static StringRef stripRank(StringRef text) {
   constexpr int mostPrefixes = 3;
   for (int i = 0; i < mostPrefixes; ++i) {

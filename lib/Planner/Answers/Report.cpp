@@ -188,7 +188,7 @@ static std::vector<size_t> nearestCandidates(const SearchResult &result) {
 
 namespace {
 
-/// Fills in what a report says about its inputs.
+/// Fills in the inputs of a report.
 proto::PlanReport beginReport(const StepInputs &inputs) {
   proto::PlanReport report;
   report.set_model(inputs.model.name);

@@ -21,8 +21,9 @@ struct DeviceMemory {
   double workspace = 0;     ///< of a block or the update, beyond the activations' memory
   double communication = 0; ///< buffers of communicators
   double context = 0;       ///< driver and libraries
-  /// Additional blocks that the allocator caches: those of activations that the update could not
-  /// reuse, and vice versa, and fragments. It frees most of them before it fails.
+  /// Additional blocks that the allocator caches: fragments, blocks of activations that the update
+  /// could not reuse, and blocks of the update that activations could not reuse. The allocator
+  /// frees most of them before it fails.
   double fragmentation = 0;
   double margin = 0; ///< the part of `fragmentation` that it cannot free
   /// Cached blocks of activations that it has to free for the update in each step, and vice versa.

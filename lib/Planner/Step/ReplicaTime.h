@@ -23,8 +23,9 @@ struct ReplicaTime {
   double gathers = 0;   ///< of weights for forward and backward passes (ZeRO-3)
 };
 
-/// The mean of the largest of `count` standard normal variates, by Blom's formula ("Statistical
-/// Estimates and Transformed Beta-Variables", 1958): within 0.03 from 2 variates on. 0 for one.
+/// The expected maximum of `count` standard normal variates, by Blom's formula ("Statistical
+/// Estimates and Transformed Beta-Variables", 1958). The error is at most 0.03 for two or more
+/// variates; the result is 0 for one.
 double meanOfLargest(int64_t count);
 
 /// ZeRO-1 reduces gradients once per step and gathers updated weights. ZeRO-2 reduces those of each

@@ -38,7 +38,7 @@ FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
   return RankGrid();
 }
 
-/// Gives each rank its part of what its group has, which all of the group have alike.
+/// Gives each rank its part of a value that all ranks of its group hold.
 LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, ShardingAttr sharding,
                     const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups,
                     RankValues &parts) {

@@ -4,7 +4,7 @@
 //   optimizer.safetensors  the optimizer's tensors, whole
 //                          each in one file, or sharded: model-00001-of-00003.safetensors, …
 //                          and model.safetensors.index.json, as in Hugging Face's folders
-//   trainer_state.json     how far the run has come
+//   trainer_state.json     the progress of the run
 //   config.json            the model folder's, for the class that was trained
 //   tokenizer.json, vocab.json, merges.txt, vocab.txt
 //                          as the model folder had them

@@ -70,8 +70,8 @@ absl::StatusOr<Corpus> readJsonLinesCorpus(const std::string &path, const BatchS
 /// PREFIX.bin and PREFIX.idx, made with the model's own tokenizer.
 absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchSpec &spec);
 
-/// Text from a Markov chain, so that there is something to learn: each token has one likely
-/// successor and three less likely ones.
+/// Text from a Markov chain, so that a model can learn it: each token has one likely successor and
+/// three less likely ones.
 absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec);
 
 /// The tokenizer of the model folder, or bytes if it has none. An error names a token that the task

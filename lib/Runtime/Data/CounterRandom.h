@@ -1,4 +1,4 @@
-// Random numbers that depend on their purpose and on nothing drawn before.
+// Random numbers that depend on their purpose and not on earlier draws.
 #ifndef ST_RUNTIME_DATA_COUNTERRANDOM_H
 #define ST_RUNTIME_DATA_COUNTERRANDOM_H
 

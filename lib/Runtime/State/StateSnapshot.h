@@ -28,7 +28,7 @@ namespace st {
 /// other devices all replicas are copied when the snapshot is taken.
 class StateSnapshot {
 public:
-  /// `memory`: bytes for copies; none: as many as the largest of the ranks has of states. The
+  /// `memory`: bytes for copies; by default the bytes of states of the rank with the most. The
   /// states and the executable must outlive the snapshot. To be called between steps.
   static absl::StatusOr<std::unique_ptr<StateSnapshot>>
   take(const std::vector<StateTensor> &states, Executable &executable,

@@ -44,8 +44,8 @@ static std::optional<int64_t> edgePaddedDim(PadOp pad) {
   return padded;
 }
 
-/// The cotangents of slices that cut a value apart are pads with zeros; their sum
-/// is the concatenation of what they pad. Null where the pads leave a gap.
+/// The cotangents of slices that cut a value apart are pads with zeros; their sum is the
+/// concatenation of the padded values. Null where the pads leave a gap.
 static Value concatenatePads(Emitter &emit, ArrayRef<Value> parts) {
   SmallVector<PadOp> pads;
   for (Value part : parts)

@@ -1,4 +1,5 @@
-// What a stage's forward task stashes for its backward tasks, and what these can recompute.
+// The values that a stage's forward task stashes for its backward tasks, and those that a backward
+// task can recompute.
 #pragma once
 
 #include "dialects/St/Sharding/TensorSharding.h"
@@ -38,9 +39,9 @@ public:
   TaskOp getBackward() const { return backward; }
   TaskOp getWeight() const { return weight; }
 
-  /// What to keep and what to drop with each block at its level; unlisted blocks are unchanged. The
-  /// kept values of a block are a minimum cut, in bytes, between what may not be recomputed and
-  /// what the backward tasks read.
+  /// Decides which values are kept and which are dropped, with each block at its level; unlisted
+  /// blocks are unchanged. The kept values of a block are a minimum cut, in bytes, between what may
+  /// not be recomputed and what the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
   /// Drops values that follow element by element from product results, from values rounded to 16

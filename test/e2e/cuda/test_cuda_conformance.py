@@ -35,7 +35,7 @@ GROUPS["collectives"] = sorted({op for op, _ in COLLECTIVES})
 
 
 def run_on_host(folder, keys, element):
-    """Runs the program; returns what each result is, its value and the expected value."""
+    """Runs the program; returns the process, the op of each result, and the files of found and expected values."""
     function, owners = suite.write(keys, element)
     program, planned, given, wanted, found = (
         folder / f"program.{kind}" for kind in ("mlir", "planned.mlir", "in", "wanted", "found"))

@@ -30,7 +30,7 @@ def find_tool(name):
 
 PTXAS = find_tool("ptxas")
 TABLE = pathlib.Path(__file__).with_name("cuda_registers.txt")
-SLACK = 8  # registers: what a multiprocessor hands out at a time
+SLACK = 8  # registers: the unit of allocation of a multiprocessor
 found = collections.OrderedDict()  # (case, kernel) -> registers, bytes of shared memory
 
 

@@ -29,7 +29,7 @@ def guard(register, start, limit):
 
 
 class Stream:
-    """A stream that is being written, and what it takes from semaphores in each instance."""
+    """A stream under construction, and the counts that each instance takes from semaphores."""
 
     def __init__(self, rng, engine, first, count):
         self.rng, self.engine, self.first, self.count = rng, engine, first, count

@@ -179,7 +179,7 @@ def errors(_):
     fails(error, "f8E4M3FN", lambda: jax.jit(lambda x: x * x)(np.ones(4, jnp.float8_e4m3fn)))
     fails(error, "RESOURCE_EXHAUSTED: Out of memory", lambda: jax.device_put(np.broadcast_to(np.float32(1), (1 << 31,))))
     fails(error, "token", lambda: jax.jit(lambda x: io_callback(np.sin, x, x, ordered=True))(np.ones(4, "f")))
-    # The device goes on.
+    # The device is still usable.
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x + 1)(np.ones(3, "f"))), 2)
 
 

@@ -104,7 +104,7 @@ def agree_on_shards(function, array):
 
 
 def shards_that_differ(_):
-    """Loops, choices and ops of which each shard makes something else; nested and regrouped collectives."""
+    """Loops, conditions and ops whose results differ between shards; nested and regrouped collectives."""
     import jax
     import jax.numpy as jnp
     import numpy as np

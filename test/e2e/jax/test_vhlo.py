@@ -31,7 +31,7 @@ from jaxlib.mlir.dialects import stablehlo
 from safetensors.numpy import load_file, save_file
 
 NEWEST = "1.17.0"
-HARNESSES = 23  # one in so many is read, in modules of CHUNK
+HARNESSES = 23  # one in HARNESSES is read, in modules of CHUNK
 CHUNK = 40
 
 

@@ -4,7 +4,7 @@ replayed from one run of each kind of task equals that of the full simulation wi
 gives exactly the time of all trips; the step of 16 layers of the 175B model is timed, with ST_ALL=1 that of all 96 for
 1024 devices and that of the 1T model for 3072; and the same pipeline at hidden size 64 agrees with one device.
 
-How long the large ones take and what memory: benchmarks/large_plans.py."""
+benchmarks/large_plans.py measures time and memory of large plans."""
 
 import json
 import math

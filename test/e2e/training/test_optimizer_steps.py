@@ -1,8 +1,8 @@
 """Several steps of optimizers on given gradients, compared with optax and with bitsandbytes' formula in NumPy.
 
 optax has its own state, so the test compares parameters, and the state that both keep. The 8-bit formula is that of
-bitsandbytes' block-wise Adam kernel: its map of 256 values, the nearest of which each element gets, is built here as
-its create_dynamic_map builds it.
+bitsandbytes' block-wise Adam kernel: each element gets the nearest of 256 values. This test builds the map of values as
+bitsandbytes' create_dynamic_map does.
 """
 
 import pathlib

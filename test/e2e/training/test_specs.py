@@ -54,7 +54,7 @@ RULES = {
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v")
 # Relative difference of losses, by type of the computation; measured are at most 1.4e-4 in bf16, 1.5e-5 in f16.
 BOUNDS = {"f32": 1e-5, "bf16": 1e-3, "f16": 1e-4}
-# A number is a budget, of so many activations of a micro-batch: some of the layers computed again, most of them.
+# A number is a budget, in activations of a micro-batch: 15 recomputes some of the layers, 6 most of them.
 RECOMPUTE = ("selective", "full", 15, 6)  # and "fit", in recompute_fits
 DOCS = st.ROOT / "docs"
 

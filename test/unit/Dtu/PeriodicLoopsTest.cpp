@@ -1,5 +1,5 @@
-// Loops in a steady state are not run, and their time is added: to the picosecond the time of all
-// trips, as in a traced run.
+// Periodic loops are not executed; their time is added. The result equals that of a traced run,
+// which executes all trips, to the picosecond.
 #include "SimulatorFixture.h"
 
 #include <numeric>

@@ -313,8 +313,8 @@ TEST(Replay, AGroupGoesOnTogether) {
   EXPECT_EQ(once->total, each->total);
 }
 
-// A task that waits for its message goes on from the moment at which it needs it, not from that at
-// which it begins to receive.
+// A task that waits for its message continues from the time at which it needs the message, not from
+// the time at which it begins to receive.
 TEST(Replay, ATaskNeedsAMessageLaterThanItReceives) {
   for (int64_t before : {0, 60}) {
     Machine machine{makeSimulator(groupsOf(2, 1)), {}};

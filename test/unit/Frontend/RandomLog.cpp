@@ -508,7 +508,7 @@ std::vector<Plant> runPlants() {
   };
 }
 
-/// Timers, memory, iterations and what the log prints of itself.
+/// Contradictions of timers, memory, iterations and the arguments of logging.
 std::vector<Plant> measurementPlants() {
   return {
       {"pipeline-timer", oneStage,

@@ -176,8 +176,8 @@ TEST(Memory, ReturnsBlocksWhereThereIsNoRoom) {
   EXPECT_GT(before, 0);
 }
 
-// One more micro-batch, or less recomputation, never takes less; the classes add up; and needed
-// memory is within the total.
+// One more micro-batch, or less recomputation, never reduces the memory. The classes add up to the
+// total, and the needed memory does not exceed it.
 TEST(Memory, Monotone) {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     TestPlan plan(seed);

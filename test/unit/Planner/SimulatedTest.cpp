@@ -68,11 +68,11 @@ TEST(SimulatedPipeline, Needs) {
   const SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {1, 10}, {8, 20, 2}});
   const auto groups = playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true);
   ASSERT_TRUE(groups.ok()) << groups.status();
-  // The last stage's forward task has its message 9 after it began to wait, and its backward task
-  // is over at 39.
+  // The last stage's forward task receives its message 9 after it begins to wait. Its backward task
+  // ends at 39.
   EXPECT_NEAR(groups->back().units.end, 10 + 9 + 20, 1e-6);
   EXPECT_NEAR(groups->back().units.forwardWait, 9, 1e-6);
-  // The first stage's backward task begins at 10, waits from 18 on and goes on at 41.
+  // The first stage's backward task begins at 10, waits from 18 and continues at 41.
   EXPECT_NEAR(groups->front().units.end, 41 + 12, 1e-6);
   EXPECT_NEAR(groups->front().units.backwardWait, 23, 1e-6);
   EXPECT_NEAR(groups->front().units.backward, 20, 1e-6);

@@ -1,5 +1,5 @@
-// Processes that talk, for test/e2e/processes/test_processes.py and test_joining.py: mpirun -np N
-// st-communicator-check MODE SECONDS, or the same by another launcher
+// Processes that exchange messages, for test/e2e/processes/test_processes.py and test_joining.py:
+// mpirun -np N st-communicator-check MODE SECONDS, or the same by another launcher
 //
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts
 //   clocks     each process has a clock of its own, and finds how far it is from that of process 0

@@ -210,7 +210,7 @@ TEST_F(TrainerTest, AFailedSaveEndsTheRun) {
   options.save = path("saved");
   options.saving.interval = 2;
   fs::create_directory(path("saved"));
-  // In the place of a file that the save of step 2 writes.
+  // A folder with the name of a file that the save of step 2 writes.
   fs::create_directories(path("saved/step-0000002/model.safetensors.next"));
   const absl::Status status = run(makeToyProgram(2, 2), options);
   EXPECT_TRUE(absl::StrContains(status.message(), "step-0000002/model.safetensors.next")) << status;

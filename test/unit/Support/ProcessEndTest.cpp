@@ -28,7 +28,7 @@ protected:
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  // Returns how a process ends that does this.
+  // Runs `work` in a child process and returns how the child ends.
   static int statusOf(const std::function<void()> &work) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -8,7 +8,7 @@
 
 namespace mlir::cuda {
 
-/// If a score has a number of at most this added, its exp is 0 relative to other columns.
+/// A number of at most this value, added to a score, makes its exp 0 relative to other columns.
 constexpr double kFarBelow = -1e30;
 
 /// A comparison of an element's row index with its column index.

@@ -8,7 +8,7 @@ namespace mlir::cuda {
 using UnaryFunction = double (*)(double);
 using BinaryFunction = double (*)(double, double);
 
-/// Each returns null for an op that is no such function of floats.
+/// Each returns null if the op is not a function of floats of this kind.
 UnaryFunction findUnaryFunction(Operation *op);
 BinaryFunction findBinaryFunction(Operation *op);
 

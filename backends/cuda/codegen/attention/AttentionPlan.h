@@ -10,7 +10,8 @@
 namespace mlir::cuda {
 
 /// A matrix in memory: its strides along the groups of the space and along the `width` dimension.
-/// No loop of the space is along `width`: a producer's contracted dimension, a consumer's columns.
+/// `width` is the contracted dimension of a producer or the columns of a consumer; no loop of the
+/// space runs along it.
 struct AttentionMatrix {
   unsigned buffer = 0; ///< of the kernel
   Type element;

@@ -57,8 +57,8 @@ public:
   /// Second operands of two products of 8 columns: 16 indices of the reduction loop from `row` on,
   /// 16 of the depth.
   SmallVector<Value> getStreamed(const AttentionProduct &product, int64_t row, int64_t depth);
-  /// Second operands of two products of 8 columns. 16 indices of the reduction loop from `depth` on
-  /// are the depth. `further` is an additional row offset.
+  /// Second operands of two products of 8 columns. The depth is 16 indices of the reduction loop
+  /// from `depth` on. `further` is an additional row offset.
   SmallVector<Value> getStreamedTurned(const AttentionProduct &product, int64_t depth,
                                        int64_t column, Value further = {});
 

@@ -44,7 +44,8 @@ public:
   /// The neutral element in the type of partial results; `like` may be any number.
   Number identity(Number like) const;
   /// Uses the GPU's instruction for maxima and minima of f32, which propagates NaN too. Loops over
-  /// wide rows do not use it: less code would be unrolled further, and need twice the registers.
+  /// wide rows do not use it: their shorter code would be unrolled further and need twice the
+  /// registers.
   void useInstruction() { byInstruction = true; }
   /// Combines all elements of a vector by halving it.
   Number combineElements(Number vector) const;

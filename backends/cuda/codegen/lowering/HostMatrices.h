@@ -1,4 +1,4 @@
-// What a warp does with matrices that its threads hold together, on the host.
+// Host code for the matrix ops of a warp, whose threads hold a matrix together.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -7,8 +7,8 @@
 
 namespace mlir::cuda {
 
-/// Private functions of a module, each made once: a kernel has hundreds of such ops, and code for
-/// each of them would take LLVM minutes. Arguments are arrays with an element a thread.
+/// Private functions of a module, each created once. A kernel has hundreds of such ops, and LLVM
+/// would need minutes for separate code of each. Arguments are arrays with one element per thread.
 struct HostMatrices {
   ModuleOp module;
   int64_t threads;

@@ -1,6 +1,6 @@
-// The functions of NVIDIA's libraries in use, found at run time: building or starting a training
-// binary needs nothing of CUDA. Names and numbers are those of cuda.h, cublasLt.h and nccl.h; a
-// test compares them where those headers are installed.
+// The functions of NVIDIA's libraries in use, found at run time, so a training binary can be built
+// and started without CUDA. Names and numbers are those of cuda.h, cublasLt.h and nccl.h; a test
+// compares them where those headers are installed.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_DRIVERLIBRARIES_H
 #define ST_BACKENDS_CUDA_RUNTIME_LIBRARIES_DRIVERLIBRARIES_H
 

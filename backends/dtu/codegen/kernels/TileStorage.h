@@ -1,9 +1,10 @@
 // Assigns L1 addresses to the values of a TileProgram.
 //
-// L1 of a worker holds, from 0 up: the scalar area (constants and scalars, at the same address in
-// every kernel, so that a core may fill it while its queue still stores results of the previous
-// kernel), fixed buffers (invariant and item values), temporaries, and the slot area twice (what
-// the queue loads and stores, so that it works on one tile while the core computes the next).
+// L1 of a worker holds, from address 0: the scalar area, fixed buffers (invariant and item values),
+// temporaries, and two slot areas. The scalar area has constants and scalars. It is at the same
+// address in every kernel, so a core may fill it while its queue still stores results of the
+// previous kernel. A slot area has the values that the queue loads and stores. With two of them,
+// the queue works on one tile while the core computes the next.
 #pragma once
 
 #include "backends/dtu/codegen/kernels/TileProgram.h"

@@ -27,8 +27,8 @@ struct MatmulSizes {
 /// Bytes of L2 that one chunk of all panels takes.
 int64_t panelBytes(const MatmulSizes &sizes, const MatmulTiling &tiling);
 
-/// Nanoseconds of simulated time with all clusters of the chip busy: steps the queue and the core
-/// of a worker as MatmulKernel emits them.
+/// Returns nanoseconds of simulated time with all clusters of the chip busy. Follows the queue and
+/// the core of a worker step by step, in the order in which MatmulKernel emits their code.
 double matmulTime(const MatmulSizes &sizes, const MatmulTiling &tiling, const Machine &machine,
                   const MatmulEpilogue &epilogue);
 

@@ -12,8 +12,7 @@
 
 namespace st::dtu {
 
-/// For each instance, the latest of its times that is known. It has one entry per engine of a
-/// cluster, or a single entry.
+/// The latest known time of each instance: one entry per engine of a cluster, or a single entry.
 using VectorClock = absl::InlinedVector<uint32_t, 20>;
 
 inline void join(VectorClock &to, const VectorClock &from) {

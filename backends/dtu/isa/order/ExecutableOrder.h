@@ -24,9 +24,9 @@ struct ExecutableOrder {
 ///   arrive (StepMessages.h);
 /// - that each program is free of races (proveOrder). Two runs of a program count as one here if
 ///   the program reads the same rank table entries except peers, and reads neither the rank nor the
-///   micro-batch where these differ. At most `work` instructions are followed, first one run of
-///   each program, a few runs at a time on as many threads; of skeletons, which cost less, several
-///   times as many.
+///   micro-batch where these differ. Follows at most `work` instructions: first one run of each
+///   program, with a few runs at a time on separate threads. Skeletons cost less, so several times
+///   as many of their instructions are followed.
 ///
 /// The programs must be valid. An error is one line that names the group, the rank, the program and
 /// the instructions.

@@ -1,4 +1,5 @@
-// The state of all instances of a program during a proof, and what each knows of the others.
+// The state of all instances of a program during a proof, and the known progress of each in the
+// others.
 #pragma once
 
 #include "backends/dtu/isa/order/AccessHistory.h"

@@ -43,9 +43,9 @@ struct ProgramOrder {
 ///
 /// Happens-before uses vector clocks (Fidge, 1988; Mattern, 1989) over instances. One run
 /// represents all because each semaphore has one signalling and one waiting instance, and each
-/// barrier always has the same participants; otherwise the error says so. Of loops whose end
-/// depends on loaded values, two trips are followed. Rows that gather and scatter find by index may
-/// be any row of the table.
+/// barrier always has the same participants; otherwise the error says so. Follows two trips of each
+/// loop whose end depends on loaded values. Rows that gather and scatter find by index may be any
+/// row of the table.
 ///
 /// An error is one line that names the program, the two instructions, their engines, and the bytes;
 /// ResourceExhausted if more than `limit` instructions would be needed. Periodic loops are followed

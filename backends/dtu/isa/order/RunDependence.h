@@ -10,7 +10,7 @@
 
 namespace st::dtu {
 
-/// What a program sees of rank `rank` of a group and of a micro-batch.
+/// The values that a program reads of rank `rank` of a group and of a micro-batch.
 RunView runViewOf(const proto::Group &group, int64_t rank, int64_t microBatch);
 
 /// The properties of a run on which its instructions depend.

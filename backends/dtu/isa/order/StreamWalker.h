@@ -58,8 +58,8 @@ public:
 
   /// The bytes of a view of these sizes.
   int64_t bytesOf(const std::vector<Extent> &sizes, DType type) const;
-  /// Runs the next instruction if it is control flow that involves no other instance. Of loops
-  /// whose end depends on loaded values, two trips are run.
+  /// Runs the next instruction if it is control flow that involves no other instance. Runs two
+  /// trips of each loop whose end depends on loaded values.
   bool runControl(std::string &fault);
 
 private:
