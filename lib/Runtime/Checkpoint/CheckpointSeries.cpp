@@ -75,6 +75,7 @@ absl::StatusOr<std::unique_ptr<CheckpointSeries>> CheckpointSeries::claim(const 
   ST_RETURN_IF_ERROR(AtomicFile::probe(absl::StrCat(path, "/", kTrainerFile)));
   if (!series->lock.isHeld())
     return series;
+  removeLeftovers(path); // of the probe above, in a run that was killed
   for (const SeriesEntry &entry : listFolders(path)) {
     if (!holdsCheckpoint(entry.path)) {
       removeCheckpoint(entry.path);

@@ -251,7 +251,7 @@ def refused(folder):
     command = [*st.COMPILE, "-q", model, "--task=clm", "--batch=2", "--seq=16", "--target=dtu-t10"]
     (folder / "file").touch()
     for flags, message in (
-            (["-o", binary, f"--report={page}", "--predict=false"], "--predict=false leaves out"),
+            (["-o", binary, f"--report={page}", "--predict=false"], "--predict=false omits"),
             (["-o", folder / "a.mlir", f"--report={page}", "--compile-to=tasks"],
              "has no effect: --compile-to=tasks stops before"),
             (["-o", binary, f"--report={folder / 'nothing' / 'page.html'}"], "nothing/page.html: cannot write"),
