@@ -60,15 +60,20 @@ bool mlir::st::areWellConditioned(const ref::NamedTensors &results) {
   return true;
 }
 
-ref::NamedTensors mlir::st::nudge(const ref::NamedTensors &inputs) {
+ref::NamedTensors mlir::st::nudge(const ref::NamedTensors &inputs, unsigned variant) {
   ref::NamedTensors nudged = inputs;
   for (auto &[name, tensor] : nudged) {
     const int64_t count = tensor.getNumElements();
     tensor = tensor.clone();
+    // A third of the numbers goes down, or half of them by the bits of a multiplicative hash.
+    auto isDown = [&](int64_t i) {
+      return variant == 0 ? i % 3 == 1
+                          : (static_cast<uint32_t>(i) * 2654435761u >> 3 * variant) & 1;
+    };
     auto scale = [&](auto *data) {
       using T = std::remove_pointer_t<decltype(data)>;
       for (int64_t i = 0; i < count; ++i)
-        data[i] *= i % 3 == 1 ? T(1) - T(0x1p-22) : T(1) + T(0x1p-22);
+        data[i] *= isDown(i) ? T(1) - T(0x1p-22) : T(1) + T(0x1p-22);
     };
     if (tensor.getType() == ref::ElementType::F32)
       scale(tensor.mutableData<float>());

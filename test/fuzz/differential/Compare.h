@@ -15,7 +15,8 @@ double getTolerance(ModuleOp module);
 bool areWellConditioned(const ref::NamedTensors &results);
 
 /// The same inputs, with each f32 or f64 number changed by a unit or two in f32's last place.
-ref::NamedTensors nudge(const ref::NamedTensors &inputs);
+/// `variant`, below 10, chooses which numbers go down.
+ref::NamedTensors nudge(const ref::NamedTensors &inputs, unsigned variant);
 
 /// Describes the first result that differs; empty if there is none. For a result that replaces an
 /// input compares the change. Ignores results that only `actual` has. With `nudged`, the results of

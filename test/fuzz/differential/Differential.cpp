@@ -178,10 +178,15 @@ Outcome Case::run() {
     return end("differs");
   message = describeDifference(*inputs, *expected, *actual, tolerance);
   if (!message.empty()) {
-    FailureOr<ref::NamedTensors> nudged = ref::interpret(*original, "main", nudge(*inputs));
-    if (succeeded(nudged) &&
-        describeDifference(*inputs, *expected, *actual, tolerance, &*nudged).empty())
-      return end("extreme");
+    // Whether a rounding changes a code of moments in 8 bits depends on its direction.
+    constexpr unsigned kVariants = 8;
+    for (unsigned variant = 0; variant < kVariants; ++variant) {
+      FailureOr<ref::NamedTensors> nudged =
+          ref::interpret(*original, "main", nudge(*inputs, variant));
+      if (succeeded(nudged) &&
+          describeDifference(*inputs, *expected, *actual, tolerance, &*nudged).empty())
+        return end("extreme");
+    }
     return end("differs");
   }
   return {"ok", "ops=" + ops + " moves=" + countOps(nameOfCollective)};
