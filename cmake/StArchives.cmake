@@ -19,11 +19,10 @@ foreach(target ${imported})
   endif()
 endforeach()
 
-# Unicode and regular expressions for the tokenizers.
-foreach(library utf8proc pcre2)
+# Unicode and regular expressions for the tokenizers, and checksums.
+foreach(library utf8proc pcre2 libdeflate)
   if(NOT TARGET st::${library})
-    string(REPLACE pcre2 pcre2-8 archive ${library})
-    find_library(ST_${library} lib${archive}.a REQUIRED)
+    find_library(ST_${library} NAMES lib${library}.a lib${library}-8.a ${library}.a REQUIRED)
     find_path(ST_${library}_INCLUDE ${library}.h REQUIRED)
     add_library(st::${library} STATIC IMPORTED GLOBAL)
     set_target_properties(st::${library} PROPERTIES

@@ -19,7 +19,7 @@ packages=(
   cmake ninja-build ccache mold git ca-certificates
   clang-22 clang-format-22 clang-tidy-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   protobuf-compiler libprotobuf-dev libabsl-dev libgtest-dev libgmock-dev libbenchmark-dev
-  libxsmm-dev libopenblas-dev libclang-rt-22-dev zlib1g-dev
+  libxsmm-dev libopenblas-dev libclang-rt-22-dev zlib1g-dev libdeflate-dev
   libpcre2-dev libutf8proc-dev nlohmann-json3-dev python3 python3-venv
 )
 # A program opens the first at run time if mpirun started it; tests try completions in the second.

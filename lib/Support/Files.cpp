@@ -88,6 +88,14 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::open(const std::string &
   return std::unique_ptr<MappedFile>(new MappedFile(base, file.size()));
 }
 
+void prefetchMapped(absl::Span<const uint8_t> part) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(part.data()) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size());
+  if (begin < end)
+    (void)::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_WILLNEED);
+}
+
 MappedFile::~MappedFile() {
   if (base)
     ::munmap(base, size);

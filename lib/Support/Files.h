@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,9 @@ private:
   void *base; ///< null for an empty file
   size_t size;
 };
+
+/// Asks the system to read a part of a mapped file from disk. Returns at once; a hint only.
+void prefetchMapped(absl::Span<const uint8_t> part);
 
 } // namespace st
 

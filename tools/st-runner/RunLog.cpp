@@ -2,6 +2,7 @@
 #include "tools/st-runner/FlagFile.h"
 
 #include "lib/Runtime/Program/Payload.h"
+#include "lib/Support/Checksum.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
@@ -15,25 +16,19 @@
 
 #include <algorithm>
 #include <memory>
-#include <zlib.h>
 
 namespace st {
 namespace {
-
-uint32_t crc(absl::string_view bytes, uint32_t previous = 0) {
-  return static_cast<uint32_t>(
-      crc32_z(previous, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
-}
 
 // See RunLog.h for the format.
 std::string hashOfFile(absl::string_view content) {
   constexpr size_t kMostWhole = size_t(256) << 20, kBlocks = 4096, kBlock = size_t(64) << 10;
   if (content.size() <= kMostWhole)
-    return absl::StrFormat("%08x", crc(content));
+    return absl::StrFormat("%08x", crc32(content));
   uint32_t hash = 0;
   for (size_t i = 0; i < kBlocks; ++i)
-    hash = crc(content.substr((content.size() - kBlock) / (kBlocks - 1) * i, kBlock), hash);
-  return absl::StrFormat("%08x (of blocks)", crc(content.substr(content.size() - kBlock), hash));
+    hash = crc32(content.substr((content.size() - kBlock) / (kBlocks - 1) * i, kBlock), hash);
+  return absl::StrFormat("%08x (of blocks)", crc32(content.substr(content.size() - kBlock), hash));
 }
 
 std::vector<std::string> dataFilesOf(const std::string &data) {
@@ -62,9 +57,9 @@ std::string describeData(const std::string &data) {
 std::string describeDevice(const proto::Executable &program) {
   if (program.has_dtu())
     return absl::StrFormat("# device %s %08x\n", program.dtu().name(),
-                           crc(program.dtu().SerializeAsString()));
+                           crc32(program.dtu().SerializeAsString()));
   return absl::StrFormat("# device %s %08x\n", program.cuda().gpu().name(),
-                         crc(program.cuda().gpu().SerializeAsString()));
+                         crc32(program.cuda().gpu().SerializeAsString()));
 }
 
 // Quotes a value for a file of flags.

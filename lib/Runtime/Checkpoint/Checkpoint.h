@@ -73,10 +73,11 @@ public:
   /// Checks all files, first for damage (DataLoss), then against the program. An error names the
   /// file and the key or tensor that is missing, unknown, damaged, of another type or shape, or of
   /// another function (see readModelConfig) or optimizer. To edit a file on purpose, remove
-  /// "crc32", "files" and "self_crc32" from trainer_state.json.
+  /// "crc32", "files" and "self_crc32" from trainer_state.json. open() and restore() use `threads`
+  /// threads.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>>
   open(const std::string &path, const proto::Executable &program,
-       const std::vector<StateTensor> &states);
+       const std::vector<StateTensor> &states, int threads);
 
   const TrainerState &trainer() const { return file.trainer; }
 
@@ -86,19 +87,21 @@ public:
   /// Differences that are not errors, as lines that begin with "warning: ".
   const std::string &warnings() const { return text; }
 
-  /// Copies every tensor to all ranks that hold a part of it.
+  /// Copies every tensor to all ranks of this process that hold a part of it.
   absl::Status restore(const std::vector<StateTensor> &states, Executable &executable) const;
 
 private:
-  CheckpointReader() = default;
+  explicit CheckpointReader(int threads) : threads(threads) {}
   absl::Status readFiles(const std::string &folder);
   absl::Status openTensors(const std::string &folder, absl::string_view kind);
+  absl::Status checkTensorData() const;
   absl::Status checkListedFile(const std::string &folder, const std::string &name,
                                const std::string &checksum) const;
   absl::Status checkTensors(const std::string &folder, absl::string_view kind,
                             const std::vector<StateTensor> &states) const;
   absl::Status checkModel(const std::string &path, const proto::Executable &program);
   absl::Status checkChecksums(const std::string &path, const std::vector<StateTensor> &states);
+  int threads;
   TrainerFile file;
   std::string text;
   std::map<std::string, std::unique_ptr<SafetensorsReader>> tensors; ///< by the file's name

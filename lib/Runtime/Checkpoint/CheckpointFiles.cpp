@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "lib/Support/Checksum.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
@@ -20,7 +21,6 @@
 #include <unistd.h>
 #include <utility>
 #include <vector>
-#include <zlib.h>
 
 namespace st {
 namespace {
@@ -61,7 +61,7 @@ absl::string_view fileOf(const StateTensor &tensor) {
 }
 
 std::string checksumOf(absl::Span<const uint8_t> bytes) {
-  return absl::StrFormat("%08x", crc32_z(0, bytes.data(), bytes.size()));
+  return absl::StrFormat("%08x", crc32(bytes));
 }
 
 bool holdsCheckpoint(const std::string &folder) {

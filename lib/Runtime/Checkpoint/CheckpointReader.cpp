@@ -1,5 +1,6 @@
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
+#include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/State/ModelFolder.h"
 #include "lib/Runtime/State/ShardIndex.h"
 #include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
@@ -15,6 +16,12 @@
 
 namespace st {
 namespace {
+
+struct TensorToCheck {
+  const SafetensorsReader *file;
+  const SafetensorsTensor *tensor;
+  const std::string *checksum;
+};
 
 // The path of a file of the valid checkpoint: see Checkpoint.h.
 std::string pathOf(const std::string &folder, absl::string_view file) {
@@ -96,15 +103,30 @@ absl::Status CheckpointReader::readFiles(const std::string &folder) {
     ST_RETURN_IF_ERROR(openTensors(folder, kind));
   for (const auto &[name, checksum] : file.files)
     ST_RETURN_IF_ERROR(checkListedFile(folder, name, checksum));
+  return checkTensorData();
+}
+
+// Computes the checksums of the tensors in parallel, in the order of the files, so that the disk
+// reads them in sequence. The damaged tensor that an error names does not depend on the threads.
+absl::Status CheckpointReader::checkTensorData() const {
+  std::vector<TensorToCheck> all;
   for (const auto &[name, of] : tensors)
-    for (const SafetensorsTensor &tensor : of->tensors()) {
-      auto it = file.checksums.find(tensor.name);
-      if (it != file.checksums.end() && it->second != checksumOf(tensor.data))
-        return inFile(of->path(), absl::StrCat("tensor \"", tensor.name, "\"",
-                                               " is damaged: it does not match its checksum in ",
-                                               kTrainerFile));
-    }
-  return absl::OkStatus();
+    for (const SafetensorsTensor &tensor : of->tensors())
+      if (const auto it = file.checksums.find(tensor.name); it != file.checksums.end())
+        all.push_back({of.get(), &tensor, &it->second});
+  std::vector<char> isDamaged(all.size(), false);
+  ST_RETURN_IF_ERROR(parallelFor(threads, static_cast<int64_t>(all.size()), [&](int64_t i) {
+    const absl::Span<const uint8_t> data = all[i].tensor->data;
+    prefetchMapped(data);
+    isDamaged[i] = checksumOf(data) != *all[i].checksum;
+  }));
+  const auto first = std::find(isDamaged.begin(), isDamaged.end(), true);
+  if (first == isDamaged.end())
+    return absl::OkStatus();
+  const TensorToCheck &damaged = all[first - isDamaged.begin()];
+  return inFile(damaged.file->path(),
+                absl::StrCat("tensor \"", damaged.tensor->name,
+                             "\" is damaged: it does not match its checksum in ", kTrainerFile));
 }
 
 absl::Status CheckpointReader::checkListedFile(const std::string &folder, const std::string &name,
@@ -167,8 +189,8 @@ absl::Status CheckpointReader::checkChecksums(const std::string &folder,
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>>
 CheckpointReader::open(const std::string &path, const proto::Executable &program,
-                       const std::vector<StateTensor> &states) {
-  std::unique_ptr<CheckpointReader> reader(new CheckpointReader);
+                       const std::vector<StateTensor> &states, int threads) {
+  std::unique_ptr<CheckpointReader> reader(new CheckpointReader(threads));
   if (absl::Status status = reader->readFiles(path); !status.ok())
     return absl::DataLossError(status.message());
   ST_RETURN_IF_ERROR(reader->checkModel(path, program));
@@ -180,11 +202,12 @@ CheckpointReader::open(const std::string &path, const proto::Executable &program
 
 absl::Status CheckpointReader::restore(const std::vector<StateTensor> &states,
                                        Executable &executable) const {
+  std::vector<StateValues> values;
   for (const StateTensor &tensor : states)
     for (const auto &[name, of] : tensors)
       if (const SafetensorsTensor *found = of->find(tensor.state->name()))
-        ST_RETURN_IF_ERROR(writeState(tensor, found->data.data(), executable));
-  return absl::OkStatus();
+        values.push_back({&tensor, found->data.data()});
+  return writeStates(values, executable, threads);
 }
 
 } // namespace st

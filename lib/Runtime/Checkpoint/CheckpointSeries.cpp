@@ -117,10 +117,10 @@ void CheckpointSeries::removeOld(int64_t justSaved) const {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>>
 openNewest(const std::string &path, const proto::Executable &program,
-           const std::vector<StateTensor> &states,
+           const std::vector<StateTensor> &states, int threads,
            const std::function<void(const std::string &)> &warn) {
   for (const SeriesEntry &entry : listSeries(path)) {
-    auto reader = CheckpointReader::open(entry.path, program, states);
+    auto reader = CheckpointReader::open(entry.path, program, states, threads);
     if (reader.ok() || !absl::IsDataLoss(reader.status()))
       return reader;
     warn(absl::StrCat("warning: ", escapeControls(reader.status().message()),

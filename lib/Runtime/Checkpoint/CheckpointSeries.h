@@ -64,7 +64,7 @@ private:
 /// program.
 absl::StatusOr<std::unique_ptr<CheckpointReader>>
 openNewest(const std::string &path, const proto::Executable &program,
-           const std::vector<StateTensor> &states,
+           const std::vector<StateTensor> &states, int threads,
            const std::function<void(const std::string &)> &warn);
 
 } // namespace st

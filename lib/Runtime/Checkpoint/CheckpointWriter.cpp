@@ -8,13 +8,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/Checksum.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
 #include <cstring>
 #include <unistd.h>
-#include <zlib.h>
 
 namespace st {
 namespace {
@@ -61,9 +61,9 @@ bool isPartOf(const uint8_t *global, const TensorBlock &block, const uint8_t *by
 
 std::string checksumOfElements(const TensorBlock &block, const uint8_t *bytes) {
   const auto width = static_cast<int64_t>(byteWidth(block.type));
-  unsigned long crc = 0;
+  uint32_t crc = 0;
   forEachRun(block, [&](int64_t, int64_t local, int64_t count) {
-    crc = crc32_z(crc, bytes + local * width, static_cast<size_t>(count * width));
+    crc = crc32({bytes + local * width, static_cast<size_t>(count * width)}, crc);
   });
   return absl::StrFormat("%08x", crc);
 }

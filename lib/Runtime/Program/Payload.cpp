@@ -3,11 +3,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/Checksum.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <memory>
-#include <zlib.h>
 
 namespace st {
 namespace {
@@ -34,14 +34,9 @@ uint64_t readInteger(absl::string_view bytes, size_t offset, unsigned count) {
   return value;
 }
 
-uint32_t crc(absl::string_view bytes, uint32_t previous = 0) {
-  return static_cast<uint32_t>(
-      crc32_z(previous, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
-}
-
 // The checksum of a footer without the field that holds it.
 uint32_t footerCrc(absl::string_view footer) {
-  return crc(footer.substr(kFooterCrcOffset + 4), crc(footer.substr(0, kFooterCrcOffset)));
+  return crc32(footer.substr(kFooterCrcOffset + 4), crc32(footer.substr(0, kFooterCrcOffset)));
 }
 
 std::string printFooter(const Footer &footer) {
@@ -92,17 +87,17 @@ std::string appendPayload(absl::string_view runner, absl::string_view payload) {
   Footer footer;
   footer.runnerBytes = runner.size();
   footer.payloadBytes = payload.size();
-  footer.runnerCrc = crc(runner);
-  footer.payloadCrc = crc(payload);
+  footer.runnerCrc = crc32(runner);
+  footer.payloadCrc = crc32(payload);
   return absl::StrCat(runner, payload, printFooter(footer));
 }
 
 absl::StatusOr<absl::string_view> findPayload(absl::string_view file) {
   ST_ASSIGN_OR_RETURN(Footer footer, parseFooter(file));
-  if (crc(file.substr(0, footer.runnerBytes)) != footer.runnerCrc)
+  if (crc32(file.substr(0, footer.runnerBytes)) != footer.runnerCrc)
     return damaged("the runner does not match its checksum");
   absl::string_view payload = file.substr(footer.runnerBytes, footer.payloadBytes);
-  if (crc(payload) != footer.payloadCrc)
+  if (crc32(payload) != footer.payloadCrc)
     return damaged("the training program does not match its checksum");
   return payload;
 }

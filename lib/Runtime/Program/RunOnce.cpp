@@ -111,10 +111,10 @@ absl::Status OneRun::feedStates(Executable &executable) const {
         initializeStates(states, executable, options.seed, hostThreadCount(options.hostThreads)));
     return weights->apply(executable);
   }
+  std::vector<StateValues> values;
   for (const StateTensor &state : states)
-    ST_RETURN_IF_ERROR(
-        writeState(state, given->find(state.state->name())->data.data(), executable));
-  return absl::OkStatus();
+    values.push_back({&state, given->find(state.state->name())->data.data()});
+  return writeStates(values, executable, hostThreadCount(options.hostThreads));
 }
 
 absl::Status OneRun::feedInputs(Executable &executable) const {

@@ -1,5 +1,6 @@
 #include "lib/Runtime/State/States.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/State/NormalInit.h"
@@ -14,16 +15,31 @@
 namespace st {
 namespace {
 
-// Elements that one thread initialises at a time: enough to amortise the bookkeeping, few enough to
-// stay in cache while they are copied to replicas.
-constexpr int64_t kChunk = 1 << 15;
+// Elements that one thread initialises or copies at a time: enough to amortise the bookkeeping, few
+// enough to stay in cache while they are copied to replicas.
+constexpr int64_t kInitialised = 1 << 15, kCopied = 1 << 18;
 
 // A chunk of a block that one thread fills and copies to every replica.
 struct Chunk {
   const StateTensor *tensor;
   const StateBlock *block;
   int64_t begin, end;
+  const uint8_t *global = nullptr; ///< the values of the tensor, if it is copied
 };
+
+// Splits the blocks of a state into chunks, except those that no rank of this process holds.
+void addChunks(const StateValues &values, int64_t elements, Executable &executable,
+               std::vector<Chunk> &chunks) {
+  for (const StateBlock &block : values.tensor->blocks) {
+    if (std::none_of(
+            block.replicas.begin(), block.replicas.end(),
+            [&](const StateReplica &replica) { return executable.arena(replica.rank)->isHere(); }))
+      continue;
+    for (int64_t begin = 0, size = block.block.numElements(); begin < size; begin += elements)
+      chunks.push_back(
+          {values.tensor, &block, begin, std::min(begin + elements, size), values.global});
+  }
+}
 
 uint16_t roundToBf16(float value) {
   uint32_t bits;
@@ -67,6 +83,14 @@ void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values)
     zeroRow(chunk, state.init().zero_row(), values);
 }
 
+absl::Status storeBytes(const Chunk &chunk, absl::Span<const uint8_t> bytes,
+                        Executable &executable) {
+  const int64_t offset = chunk.begin * static_cast<int64_t>(byteWidth(chunk.tensor->type));
+  for (const StateReplica &replica : chunk.block->replicas)
+    ST_RETURN_IF_ERROR(executable.arena(replica.rank)->write(replica.offset + offset, bytes));
+  return absl::OkStatus();
+}
+
 absl::Status storeChunk(const Chunk &chunk, const std::vector<float> &values,
                         Executable &executable) {
   std::vector<uint16_t> rounded;
@@ -77,12 +101,32 @@ absl::Status storeChunk(const Chunk &chunk, const std::vector<float> &values,
     std::transform(values.begin(), values.end(), rounded.begin(), roundToBf16);
     bytes = {reinterpret_cast<const uint8_t *>(rounded.data()), values.size() * sizeof(uint16_t)};
   }
-  int64_t offset = chunk.begin * static_cast<int64_t>(byteWidth(chunk.tensor->type));
-  for (const StateReplica &replica : chunk.block->replicas)
-    if (absl::Status status = executable.arena(replica.rank)->write(replica.offset + offset, bytes);
-        !status.ok())
-      return status;
-  return absl::OkStatus();
+  return storeBytes(chunk, bytes, executable);
+}
+
+absl::Status copyChunk(const Chunk &chunk, std::vector<uint8_t> &bytes, Executable &executable) {
+  const auto width = static_cast<int64_t>(byteWidth(chunk.tensor->type));
+  bytes.assign((chunk.end - chunk.begin) * width, 0); // padding stays zero
+  forEachRun(chunk.block->block, chunk.begin, chunk.end,
+             [&](int64_t global, int64_t local, int64_t count) {
+               std::memcpy(bytes.data() + (local - chunk.begin) * width,
+                           chunk.global + global * width, count * width);
+             });
+  return storeBytes(chunk, bytes, executable);
+}
+
+// Calls `body` for each chunk, on several threads. Returns the first error.
+absl::Status forEachChunk(int threads, const std::vector<Chunk> &chunks,
+                          absl::FunctionRef<absl::Status(const Chunk &)> body) {
+  std::mutex mutex;
+  absl::Status status;
+  absl::Status threaded = parallelFor(threads, static_cast<int64_t>(chunks.size()), [&](int64_t i) {
+    const absl::Status stored = body(chunks[i]);
+    std::lock_guard<std::mutex> lock(mutex);
+    status.Update(stored);
+  });
+  status.Update(threaded);
+  return status;
 }
 
 // Collects the distinct blocks of one state.
@@ -150,24 +194,14 @@ absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &
 absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,
                               uint32_t seed, int threads) {
   std::vector<Chunk> chunks;
-  for (const StateTensor &tensor : states) {
-    if (tensor.state->init().kind() == proto::Initializer::ZEROS)
-      continue;
-    for (const StateBlock &block : tensor.blocks)
-      for (int64_t begin = 0, size = block.block.numElements(); begin < size; begin += kChunk)
-        chunks.push_back({&tensor, &block, begin, std::min(begin + kChunk, size)});
-  }
-  std::mutex mutex;
-  absl::Status status;
-  absl::Status threaded = parallelFor(threads, static_cast<int64_t>(chunks.size()), [&](int64_t i) {
+  for (const StateTensor &tensor : states)
+    if (tensor.state->init().kind() != proto::Initializer::ZEROS)
+      addChunks({&tensor}, kInitialised, executable, chunks);
+  return forEachChunk(threads, chunks, [&](const Chunk &chunk) {
     thread_local std::vector<float> values;
-    computeChunk(chunks[i], seed, values);
-    absl::Status stored = storeChunk(chunks[i], values, executable);
-    std::lock_guard<std::mutex> lock(mutex);
-    status.Update(stored);
+    computeChunk(chunk, seed, values);
+    return storeChunk(chunk, values, executable);
   });
-  status.Update(threaded);
-  return status;
 }
 
 absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable) {
@@ -194,15 +228,15 @@ absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Execut
   return global;
 }
 
-absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable) {
-  std::vector<uint8_t> local;
-  for (const StateBlock &block : tensor.blocks) {
-    local.assign(block.block.numBytes(), 0);
-    copyToLocal(block.block, global, local.data());
-    for (const StateReplica &replica : block.replicas)
-      ST_RETURN_IF_ERROR(executable.arena(replica.rank)->write(replica.offset, local));
-  }
-  return absl::OkStatus();
+absl::Status writeStates(const std::vector<StateValues> &values, Executable &executable,
+                         int threads) {
+  std::vector<Chunk> chunks;
+  for (const StateValues &state : values)
+    addChunks(state, kCopied, executable, chunks);
+  return forEachChunk(threads, chunks, [&](const Chunk &chunk) {
+    thread_local std::vector<uint8_t> bytes;
+    return copyChunk(chunk, bytes, executable);
+  });
 }
 
 } // namespace st

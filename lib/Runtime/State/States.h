@@ -46,8 +46,15 @@ absl::Status initializeStates(const std::vector<StateTensor> &states, Executable
 /// Reads a full state. An error if ranks that share a part of it differ.
 absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable);
 
-/// Copies a full state to all ranks that hold a part of it.
-absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable);
+/// All elements of a state, row-major.
+struct StateValues {
+  const StateTensor *tensor = nullptr;
+  const uint8_t *global = nullptr;
+};
+
+/// Copies full states to all ranks of this process that hold a part of them.
+absl::Status writeStates(const std::vector<StateValues> &values, Executable &executable,
+                         int threads);
 
 } // namespace st
 

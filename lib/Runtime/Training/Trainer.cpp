@@ -62,6 +62,7 @@ public:
   absl::Status run();
 
 private:
+  int threads() const { return hostThreadCount(options.hostThreads); }
   absl::Status claimCheckpoints();
   absl::Status loadInPart();
   absl::Status openCheckpoint();
@@ -283,7 +284,7 @@ absl::Status Trainer::goBack(int64_t step) {
   Stopwatch watch;
   std::string warnings;
   const auto warn = [&](const std::string &line) { warnings += line; };
-  auto newest = openNewest(options.save, program, states, warn);
+  auto newest = openNewest(options.save, program, states, threads(), warn);
   if (!newest.ok() || !*newest)
     print("\n" + warnings);
   ST_ASSIGN_OR_RETURN(resumed, std::move(newest));
@@ -373,11 +374,11 @@ absl::Status Trainer::openCheckpoint() {
   if (path.empty())
     return absl::OkStatus();
   if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
-    ST_ASSIGN_OR_RETURN(resumed, openNewest(path, program, states, warn));
+    ST_ASSIGN_OR_RETURN(resumed, openNewest(path, program, states, threads(), warn));
     if (!resumed && !goesOn)
       return absl::DataLossError(absl::StrCat(path, ": none of its checkpoints is complete"));
   } else {
-    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(path, program, states));
+    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(path, program, states, threads()));
   }
   if (!resumed)
     return absl::OkStatus();
@@ -475,7 +476,7 @@ absl::Status Trainer::load() {
   feeder = steps.ofRows(std::max<int64_t>(1, spec.batch)).feeder.get();
   if (!options.timingOnly && fitsFreeMemory(program, communicator.numProcesses()))
     touching = std::make_unique<BackgroundTask>([this] {
-      touched = executable->touchMemory(hostThreadCount(options.hostThreads));
+      touched = executable->touchMemory(threads());
       return absl::OkStatus();
     });
   return evaluator && !options.timingOnly ? evaluator->load(*executable) : absl::OkStatus();
@@ -538,8 +539,7 @@ absl::Status Trainer::initialize() {
     resumed.reset();
     what = absl::StrCat("read the checkpoint of step ", trainer.step);
   } else {
-    ST_RETURN_IF_ERROR(
-        initializeStates(states, *executable, trainer.seed, hostThreadCount(options.hostThreads)));
+    ST_RETURN_IF_ERROR(initializeStates(states, *executable, trainer.seed, threads()));
     if (pretrained)
       ST_RETURN_IF_ERROR(pretrained->apply(*executable));
     pretrained.reset();

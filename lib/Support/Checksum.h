@@ -1,0 +1,18 @@
+// The CRC-32 of zlib, PNG and Ethernet (polynomial 0xEDB88320, reflected).
+#ifndef ST_SUPPORT_CHECKSUM_H
+#define ST_SUPPORT_CHECKSUM_H
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+#include <cstdint>
+
+namespace st {
+
+/// The CRC-32 of the bytes that gave `previous`, followed by `bytes`.
+uint32_t crc32(absl::Span<const uint8_t> bytes, uint32_t previous = 0);
+uint32_t crc32(absl::string_view text, uint32_t previous = 0);
+
+} // namespace st
+
+#endif // ST_SUPPORT_CHECKSUM_H
