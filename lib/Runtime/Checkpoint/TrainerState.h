@@ -17,9 +17,11 @@ namespace st {
 
 /// The progress of a run.
 struct TrainerState {
-  int64_t step = 0;            ///< steps done
-  int64_t examples = 0;        ///< batch rows consumed
-  int64_t skippedExamples = 0; ///< the part in steps that changed no parameter; with a ramp-up
+  int64_t step = 0;     ///< steps done
+  int64_t examples = 0; ///< batch rows consumed
+  /// With a ramp-up: the part that changed no parameter, in skipped steps or left out after a
+  /// spike.
+  int64_t skippedExamples = 0;
   uint32_t seed = 0;
   std::vector<double> recentLosses; ///< of the latest steps, as SpikeWatch keeps them
 };
@@ -35,7 +37,7 @@ using Checksums = std::map<std::string, std::string>;
 ///    "crc32": {"w": "89abcdef", …}, "files": {"config.json": "01234567", …},
 ///    "self_crc32": "76543210"}
 ///
-/// A run whose batches grow has "skipped_examples", if it skipped steps, and "unit": "samples" in
+/// A run whose batches grow has "skipped_examples", if there are any, and "unit": "samples" in
 /// "learning_rate".
 ///
 /// Format 1 has no "optimizer"; only format 3 has "recent_losses" (of runs that watch their

@@ -79,6 +79,7 @@ private:
   absl::Status runStep(int64_t step);
   absl::StatusOr<bool> watchLoss(int64_t step);
   absl::Status answerSpike(int64_t step);
+  void leaveOut(int64_t rows);
   absl::Status goBack(int64_t step);
   absl::Status evaluate(bool isEnd);
   absl::Status save();
@@ -274,10 +275,18 @@ absl::Status Trainer::answerSpike(int64_t step) {
                         lossOfStep, spikes.bound()));
   ST_RETURN_IF_ERROR(goBack(step));
   if (options.spikes.action == "rewind")
-    trainer.examples = seen;
+    leaveOut(seen - trainer.examples);
   else
     leftOut.insert(seen - rowsOfStep);
   return absl::OkStatus();
+}
+
+// Passes over rows without a step. As with skipped steps, a schedule in samples does not count
+// them.
+void Trainer::leaveOut(int64_t rows) {
+  trainer.examples += rows;
+  if (steps.ramp())
+    trainer.skippedExamples += rows;
 }
 
 absl::Status Trainer::goBack(int64_t step) {
@@ -565,7 +574,7 @@ absl::Status Trainer::runStep(int64_t step) {
   Stopwatch watch;
   Batch batch;
   while (source && leftOut.count(trainer.examples))
-    trainer.examples += steps.rowsAt(trainer.examples);
+    leaveOut(steps.rowsAt(trainer.examples));
   rowsOfStep = steps.rowsAt(trainer.examples);
   StepProgram &now = steps.ofRows(rowsOfStep);
   if (source) {

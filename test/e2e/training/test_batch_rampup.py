@@ -9,9 +9,11 @@ import sys
 
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
+import numpy as np
 import st_testing as st
 from process_launchers import by_tcp
 from process_launchers import finish as finish_processes
+from safetensors.numpy import save_file
 from test_bad_input import expect_error
 
 GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 64,
@@ -113,6 +115,49 @@ def learning_rate(folder):
     st.expect(sizes == [step["batch_size"] for step in found], done.stdout)
 
 
+def skipped_and_left_out(folder):
+    """Steps that the loss scale skips, and batches that --on-spike leaves out, count as consumed samples for the size of
+    batches, but not for the learning rate. A run in two parts ends as one in one part."""
+    parallel = {"mode": "sharding", "data": 2, "accum_degree": 2, "precision": "f16"}
+    binary = st.compile_model(folder, "f16", GPT, "clm", parallel, "--rampup-batch-size=4,4,184", "--initial-loss-scale=1e8",
+                              "--hysteresis=1", batch=8, seq=16)
+    # One token, which the model learns, and a batch of others: the spike.
+    ids = np.full((400, 16), 5, np.int32)
+    spike, saved = 152, 120  # its first row, in step 39; the rows before the checkpoint of step 30
+    ids[spike:spike + 4] = np.random.default_rng(1).integers(6, 60, (4, 16), dtype=np.int32)
+    save_file({"input_ids": ids, "labels": ids}, folder / "data.safetensors")
+    flags = [f"--data={folder / 'data.safetensors'}", "--train-samples=230", "--lr-warmup-samples=220", "--save-interval=10",
+             "--spike-window=16", "--lr=3e-2"]
+    found = {}
+    for action in ("rewind", "skip"):
+        def train(name, *more):
+            return run(binary, *flags, f"--on-spike={action}", f"--save={folder / name}", *more, name=name)
+        steps = train(action)
+        numbers = [step["step"] for step in steps]
+        st.expect(numbers == [*range(1, 40), *range(31, numbers[-1] + 1)], f"{action}: {numbers}")
+        steps = steps[:30] + steps[39:]
+        skipped = consumed = changed = 0
+        for step in steps:
+            if consumed == saved and action == "rewind" or consumed == spike:
+                consumed = spike + 4
+            size = 8 if consumed >= 184 else 4
+            st.expect(step["batch_size"] == size, f"{action}: {step}, after {consumed} samples")
+            consumed, changed = consumed + size, changed + size
+            st.expect(abs(step["lr"] - 1e-2 * min(1, changed / 220) * 3) < 1e-9, f"{action}: {step}, after {changed} samples")
+            if step["skipped_steps"] > skipped:
+                skipped, changed = step["skipped_steps"], changed - size
+        st.expect(0 < skipped < 20, f"{skipped} steps were skipped")
+        last = f"step-{numbers[-1]:07}"
+        for end in (30, 40) if action == "rewind" else (40,):  # before the spike and after it
+            parts = f"{action}-{end}"
+            train(parts, f"--exit-interval={end}")
+            train(parts)
+            for path in (folder / action / last).iterdir():
+                st.expect(path.read_bytes() == (folder / parts / last / path.name).read_bytes(), f"{parts}: other {path.name}")
+        found[action] = f"{action}: {skipped:g} of {len(steps)} steps skipped"
+    return ", ".join(found.values())
+
+
 def refused(folder):
     """What cannot be ramped up is one line, of the compiler or of the run."""
     model = st.write_json(folder / "model/config.json", GPT).parent
@@ -136,4 +181,4 @@ def refused(folder):
 
 if __name__ == "__main__":
     sys.exit(st.main(("like two binaries", like_two_binaries), ("resumed", resumed), ("learning rate", learning_rate),
-                     ("refused", refused)))
+                     ("skipped and left out", skipped_and_left_out), ("refused", refused)))
