@@ -35,7 +35,20 @@ struct DeviceMemory {
   std::map<std::string, int64_t> classes;
 };
 
-// Prints ascending numbers as "0-3,5".
+std::string printStragglersJson(const StragglerReport &report) {
+  std::string text;
+  for (const Straggler &straggler : report.slow)
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    absl::StrFormat("{\"process\": %d, \"host\": %s, \"devices\": \"%s\", "
+                                    "\"slowdown\": %.3f, \"steps\": %d}",
+                                    straggler.process, quoteJson(straggler.host),
+                                    printRanges(straggler.devices), straggler.slowdown,
+                                    report.steps));
+  return absl::StrCat("[", text, "]");
+}
+
+} // namespace
+
 std::string printRanges(const std::vector<int64_t> &numbers) {
   std::string text;
   for (size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
@@ -47,8 +60,6 @@ std::string printRanges(const std::vector<int64_t> &numbers) {
   }
   return text;
 }
-
-} // namespace
 
 std::string printTable(const std::vector<std::vector<std::string>> &rows) {
   std::vector<size_t> widths;
@@ -94,6 +105,8 @@ std::string printStepJson(const StepReport &report) {
     absl::StrAppend(&line, ", \"batch_size\": ", *report.batch);
   for (const auto &[name, value] : report.metrics)
     absl::StrAppend(&line, ", ", quoteJson(name), ": ", printMetric(value, 9));
+  if (report.stragglers && !report.stragglers->slow.empty())
+    absl::StrAppend(&line, ", \"stragglers\": ", printStragglersJson(*report.stragglers));
   return line + "}\n";
 }
 

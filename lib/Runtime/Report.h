@@ -3,6 +3,7 @@
 #define ST_RUNTIME_REPORT_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Processes/StragglerWatch.h"
 #include "lib/Support/ProcessEnd.h"
 #include "st/Runtime/Executable.h"
 
@@ -28,6 +29,7 @@ struct StepReport {
   double hostSeconds = 0;
   double dataSeconds = 0;       ///< the part for creating and copying the batch
   std::optional<int64_t> batch; ///< rows, if batches grow
+  std::optional<StragglerReport> stragglers;
   std::map<std::string, float> metrics;
 };
 
@@ -35,9 +37,12 @@ struct StepReport {
 /// all floats; the simulated time is exact to the picosecond.
 std::string printStep(const StepReport &report);
 
-/// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s, batch_size (if batches grow)
-/// and the program's own metrics.
+/// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s, batch_size (if batches
+/// grow), the program's own metrics and stragglers (if there are any).
 std::string printStepJson(const StepReport &report);
+
+/// Ascending numbers as "0-3,5".
+std::string printRanges(const std::vector<int64_t> &numbers);
 
 /// Milliseconds with picosecond precision, without trailing zeros.
 std::string printMilliseconds(int64_t picoseconds);

@@ -112,6 +112,12 @@ ABSL_FLAG(double, spike_deviations, 10,
           "distance from the median loss, in (robust) standard deviations, of a spike");
 ABSL_FLAG(int64_t, spike_window, 100,
           "number of recent steps over which --spike-deviations takes the median");
+ABSL_FLAG(double, straggler_factor, 2,
+          "with several processes: names a process whose devices compute more than this many times "
+          "as long as those of other processes with the same work; 0: none");
+ABSL_FLAG(int64_t, straggler_window, 20,
+          "steps over which --straggler-factor compares medians; a process is named after two such "
+          "windows");
 ABSL_FLAG(int64_t, restarts, 0,
           "restarts the run when its process is lost, at most this many times in succession "
           "without a later step; needs --save with --save-interval or --save-minutes");
@@ -364,6 +370,8 @@ TrainOptions trainOptions(const Settings &settings) {
   options.spikes.action = absl::GetFlag(FLAGS_on_spike);
   options.spikes.deviations = absl::GetFlag(FLAGS_spike_deviations);
   options.spikes.window = absl::GetFlag(FLAGS_spike_window);
+  options.stragglers.factor = absl::GetFlag(FLAGS_straggler_factor);
+  options.stragglers.window = absl::GetFlag(FLAGS_straggler_window);
   options.resume = absl::GetFlag(FLAGS_resume);
   options.init = absl::GetFlag(FLAGS_init);
   options.recordBatches = absl::GetFlag(FLAGS_record_batches);

@@ -104,6 +104,7 @@ public:
   absl::StatusOr<std::vector<std::vector<int64_t>>>
   timeSideBySide(const std::vector<std::vector<int64_t>> &wanted) const override;
   absl::StatusOr<StepWork> lastStepWork() const override;
+  std::vector<double> computeSeconds() const override { return simulator->computeSeconds(); }
   bool timeDependsOnData() const override { return loads; }
 
 private:

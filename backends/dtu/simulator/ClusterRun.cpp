@@ -30,6 +30,7 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
   status = absl::OkStatus();
   loaded.clear();
   executed = {};
+  seconds = 0;
   context.fault.clear();
   context.deferred.reset(engine.machine.cores);
   context.packed.reset();

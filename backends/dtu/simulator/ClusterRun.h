@@ -25,6 +25,7 @@ public:
 
   ExecutedWork executed; ///< since start()
   LoadedValues loaded;   ///< since start()
+  double seconds = 0;    ///< in run(), since start()
 
 private:
   enum class State : uint8_t { Ready, Semaphore, BarrierWait, Message, Done };

@@ -328,6 +328,10 @@ std::vector<ExecutedWork> Simulator::executedWork() const {
   return impl->data ? impl->data->executedWork() : std::vector<ExecutedWork>(impl->ranks.size());
 }
 
+std::vector<double> Simulator::computeSeconds() const {
+  return impl->data ? impl->data->computeSeconds() : std::vector<double>();
+}
+
 absl::StatusOr<std::vector<LinkTiming>> Simulator::executedLinks() const {
   ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(impl->description, impl->ranks));
   const std::vector<ExecutedWork> work = executedWork();

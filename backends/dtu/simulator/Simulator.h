@@ -241,6 +241,9 @@ public:
   std::vector<ExecutedWork> executedWork() const;
   /// The same by link, for links that carried traffic, in the order of TimingResult::links.
   absl::StatusOr<std::vector<LinkTiming>> executedLinks() const;
+  /// For each rank, the seconds in which the host ran it in the last execute(), without waits for
+  /// messages; 0 for ranks that are not simulated here. Empty before the first.
+  std::vector<double> computeSeconds() const;
   HostIsa hostIsa() const; ///< the instruction set that Auto selected
 
 private:

@@ -185,6 +185,9 @@ public:
   /// can be read once. With several processes all of them call both functions.
   virtual absl::Status traceNextStep() { return notMeasured(); }
   virtual absl::StatusOr<StepTrace> tracedStep() { return notMeasured(); }
+  /// For each rank, the seconds in which this host computed it in the last step, without waits for
+  /// messages; 0 for ranks of other processes. Empty if these devices do not measure it.
+  virtual std::vector<double> computeSeconds() const { return {}; }
   /// The work of the last step, counted in the run on data: no times.
   virtual absl::StatusOr<StepWork> lastStepWork() const = 0;
   /// Whether timeStep depends on data (loops that end by a condition on data). It is then the time

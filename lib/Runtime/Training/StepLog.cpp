@@ -63,6 +63,8 @@ absl::Status StepLog::write(const StepReport &report, int64_t examples) {
   loss += report.loss;
   milliseconds += millisecondsOf(report);
   dataSeconds += report.dataSeconds;
+  if (report.stragglers)
+    slowestProcess = report.stragglers->slowest;
   ++sampledSteps;
   samples += report.batch.value_or(run.batch);
   sampledMilliseconds += millisecondsOf(report);
@@ -126,6 +128,9 @@ absl::Status StepLog::writeEvents(const StepReport &report) {
   for (const auto &[name, value] : report.metrics)
     scalars[name] = value;
   scalars.insert(run.events.begin(), run.events.end());
+  if (slowestProcess)
+    scalars["slowest-process"] = *slowestProcess;
+  slowestProcess.reset();
   return events->write(report.step, scalars);
 }
 

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace st {
@@ -81,6 +82,7 @@ private:
   // Since the last line.
   int64_t steps = 0;
   double loss = 0, milliseconds = 0, dataSeconds = 0;
+  std::optional<double> slowestProcess; ///< of a comparison since the last event
   // Since the last time per sample.
   int64_t sampledSteps = 0, samples = 0;
   double sampledMilliseconds = 0;

@@ -57,6 +57,7 @@ absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRa
       require(options.init.empty() || options.resume.empty(),
               "--init starts a run and --resume goes on with one; give one of them"));
   ST_RETURN_IF_ERROR(checkSaving(options));
+  ST_RETURN_IF_ERROR(checkStragglerOptions(options.stragglers));
   return require(readsLearningRate || !options.rate.isGiven(),
                  "--lr and the flags of its schedule have no effect: this program reads no "
                  "learning rate");

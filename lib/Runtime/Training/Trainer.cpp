@@ -133,6 +133,7 @@ private:
   int64_t stepsRun = 0;
   int64_t rowsOfStep = 0;
   SpikeWatch spikes{options.spikes};
+  StragglerWatch stragglers{program, communicator, options.stragglers};
   float lossOfStep = 0;
   int64_t spikeStep = 0, spikesThere = 0; // the latest step with a spike, and their number
   std::set<int64_t> leftOut;              // batches of spikes, by the number of rows before them
@@ -618,6 +619,9 @@ absl::Status Trainer::runStep(int64_t step) {
     ST_RETURN_IF_ERROR(timeStepThatRan(now));
     report.simulatedPicoseconds = steps.isFull(rowsOfStep) ? time.total : now.time->total;
   }
+  ST_ASSIGN_OR_RETURN(report.stragglers, stragglers.after(now.executable->computeSeconds()));
+  if (report.stragglers)
+    print(report.stragglers->describeChanges());
   report.hostSeconds = watch.seconds();
   hostSeconds += report.hostSeconds;
   if (steps.isFull(rowsOfStep)) // as the prediction

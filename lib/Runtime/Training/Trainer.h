@@ -5,6 +5,7 @@
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Data/DataOptions.h"
 #include "lib/Runtime/Evaluation/Evaluator.h"
+#include "lib/Runtime/Processes/StragglerWatch.h"
 #include "lib/Runtime/Training/LearningRate.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
 #include "lib/Runtime/Training/StepLog.h"
@@ -69,6 +70,7 @@ struct TrainOptions {
   int64_t exitInterval = 0; ///< ends after a step that is a multiple of this; 0: never
   double exitMinutes = 0;   ///< ends after the first step after this time; 0: never
   SpikeOptions spikes;
+  StragglerOptions stragglers;
   RunProgress *supervisor = nullptr; ///< receives each step; null: the run has none
   EvaluationOptions evaluation;
   bool timingOnly = false;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 #include <thread>
 
@@ -185,7 +186,10 @@ void DataEngine::work() {
     ready.pop_front();
     ++running;
     lock.unlock();
+    const auto begin = std::chrono::steady_clock::now();
     clusters[rank]->run();
+    clusters[rank]->seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     lock.lock();
     if (machine.remote)
       remoteFailure.Update(clusters[rank]->fault());
@@ -267,6 +271,13 @@ std::vector<const LoadedValues *> DataEngine::loadedValues() const {
   for (const auto &cluster : clusters)
     values.push_back(&cluster->loaded);
   return values;
+}
+
+std::vector<double> DataEngine::computeSeconds() const {
+  std::vector<double> seconds;
+  for (const auto &cluster : clusters)
+    seconds.push_back(cluster->seconds);
+  return seconds;
 }
 
 std::vector<ExecutedWork> DataEngine::executedWork() const {

@@ -73,6 +73,8 @@ public:
 
   absl::Status execute(const std::vector<RankSchedule> &schedules, int hostThreads);
   std::vector<ExecutedWork> executedWork() const;
+  /// See Simulator::computeSeconds.
+  std::vector<double> computeSeconds() const;
   /// The values each rank loaded in the last execution.
   std::vector<const LoadedValues *> loadedValues() const;
   /// Work and loaded values of one rank, encoded for another process.
