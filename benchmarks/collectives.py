@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) ")
@@ -47,10 +48,8 @@ def measure(options, folder, zero, mebibytes):
     done = subprocess.run([*command, "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return count(tasks, options.micro), None, done.stderr.strip().splitlines()[-1]
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
-    return count(tasks, options.micro), step, max(peaks)
+    report = simulated.timed_step(folder / "step")
+    return count(tasks, options.micro), report["sim_ms"], simulated.peak(report)
 
 
 def main():

@@ -10,11 +10,11 @@ chip. Memory is that of the first group, which holds the most micro-batches. Sim
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Half: a budget of half the first group's activations without offload.
@@ -25,14 +25,11 @@ ROWS = [("none", False), ("none", "half"), ("none", True), ("selective", False),
 def measure(options, folder, layout):
     """The step and the bound of its busiest resource in ms, and MiB of the first group by class."""
     (folder / "layout.json").write_text(json.dumps(layout))
-    done = subprocess.run([ROOT / options.build / "bin/st-compile", ROOT / options.model, f"--task={options.task}",
-                           f"--batch={options.micro}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
-                           "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True, check=True)
-    names = re.search(r"group +(activations.*)", done.stderr).group(1).replace("on the host", "host").split()
-    sizes = dict(zip(names, map(float, re.search(r"group0 +(.*)", done.stderr).group(1).split())))
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    step, bound = re.search(r"simulated step ([\d.]+) ms \(roofline bound ([\d.]+) ms", text).groups()
-    return float(step), float(bound), sizes
+    subprocess.run([ROOT / options.build / "bin/st-compile", ROOT / options.model, f"--task={options.task}",
+                    f"--batch={options.micro}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
+                    "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True, check=True)
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], report["roofline_ms"], simulated.memory(report["devices"][0])
 
 
 def main():
@@ -60,11 +57,11 @@ def main():
             base, kept = base or step, kept or sizes["activations"]
             case = (f"{pathlib.Path(options.model).name}, {options.micro} x {options.seq}, clusters on {chips} "
                     f"chip{'s' if placing else ''}, recompute {recompute}, offload {str(offload).lower()}")
-            found.add(case, step, "ms a step", {"on the device": [sizes["total"], "MiB"], "on the host": [sizes.get("host", 0), "MiB"]},
+            found.add(case, step, "ms a step", {"on the device": [sizes["total"], "MiB"], "on the host": [sizes["host"], "MiB"]},
                       {"name": "no offload, nothing recomputed", "value": base} if step != base else None)
             print(f"{chips:6} {recompute:10} {str(offload).lower():8} {step:10.1f} {step / base:8.3f} {bound:8.1f} "
                   f"{sizes['activations']:12.1f} {sizes['workspace']:10.1f} {sizes['total']:9.1f} "
-                  f"{sizes.get('host', 0):12.1f}", flush=True)
+                  f"{sizes['host']:12.1f}", flush=True)
 
 
 if __name__ == "__main__":

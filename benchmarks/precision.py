@@ -10,11 +10,11 @@ the same number of sequences each. Simulated times depend on the compiled progra
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = {"f32": "f32", "bf16": "bf16", "bf16, reduce bf16": {"compute": "bf16", "reduce": "bf16"}, "f16": "f16"}
@@ -37,13 +37,9 @@ def measure(options, folder, spec, batch):
                            folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    table = re.search(r"group +(.*)\n +group0 +(.*)\n", done.stderr)
-    memory = dict(zip(table.group(1).split(), map(float, table.group(2).split())))
-    report = folder / "report.json"
-    text = subprocess.run([folder / "step", "--timing-only", f"--report={report}"], capture_output=True, text=True,
-                          check=True).stdout
-    sent = json.loads(report.read_text())["devices"][0]["sent_bytes"] / 2**20
-    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), sent, memory
+    report = simulated.timed_step(folder / "step")
+    first = report["devices"][0]
+    return report["sim_ms"], first["sent_bytes"] / simulated.MEBIBYTE, simulated.memory(first)
 
 
 def main():

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARES = (0.75, 0.5, 0.25, 0.125)
@@ -45,10 +46,8 @@ def measure(options, folder, policy):
     done = subprocess.run([*command(options, folder), "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    names = re.search(r"group +(activations.*)", done.stderr).group(1).split()
-    sizes = dict(zip(names, map(float, re.search(r"group0 +(.*)", done.stderr).group(1).split())))
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), sizes
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], simulated.memory(report["devices"][0])
 
 
 def command(options, folder):

@@ -9,11 +9,11 @@ Simulated times depend on the compiled program alone: nothing else on the machin
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEDULES = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-h2", 1), ("zb-v", 2)]
@@ -30,10 +30,8 @@ def measure(options, folder, kind, virtual):
                            "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
-    return step, max(peaks)
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], simulated.peak(report)
 
 
 def main():

@@ -10,11 +10,11 @@ Simulated times depend on the compiled program alone: nothing else on the machin
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = [(sequence, recompute) for recompute in ("none", "selective") for sequence in (False, True, "gather_again")]
@@ -28,10 +28,9 @@ def measure(options, folder, sequence, recompute):
     subprocess.run([ROOT / options.build / "bin/st-compile", "-q", ROOT / options.model, f"--task={options.task}",
                     f"--batch={options.batch}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
                     "--target=dtu-t10", "-o", folder / "step"], check=True)
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
-    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    return step, max(float(row[2]) for row in rows), max(float(row[-1]) for row in rows)
+    report = simulated.timed_step(folder / "step")
+    activations = max(simulated.memory(rank)["activations"] for rank in report["devices"])
+    return report["sim_ms"], activations, simulated.peak(report)
 
 
 def main():

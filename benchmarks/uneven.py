@@ -10,11 +10,11 @@ Simulated times depend on the compiled program alone: nothing else on the machin
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -28,9 +28,8 @@ def measure(options, folder, vocabulary, rules):
     subprocess.run([ROOT / options.build / "bin/st-compile", "-q", folder, "--task=clm", f"--batch={options.batch}",
                     f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}", "--target=dtu-t10",
                     "-o", folder / "step"], check=True)
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    peak = max(float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line))
-    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), peak
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], simulated.peak(report)
 
 
 def main():
