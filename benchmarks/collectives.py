@@ -9,7 +9,6 @@ those of one device; each collective counts as often as a step runs its task.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import re
@@ -53,19 +52,8 @@ def measure(options, folder, zero, mebibytes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/bert-base-cased")
-    parser.add_argument("--task", default="span")
-    parser.add_argument("--data", type=int, default=8)
-    parser.add_argument("--tensor", type=int, default=1)
-    parser.add_argument("--micro", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--seq", type=int, default=128)
-    parser.add_argument("--zero", default="0,1,2,3")
-    parser.add_argument("--buckets", default="0,1,5,25,100")
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/bert-base-cased", task="span", data=8, tensor=1, micro=1,
+                                     rows=8, seq=128, zero="0,1,2,3", buckets="0,1,5,25,100")
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'zero':>4} {'bucket MiB':>10} {'collectives':>11} {'ms a step':>10} {'of none':>8} {'peak MiB':>9}")
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,6 @@ One cluster per stage (1F1B). First all clusters are on one chip and share its l
 chip. Memory is that of the first group, which holds the most micro-batches. Simulated times depend on the compiled program alone.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -33,15 +32,7 @@ def measure(options, folder, layout):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--stages", type=int, default=4)
-    parser.add_argument("--micro", type=int, default=16)
-    parser.add_argument("--seq", type=int, default=512)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2", task="clm", stages=4, micro=16, seq=512)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     layout = {"mode": "hybrid", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro}
     apart = {"device_mapping": {f"stage_{i}": {"shard_0": f"/device:XLA_DTU:{5 * i}"} for i in range(options.stages)}}

@@ -7,7 +7,6 @@ There are two layouts: 4 stages x 8 shards with one sequence per micro-batch, an
 the same number of sequences each. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -43,14 +42,7 @@ def measure(options, folder, spec, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/bert-large-uncased")
-    parser.add_argument("--task", default="span")
-    parser.add_argument("--seq", type=int, default=384)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/bert-large-uncased", task="span", seq=384, batch=4)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     for layout, (spec, batch) in layouts(options.batch).items():
         print(f"{layout:22} {'ms a step':>10} {'MiB sent':>9}" + "".join(f"{c:>12}" for c in COLUMNS))

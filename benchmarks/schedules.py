@@ -6,7 +6,6 @@
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -35,15 +34,7 @@ def measure(options, folder, kind, virtual):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--stages", type=int, default=4)
-    parser.add_argument("--micro", type=int, default=16)
-    parser.add_argument("--seq", type=int, default=512)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2", task="clm", stages=4, micro=16, seq=512)
     stored = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'schedule':12} {'stages a group':>14} {'ms a step':>10} {'of 1f1b':>8} {'peak MiB':>9}")
     with tempfile.TemporaryDirectory() as folder:

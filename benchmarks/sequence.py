@@ -7,7 +7,6 @@ activations are either kept or gathered again, with and without recomputation of
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -34,15 +33,7 @@ def measure(options, folder, sequence, recompute):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2-medium")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--tensor", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--seq", type=int, default=256)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2-medium", task="clm", tensor=8, batch=4, seq=256)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'sequence_parallel':18} {'recompute':10} {'ms a step':>10} {'MiB activations':>16} {'MiB a device':>13}")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,29 @@
-"""The simulated step of a training binary, from the file of its --report: exact times, and the bytes of each rank."""
+"""Benchmarks of simulated steps: their options, and the step of a training binary from the file of its --report, with exact times
+and the bytes of each rank."""
 
+import argparse
 import collections
 import json
 import pathlib
 import subprocess
 
+import figures
+
 MEBIBYTE = 2**20
+
+
+def read_options(description, **defaults):
+    """The command line: a flag for each default, of its type, `--build` and `--json`. A default that is a type is a flag without
+    a default."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    for name, default in defaults.items():
+        if isinstance(default, type):
+            parser.add_argument(f"--{name}", type=default)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--build", default="build")
+    figures.add_option(parser)
+    return parser.parse_args()
 
 
 def timed_step(binary, *flags):

@@ -7,7 +7,6 @@ and beside a table that is replicated on every shard.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -33,14 +32,7 @@ def measure(options, folder, vocabulary, rules):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2-medium")
-    parser.add_argument("--tensor", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--seq", type=int, default=256)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2-medium", tensor=8, batch=4, seq=256)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     size = json.loads((ROOT / options.model / "config.json").read_text())["vocab_size"]
     even = -(-size // options.tensor) * options.tensor
