@@ -134,10 +134,10 @@ std::string memory(const proto::PlanReport &report) {
     std::vector<HtmlCell> cells = {textCell(absl::StrCat("group ", g))};
     double sum = 0;
     for (const proto::PlanMemory &memory : best.timeline(g).memory()) {
-      cells.push_back(textCell(absl::StrFormat("%.0f", memory.mib())));
+      cells.push_back(textCell(printFigure(memory.mib(), 0)));
       sum += memory.mib();
     }
-    cells.push_back(textCell(absl::StrFormat("%.0f", sum)));
+    cells.push_back(textCell(printFigure(sum, 0)));
     rows.push_back(std::move(cells));
   }
   return section("memory", "Memory",

@@ -25,7 +25,7 @@ bool isCollective(Operation *op);
 /// Returns true for an op that is one kernel under any software.
 bool standsAlone(Operation *op);
 
-/// The value that a value shows, through such ops.
+/// Looks through these ops: the value that they show.
 Value throughViews(Value value);
 
 /// The type in which costs count elements of `type`: all integers as i32.
