@@ -262,7 +262,7 @@ std::string printStep(const proto::PlanStep &step) {
       step.tflops_per_device(), step.tflops_with_recomputation(), step.percent_of_peak(),
       step.petaflops(), step.least_memory_mib() / 1024, step.memory_mib() / 1024, step.fit());
   if (step.host_memory_mib() > 0)
-    absl::StrAppendFormat(&text, "host memory      %.1f GiB a device, of what is offloaded\n",
+    absl::StrAppendFormat(&text, "host memory      %.1f GiB a device, for offloaded state\n",
                           step.host_memory_mib() / 1024);
   if (!step.change_first().empty())
     absl::StrAppend(&text, "change first     ", step.change_first(), "\n");

@@ -38,7 +38,7 @@ absl::Status RunStart::openCheckpoint(RunSaves &saves, TrainerState &trainer) {
   if (!goesOn)
     return options.saving.isSeries() ? checkSeries(trainer) : absl::OkStatus();
   saves.setNewestStep(trainer.step);
-  print(absl::StrFormat("going on after step %d of %s\n", trainer.step, escapeControls(path)));
+  print(absl::StrFormat("continuing after step %d of %s\n", trainer.step, escapeControls(path)));
   return absl::OkStatus();
 }
 
@@ -75,7 +75,7 @@ absl::StatusOr<LearningRateSchedule> RunStart::chooseSchedule(const StepPrograms
     return schedule;
   const LearningRateSchedule &before = *resumed->schedule();
   if (rate.overridesCheckpoint) {
-    print(absl::StrCat("the learning rate was ", before.describe(), "; it goes on as ",
+    print(absl::StrCat("the learning rate was ", before.describe(), "; it continues as ",
                        schedule.describe(), "\n"));
     return schedule;
   }
@@ -85,11 +85,12 @@ absl::StatusOr<LearningRateSchedule> RunStart::chooseSchedule(const StepPrograms
         "the checkpoint's learning rate is ", before.describe(), ", but this binary's is ",
         schedule.describe(), "; give --use-checkpoint-lr-scheduler or --override-lr-scheduler"));
   if (rate.isGiven() && !rate.isCheckpoints) {
-    print(absl::StrCat("warning: the learning rate was ", before.describe(), "; it goes on as ",
+    print(absl::StrCat("warning: the learning rate was ", before.describe(), "; it continues as ",
                        schedule.describe(), "\n"));
     return schedule;
   }
-  print(absl::StrCat("the learning rate goes on as in the checkpoint: ", before.describe(), "\n"));
+  print(
+      absl::StrCat("the learning rate continues as in the checkpoint: ", before.describe(), "\n"));
   return before;
 }
 

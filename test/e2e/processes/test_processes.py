@@ -228,7 +228,7 @@ def told_to_stop(folder):
         code, out, err = finish(run)
         st.expect(code == 0 and "SIGTERM: the run ends after step" in err, f"{start.__name__}: exit {code}: {err}")
         code, more, err = finish(start(4, "sh", "-c", f"exec {command}"))
-        st.expect(code == 0 and "going on after step" in err, f"{start.__name__}: exit {code}: {err}")
+        st.expect(code == 0 and "continuing after step" in err, f"{start.__name__}: exit {code}: {err}")
         found = [line.split("  host")[0] for line in "".join(lines + [out, more]).splitlines() if line.startswith("step ")]
         st.expect(found == expected, f"{start.__name__}: {found}\n{expected}")
 
