@@ -9,7 +9,6 @@ those of one device; each collective counts as often as a step runs its task.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import re
@@ -17,6 +16,7 @@ import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) ")
@@ -47,26 +47,13 @@ def measure(options, folder, zero, mebibytes):
     done = subprocess.run([*command, "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return count(tasks, options.micro), None, done.stderr.strip().splitlines()[-1]
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
-    return count(tasks, options.micro), step, max(peaks)
+    report = simulated.timed_step(folder / "step")
+    return count(tasks, options.micro), report["sim_ms"], simulated.peak(report)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/bert-base-cased")
-    parser.add_argument("--task", default="span")
-    parser.add_argument("--data", type=int, default=8)
-    parser.add_argument("--tensor", type=int, default=1)
-    parser.add_argument("--micro", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--seq", type=int, default=128)
-    parser.add_argument("--zero", default="0,1,2,3")
-    parser.add_argument("--buckets", default="0,1,5,25,100")
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/bert-base-cased", task="span", data=8, tensor=1, micro=1,
+                                     rows=8, seq=128, zero="0,1,2,3", buckets="0,1,5,25,100")
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'zero':>4} {'bucket MiB':>10} {'collectives':>11} {'ms a step':>10} {'of none':>8} {'peak MiB':>9}")
     with tempfile.TemporaryDirectory() as folder:

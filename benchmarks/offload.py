@@ -7,14 +7,13 @@ One cluster per stage (1F1B). First all clusters are on one chip and share its l
 chip. Memory is that of the first group, which holds the most micro-batches. Simulated times depend on the compiled program alone.
 """
 
-import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Half: a budget of half the first group's activations without offload.
@@ -25,26 +24,15 @@ ROWS = [("none", False), ("none", "half"), ("none", True), ("selective", False),
 def measure(options, folder, layout):
     """The step and the bound of its busiest resource in ms, and MiB of the first group by class."""
     (folder / "layout.json").write_text(json.dumps(layout))
-    done = subprocess.run([ROOT / options.build / "bin/st-compile", ROOT / options.model, f"--task={options.task}",
-                           f"--batch={options.micro}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
-                           "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True, check=True)
-    names = re.search(r"group +(activations.*)", done.stderr).group(1).replace("on the host", "host").split()
-    sizes = dict(zip(names, map(float, re.search(r"group0 +(.*)", done.stderr).group(1).split())))
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    step, bound = re.search(r"simulated step ([\d.]+) ms \(roofline bound ([\d.]+) ms", text).groups()
-    return float(step), float(bound), sizes
+    subprocess.run([ROOT / options.build / "bin/st-compile", ROOT / options.model, f"--task={options.task}",
+                    f"--batch={options.micro}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
+                    "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True, check=True)
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], report["roofline_ms"], simulated.memory(report["devices"][0])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--stages", type=int, default=4)
-    parser.add_argument("--micro", type=int, default=16)
-    parser.add_argument("--seq", type=int, default=512)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2", task="clm", stages=4, micro=16, seq=512)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     layout = {"mode": "hybrid", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro}
     apart = {"device_mapping": {f"stage_{i}": {"shard_0": f"/device:XLA_DTU:{5 * i}"} for i in range(options.stages)}}
@@ -60,11 +48,11 @@ def main():
             base, kept = base or step, kept or sizes["activations"]
             case = (f"{pathlib.Path(options.model).name}, {options.micro} x {options.seq}, clusters on {chips} "
                     f"chip{'s' if placing else ''}, recompute {recompute}, offload {str(offload).lower()}")
-            found.add(case, step, "ms a step", {"on the device": [sizes["total"], "MiB"], "on the host": [sizes.get("host", 0), "MiB"]},
+            found.add(case, step, "ms a step", {"on the device": [sizes["total"], "MiB"], "on the host": [sizes["host"], "MiB"]},
                       {"name": "no offload, nothing recomputed", "value": base} if step != base else None)
             print(f"{chips:6} {recompute:10} {str(offload).lower():8} {step:10.1f} {step / base:8.3f} {bound:8.1f} "
                   f"{sizes['activations']:12.1f} {sizes['workspace']:10.1f} {sizes['total']:9.1f} "
-                  f"{sizes.get('host', 0):12.1f}", flush=True)
+                  f"{sizes['host']:12.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import simulated
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEQUENCE = 128
 TOLERANCE, DIFFERENT = 0.02, 0.03
@@ -117,10 +119,10 @@ def compare_with_binary(bin, folder, name, report, model, parallel):
     run(bin / "st-compile", "-q", model, f"--task={task}", f"--batch={plan['layout']['global_batch']}", f"--seq={SEQUENCE}",
         f"--target={cluster}", f"--parallel={parallel}", "-o", binary, "--predict=false",
         *(flag for flag in flags.split() if flag.startswith("--optimizer=")))
-    milliseconds = re.search(r"simulated step ([\d.]+) ms", run(binary, "--timing-only"))[1]
+    milliseconds = simulated.timed_step(binary)["sim_ms"]
     arenas = re.findall(r"^  arena (\d+) bytes", run(bin / "st-translate", "--executable-to-text", binary), re.M)
     problems = []
-    if round(float(milliseconds) * 1e9) != int(plan["picoseconds"]):
+    if round(milliseconds * 1e9) != int(plan["picoseconds"]):
         problems.append(f"{name}: the binary takes {milliseconds} ms, the plan {plan['picoseconds']} ps")
     if arenas != plan["arena_bytes"]:
         problems.append(f"{name}: the binary has arenas of {arenas} bytes, the plan {plan['arena_bytes']}")
@@ -164,9 +166,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             report, model, parallel = search(bin, pathlib.Path(folder), name, plans=5 if options.seed is None else 4)
             problems += compare_with_binary(bin, pathlib.Path(folder), name, report, model, parallel)
-        print(f"{name}, {len(report['candidates'])} layouts\n{'composed ms':>12} {'simulated ms':>14} {'off by':>8} {'bytes':>12}")
+        print(f"{name}, {len(report['candidates'])} layouts\n{'composed ms':>12} {'simulated ms':>12} {'off by':>8} {'bytes':>12}")
         for plan in report["simulated"]:
-            print(f"{plan['composed_ms']:12.4f} {plan['simulated_ms']:14.9f} {plan['difference']:+8.2%} {plan['memory_bytes']:>12}  "
+            print(f"{plan['composed_ms']:12.4g} {plan['simulated_ms']:12.4g} {plan['difference']:+8.2%} {plan['memory_bytes']:>12}  "
                   f"{plan['layout']['text']}", flush=True)
         count, found = check_plans(name, report["simulated"])
         plans += report["simulated"]

@@ -7,14 +7,13 @@ There are two layouts: 4 stages x 8 shards with one sequence per micro-batch, an
 the same number of sequences each. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = {"f32": "f32", "bf16": "bf16", "bf16, reduce bf16": {"compute": "bf16", "reduce": "bf16"}, "f16": "f16"}
@@ -37,24 +36,13 @@ def measure(options, folder, spec, batch):
                            folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    table = re.search(r"group +(.*)\n +group0 +(.*)\n", done.stderr)
-    memory = dict(zip(table.group(1).split(), map(float, table.group(2).split())))
-    report = folder / "report.json"
-    text = subprocess.run([folder / "step", "--timing-only", f"--report={report}"], capture_output=True, text=True,
-                          check=True).stdout
-    sent = json.loads(report.read_text())["devices"][0]["sent_bytes"] / 2**20
-    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), sent, memory
+    report = simulated.timed_step(folder / "step")
+    first = report["devices"][0]
+    return report["sim_ms"], first["sent_bytes"] / simulated.MEBIBYTE, simulated.memory(first)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/bert-large-uncased")
-    parser.add_argument("--task", default="span")
-    parser.add_argument("--seq", type=int, default=384)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/bert-large-uncased", task="span", seq=384, batch=4)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     for layout, (spec, batch) in layouts(options.batch).items():
         print(f"{layout:22} {'ms a step':>10} {'MiB sent':>9}" + "".join(f"{c:>12}" for c in COLUMNS))

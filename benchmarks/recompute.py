@@ -7,7 +7,6 @@ Measures the named policies, and budgets of three quarters, half, a quarter and 
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
 import re
@@ -15,6 +14,7 @@ import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARES = (0.75, 0.5, 0.25, 0.125)
@@ -45,10 +45,8 @@ def measure(options, folder, policy):
     done = subprocess.run([*command(options, folder), "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    names = re.search(r"group +(activations.*)", done.stderr).group(1).split()
-    sizes = dict(zip(names, map(float, re.search(r"group0 +(.*)", done.stderr).group(1).split())))
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), sizes
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], simulated.memory(report["devices"][0])
 
 
 def command(options, folder):
@@ -64,17 +62,8 @@ def command(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--stages", type=int, default=4)
-    parser.add_argument("--micro", type=int, default=16)
-    parser.add_argument("--seq", type=int, default=512)
-    parser.add_argument("--shards", type=int, default=1)
-    parser.add_argument("--dropout", type=float)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2", task="clm", stages=4, micro=16,
+                                     seq=512, shards=1, dropout=float)
     stored = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'policy':12} {'ms a step':>10} {'of none':>8} {'activations':>12} {'workspace':>10} {'all MiB':>9}")
     base = None

@@ -6,14 +6,13 @@
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEDULES = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-h2", 1), ("zb-v", 2)]
@@ -30,22 +29,12 @@ def measure(options, folder, kind, virtual):
                            "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
-    return step, max(peaks)
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], simulated.peak(report)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--stages", type=int, default=4)
-    parser.add_argument("--micro", type=int, default=16)
-    parser.add_argument("--seq", type=int, default=512)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2", task="clm", stages=4, micro=16, seq=512)
     stored = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'schedule':12} {'stages a group':>14} {'ms a step':>10} {'of 1f1b':>8} {'peak MiB':>9}")
     with tempfile.TemporaryDirectory() as folder:

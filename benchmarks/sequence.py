@@ -7,14 +7,13 @@ activations are either kept or gathered again, with and without recomputation of
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = [(sequence, recompute) for recompute in ("none", "selective") for sequence in (False, True, "gather_again")]
@@ -28,22 +27,13 @@ def measure(options, folder, sequence, recompute):
     subprocess.run([ROOT / options.build / "bin/st-compile", "-q", ROOT / options.model, f"--task={options.task}",
                     f"--batch={options.batch}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
                     "--target=dtu-t10", "-o", folder / "step"], check=True)
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line)]
-    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
-    return step, max(float(row[2]) for row in rows), max(float(row[-1]) for row in rows)
+    report = simulated.timed_step(folder / "step")
+    activations = max(simulated.memory(rank)["activations"] for rank in report["devices"])
+    return report["sim_ms"], activations, simulated.peak(report)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2-medium")
-    parser.add_argument("--task", default="clm")
-    parser.add_argument("--tensor", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--seq", type=int, default=256)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2-medium", task="clm", tensor=8, batch=4, seq=256)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     print(f"{'sequence_parallel':18} {'recompute':10} {'ms a step':>10} {'MiB activations':>16} {'MiB a device':>13}")
     with tempfile.TemporaryDirectory() as folder:

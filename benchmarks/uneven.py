@@ -7,14 +7,13 @@ and beside a table that is replicated on every shard.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
-import argparse
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 
 import figures
+import simulated
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -28,20 +27,12 @@ def measure(options, folder, vocabulary, rules):
     subprocess.run([ROOT / options.build / "bin/st-compile", "-q", folder, "--task=clm", f"--batch={options.batch}",
                     f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}", "--target=dtu-t10",
                     "-o", folder / "step"], check=True)
-    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
-    peak = max(float(line.split()[-1]) for line in text.splitlines() if re.match(r"[\d,-]+ +\d+ +[\d.]+ ", line))
-    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), peak
+    report = simulated.timed_step(folder / "step")
+    return report["sim_ms"], simulated.peak(report)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/gpt2-medium")
-    parser.add_argument("--tensor", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--seq", type=int, default=256)
-    parser.add_argument("--build", default="build")
-    figures.add_option(parser)
-    options = parser.parse_args()
+    options = simulated.read_options(__doc__, model="examples/models/gpt2-medium", tensor=8, batch=4, seq=256)
     found = figures.Figures(options.json, "layouts", figures.SIMULATED)
     size = json.loads((ROOT / options.model / "config.json").read_text())["vocab_size"]
     even = -(-size // options.tensor) * options.tensor

@@ -70,8 +70,10 @@ def compile_layout(bin_folder, folder, model, parallel, flags):
     devices = ["--parallel=" + str(folder / "parallel.json")] if parallel else []
     base = [bin_folder / "st-compile", folder / "model", f"--task={TASKS[model]}", "--batch=8", "--seq=16", *devices, *flags]
     run([*base, "-o", binary])
-    steps = run([binary, "--steps=2", "--host-threads=1"])
-    losses = re.findall(r"loss (\S+)(?:\s+sim (\S+))?", steps)
+    metrics = folder / "metrics"
+    run([binary, "--steps=2", "--host-threads=1", f"--metrics={metrics}"])
+    steps = [json.loads(line) for line in metrics.read_text().splitlines()]
+    losses = [(step["loss"], step.get("sim_ms")) for step in steps]
     if any("cuda" in flag for flag in flags):
         text = run([*base, "--compile-to=planned"])
     else:

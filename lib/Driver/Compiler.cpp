@@ -1,5 +1,8 @@
 #include "lib/Driver/Compiler.h"
+#include "lib/Driver/CheckRequest.h"
+#include "lib/Driver/CompilerFiles.h"
 #include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/Evaluation/OtherPrograms.h"
 #include "lib/Driver/Evaluation/TrainedLayout.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/Input/ReadInput.h"
@@ -10,10 +13,7 @@
 #include "lib/Driver/Prediction/MemoryUse.h"
 #include "lib/Driver/Prediction/PredictStep.h"
 #include "lib/Driver/Prediction/ProgramReport.h"
-#include "lib/Driver/ProgramFile.h"
-#include "lib/Driver/Runner.h"
 #include "lib/Driver/Target.h"
-#include "lib/Support/BatchRamp.h"
 
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/codegen/executable/ExecutableBuilder.h"
@@ -24,8 +24,6 @@
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Program/Payload.h"
-#include "lib/Support/AtomicFile.h"
-#include "lib/Support/ProcessEnd.h"
 #include "lib/Timing/GpuDescription.h"
 #include "passes/Partition/Config/ParallelConfig.h"
 #include "passes/Partition/Reshard/ExplainReshards.h"
@@ -34,9 +32,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -51,13 +47,6 @@ class Compiler {
 public:
   Compiler(const CompileRequest &request, MLIRContext *context)
       : request(request), options(request.options), context(context) {}
-  ~Compiler() {
-    dumps.clear();
-    // Removes the folder only if it is empty.
-    if (makesFolder)
-      llvm::sys::fs::remove(request.dumpPhasesTo);
-  }
-
   LogicalResult run();
   /// Runs without output files.
   OwningOpRef<ModuleOp> runInMemory();
@@ -71,10 +60,6 @@ private:
   }
 
   LogicalResult advance();
-  LogicalResult checkRequest();
-  LogicalResult checkExplain();
-  LogicalResult openFile(const std::string &path, std::unique_ptr<::st::AtomicFile> &file);
-  LogicalResult openOutput();
   LogicalResult read(CompilePhase &phase);
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult checkPhase(CompilePhase phase, StringRef who);
@@ -92,18 +77,8 @@ private:
   LogicalResult dump(CompilePhase phase);
   /// Records the contents of the page and of the explanation after this phase.
   LogicalResult observe(CompilePhase phase);
-  LogicalResult commit();
   void report(CompilePhase phase, double seconds);
-  LogicalResult writeModule();
   FailureOr<::st::proto::Executable> makeExecutable();
-  LogicalResult checkOthers();
-  LogicalResult checkOther(StringRef flag);
-  /// Returns true if the binary gets other programs over the same states.
-  bool hasOthers() const { return request.evaluates || !request.rampup.empty(); }
-  LogicalResult addEvaluation(::st::proto::Executable &executable);
-  LogicalResult addSmallerBatches(::st::proto::Executable &executable);
-  LogicalResult addOther(CompileRequest other, const std::string &name,
-                         ::st::proto::Executable &executable);
   LogicalResult writeBinary();
 
   const CompileRequest &request;
@@ -112,85 +87,13 @@ private:
   OwningOpRef<ModuleOp> module;
   /// The parallel file, once it has been read.
   std::optional<ParallelConfig> parallel;
-  /// The module's output file, open from the start; null for standard output and for a binary.
-  std::unique_ptr<::st::AtomicFile> output;
-  /// The explanation of reshards; null if not requested.
-  std::unique_ptr<::st::AtomicFile> explanation;
-  /// The page about the step; null if not requested.
-  std::unique_ptr<::st::AtomicFile> page;
-  /// The roles of @main, or null.
-  std::unique_ptr<::st::AtomicFile> roles;
+  CompilerFiles files{request};
   ::st::MemoryUse memory;
-  /// The layout of this program, for an evaluation.
+  /// The layout of this program, for other programs over the same states.
   TrainedLayout layout;
-  /// Committed only when the compilation succeeds.
-  std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
-  bool makesFolder = false; ///< the folder of the dumps was created
-  ::st::RemovedOnEarlyEnd folder;
 };
 
 } // namespace
-
-// Reports errors in the request before any work; they name the flag.
-LogicalResult Compiler::checkRequest() {
-  if (request.startFrom && request.stopAfter && *request.stopAfter < *request.startFrom)
-    return error() << "--compile-to=" << getCompilePhaseName(*request.stopAfter)
-                   << " comes before --compile-from=" << getCompilePhaseName(*request.startFrom);
-  if (!request.parallel.empty() && request.startFrom &&
-      *request.startFrom >= CompilePhase::Configured)
-    return error() << "--parallel=" << request.parallel << ": the module after phase "
-                   << getCompilePhaseName(*request.startFrom) << " already has its layout";
-  if (!request.stopAfter && failed(check(checkRunner(request.runner))))
-    return failure();
-  if (!request.rolesOut.empty() && request.startFrom)
-    return error() << "--roles-out=" << request.rolesOut
-                   << " has no effect with --compile-from: roles are found in the import";
-  if (failed(checkOthers()) || failed(check(checkReportRequest(request))) ||
-      failed(checkExplain()) || failed(openFile(request.report, page)) ||
-      failed(openFile(request.rolesOut, roles)))
-    return failure();
-  return openOutput();
-}
-
-LogicalResult Compiler::openFile(const std::string &path, std::unique_ptr<::st::AtomicFile> &file) {
-  if (path.empty())
-    return success();
-  auto opened = ::st::AtomicFile::create(path);
-  if (opened.ok())
-    file = *std::move(opened);
-  return check(opened.status());
-}
-
-/// Reshards exist after one phase only.
-LogicalResult Compiler::checkExplain() {
-  if (request.explain.empty())
-    return success();
-  if (request.stopAfter && *request.stopAfter < CompilePhase::Resharded)
-    return error() << "--explain=" << request.explain
-                   << " has no effect: --compile-to=" << getCompilePhaseName(*request.stopAfter)
-                   << " stops before the reshards";
-  if (request.startFrom && *request.startFrom > CompilePhase::Resharded)
-    return error() << "--explain=" << request.explain << " has no effect: the module after phase "
-                   << getCompilePhaseName(*request.startFrom) << " has no reshards any more";
-  return openFile(request.explain, explanation);
-}
-
-// Reports an unwritable output before minutes of work.
-LogicalResult Compiler::openOutput() {
-  if (request.output == "-")
-    return request.stopAfter ? success()
-                             : error() << "a training binary needs an output file: -o FILE";
-  namespace fs = llvm::sys::fs;
-  fs::file_status status;
-  if (!request.stopAfter && !fs::status(request.output, status) &&
-      (status.type() == fs::file_type::fifo_file || status.type() == fs::file_type::socket_file))
-    return error() << request.output
-                   << ": cannot write: expected a file for the training binary, found a pipe";
-  auto opened = ::st::AtomicFile::create(request.output);
-  if (opened.ok() && request.stopAfter)
-    output = *std::move(opened);
-  return check(opened.status());
-}
 
 LogicalResult Compiler::read(CompilePhase &phase) {
   if (request.program) {
@@ -216,14 +119,14 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     std::string given = options.get(*module, "unroll");
     if (StringRef(given).getAsInteger(10, unroll) || unroll < 0)
       return error() << "--unroll=" << given << ": expected a number of trips";
-    if (roles)
+    if (files.roles())
       numberPorts(*module);
     if (!request.startFrom && !hasRoles(*module) &&
         failed(importProgram(*module, options.get(*module, "roles"), unroll, request.quiet)))
       return failure();
   }
   options.record(*module, CompilePhase::Import);
-  return roles ? check(roles->write(takeRoles(*module))) : success();
+  return files.roles() ? check(files.roles()->write(takeRoles(*module))) : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -427,48 +330,21 @@ std::string Compiler::print() {
 }
 
 LogicalResult Compiler::dump(CompilePhase phase) {
-  if (request.dumpPhasesTo.empty())
-    return success();
-  if (!llvm::sys::fs::exists(request.dumpPhasesTo)) {
-    makesFolder = true;
-    folder = ::st::RemovedOnEarlyEnd(request.dumpPhasesTo);
-  }
-  if (std::error_code code = llvm::sys::fs::create_directories(request.dumpPhasesTo))
-    return error() << request.dumpPhasesTo << ": " << code.message();
-  std::string name;
-  llvm::raw_string_ostream(name) << llvm::format("%02d", static_cast<int>(phase)) << '-'
-                                 << getCompilePhaseName(phase) << ".mlir";
-  SmallString<128> path(request.dumpPhasesTo);
-  llvm::sys::path::append(path, name);
-  auto file = ::st::AtomicFile::create(path.str().str());
-  if (!file.ok())
-    return check(file.status());
-  dumps.push_back(*std::move(file));
-  return check(dumps.back()->write(print()));
+  return files.hasDumps() ? check(files.dump(phase, print())) : success();
 }
 
 LogicalResult Compiler::observe(CompilePhase phase) {
   if (request.observer)
     request.observer(phase, *module);
-  if (phase == CompilePhase::Staged && hasOthers())
+  if (phase == CompilePhase::Staged && hasOtherPrograms(request))
     layout.keepStages(*module);
-  if (phase == CompilePhase::Planned && hasOthers())
+  if (phase == CompilePhase::Planned && hasOtherPrograms(request))
     layout.keepPlaces(*module);
-  if (phase == CompilePhase::Planned && page)
+  if (phase == CompilePhase::Planned && files.page())
     memory = gatherMemoryUse(*module);
-  if (phase != CompilePhase::Resharded || !explanation)
+  if (phase != CompilePhase::Resharded || !files.explanation())
     return success();
-  return check(explanation->write(printFor(request.explain, explainReshards(*module))));
-}
-
-LogicalResult Compiler::commit() {
-  for (auto &file : dumps)
-    if (failed(check(file->commit())))
-      return failure();
-  for (auto *file : {explanation.get(), page.get(), roles.get()})
-    if (file && failed(check(file->commit())))
-      return failure();
-  return output ? check(output->commit()) : success();
+  return check(files.explanation()->write(printFor(request.explain, explainReshards(*module))));
 }
 
 void Compiler::report(CompilePhase phase, double seconds) {
@@ -481,19 +357,11 @@ void Compiler::report(CompilePhase phase, double seconds) {
                                static_cast<long long>(ops));
 }
 
-LogicalResult Compiler::writeModule() {
-  std::string text = print();
-  return check(output ? output->write(text) : writeOutput("-", text));
-}
-
 FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
   const bool isGpu = ::st::isGpuName(options.get(*module, "target"));
   FailureOr<::st::proto::Executable> executable =
       isGpu ? cuda::buildExecutable(*module) : dtu::buildExecutable(*module);
-  if (failed(executable))
-    return failure();
-  if ((request.evaluates && failed(addEvaluation(*executable))) ||
-      failed(addSmallerBatches(*executable)))
+  if (failed(executable) || failed(addOtherPrograms(request, layout, context, *executable)))
     return failure();
   if (!request.quiet)
     printMemory(*executable, llvm::errs());
@@ -501,85 +369,10 @@ FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
       failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
     return failure();
   if (request.makeClient &&
-      failed(check(isGpu ? predictGpuStep(request, memory, page.get(), *executable)
-                         : predictStep(request, memory, page.get(), *executable))))
+      failed(check(isGpu ? predictGpuStep(request, memory, files.page(), *executable)
+                         : predictStep(request, memory, files.page(), *executable))))
     return failure();
   return executable;
-}
-
-LogicalResult Compiler::checkOthers() {
-  for (auto [isWanted, flag] : {std::pair<bool, StringRef>{request.evaluates, "--eval"},
-                                {!request.rampup.empty(), "--rampup-batch-size"}})
-    if (isWanted && failed(checkOther(flag)))
-      return failure();
-  return success();
-}
-
-LogicalResult Compiler::checkOther(StringRef flag) {
-  if (request.stopAfter)
-    return error() << flag
-                   << " has no effect: --compile-to=" << getCompilePhaseName(*request.stopAfter)
-                   << " stops before a binary";
-  if (!request.model && (request.startFrom || isModuleFile(request.input)))
-    return error() << flag << ": expected a model's configuration, "
-                   << (flag == "--eval" ? "whose evaluation is known" : "which is built again")
-                   << ", found " << request.input;
-  return success();
-}
-
-LogicalResult Compiler::addEvaluation(::st::proto::Executable &executable) {
-  CompileRequest evaluation = request;
-  return addOther(std::move(evaluation), "evaluation", executable);
-}
-
-/// One program for each size of the ramp-up below the full batch.
-LogicalResult Compiler::addSmallerBatches(::st::proto::Executable &executable) {
-  if (request.rampup.empty())
-    return success();
-  const int64_t full = executable.model().batch(), count = executable.micro_batches();
-  absl::StatusOr<::st::BatchRamp> ramp = ::st::BatchRamp::parse(request.rampup, full);
-  if (!ramp.ok())
-    return check(ramp.status());
-  for (int64_t size : ramp->sizes()) {
-    if (size * count % full != 0)
-      return error() << "--rampup-batch-size=" << request.rampup << ": a batch of " << size
-                     << ": expected a multiple of the " << llvm::divideCeil(full, count)
-                     << " rows of a micro-batch";
-    if (!request.quiet)
-      llvm::errs() << "  compiling the step of a batch of " << size << '\n';
-    CompileRequest smaller = request;
-    smaller.microBatches = size * count / full;
-    smaller.options = request.options.with("batch", std::to_string(size));
-    smaller.makeClient = nullptr;
-    if (failed(addOther(std::move(smaller), ::st::BatchRamp::nameOf(size), executable)))
-      return failure();
-  }
-  ::st::proto::RunFlag &flag = *executable.add_run_flags();
-  flag.set_name("rampup-batch-size");
-  flag.set_value(ramp->text());
-  return success();
-}
-
-LogicalResult Compiler::addOther(CompileRequest other, const std::string &name,
-                                 ::st::proto::Executable &executable) {
-  other.evaluates = false;
-  other.rampup.clear();
-  other.trained = &layout;
-  other.quiet = true;
-  other.explain.clear();
-  other.report.clear();
-  other.rolesOut.clear();
-  other.dumpPhasesTo.clear();
-  other.observer = nullptr;
-  // Remarks on the layout were already printed for the training step.
-  ScopedDiagnosticHandler handler(context, [](Diagnostic &diagnostic) {
-    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
-  });
-  FailureOr<::st::proto::Executable> program = compileToExecutable(other, context);
-  if (failed(program))
-    return failure();
-  addProgram(executable, *std::move(program), name);
-  return success();
 }
 
 LogicalResult Compiler::writeBinary() {
@@ -621,10 +414,10 @@ LogicalResult Compiler::advance() {
 }
 
 LogicalResult Compiler::run() {
-  if (failed(checkRequest()) || failed(advance()) ||
-      failed(request.stopAfter ? writeModule() : writeBinary()))
+  if (failed(check(checkRequest(request))) || failed(check(files.open())) || failed(advance()) ||
+      failed(request.stopAfter ? check(files.writeModule(print())) : writeBinary()))
     return failure();
-  return commit();
+  return check(files.commit());
 }
 
 OwningOpRef<ModuleOp> Compiler::runInMemory() {

@@ -83,28 +83,8 @@ constexpr KnownKey anyModelKeys[] = {{"architectures", KeyType::Array},
                                      {"pruned_heads"},
                                      {"tie_encoder_decoder"}};
 
-constexpr KnownKey bertKeys[] = {{"attention_probs_dropout_prob"},
-                                 {"hidden_act"},
-                                 {"hidden_dropout_prob"},
-                                 {"hidden_size"},
-                                 {"initializer_range"},
-                                 {"intermediate_size"},
-                                 {"layer_norm_eps"},
-                                 {"max_position_embeddings"},
-                                 {"num_attention_heads"},
-                                 {"num_hidden_layers"},
-                                 {"position_embedding_type"},
-                                 {"type_vocab_size"},
-                                 {"vocab_size"},
-                                 // Left by the original TensorFlow configurations and never read.
-                                 {"directionality", KeyType::String},
-                                 {"pooler_fc_size", KeyType::Number},
-                                 {"pooler_num_attention_heads", KeyType::Number},
-                                 {"pooler_num_fc_layers", KeyType::Number},
-                                 {"pooler_size_per_head", KeyType::Number},
-                                 {"pooler_type", KeyType::String}};
-
-constexpr KnownKey robertaKeys[] = {{"attention_probs_dropout_prob"},
+// The keys of BERT's architecture. Families with the same blocks have them too.
+constexpr KnownKey encoderKeys[] = {{"attention_probs_dropout_prob"},
                                     {"hidden_act"},
                                     {"hidden_dropout_prob"},
                                     {"hidden_size"},
@@ -117,6 +97,14 @@ constexpr KnownKey robertaKeys[] = {{"attention_probs_dropout_prob"},
                                     {"position_embedding_type"},
                                     {"type_vocab_size"},
                                     {"vocab_size"}};
+
+// Left by the original TensorFlow configurations and never read.
+constexpr KnownKey bertKeys[] = {{"directionality", KeyType::String},
+                                 {"pooler_fc_size", KeyType::Number},
+                                 {"pooler_num_attention_heads", KeyType::Number},
+                                 {"pooler_num_fc_layers", KeyType::Number},
+                                 {"pooler_size_per_head", KeyType::Number},
+                                 {"pooler_type", KeyType::String}};
 
 constexpr KnownKey distilBertKeys[] = {{"activation"},
                                        {"attention_dropout"},
@@ -158,49 +146,30 @@ constexpr KnownKey gpt2Keys[] = {{"activation_function"},
                                  {"summary_type", KeyType::String},
                                  {"summary_use_proj", KeyType::Flag}};
 
+// The keys of decoders with rotary positions and grouped key-value heads.
+constexpr KnownKey rotaryDecoderKeys[] = {{"attention_dropout"},   {"hidden_act"},
+                                          {"hidden_size"},         {"initializer_range"},
+                                          {"intermediate_size"},   {"max_position_embeddings"},
+                                          {"num_attention_heads"}, {"num_hidden_layers"},
+                                          {"num_key_value_heads"}, {"partial_rotary_factor"},
+                                          {"rope_parameters"},     {"rope_scaling"},
+                                          {"rope_theta"},          {"vocab_size"}};
+
 constexpr KnownKey llamaKeys[] = {{"attention_bias"},
-                                  {"attention_dropout"},
                                   {"head_dim"},
-                                  {"hidden_act"},
-                                  {"hidden_size"},
-                                  {"initializer_range"},
-                                  {"intermediate_size"},
                                   {"is_llama_config"},
-                                  {"max_position_embeddings"},
                                   {"mlp_bias"},
-                                  {"num_attention_heads"},
-                                  {"num_hidden_layers"},
-                                  {"num_key_value_heads"},
-                                  {"partial_rotary_factor"},
                                   {"rms_norm_eps"},
                                   {"rope_interleaved"},
-                                  {"rope_parameters"},
-                                  {"rope_scaling"},
-                                  {"rope_theta"},
                                   {"sliding_window"},
-                                  {"vocab_size"},
                                   // A split of the same products into parts.
                                   {"pretraining_tp", KeyType::Number}};
 
 constexpr KnownKey gemmaKeys[] = {
     {"attention_bias"},
-    {"attention_dropout"},
     {"head_dim"},
-    {"hidden_act"},
-    {"hidden_size"},
-    {"initializer_range"},
-    {"intermediate_size"},
-    {"max_position_embeddings"},
-    {"num_attention_heads"},
-    {"num_hidden_layers"},
-    {"num_key_value_heads"},
-    {"partial_rotary_factor"},
     {"rms_norm_eps"},
-    {"rope_parameters"},
-    {"rope_scaling"},
-    {"rope_theta"},
     {"use_bidirectional_attention"},
-    {"vocab_size"},
     // The same as hidden_act in recent configurations, and unread in all.
     {"hidden_activation", KeyType::String}};
 
@@ -213,23 +182,7 @@ constexpr KnownKey gptNeoXKeys[] = {
     {"rotary_emb_base"},     {"rotary_pct"},        {"use_parallel_residual"},
     {"vocab_size"}};
 
-constexpr KnownKey mistralKeys[] = {{"attention_dropout"},
-                                    {"head_dim"},
-                                    {"hidden_act"},
-                                    {"hidden_size"},
-                                    {"initializer_range"},
-                                    {"intermediate_size"},
-                                    {"max_position_embeddings"},
-                                    {"num_attention_heads"},
-                                    {"num_hidden_layers"},
-                                    {"num_key_value_heads"},
-                                    {"partial_rotary_factor"},
-                                    {"rms_norm_eps"},
-                                    {"rope_parameters"},
-                                    {"rope_scaling"},
-                                    {"rope_theta"},
-                                    {"sliding_window"},
-                                    {"vocab_size"}};
+constexpr KnownKey mistralKeys[] = {{"head_dim"}, {"rms_norm_eps"}, {"sliding_window"}};
 
 constexpr KnownKey optKeys[] = {{"_remove_final_layer_norm"},
                                 {"activation_function"},
@@ -251,66 +204,25 @@ constexpr KnownKey optKeys[] = {{"_remove_final_layer_norm"},
                                 {"activation_dropout", KeyType::Number},
                                 {"initializer_range"}};
 
-constexpr KnownKey phiKeys[] = {{"attention_dropout"},   {"embd_pdrop"},
-                                {"hidden_act"},          {"hidden_size"},
-                                {"initializer_range"},   {"intermediate_size"},
-                                {"layer_norm_eps"},      {"max_position_embeddings"},
-                                {"num_attention_heads"}, {"num_hidden_layers"},
-                                {"num_key_value_heads"}, {"partial_rotary_factor"},
-                                {"qk_layernorm"},        {"resid_pdrop"},
-                                {"rope_parameters"},     {"rope_scaling"},
-                                {"rope_theta"},          {"vocab_size"}};
+constexpr KnownKey phiKeys[] = {
+    {"embd_pdrop"}, {"layer_norm_eps"}, {"qk_layernorm"}, {"resid_pdrop"}};
 
-constexpr KnownKey qwen2Keys[] = {{"attention_dropout"},
-                                  {"head_dim"},
-                                  {"hidden_act"},
-                                  {"hidden_size"},
-                                  {"initializer_range"},
-                                  {"intermediate_size"},
-                                  {"layer_types"},
-                                  {"max_position_embeddings"},
-                                  {"max_window_layers"},
-                                  {"num_attention_heads"},
-                                  {"num_hidden_layers"},
-                                  {"num_key_value_heads"},
-                                  {"partial_rotary_factor"},
+// A sliding window that only some layers have.
+constexpr KnownKey layerWindowKeys[] = {
+    {"layer_types"}, {"max_window_layers"}, {"sliding_window"}, {"use_sliding_window"}};
+
+constexpr KnownKey qwen2Keys[] = {{"head_dim"},
                                   {"rms_norm_eps"},
-                                  {"rope_parameters"},
-                                  {"rope_scaling"},
-                                  {"rope_theta"},
-                                  {"sliding_window"},
-                                  {"use_sliding_window"},
-                                  {"vocab_size"},
                                   // Of multimodal configurations.
                                   {"use_mrope", KeyType::Flag}};
 
-constexpr KnownKey qwen3Keys[] = {
-    {"attention_bias"},      {"attention_dropout"},     {"head_dim"},
-    {"hidden_act"},          {"hidden_size"},           {"initializer_range"},
-    {"intermediate_size"},   {"layer_types"},           {"max_position_embeddings"},
-    {"max_window_layers"},   {"num_attention_heads"},   {"num_hidden_layers"},
-    {"num_key_value_heads"}, {"partial_rotary_factor"}, {"rms_norm_eps"},
-    {"rope_parameters"},     {"rope_scaling"},          {"rope_theta"},
-    {"sliding_window"},      {"use_sliding_window"},    {"vocab_size"}};
+constexpr KnownKey qwen3Keys[] = {{"attention_bias"}, {"head_dim"}, {"rms_norm_eps"}};
 
 constexpr KnownKey megatronBertKeys[] = {{"apply_query_key_layer_scaling"},
-                                         {"attention_probs_dropout_prob"},
                                          {"bert_binary_head"},
-                                         {"hidden_act"},
-                                         {"hidden_dropout_prob"},
-                                         {"hidden_size"},
-                                         {"initializer_range"},
-                                         {"intermediate_size"},
-                                         {"layer_norm_eps"},
                                          {"lm_head_act"},
                                          {"make_vocab_size_divisible_by"},
-                                         {"max_position_embeddings"},
-                                         {"num_attention_heads"},
-                                         {"num_hidden_layers"},
-                                         {"position_embedding_type"},
-                                         {"type_vocab_size"},
-                                         {"use_scaled_init_method"},
-                                         {"vocab_size"}};
+                                         {"use_scaled_init_method"}};
 
 // No class of transformers reads them: Megatron-LM's arguments, under their own names and, if
 // transformers has different names, under those too.
@@ -350,40 +262,38 @@ constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
                                 {"pooler_act", KeyType::String},
                                 {"pooler_output_size", KeyType::Number}};
 
-ArrayRef<KnownKey> mlir::st::commonKeys() { return anyModelKeys; }
-
-ArrayRef<KnownKey> mlir::st::keysOf(ModelType type) {
+SmallVector<ArrayRef<KnownKey>> mlir::st::keysOf(ModelType type) {
   switch (type) {
   case ModelType::Bert:
-    return bertKeys;
+    return {anyModelKeys, encoderKeys, bertKeys};
   case ModelType::DistilBert:
-    return distilBertKeys;
+    return {anyModelKeys, distilBertKeys};
   case ModelType::Gemma:
-    return gemmaKeys;
+    return {anyModelKeys, rotaryDecoderKeys, gemmaKeys};
   case ModelType::Gpt2:
-    return gpt2Keys;
+    return {anyModelKeys, gpt2Keys};
   case ModelType::GptNeoX:
-    return gptNeoXKeys;
+    return {anyModelKeys, gptNeoXKeys};
   case ModelType::Llama:
-    return llamaKeys;
+    return {anyModelKeys, rotaryDecoderKeys, llamaKeys};
   case ModelType::MegatronBert:
-    return megatronBertKeys;
+    return {anyModelKeys, encoderKeys, megatronBertKeys};
   case ModelType::MegatronGpt:
-    return megatronGptKeys;
+    return {anyModelKeys, megatronGptKeys};
   case ModelType::Mistral:
-    return mistralKeys;
+    return {anyModelKeys, rotaryDecoderKeys, mistralKeys};
   case ModelType::Opt:
-    return optKeys;
+    return {anyModelKeys, optKeys};
   case ModelType::Phi:
-    return phiKeys;
+    return {anyModelKeys, rotaryDecoderKeys, phiKeys};
   case ModelType::Qwen2:
-    return qwen2Keys;
+    return {anyModelKeys, rotaryDecoderKeys, layerWindowKeys, qwen2Keys};
   case ModelType::Qwen3:
-    return qwen3Keys;
+    return {anyModelKeys, rotaryDecoderKeys, layerWindowKeys, qwen3Keys};
   case ModelType::Roberta:
-    return robertaKeys;
+    return {anyModelKeys, encoderKeys};
   case ModelType::Vit:
-    return vitKeys;
+    return {anyModelKeys, vitKeys};
   }
   llvm_unreachable("unknown model type");
 }

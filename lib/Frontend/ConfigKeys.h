@@ -8,11 +8,9 @@
 
 namespace mlir::st {
 
-/// The keys that a configuration of any model may have.
-ArrayRef<KnownKey> commonKeys();
-
-/// Further keys of configurations of `type`.
-ArrayRef<KnownKey> keysOf(ModelType type);
+/// The lists of keys that a configuration of `type` may have. Families with the same blocks share a
+/// list.
+SmallVector<ArrayRef<KnownKey>> keysOf(ModelType type);
 
 } // namespace mlir::st
 

@@ -368,7 +368,7 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
   config.problem = readProblem(reader, config.labelCount);
   refuseUnsupportedCommon(reader);
-  reader.checkKeys({commonKeys(), keysOf(config.type)});
+  reader.checkKeys(keysOf(config.type));
   if (reader.failed())
     return failure();
   deriveHeadSize(reader, *model, config);

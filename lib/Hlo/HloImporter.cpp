@@ -42,7 +42,7 @@ LogicalResult HloToStableHlo::flatten(const hlo::Instruction &at, const hlo::Sha
   if (!type)
     return error(at) << "a shape of element type " << shape.element_type() << " cannot be imported";
   if (++emitted > kMostOps)
-    return error(at) << "the module stands for more than " << kMostOps << " values";
+    return error(at) << "the module expands to more than " << kMostOps << " values";
   types.push_back(type);
   return success();
 }
@@ -123,14 +123,14 @@ FailureOr<HloValues> HloToStableHlo::emitComputation(const hlo::Computation &com
     if (instruction.opcode() == "parameter")
       continue;
     if (++emitted > kMostOps)
-      return error(instruction) << "the module stands for more than " << kMostOps
+      return error(instruction) << "the module expands to more than " << kMostOps
                                 << " instructions";
     FailureOr<HloValues> made = emitInstruction(instruction, values);
     SmallVector<Type> types;
     if (failed(made) || failed(flatten(instruction, instruction.shape(), types)))
       return failure();
     if (types != SmallVector<Type>(ValueRange(*made).getTypes()))
-      return error(instruction) << "its shape is not that of what it stands for";
+      return error(instruction) << "its shape differs from that of the imported ops";
     values[instruction.id()] = {std::move(*made), &instruction.shape()};
   }
   --depth;

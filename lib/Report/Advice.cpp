@@ -1,6 +1,7 @@
 #include "lib/Report/Advice.h"
 
 #include "lib/Runtime/Report.h"
+#include "lib/Support/Text.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,7 @@ namespace {
 std::string percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
 std::string milliseconds(double picoseconds) {
-  return absl::StrFormat("%.3f ms", picoseconds / 1e9);
+  return absl::StrCat(printFigure(picoseconds / 1e9), " ms");
 }
 
 double pathShare(const StepFigures &figures, TimeClass timeClass) {
@@ -31,7 +32,7 @@ std::string changeFor(const StepFigures &figures, const StepFigures::WhatIf &wha
     for (const StepFigures::Link &link : figures.links)
       if (link.kind == kind)
         return absl::StrFormat(
-            "The busiest, %s, is taken for %s of the step; %s of its bytes are "
+            "The busiest link, %s, is busy for %s of the step; %s of its bytes are "
             "%s.",
             link.name, percent(static_cast<double>(link.busy) / static_cast<double>(figures.total)),
             percent(link.mostlyShare), link.mostly);
@@ -41,24 +42,25 @@ std::string changeFor(const StepFigures &figures, const StepFigures::WhatIf &wha
     return figures.microBatches > 1 ? "Fewer, larger micro-batches launch fewer tasks."
                                     : "Fewer stages on a device launch fewer tasks.";
   if (absl::StartsWith(figure, "fp32_macs"))
-    return "Products take this: \"precision\": \"bf16\" if they are of f32, or more "
-           "devices.";
+    return "Matrix products take this time. \"precision\": \"bf16\" makes products of f32 faster; "
+           "more devices share them.";
   if (absl::StartsWith(figure, "vector"))
-    return "Elementwise work and row reductions take this; \"recompute\" repeats some of it.";
+    return "Elementwise work and row reductions take this time; \"recompute\" repeats some of it.";
   if (absl::StartsWith(figure, "l3") || absl::StartsWith(figure, "l2") ||
       absl::StartsWith(figure, "dte"))
-    return "Moving data within the device takes this: 16-bit types halve the bytes, "
-           "larger micro-batches use each weight more often.";
+    return "Moves of data within the device take this time. 16-bit types halve the bytes, and "
+           "larger micro-batches use each loaded weight more often.";
   if (absl::StartsWith(figure, "onchip"))
     return absl::StrCat(busiest("ports of clusters"),
                         " Fewer shards, or 16-bit types, send fewer bytes.");
   if (absl::StartsWith(figure, "chip"))
     return absl::StrCat(busiest("chip to chip"),
-                        " Ranks that talk most belong on one chip (device_mapping); fewer shards, "
-                        "or 16-bit types, send fewer bytes.");
+                        " Place the ranks that exchange most bytes on one chip (device_mapping). "
+                        "Fewer shards, or 16-bit types, send fewer bytes.");
   if (absl::StartsWith(figure, "group"))
     return absl::StrCat(busiest("cables of groups"),
-                        " Ranks that talk most belong into one group of chips (device_mapping).");
+                        " Place the ranks that exchange most bytes in one group of chips "
+                        "(device_mapping).");
   return absl::StrCat(busiest("to and from hosts"), " A larger {\"bytes\": n} of offload keeps "
                                                     "more on the device.");
 }
@@ -78,7 +80,7 @@ void adviseOnMachine(const StepFigures &figures, std::vector<Advice> &list) {
   }
 }
 
-/// A schedule's bubble, as docs/parallel-spec.md has it, over that of 1f1b, where F = B = W.
+/// The ratio of a schedule's bubble (docs/parallel-spec.md) to that of 1f1b, for F = B = W.
 double bubbleFactor(const StepFigures &figures) {
   if (absl::StartsWith(figures.schedule, "zb-"))
     return figures.schedule == "zb-h1" ? 1.0 / 3 : 0;
@@ -103,7 +105,7 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
   auto largerBatch = [&](int64_t wanted) {
     return figures.batch == 0 || figures.batch % wanted == 0
                ? std::string()
-               : absl::StrFormat(" A batch of %d does not divide so: take a multiple of %d.",
+               : absl::StrFormat(" A batch of %d is no multiple of %d, which this needs.",
                                  figures.batch, wanted);
   };
   Advice advice = {finding, "", 0, false};
@@ -111,26 +113,28 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
     const int64_t wanted = 2 * stages;
     const double then = inStep((p - 1) / static_cast<double>(wanted));
     advice.change = absl::StrFormat(
-        "One stage at a time works. \"mode\": \"pipeline\" with \"accum_degree\": %d has a bubble "
-        "of (p - 1) / m = %d / %d of the work, %s of a step.",
+        "Only one stage works at a time. With \"mode\": \"pipeline\" and \"accum_degree\": %d the "
+        "bubble is (p - 1) / m = %d / %d of the work, %s of a step.",
         wanted, stages - 1, wanted, percent(then));
     advice.change += largerBatch(wanted);
     advice.gain = std::max(0.0, waiting - then);
   } else if (const double factor = bubbleFactor(figures); factor > 0) {
     const double now = factor * (p - 1) / m, then = now / 2;
     advice.change = absl::StrFormat(
-        "By the formula of equal stages the bubble is %s(p - 1) / m = %.3f of the work, %s of a "
-        "step; %d micro-batches make it %s.",
+        "For equal stages the bubble is %s(p - 1) / m = %.3g of the work, which is %s of a step. "
+        "With %d micro-batches it is %s.",
         factor < 1 ? absl::StrFormat("%.3f ", factor) : "", now, percent(inStep(now)), 2 * micro,
         percent(inStep(then)));
     advice.change += largerBatch(2 * micro);
     if (figures.schedule == "gpipe" || figures.schedule == "1f1b")
-      advice.change += " \"schedule\": \"interleaved\" with two stages on each device halves it "
-                       "without, \"zb-h1\" leaves a third where F = B = W.";
+      advice.change +=
+          " With \"schedule\": \"interleaved\" and two stages on each device it is half, and with "
+          "\"zb-h1\" a third if F = B = W, for the same micro-batches.";
     advice.gain = std::max(0.0, std::min(waiting, inStep(now) - inStep(then)));
   } else {
-    advice.change = "Its formula has no bubble for equal stages and tasks (docs/parallel-spec.md, "
-                    "schedule); what is left comes of tasks that differ and of messages.";
+    advice.change =
+        "This schedule has no bubble if stages and tasks are equal (docs/parallel-spec.md, "
+        "schedule). The rest comes from unequal tasks and from messages.";
   }
   list.push_back(std::move(advice));
 }
@@ -158,9 +162,9 @@ void adviseOnBalance(const StepFigures &figures, std::vector<Advice> &list) {
   constexpr double kUneven = 1.1;
   if (most < kUneven * mean)
     return;
-  list.push_back({absl::StrFormat("%s works %s, a device of the mean group %s.", name,
-                                  milliseconds(most), milliseconds(mean)),
-                  "A more even cut of the model into stages saves at most the difference.",
+  list.push_back({absl::StrFormat("A device of %s works for %s, the mean over the groups is %s.",
+                                  name, milliseconds(most), milliseconds(mean)),
+                  "A more even split of the model into stages saves at most the difference.",
                   (most - mean) / static_cast<double>(figures.total), false});
 }
 
@@ -169,12 +173,13 @@ void adviseOnLinks(const StepFigures &figures, std::vector<Advice> &list) {
   constexpr double kLeast = 0.05;
   if (exposed < kLeast)
     return;
-  list.push_back({absl::StrFormat("On the critical path the devices' engines stand still %s of the "
-                                  "step for collectives of their stage.",
-                                  percent(exposed)),
-                  "Collectives that run beside products or that are not needed save at most that: "
-                  "--explain=FILE lists what each moves, why, and what would avoid it.",
-                  exposed, false});
+  list.push_back(
+      {absl::StrFormat("On the critical path, devices wait for collectives of their stage "
+                       "for %s of the step.",
+                       percent(exposed)),
+       "Overlapping collectives with products, or avoiding them, saves at most this time. "
+       "--explain=FILE lists what each one moves, why, and how to avoid it.",
+       exposed, false});
 }
 
 } // namespace

@@ -20,17 +20,17 @@ std::string escapeHtml(absl::string_view text) {
 std::string printShare(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
 std::string printMiB(int64_t bytes) {
-  return absl::StrFormat("%.1f", static_cast<double>(bytes) / (1 << 20));
+  return printFigure(static_cast<double>(bytes) / (1 << 20), 1);
 }
 
 std::string printShortMs(int64_t picoseconds) {
-  return absl::StrFormat("%.3f", static_cast<double>(picoseconds) / 1e9);
+  return printFigure(static_cast<double>(picoseconds) / 1e9, 3);
 }
 
 HtmlCell textCell(absl::string_view text) { return {escapeHtml(text)}; }
 
 HtmlCell timeCell(int64_t picoseconds) {
-  return {absl::StrCat("<span title=\"", printMilliseconds(picoseconds), " ms\">",
+  return {absl::StrCat("<span title=\"", printExactMilliseconds(picoseconds), " ms\">",
                        printShortMs(picoseconds), "</span>")};
 }
 

@@ -1,4 +1,4 @@
-// The parts of a page: escaped text, tables, frames of charts.
+// The parts of a page: escaped text, cells and tables.
 #ifndef ST_REPORT_HTML_H
 #define ST_REPORT_HTML_H
 
@@ -19,7 +19,7 @@ struct HtmlCell {
   double bar = -1; ///< the filled fraction of the cell, 0 to 1; negative: none
 };
 HtmlCell textCell(absl::string_view text);
-/// Milliseconds to the microsecond; the exact value on hover.
+/// Milliseconds with four digits; the exact value on hover.
 HtmlCell timeCell(int64_t picoseconds);
 HtmlCell shareCell(double share);
 HtmlCell bytesCell(int64_t bytes);
@@ -29,7 +29,7 @@ std::string htmlTable(const std::vector<std::vector<HtmlCell>> &rows);
 
 std::string printShare(double share);          ///< "12.3 %"
 std::string printMiB(int64_t bytes);           ///< "301.2"
-std::string printShortMs(int64_t picoseconds); ///< "54.360"
+std::string printShortMs(int64_t picoseconds); ///< "54.36"
 
 } // namespace st
 

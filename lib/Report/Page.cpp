@@ -5,6 +5,7 @@
 #include "lib/Report/Html.h"
 #include "lib/Report/Style.h"
 #include "lib/Runtime/Report.h"
+#include "lib/Support/Text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -52,26 +53,26 @@ std::string summary(const StepFigures &figures) {
   auto add = [&](const std::string &name, const std::string &html) {
     rows.push_back({textCell(name), {html}});
   };
-  add("takes", absl::StrCat("<strong>", printMilliseconds(figures.total), " ms</strong>"));
+  add("time", absl::StrCat("<strong>", printMilliseconds(figures.total), " ms</strong>"));
   add("no schedule of the same work is faster than (roofline bound)",
       absl::StrCat(printMilliseconds(figures.lowerBound), " ms, ",
                    printShare(ofStep(figures, figures.lowerBound)), " of the step"));
-  add("all instructions one after the other",
+  add("sum of all instructions",
       absl::StrCat(printMilliseconds(figures.serialSum), " ms, ",
-                   absl::StrFormat("%.1f", ofStep(figures, figures.serialSum)), " times the step"));
+                   printFigure(ofStep(figures, figures.serialSum), 1), " times the step"));
   double work = 0;
   for (TimeClass c : {TimeClass::Forward, TimeClass::Backward, TimeClass::Update, TimeClass::Other})
     work += shareOf(figures, c);
-  add("a device's engines work, in the mean", printShare(work));
-  add("they stand still for collectives", printShare(shareOf(figures, TimeClass::Collective)));
-  add("for transfers between stages", printShare(shareOf(figures, TimeClass::Transfer)));
-  add("waiting for other stages", printShare(shareOf(figures, TimeClass::Wait)));
-  add("for launches of tasks", printShare(shareOf(figures, TimeClass::Launch)));
+  add("engines of a device work (mean)", printShare(work));
+  add("wait for collectives", printShare(shareOf(figures, TimeClass::Collective)));
+  add("wait for transfers between stages", printShare(shareOf(figures, TimeClass::Transfer)));
+  add("wait for other stages", printShare(shareOf(figures, TimeClass::Wait)));
+  add("wait for launches of tasks", printShare(shareOf(figures, TimeClass::Launch)));
   add("fullest device", absl::StrCat(escapeHtml(figures.memory.name), ": ",
                                      printMiB(figures.memory.reserved * figures.memory.ranks),
                                      " of ", printMiB(figures.memoryBytes), " MiB"));
   if (!figures.links.empty())
-    add("busiest link", absl::StrCat(escapeHtml(figures.links[0].name), ": taken ",
+    add("busiest link", absl::StrCat(escapeHtml(figures.links[0].name), ": busy ",
                                      printShare(ofStep(figures, figures.links[0].busy)), ", ",
                                      printMiB(figures.links[0].bytes), " MiB"));
   return absl::StrCat("<div id=\"summary\">", htmlTable(rows), "</div>\n");
@@ -93,8 +94,8 @@ std::string advice(const StepFigures &figures) {
   }
   out += "</ol>\n";
   if (list.empty())
-    out = "<p>No single part of the device, link or stage costs as much as half a percent of the "
-          "step.</p>\n";
+    out = "<p>No single part of a device, link or stage costs half a percent of the step or more."
+          "</p>\n";
   Rows rows = {
       {textCell("if"), textCell("busy"), textCell("the step takes, ms"), textCell("less")}};
   for (const StepFigures::WhatIf &whatIf : figures.whatIfs)
@@ -105,11 +106,11 @@ std::string advice(const StepFigures &figures) {
                         : textCell("")});
   if (rows.size() > 1)
     absl::StrAppend(&out, "<h3>What if</h3>\n", htmlTable(rows),
-                    note("Each is the same program timed again on a machine that is better in one "
-                         "thing. Busy: the part of the step for which that is at work where it is "
-                         "most (of launches: on the critical path). Not tried: large plans are "
-                         "timed again only so often. Below 0: what comes sooner gets in the way of "
-                         "something else."));
+                    note("Each row times the same program on a machine with one improvement. "
+                         "Busy: the fraction of the step in which the improved part works, on the "
+                         "device that uses it most (for launches: on the critical path). Not "
+                         "tried: the number of timings of large plans is limited. Below 0: the "
+                         "earlier work delays other work."));
   return section("advice", "What to change first", out);
 }
 
@@ -142,22 +143,24 @@ std::string stages(const StepFigures &figures) {
   };
   std::string out =
       absl::StrCat(timeLegend(), classChart(figures), groupTables(figures, header, fill));
-  absl::StrAppend(&out, note("Every instant of a device is of one class: its cores and DTEs work, "
-                             "for the forward pass, the backward pass (gradients of weights too), "
-                             "the update or what is done once a step; or none of them does, and it "
-                             "stands still for a collective of its stage, for a message of another "
-                             "stage that is under way (transfers), for one that has not been sent "
-                             "or for the end of the step (waiting), or for the launch of its next "
-                             "task. The classes add up to the step."));
+  absl::StrAppend(&out, note("Every instant of a device has one class. While its cores or DTEs "
+                             "work, the class is that of the work: the forward pass, the backward "
+                             "pass (with gradients of weights), the update, or work that is done "
+                             "once per step. Otherwise the class is what the device waits for: a "
+                             "collective of its stage, a message that another stage has sent "
+                             "(transfers), a message that is not sent yet or the end of the step "
+                             "(waiting), or the launch of its next task. The classes add up to the "
+                             "step."));
   return section("stages", "Where the time goes", out);
 }
 
 std::string timeline(const StepFigures &figures) {
-  return section("timeline", "Timeline",
-                 absl::StrCat(timeLegend(), timelineChart(figures),
-                              note("The first device of each group; a column has the colour of "
-                                   "what most of it is. The line below a row: the critical path is "
-                                   "here.")));
+  return section(
+      "timeline", "Timeline",
+      absl::StrCat(timeLegend(), timelineChart(figures),
+                   note("The first device of each group. The colour of a column is that of "
+                        "the class with most time in it. The line below a row shows "
+                        "when the critical path is on this device.")));
 }
 
 std::string engines(const StepFigures &figures) {
@@ -183,19 +186,20 @@ std::string engines(const StepFigures &figures) {
     return cells;
   };
   std::string out = groupTables(figures, header, fill);
-  return section("engines", "Engines",
-                 out + note("Of the step, the part in which an engine works: of matrix and vector "
-                            "engines the mean over a device's cores, of DTEs over its queues; a "
-                            "DTE that waits for memory works. L2 and L3: the time that the bytes "
-                            "moved take at the memory's rate; a chip's devices share its L3 and "
-                            "its link to the host."));
+  return section(
+      "engines", "Engines",
+      out + note("The fraction of the step in which an engine works. For matrix and vector "
+                 "engines it is the mean over the cores of a device, for DTEs the mean "
+                 "over its queues; a DTE that waits for memory counts as working. For "
+                 "L2 and L3 it is the time that the moved bytes take at the rate of the "
+                 "memory. The devices of a chip share its L3 and its link to the host."));
 }
 
 std::string memory(const StepFigures &figures) {
   const StepFigures::MemoryChart &chart = figures.memory;
   std::string out;
   if (chart.steps.empty()) {
-    out = note("What is held when is not known of a program that was compiled from code "
+    out = note("The memory over time is not known of a program that was compiled from code "
                "(--compile-from=dtu).");
   } else {
     out = absl::StrCat("<h3>", escapeHtml(chart.name),
@@ -204,17 +208,18 @@ std::string memory(const StepFigures &figures) {
     for (size_t c = 0; c < chart.classes.size(); ++c)
       absl::StrAppend(&out, "<span class=\"key m", c, "\"></span>", escapeHtml(chart.classes[c]),
                       " ");
-    absl::StrAppend(&out, "</p>\n", memoryChart(figures),
-                    note("What holds something that is still needed; of a task its most. The "
-                         "dashed line: the arena, in which all storage has its place for the whole "
-                         "step."));
+    absl::StrAppend(
+        &out, "</p>\n", memoryChart(figures),
+        note("The bytes of values that are still needed; the maximum during each task. The "
+             "dashed line is the arena, in which each value has a fixed address for "
+             "the whole step."));
   }
   Rows rows = {{textCell("MiB of a device"), textCell("devices")}};
   if (!figures.groups.empty())
     for (const auto &entry : figures.groups[0].memory)
       rows[0].push_back(textCell(entry.first));
   rows[0].push_back(textCell("peak"));
-  rows[0].push_back(textCell("of what it has"));
+  rows[0].push_back(textCell("of the device's memory"));
   const bool usesHost = std::any_of(figures.groups.begin(), figures.groups.end(),
                                     [](const StepFigures::Row &row) { return row.hostBytes > 0; });
   if (usesHost)
@@ -319,12 +324,12 @@ std::string criticalPath(const StepFigures &figures) {
                     textCell("")});
   return section("path", "Critical path",
                  absl::StrCat(htmlTable(sums), htmlTable(rows),
-                              note("From the end of the step back to its start: what the device "
-                                   "that ended last worked on, and where it stood still for a "
-                                   "message that was sent late, what its sender did before. The "
-                                   "pieces follow each other without a gap, so they add up to the "
-                                   "step; what is not on the path can take longer without delaying "
-                                   "it.")));
+                              note("The path goes from the end of the step back to its start. It "
+                                   "follows the work of the device that ended last. Where that "
+                                   "device waited for a late message, the path continues with the "
+                                   "work of the sender. The pieces have no gaps between them, so "
+                                   "they add up to the step. Work outside the path can take longer "
+                                   "without delaying the step.")));
 }
 
 /// The share of a step with only its matrix products, at a rate in FLOP/s.
@@ -356,8 +361,8 @@ std::string kernels(const StepFigures &figures) {
                                  textCell(absl::StrCat(of.launches)),
                                  timeCell(of.picoseconds),
                                  shareCell(ofStep(figures, of.picoseconds)),
-                                 textCell(absl::StrFormat("%.3f", of.flops / 1e12)),
-                                 textCell(absl::StrFormat("%.1f", of.bytes / 1e6))};
+                                 textCell(printFigure(of.flops / 1e12, 3)),
+                                 textCell(printFigure(of.bytes / 1e6, 1))};
   };
   const std::vector<HtmlCell> head = {textCell("kernels"), textCell("launches"),
                                       textCell("ms"),      textCell("of the step"),
@@ -369,12 +374,13 @@ std::string kernels(const StepFigures &figures) {
     rows.push_back(row(kernel.name, kernel));
   return section(
       "kernels", "Kernels",
-      absl::StrCat(
-          "<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
-          " (16 bits, data sheet), ", productShare(figures, all.flops, figures.reachedFlops),
-          " (what the costs allow a large product).</p>\n", htmlTable(sums),
-          "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
-          note("Of the device that has most to do. MB are what a kernel reads and writes.")));
+      absl::StrCat("<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
+                   " (16 bits, data sheet), ",
+                   productShare(figures, all.flops, figures.reachedFlops),
+                   " (what the costs allow a large product).</p>\n", htmlTable(sums),
+                   "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
+                   note("For the device with the most work. MB are the bytes that a kernel reads "
+                        "and writes.")));
 }
 
 } // namespace

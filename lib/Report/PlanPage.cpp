@@ -5,6 +5,7 @@
 #include "lib/Report/PlanCharts.h"
 #include "lib/Report/PlanFigures.h"
 #include "lib/Report/Style.h"
+#include "lib/Support/Text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,8 +32,8 @@ std::string note(const std::string &text) {
   return absl::StrCat("<p class=\"note\">", text, "</p>\n");
 }
 
-HtmlCell msCell(double ms) { return textCell(absl::StrFormat("%.2f", ms)); }
-HtmlCell gibCell(double mib) { return textCell(absl::StrFormat("%.2f", mib / 1024)); }
+HtmlCell msCell(double ms) { return textCell(printFigure(ms, 2)); }
+HtmlCell gibCell(double mib) { return textCell(printFigure(mib / 1024, 2)); }
 
 std::string key(const std::string &style, const std::string &name) {
   return absl::StrCat("<span class=\"key ", style, "\"></span>", name, " ");
@@ -110,18 +111,17 @@ std::string time(const proto::PlanReport &report, const StepFigures &figures) {
       rows.push_back({textCell(timer.name()), msCell(timer.least_ms()), msCell(timer.median_ms()),
                       msCell(timer.most_ms()), msCell(timer.last_rank_ms())});
   return absl::StrCat(
-      section("timeline", "Timeline",
-              absl::StrCat(
-                  timeLegend(), timelineChart(figures),
-                  note("A device of each group of the pipeline. What follows the last micro-batch: "
-                       "reductions over replicas and between stages, and the update."))),
+      section(
+          "timeline", "Timeline",
+          absl::StrCat(
+              timeLegend(), timelineChart(figures),
+              note("One device of each group of the pipeline. After the last micro-batch come the "
+                   "reductions over replicas and between stages, and the update."))),
       section("time", "Where the time goes",
               absl::StrCat(timeLegend(), classChart(figures), htmlTable(rows),
-                           note("By the names of Megatron-LM's timers, over the ranks of the "
-                                "pipeline. They add up to "
-                                "the step, apart from optimizer-*, which are parts of optimizer. "
-                                "Waits are in the "
-                                "timer in which they show."))));
+                           note("Megatron-LM's timers, over the ranks of the pipeline. They add "
+                                "up to the step, without optimizer-*, which are parts of "
+                                "optimizer. A wait counts in the timer that runs during it."))));
 }
 
 std::string memory(const proto::PlanReport &report) {
@@ -134,10 +134,10 @@ std::string memory(const proto::PlanReport &report) {
     std::vector<HtmlCell> cells = {textCell(absl::StrCat("group ", g))};
     double sum = 0;
     for (const proto::PlanMemory &memory : best.timeline(g).memory()) {
-      cells.push_back(textCell(absl::StrFormat("%.0f", memory.mib())));
+      cells.push_back(textCell(printFigure(memory.mib(), 0)));
       sum += memory.mib();
     }
-    cells.push_back(textCell(absl::StrFormat("%.0f", sum)));
+    cells.push_back(textCell(printFigure(sum, 0)));
     rows.push_back(std::move(cells));
   }
   return section("memory", "Memory",

@@ -43,8 +43,8 @@ struct EngineShares {
 /// Times in picoseconds.
 struct StepFigures {
   std::string name, summary, device, schedule;
-  /// The source of times without a simulator, "costs of ...". Then engines, links and the critical
-  /// path are unknown.
+  /// The source of the times if no simulator ran, "costs of ..."; engines, links and the critical
+  /// path are then unknown. Otherwise empty.
   std::string basis;
   int64_t total = 0, lowerBound = 0, serialSum = 0;
   int64_t microBatches = 1, batch = 0, numDevices = 0, memoryBytes = 0;
@@ -94,7 +94,7 @@ struct StepFigures {
   struct Link {
     std::string name, kind;
     int64_t bytes = 0, busy = 0;
-    std::string mostly; ///< what most of its bytes are
+    std::string mostly; ///< the traffic that most of its bytes belong to
     double mostlyShare = 0;
   };
   std::vector<Link> links; ///< the busiest first
@@ -121,7 +121,7 @@ struct StepFigures {
   struct WhatIf {
     std::string what;
     std::vector<std::pair<std::string, double>> scales; ///< ClientOptions::scales
-    double share = 0;        ///< of the step, how long what is changed is busy
+    double share = 0;        ///< fraction of the step in which the improved part is busy
     int64_t picoseconds = 0; ///< the step then; 0: not tried
   };
   std::vector<WhatIf> whatIfs;

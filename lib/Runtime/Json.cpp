@@ -85,7 +85,7 @@ private:
       if (last == ',')
         return fail("a comma before a closing bracket");
       if (open.empty() || open.back() != (c == '}'))
-        return fail("a closing bracket that none opened");
+        return fail("a closing bracket without its opening bracket");
       open.pop_back();
     }
     ++position;

@@ -22,7 +22,7 @@ namespace st {
 namespace {
 
 std::string printMebibytes(int64_t bytes) {
-  return absl::StrFormat("%.1f", static_cast<double>(bytes) / (1 << 20));
+  return printFigure(static_cast<double>(bytes) / (1 << 20), 1);
 }
 
 // JSON has no NaN and no infinity.
@@ -79,6 +79,11 @@ std::string printTable(const std::vector<std::vector<std::string>> &rows) {
 }
 
 std::string printMilliseconds(int64_t picoseconds) {
+  constexpr double kPicosecondsPerMillisecond = 1e9;
+  return printFigure(static_cast<double>(picoseconds) / kPicosecondsPerMillisecond);
+}
+
+std::string printExactMilliseconds(int64_t picoseconds) {
   std::string text = absl::StrFormat("%d.%09d", picoseconds / 1000000000, picoseconds % 1000000000);
   text.erase(std::max(text.find_last_not_of('0'), text.find('.') + 3) + 1);
   return text;
@@ -89,8 +94,8 @@ std::string printStep(const StepReport &report) {
       report.simulatedPicoseconds
           ? absl::StrCat("sim ", printMilliseconds(*report.simulatedPicoseconds), " ms  ")
           : "";
-  return absl::StrFormat("step %d  loss %.9g  %shost %.3f s\n", report.step, report.loss, simulated,
-                         report.hostSeconds);
+  return absl::StrFormat("step %d  loss %.9g  %shost %s s\n", report.step, report.loss, simulated,
+                         printFigure(report.hostSeconds, 3));
 }
 
 std::string printStepJson(const StepReport &report) {
@@ -98,7 +103,7 @@ std::string printStepJson(const StepReport &report) {
       absl::StrFormat("{\"step\": %d, \"loss\": %s, \"lr\": %s", report.step,
                       printMetric(report.loss, 9), printMetric(report.learningRate, 17));
   if (report.simulatedPicoseconds)
-    absl::StrAppend(&line, ", \"sim_ms\": ", printMilliseconds(*report.simulatedPicoseconds));
+    absl::StrAppend(&line, ", \"sim_ms\": ", printExactMilliseconds(*report.simulatedPicoseconds));
   absl::StrAppendFormat(&line, ", \"host_s\": %.6f, \"data_s\": %.6f", report.hostSeconds,
                         report.dataSeconds);
   if (report.batch)
@@ -162,13 +167,23 @@ std::string printMemory(const proto::Executable &program) {
   return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
 }
 
+// The bytes of each class in the arena of a device.
+static std::string printMemoryClassesJson(const proto::Group &group) {
+  std::string text;
+  for (const proto::MemoryClass &memory : group.memory())
+    if (memory.name() != "host")
+      absl::StrAppend(&text, text.empty() ? "" : ", ", quoteJson(memory.name()), ": ",
+                      memory.bytes());
+  return absl::StrCat("{", text, "}");
+}
+
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program,
                               const StepTimeline *timeline) {
   std::string devices, links, path;
   for (const LinkWork &link : time.work.links)
     absl::StrAppend(&links, links.empty() ? "" : ",", "\n  {\"name\": ", quoteJson(link.name),
                     ", \"bytes\": ", link.bytes,
-                    ", \"busy_ms\": ", printMilliseconds(link.picoseconds), "}");
+                    ", \"busy_ms\": ", printExactMilliseconds(link.picoseconds), "}");
   if (timeline)
     path = absl::StrCat(
         " \"critical_path_ms\": ", printPhasesJson(criticalPathPhases(program, *timeline)), ",");
@@ -192,13 +207,14 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
           &devices,
           "%s\n  {\"rank\": %d, \"device\": %d, \"stage\": %d, \"macs\": %d, \"messages\": %d, "
           "\"sent_bytes\": %d, \"parameter_bytes\": %d, \"arena_bytes\": %d, "
-          "\"host_arena_bytes\": %d, \"to_host_bytes\": %d, \"from_host_bytes\": %d, "
+          "\"memory_bytes\": %s, \"host_arena_bytes\": %d, \"to_host_bytes\": %d, "
+          "\"from_host_bytes\": %d, "
           "\"l1_bytes\": %d, \"l2_bytes\": %d, \"l3_bytes\": %d, \"l3_burst_bytes\": %d, "
           "\"instructions\": %d%s}",
           devices.empty() ? "" : ",", group.first_rank() + rank, group.device_ids(rank),
           group.stages_size() > 0 ? group.stages(0) : 0, of.macs, of.messages, of.sentBytes,
-          parameters, group.arena_bytes(), group.host_arena_bytes(), of.toHostBytes,
-          of.fromHostBytes, work.l1Bytes, work.l2Bytes, work.l3Bytes, of.burstBytes,
+          parameters, group.arena_bytes(), printMemoryClassesJson(group), group.host_arena_bytes(),
+          of.toHostBytes, of.fromHostBytes, work.l1Bytes, work.l2Bytes, work.l3Bytes, of.burstBytes,
           work.instructions,
           timeline ? absl::StrCat(", \"phases_ms\": ",
                                   printPhasesJson(rankPhases(
@@ -207,8 +223,9 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
     }
   return absl::StrFormat("{\"sim_ms\": %s, \"roofline_ms\": %s, \"serial_ms\": %s, "
                          "\"messages\": %d,%s \"devices\": [%s\n],\n \"links\": [%s\n]}\n",
-                         printMilliseconds(time.total), printMilliseconds(time.lowerBound),
-                         printMilliseconds(time.serialSum), messages, path, devices, links);
+                         printExactMilliseconds(time.total),
+                         printExactMilliseconds(time.lowerBound),
+                         printExactMilliseconds(time.serialSum), messages, path, devices, links);
 }
 
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path, bool appends) {

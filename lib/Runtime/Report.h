@@ -33,8 +33,8 @@ struct StepReport {
   std::map<std::string, float> metrics;
 };
 
-/// "step 1  loss 10.4321  sim 12.345 ms  host 8.21 s". The loss has nine digits, which distinguish
-/// all floats; the simulated time is exact to the picosecond.
+/// "step 1  loss 10.4321  sim 12.35 ms  host 8.210 s". The loss has nine digits, which distinguish
+/// all floats; the times have four.
 std::string printStep(const StepReport &report);
 
 /// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s, batch_size (if batches
@@ -44,8 +44,11 @@ std::string printStepJson(const StepReport &report);
 /// Ascending numbers as "0-3,5".
 std::string printRanges(const std::vector<int64_t> &numbers);
 
-/// Milliseconds with picosecond precision, without trailing zeros.
+/// Milliseconds for people, with four significant digits.
 std::string printMilliseconds(int64_t picoseconds);
+
+/// Milliseconds for machines, exact to the picosecond, without trailing zeros.
+std::string printExactMilliseconds(int64_t picoseconds);
 
 /// A table with one vector of texts per row; the first column is left-aligned, the others right.
 std::string printTable(const std::vector<std::vector<std::string>> &rows);
@@ -55,7 +58,8 @@ std::string printMemory(const proto::Executable &program);
 
 /// One step as JSON: sim_ms, roofline_ms, serial_ms, messages, and for each
 /// rank of "devices" rank, device, stage (its first), macs, messages, sent_bytes,
-/// parameter_bytes, arena_bytes, host_arena_bytes, to_host_bytes and from_host_bytes; for each
+/// parameter_bytes, arena_bytes, memory_bytes (of each class in the arena), host_arena_bytes,
+/// to_host_bytes and from_host_bytes; for each
 /// link with traffic its name, bytes and busy_ms. With a timeline also "critical_path_ms", and for
 /// each rank "phases_ms" (see StepPhases.h).
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program,

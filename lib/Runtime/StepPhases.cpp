@@ -59,7 +59,7 @@ std::string printPhasesJson(const PhaseTimes &phases) {
   std::string text = "{";
   absl::string_view separator = "";
   for (const auto &[name, picoseconds] : phases) {
-    absl::StrAppend(&text, separator, quoteJson(name), ": ", printMilliseconds(picoseconds));
+    absl::StrAppend(&text, separator, quoteJson(name), ": ", printExactMilliseconds(picoseconds));
     separator = ", ";
   }
   return text + "}";

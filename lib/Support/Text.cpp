@@ -2,9 +2,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace st {
@@ -152,6 +155,55 @@ std::string escapeControls(absl::string_view message) {
     message.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
+}
+
+namespace {
+
+constexpr int kFigureDigits = 4;
+
+struct Rounded {
+  double value; ///< rounded to four significant digits
+  int decimals; ///< that these digits have
+};
+
+// `value` is finite.
+Rounded roundFigure(double value) {
+  const std::string text = absl::StrFormat("%.*e", kFigureDigits - 1, value);
+  Rounded rounded = {value, 0};
+  int exponent = 0;
+  if (absl::SimpleAtod(text, &rounded.value) &&
+      absl::SimpleAtoi(absl::string_view(text).substr(text.find('e') + 1), &exponent))
+    rounded.decimals = std::max(0, kFigureDigits - 1 - exponent);
+  return rounded;
+}
+
+// Returns true for a number that is short without an exponent.
+bool isShortFigure(double value) {
+  constexpr double kLeast = 1e-9, kMost = 1e15;
+  return value == 0 || (std::fabs(value) >= kLeast && std::fabs(value) < kMost);
+}
+
+} // namespace
+
+std::string printFigure(double value) {
+  if (!isShortFigure(value))
+    return absl::StrFormat("%.*g", kFigureDigits, value);
+  const auto [rounded, decimals] = roundFigure(value);
+  std::string text = absl::StrFormat("%.*f", decimals, rounded);
+  if (decimals > 0)
+    text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.')
+    text.pop_back();
+  return text;
+}
+
+std::string printFigure(double value, int decimals) {
+  if (!(std::fabs(value) < 1e15))
+    return printFigure(value);
+  const Rounded rounded = roundFigure(value);
+  // A number with fewer decimals than digits is rounded once, from its exact value.
+  return decimals < rounded.decimals ? absl::StrFormat("%.*f", decimals, value)
+                                     : absl::StrFormat("%.*f", rounded.decimals, rounded.value);
 }
 
 } // namespace st

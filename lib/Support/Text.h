@@ -32,6 +32,14 @@ std::string quoteForMessage(absl::string_view name);
 /// A message on one line: control characters and bytes that are not UTF-8 are escaped.
 std::string escapeControls(absl::string_view message);
 
+/// A number for people: at most four significant digits, without trailing zeros ("48.14", "0.0625",
+/// "12350"). Files for machines have all digits.
+std::string printFigure(double value);
+
+/// The same for a column of a table: with `decimals`, fewer where that is more than four digits
+/// ("0.0", "386.5", "12350").
+std::string printFigure(double value, int decimals);
+
 } // namespace st
 
 #endif // ST_SUPPORT_TEXT_H

@@ -114,7 +114,7 @@ struct InlineCalls : mlir::st::impl::InlineCallsBase<InlineCalls> {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && !function.isExternal() && failed(inliner.inlineInto(function)))
         return signalPassFailure();
-    // A callee of unused functions only is erased in the next round.
+    // A function that only erased functions call stays.
     inliner.eraseUnused(getOperation());
     calls += inliner.count();
   }

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 # Ops that devices have no kernel for.
 REFUSALS = ("has no kernel", "complex elements", "is not supported by the DTU backend",
-            "is not supported by the CUDA backend", "has no code generation", "stash takes at least")
+            "is not supported by the CUDA backend", "kernels do not support", "stash takes at least")
 TOLERANCE = 1e-3
 # Of how far a result moves in two steps, or of this share of the farthest move of its kind: by the type of products. Kernels
 # round where the program does, but for probabilities, and their sums have another order. The gradient of a vector adds up all

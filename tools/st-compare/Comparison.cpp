@@ -99,15 +99,20 @@ std::string printParts(const std::vector<Part> &parts) {
   return text + "]";
 }
 
+// The difference with its sign.
+std::string printDifference(const Part &part) {
+  return absl::StrCat(part.difference() < 0 ? "" : "+", printFigure(part.difference()));
+}
+
 std::string describeStep(const Comparison &made) {
   const Part &step = *made.step;
   if (step.difference() == 0)
-    return absl::StrFormat("a step takes %.6g ms in both\n", step.a);
+    return absl::StrCat("a step takes ", printFigure(step.a), " ms in both\n");
   std::string text = absl::StrFormat(
-      "B's step is %.6g ms (%.2f %%) %s than A's\n", std::fabs(step.difference()),
+      "B's step is %s ms (%.3g %%) %s than A's\n", printFigure(std::fabs(step.difference())),
       100 * std::fabs(step.difference()) / step.a, step.difference() > 0 ? "longer" : "shorter");
   if (const Part *cause = made.cause()) {
-    absl::StrAppendFormat(&text, "largest part: %s, %+.6g ms", cause->name, cause->difference());
+    absl::StrAppendFormat(&text, "largest part: %s, %s ms", cause->name, printDifference(*cause));
     if (made.addsUp)
       absl::StrAppendFormat(&text, ", %.0f %% of the difference",
                             100 * cause->difference() / step.difference());
@@ -115,8 +120,8 @@ std::string describeStep(const Comparison &made) {
   }
   if (!made.links.empty()) {
     const Part &link = made.links.front();
-    absl::StrAppendFormat(&text, "link whose busy time changes most: %s, %.6g ms to %.6g ms\n",
-                          link.name, link.a, link.b);
+    absl::StrAppendFormat(&text, "link whose busy time changes most: %s, %s ms to %s ms\n",
+                          link.name, printFigure(link.a), printFigure(link.b));
   }
   return text;
 }
@@ -162,8 +167,7 @@ std::string printComparison(const Comparison &made) {
         {made.partSource.empty() ? "ms" : absl::StrCat("ms (", made.partSource, ")"), "A", "B",
          "B - A"}};
     const auto add = [&](const Part &part) {
-      rows.push_back({part.name, absl::StrFormat("%.6g", part.a), absl::StrFormat("%.6g", part.b),
-                      absl::StrFormat("%+.6g", part.difference())});
+      rows.push_back({part.name, printFigure(part.a), printFigure(part.b), printDifference(part)});
     };
     for (const Part &part : made.parts)
       add(part);

@@ -122,7 +122,7 @@ private:
     return true;
   }
 
-  // "step 1  loss 10.4321  sim 12.345 ms  host 8.210 s"
+  // "step 1  loss 10.4321  sim 12.35 ms  host 8.210 s"
   bool parseStep(absl::string_view line) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     int64_t step = 0;

@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// What a task takes as its arena: a buffer of one dimension.
+/// The type of a task's argument for its arena: a buffer of one dimension.
 struct Arena {
   std::byte *allocated, *aligned;
   int64_t offset, size, stride;
@@ -137,7 +137,7 @@ LogicalResult HostRun::load(Operation *storage, StringRef name, const ref::Named
 }
 
 LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
-  // Whatever is read before it is written is NaN.
+  // A value that is read before it is written is NaN, which the results show.
   constexpr int64_t kAlignment = 256;
   memory.assign(bytes + kAlignment, std::byte(0xff));
   base = memory.data();
@@ -164,7 +164,7 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
           {op->getAttrOfType<FlatSymbolRefAttr>(cuda::kFunctionAttr).getValue(), microBatch});
     }
 
-  // The engine compiles all of a module, in which the programs mean nothing.
+  // The engine compiles a whole module, so the programs must not be in it.
   OwningOpRef<ModuleOp> code = module.clone();
   for (Operation &op : llvm::make_early_inc_range(code->getBody()->getOperations()))
     if (!isa<func::FuncOp, memref::GlobalOp>(op))
@@ -199,7 +199,7 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
     return success();
   auto missed = (*engine)->lookup(cuda::kMissedTurnsSymbol);
   if (!missed)
-    return module.emitError("has no word of missed turns: ") << llvm::toString(missed.takeError());
+    return module.emitError("has no @st_missed_turns: ") << llvm::toString(missed.takeError());
   if (*static_cast<const int32_t *>(*missed) != 0)
     return module.emitError("a block waits for a turn that never comes");
   return success();

@@ -61,6 +61,19 @@ absl::StatusOr<InStepTime> mlir::st::readMetrics(StringRef text) {
   return summarise(times);
 }
 
+absl::StatusOr<InStepTime> mlir::st::readReport(StringRef text) {
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return notFound("the report is no JSON");
+  }
+  const llvm::json::Object *report = value->getAsObject();
+  const std::optional<double> ms = report ? report->getNumber("sim_ms") : std::nullopt;
+  if (!ms)
+    return notFound("the report has no sim_ms");
+  return InStepTime{*ms, true};
+}
+
 absl::StatusOr<InStepTime> mlir::st::readPrintedSteps(StringRef text) {
   const llvm::Regex timedStep("^simulated step ([0-9.]+) ms"),
       step("^step [0-9]+  loss [^ ]+  (sim ([0-9.]+) ms  )?host ([0-9.]+) s");

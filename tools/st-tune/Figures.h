@@ -22,8 +22,12 @@ struct InStepTime {
 /// missing.
 absl::StatusOr<InStepTime> readMetrics(llvm::StringRef text);
 
-/// From the output of a training binary: "step 2  loss ...  host 0.123 s" lines, or the simulated
-/// step. Steps include their batches here.
+/// From the file of a training binary's --report: the simulated time of a step, exact to the
+/// picosecond.
+absl::StatusOr<InStepTime> readReport(llvm::StringRef text);
+
+/// From the output of a training binary, whose times have four digits: "step 2  loss ...  host
+/// 0.123 s" lines, or the simulated step. Steps include their batches here.
 absl::StatusOr<InStepTime> readPrintedSteps(llvm::StringRef text);
 
 /// A regular expression with one group, which finds a number in a command's output.

@@ -10,8 +10,9 @@
 using namespace mlir::st;
 
 /// Placeholders for the trial's files and its length.
-static constexpr const char *kOtherPlaceholders[] = {
-    "binary", "metrics", "parallel", "deepspeed", "work", "model", "name", "steps", "sequence"};
+static constexpr const char *kOtherPlaceholders[] = {"binary",    "metrics", "report", "parallel",
+                                                     "deepspeed", "work",    "model",  "name",
+                                                     "steps",     "sequence"};
 
 std::map<std::string, std::string> mlir::st::layoutValues(const ::st::Layout &layout) {
   auto text = [](int64_t value) { return absl::StrCat(value); };

@@ -45,7 +45,7 @@ static absl::Status readLaunch(const TuneFlags &flags, TuneSettings &settings) {
   if (flags.launch.empty())
     settings.launchText = isGpu(flags.target) || flags.steps.getNumOccurrences() > 0
                               ? "{binary} --steps={steps} --metrics={metrics}"
-                              : "{binary} --timing-only";
+                              : "{binary} --timing-only --report={report}";
   ST_ASSIGN_OR_RETURN(settings.launch, LaunchTemplate::parse(settings.launchText));
   settings.compiles = settings.launch.uses("binary");
   std::optional<FigureUnit> unit = parseFigureUnit(flags.metricUnit.getValue());

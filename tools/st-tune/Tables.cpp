@@ -1,5 +1,7 @@
 #include "tools/st-tune/Tables.h"
 
+#include "lib/Support/Text.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -42,9 +44,7 @@ OrderedPairs mlir::st::compareOrder(const std::vector<MeasuredTrial> &trials, bo
   return pairs;
 }
 
-static std::string printNumber(double value) {
-  return value > 0 ? absl::StrFormat("%.6g", value) : "-";
-}
+static std::string printNumber(double value) { return value > 0 ? ::st::printFigure(value) : "-"; }
 
 /// Prints a table with bars, as DeepSpeed and Markdown do. The first row is the header; columns
 /// whose name ends in '<' are left-aligned.

@@ -205,9 +205,11 @@ absl::Status TrialRun::readInStep(const Ended &ended) {
   }
   if (!settings.compiles)
     return absl::OkStatus(); // It is ranked by its end-to-end throughput.
-  absl::StatusOr<std::string> metrics = readTail(path("metrics.jsonl"));
-  ST_ASSIGN_OR_RETURN(InStepTime time,
-                      metrics.ok() ? readMetrics(*metrics) : readPrintedSteps(ended.out));
+  absl::StatusOr<std::string> metrics = readTail(path("metrics.jsonl")),
+                              report = readTail(path("report.json"));
+  ST_ASSIGN_OR_RETURN(InStepTime time, metrics.ok()  ? readMetrics(*metrics)
+                                       : report.ok() ? readReport(*report)
+                                                     : readPrintedSteps(ended.out));
   row.inStepMs = time.ms;
   row.inStepSamplesPerSecond = batch / time.ms * 1e3;
   row.isSimulated = time.isSimulated;
@@ -231,6 +233,7 @@ absl::Status TrialRun::execute() {
   std::map<std::string, std::string> values = layoutValues(candidate.layout);
   values["binary"] = path("train");
   values["metrics"] = path("metrics.jsonl");
+  values["report"] = path("report.json");
   values["parallel"] = path("parallel.json");
   values["deepspeed"] = path("deepspeed.json");
   values["work"] = folder;
@@ -289,7 +292,8 @@ absl::StatusOr<TrialRow> TrialRun::run() {
   row.timeoutSeconds = limitSeconds;
   ST_RETURN_IF_ERROR(writeFiles());
   // A file of an earlier run must not be taken for this one's.
-  llvm::sys::fs::remove(path("metrics.jsonl"));
+  for (const char *name : {"metrics.jsonl", "report.json"})
+    llvm::sys::fs::remove(path(name));
   bool goesOn = true;
   if (settings.compiles) {
     ST_ASSIGN_OR_RETURN(goesOn, compile());

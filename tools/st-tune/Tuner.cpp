@@ -6,6 +6,7 @@
 #include "lib/Support/InputFile.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 #include "lib/Timing/ClusterDescription.h"
 #include "tools/st-tune/ChildProcess.h"
 
@@ -117,8 +118,9 @@ absl::StatusOr<TrialRow> Tuner::measure(const TuneCandidate &candidate) {
       ST_RETURN_IF_ERROR(results->append(row));
   }
   const std::string outcome =
-      row.isOk() ? absl::StrFormat("%.6g samples/s", rankOf(row, settings.ranksByEndToEnd))
-                 : absl::StrCat(statusName(row.status), ": ", row.error);
+      row.isOk()
+          ? absl::StrCat(::st::printFigure(rankOf(row, settings.ranksByEndToEnd)), " samples/s")
+          : absl::StrCat(statusName(row.status), ": ", row.error);
   note(absl::StrCat(row.name, ": ", outcome, finished ? " (finished before)" : ""));
   return row;
 }

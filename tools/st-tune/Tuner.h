@@ -1,4 +1,4 @@
-// Plans, measures, compares.
+// The main loop of st-tune: finds layouts, measures them and compares their times.
 #ifndef ST_TOOLS_ST_TUNE_TUNER_H
 #define ST_TOOLS_ST_TUNE_TUNER_H
 

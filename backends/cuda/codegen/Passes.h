@@ -25,7 +25,7 @@ constexpr llvm::StringLiteral kBytesAttr = "cuda.bytes";
 constexpr llvm::StringLiteral kProductFlopsAttr = "cuda.product_flops";
 constexpr llvm::StringLiteral kProductTypeAttr = "cuda.product_type";
 
-/// The word that a kernel on the host sets if a block waits for a turn that cannot come.
+/// The word that a kernel on the host sets if a block would have to wait for another block.
 constexpr llvm::StringLiteral kMissedTurnsSymbol = "st_missed_turns";
 
 /// On an st.kernel and its launch: the previous step's update already wrote the results.

@@ -255,8 +255,8 @@ absl::Status DtuExecutable::runStep() {
 absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
   constexpr int64_t kMostTimedRanks = 64;
   if (derated && timeTasks == "once")
-    return absl::InvalidArgumentError(
-        "--derate makes links differ, and --time-tasks=once takes all of a kind for the same");
+    return absl::InvalidArgumentError("--derate makes links differ, but --time-tasks=once times "
+                                      "each kind of task once for all devices");
   if (timeTasks != "once")
     return timeTasks == "auto" && !derated && numRanks() > kMostTimedRanks && !traces && !loads;
   if (traces)

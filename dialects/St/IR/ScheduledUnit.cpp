@@ -70,7 +70,7 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
     if (next > unit.kind)
       return name + " appears twice";
     if (next < unit.kind)
-      return name + " stands before " +
+      return name + " is before " +
              formatUnit({static_cast<ScheduledUnit::Kind>(next), unit.chunk, unit.microBatch});
     ++next;
   }

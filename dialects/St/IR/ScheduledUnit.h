@@ -35,7 +35,7 @@ std::string formatUnit(const ScheduledUnit &unit);
 std::optional<llvm::SmallVector<ScheduledUnit>> parseUnits(llvm::StringRef text);
 
 /// The error of an order of `chunks` virtual stages and micro-batches: a unit that is duplicate,
-/// superfluous or missing, or precedes one that it needs ("B0 stands before F0"). Empty: no error.
+/// superfluous or missing, or precedes one that it needs ("B0 is before F0"). Empty: no error.
 /// Weight units are there for all or for none.
 std::string findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chunks, int64_t microBatches);
 

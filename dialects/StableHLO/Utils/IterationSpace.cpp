@@ -95,8 +95,7 @@ static LogicalResult unifyReshape(DimUnifier &dims, stablehlo::ReshapeOp op) {
     return llvm::map_to_vector(list, [&](int64_t dim) { return shapeOf(value)[dim]; });
   };
   if (sizes(op.getOperand(), from) != sizes(op.getResult(), to))
-    return op.emitOpError(
-        "changes more than unit dimensions, which has no code generation inside a kernel");
+    return op.emitOpError("changes more than unit dimensions, which kernels do not support");
   for (auto [a, b] : llvm::zip_equal(from, to))
     dims.unify(op.getOperand(), a, op.getResult(), b);
   return success();
@@ -119,7 +118,7 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
       .Case([&](stablehlo::ReshapeOp reshape) { return unifyReshape(dims, reshape); })
       .Case([&](stablehlo::ReduceOp reduce) -> LogicalResult {
         if (reduce.getInputs().size() != 1)
-          return reduce.emitOpError("with several inputs has no code generation");
+          return reduce.emitOpError("has several inputs, which kernels do not support");
         int64_t kept = 0;
         for (int64_t dim = 0, rank = shapeOf(reduce.getInputs()[0]).size(); dim < rank; ++dim)
           if (!llvm::is_contained(reduce.getDimensions(), dim))
@@ -130,12 +129,14 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
         if (isArgumentSlice(other))
           return success();
         if (!isElementwise(other) || other->getNumResults() != 1)
-          return other->emitOpError("has no code generation inside a loop");
+          return other->emitOpError(
+              "is no elementwise op with one result; kernels do not support it in a loop");
         for (Value operand : other->getOperands())
           if (shapeOf(operand) == shapeOf(other->getResult(0)))
             dims.unifySame(operand, other->getResult(0));
           else if (!shapeOf(operand).empty())
-            return other->emitOpError("with operands of different shapes has no code generation");
+            return other->emitOpError(
+                "has operands of different shapes, which kernels do not support");
         return success();
       });
 }

@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 
-/// (C2) Complex to complex, but for the real side of RFFT and IRFFT.
+/// (C2) Both types are complex, except the operand of RFFT and the result of IRFFT.
 static FailureOr<Type> inferFftElement(std::optional<Location> location, FftType kind,
                                        RankedTensorType operand) {
   Type element = operand.getElementType();

@@ -31,7 +31,8 @@ static ScheduleKind kindOf(::st::PipelineSchedule schedule) {
     for (const ScheduledUnit &unit : makeScheduleOrder(kindOf(layout.schedule), shape)) {
       if (unit.kind == ScheduledUnit::Weight && !splits)
         continue;
-      units.push_back({static_cast<::st::PipelineUnit::Kind>(unit.kind), unit.chunk, unit.microBatch});
+      units.push_back(
+          {static_cast<::st::PipelineUnit::Kind>(unit.kind), unit.chunk, unit.microBatch});
     }
     return units;
   };
@@ -39,13 +40,15 @@ static ScheduleKind kindOf(::st::PipelineSchedule schedule) {
 
 BlockCompiler &PlannedModels::find(const PlanInput &input) {
   const std::string key =
-      llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8}", input.config.json, stringify(input.task), input.model.sequence,
-                    input.model.precision, input.vocabularyMultiple, input.config.hiddenSize, input.config.headCount,
-                    input.config.intermediateSize, input.config.tieWordEmbeddings);
+      llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8}", input.config.json, stringify(input.task),
+                    input.model.sequence, input.model.precision, input.vocabularyMultiple,
+                    input.config.hiddenSize, input.config.headCount, input.config.intermediateSize,
+                    input.config.tieWordEmbeddings);
   std::unique_ptr<BlockCompiler> &compiler = compilers[key];
   if (!compiler)
-    compiler = std::make_unique<BlockCompiler>(input.config, input.task, input.model.sequence,
-                                               input.model.precision, target, input.vocabularyMultiple);
+    compiler =
+        std::make_unique<BlockCompiler>(input.config, input.task, input.model.sequence,
+                                        input.model.precision, target, input.vocabularyMultiple);
   return *compiler;
 }
 

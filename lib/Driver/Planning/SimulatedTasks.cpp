@@ -78,8 +78,7 @@ static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
         found->second.pop_front();
         const Meeting meeting = {static_cast<double>(own.time), static_cast<double>(own.underway),
                                  static_cast<double>(timed.need)};
-        auto [last, isNew] =
-            latest.try_emplace((message.rank - to.first_rank()) / shards, meeting);
+        auto [last, isNew] = latest.try_emplace((message.rank - to.first_rank()) / shards, meeting);
         if (meeting.lag() > last->second.lag())
           last->second = meeting;
       }

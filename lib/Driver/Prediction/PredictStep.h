@@ -16,8 +16,8 @@ absl::Status checkReportRequest(const CompileRequest &request);
 absl::Status predictStep(const CompileRequest &request, const ::st::MemoryUse &memory,
                          ::st::AtomicFile *page, ::st::proto::Executable &executable);
 
-/// The same for a program for GPUs, by the costs of its commands. There is no prediction if these
-/// depend on data, nor for the host instead of GPUs; then a page is an error.
+/// The same for a program for GPUs, by the costs of its commands. If these depend on data, or
+/// the target is the host, there is no prediction, and a page is an error.
 absl::Status predictGpuStep(const CompileRequest &request, const ::st::MemoryUse &memory,
                             ::st::AtomicFile *page, ::st::proto::Executable &executable);
 

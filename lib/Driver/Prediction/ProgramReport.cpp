@@ -1,14 +1,21 @@
 #include "lib/Driver/Prediction/ProgramReport.h"
 
+#include "lib/Support/Text.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;
 
+/// A column of a memory table.
+static void printMebibytes(int64_t bytes, llvm::raw_ostream &os) {
+  constexpr double kMebibyte = 1 << 20;
+  os << llvm::format(" %12s", ::st::printFigure(static_cast<double>(bytes) / kMebibyte, 1).c_str());
+}
+
 void mlir::st::printMemory(const ::st::proto::Executable &executable, llvm::raw_ostream &os) {
   constexpr llvm::StringLiteral kHostClass = "host";
-  constexpr double kMebibyte = 1 << 20;
   bool usesHost = llvm::any_of(executable.groups(), [](const ::st::proto::Group &group) {
     return group.host_arena_bytes() > 0;
   });
@@ -25,12 +32,12 @@ void mlir::st::printMemory(const ::st::proto::Executable &executable, llvm::raw_
     os << llvm::format("  %-10s", group.name().c_str());
     for (const auto &entry : group.memory())
       if (entry.name() != kHostClass)
-        os << llvm::format(" %12.1f", static_cast<double>(entry.bytes()) / kMebibyte);
+        printMebibytes(entry.bytes(), os);
     if (scratch > 0)
-      os << llvm::format(" %12.1f", static_cast<double>(scratch) / kMebibyte);
-    os << llvm::format(" %12.1f", static_cast<double>(group.arena_bytes() + scratch) / kMebibyte);
+      printMebibytes(scratch, os);
+    printMebibytes(group.arena_bytes() + scratch, os);
     if (usesHost)
-      os << llvm::format(" %12.1f", static_cast<double>(group.host_arena_bytes()) / kMebibyte);
+      printMebibytes(group.host_arena_bytes(), os);
     os << '\n';
   }
 }
@@ -38,9 +45,10 @@ void mlir::st::printMemory(const ::st::proto::Executable &executable, llvm::raw_
 void mlir::st::printPrediction(const ::st::proto::Executable &executable, llvm::raw_ostream &os) {
   constexpr double kPicosecondsPerMillisecond = 1e9;
   if (executable.has_prediction())
-    os << llvm::format("  a step takes %.3f ms\n",
-                       static_cast<double>(executable.prediction().picoseconds()) /
-                           kPicosecondsPerMillisecond);
+    os << "  a step takes "
+       << ::st::printFigure(static_cast<double>(executable.prediction().picoseconds()) /
+                            kPicosecondsPerMillisecond)
+       << " ms\n";
   else
     os << "  how long a step takes depends on its data\n";
 }

@@ -1,5 +1,7 @@
 #include "lib/Planner/Answers/Answers.h"
 
+#include "lib/Support/Text.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -149,7 +151,8 @@ std::string printPhases(const proto::PlanLint &lint) {
   std::vector<const proto::PlanLogPhase *> off;
   for (const proto::PlanLogPhase &phase : lint.phases()) {
     absl::StrAppendFormat(
-        &text, "%-38s %10.2f %10.2f %8s\n", phase.name(), phase.log(), phase.predicted(),
+        &text, "%-38s %10s %10s %8s\n", phase.name(), printFigure(phase.log(), 2),
+        printFigure(phase.predicted(), 2),
         phase.predicted() > 0 ? absl::StrFormat("%.2f", phase.log() / phase.predicted()) : "");
     if (phase.is_off())
       off.push_back(&phase);
@@ -159,8 +162,8 @@ std::string printPhases(const proto::PlanLint &lint) {
   });
   absl::StrAppend(&text, off.empty() ? "\nno phase is off\n" : "\n");
   for (const proto::PlanLogPhase *phase : off)
-    absl::StrAppendFormat(&text, "off: %s takes %.2f ms, %.2f are predicted\n", phase->name(),
-                          phase->log(), phase->predicted());
+    absl::StrAppendFormat(&text, "off: %s takes %s ms, %s are predicted\n", phase->name(),
+                          printFigure(phase->log()), printFigure(phase->predicted()));
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include "lib/Planner/Memory/MemoryAdvice.h"
 #include "lib/Planner/Search/Placement.h"
+#include "lib/Support/Text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -261,7 +262,7 @@ std::string printStep(const proto::PlanStep &step) {
       step.tflops_per_device(), step.tflops_with_recomputation(), step.percent_of_peak(),
       step.petaflops(), step.least_memory_mib() / 1024, step.memory_mib() / 1024, step.fit());
   if (step.host_memory_mib() > 0)
-    absl::StrAppendFormat(&text, "host memory      %.1f GiB a device, of what is offloaded\n",
+    absl::StrAppendFormat(&text, "host memory      %.1f GiB a device, for offloaded state\n",
                           step.host_memory_mib() / 1024);
   if (!step.change_first().empty())
     absl::StrAppend(&text, "change first     ", step.change_first(), "\n");
@@ -271,13 +272,13 @@ std::string printStep(const proto::PlanStep &step) {
                         "max", "last rank");
   for (const proto::PlanTimer &timer : step.timers())
     if (timer.most_ms() > 0)
-      absl::StrAppendFormat(&text, "%-38s %10.2f %10.2f %10.2f %10.2f\n", timer.name(),
-                            timer.least_ms(), timer.median_ms(), timer.most_ms(),
-                            timer.last_rank_ms());
+      absl::StrAppendFormat(&text, "%-38s %10s %10s %10s %10s\n", timer.name(),
+                            printFigure(timer.least_ms(), 2), printFigure(timer.median_ms(), 2),
+                            printFigure(timer.most_ms(), 2), printFigure(timer.last_rank_ms(), 2));
   absl::StrAppendFormat(&text, "\n%-20s %12s\n", "memory, fullest", "MiB");
   for (const proto::PlanMemory &memory : step.memory())
-    absl::StrAppendFormat(&text, "%-20s %12.0f\n", memory.name(), memory.mib());
-  absl::StrAppendFormat(&text, "%-20s %12.0f\n", "sum", step.memory_mib());
+    absl::StrAppendFormat(&text, "%-20s %12s\n", memory.name(), printFigure(memory.mib(), 0));
+  absl::StrAppendFormat(&text, "%-20s %12s\n", "sum", printFigure(step.memory_mib(), 0));
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "lib/Planner/Answers/ZeroTable.h"
 
 #include "lib/Planner/Answers/Report.h"
+#include "lib/Support/Text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -163,9 +164,10 @@ std::string printZeroTable(const ZeroTable &table) {
       absl::StrFormat("%-12s | %15s | %15s | %-20s | %10s | %8s\n", "tuning_space",
                       "num_experiments", "best_metric_val", "best_exp_name", "end to end", "GiB");
   auto addRow = [&](const std::string &label, const ZeroSpace &space) {
-    absl::StrAppendFormat(&text, "%-12s | %15d | %15.2f | %-20s | %10.2f | %8.2f\n", label,
-                          space.experiments, space.inStep, space.name(), space.endToEnd,
-                          space.step.memory[space.step.fullest].total() / (1 << 30));
+    absl::StrAppendFormat(
+        &text, "%-12s | %15d | %15s | %-20s | %10s | %8s\n", label, space.experiments,
+        printFigure(space.inStep, 2), space.name(), printFigure(space.endToEnd, 2),
+        printFigure(space.step.memory[space.step.fullest].total() / (1 << 30), 2));
   };
   for (const ZeroSpace &space : table.spaces)
     addRow(absl::StrCat("z", space.level), space);
@@ -173,8 +175,9 @@ std::string printZeroTable(const ZeroTable &table) {
   if (table.doubling.inStep > 0)
     absl::StrAppendFormat(
         &text,
-        "doubling the micro-batch by hand finds %s: %.2f samples/s within steps, %.2f end to end\n",
-        table.doubling.name(), table.doubling.inStep, table.doubling.endToEnd);
+        "doubling the micro-batch by hand finds %s: %s samples/s within steps, %s end to end\n",
+        table.doubling.name(), printFigure(table.doubling.inStep),
+        printFigure(table.doubling.endToEnd));
   text += "best_metric_val is samples/s within steps, as the tuner ranks; end to end counts what "
           "the host does between steps\n";
   return text;

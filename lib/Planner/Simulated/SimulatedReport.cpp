@@ -1,6 +1,7 @@
 #include "lib/Planner/Simulated/SimulatedReport.h"
 
 #include "lib/Planner/Answers/Report.h"
+#include "lib/Support/Text.h"
 
 #include "absl/strings/str_format.h"
 
@@ -32,9 +33,9 @@ std::string printSimulated(const proto::PlanReport &report) {
   std::string text = absl::StrFormat("compiled whole and simulated\n%12s %14s %10s %14s  %s\n",
                                      "composed ms", "simulated ms", "off by", "bytes", "layout");
   for (const proto::PlanSimulated &each : report.simulated())
-    absl::StrAppendFormat(&text, "%12.6g %14.6g %+8.2f %% %14d  %s\n", each.composed_ms(),
-                          each.simulated_ms(), each.difference() * 100, each.memory_bytes(),
-                          each.layout().text());
+    absl::StrAppendFormat(&text, "%12s %14s %+8.2f %% %14d  %s\n", printFigure(each.composed_ms()),
+                          printFigure(each.simulated_ms()), each.difference() * 100,
+                          each.memory_bytes(), each.layout().text());
   return text;
 }
 

@@ -42,7 +42,7 @@ double megatronPerplexity(double loss) {
 std::string printEvaluation(const EvaluationReport &report) {
   std::string line = absl::StrFormat("%s after step %d:", report.part, report.step);
   const auto add = [&](const std::string &name, double value) {
-    absl::StrAppendFormat(&line, "%s%s %.9g", line.back() == ':' ? " " : "  ", name, value);
+    absl::StrAppend(&line, line.back() == ':' ? " " : "  ", name, " ", printFigure(value));
   };
   // The loss comes first.
   if (auto it = report.values.find("loss"); it != report.values.end())
@@ -53,7 +53,7 @@ std::string printEvaluation(const EvaluationReport &report) {
   if (report.simulatedPicoseconds)
     absl::StrAppend(&line, "  sim ", printMilliseconds(*report.simulatedPicoseconds),
                     " ms a batch");
-  absl::StrAppendFormat(&line, "  host %.3f s\n", report.hostSeconds);
+  absl::StrAppend(&line, "  host ", printFigure(report.hostSeconds, 3), " s\n");
   return line;
 }
 
@@ -63,7 +63,7 @@ std::string printEvaluationJson(const EvaluationReport &report) {
   for (const auto &[name, value] : report.values)
     absl::StrAppend(&line, ", ", quoteJson(name), ": ", printNumber(value));
   if (report.simulatedPicoseconds)
-    absl::StrAppend(&line, ", \"sim_ms\": ", printMilliseconds(*report.simulatedPicoseconds));
+    absl::StrAppend(&line, ", \"sim_ms\": ", printExactMilliseconds(*report.simulatedPicoseconds));
   return absl::StrCat(line, absl::StrFormat(", \"host_s\": %.6f}\n", report.hostSeconds));
 }
 

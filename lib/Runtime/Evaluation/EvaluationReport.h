@@ -20,7 +20,7 @@ struct EvaluationReport {
   double hostSeconds = 0;
 };
 
-/// "validation after step 20: loss 3.21  perplexity 24.8  ...  sim 1.2 ms a batch  host 0.3 s".
+/// "validation after step 20: loss 3.21  perplexity 24.8  ...  sim 1.2 ms a batch  host 0.300 s".
 std::string printEvaluation(const EvaluationReport &report);
 
 /// A line of JSON: step, evaluation (the part), batches, the values, sim_ms of a batch, host_s.

@@ -141,7 +141,7 @@ std::string Comparison::print() {
         {row.where, row.what, text(row.predicted), text(row.found),
          row.predicted == 0
              ? "-"
-             : absl::StrFormat("%+.2f %%", 100.0 * (static_cast<double>(row.found) /
+             : absl::StrFormat("%+.3g %%", 100.0 * (static_cast<double>(row.found) /
                                                         static_cast<double>(row.predicted) -
                                                     1))});
   }

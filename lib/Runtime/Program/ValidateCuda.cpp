@@ -178,7 +178,7 @@ absl::Status TaskValidator::check(const proto::CudaCopy &copy) const {
     bytes->add(1, copy.row_bytes());
     bytes->add(copy.rows() - 1, copy.rows() > 1 ? pitch : 0);
   }
-  ST_RETURN_IF_ERROR(checkPlace("what is copied", copy.from(), from));
+  ST_RETURN_IF_ERROR(checkPlace("the source of a copy", copy.from(), from));
   return checkPlace("the copy", copy.to(), to);
 }
 
@@ -264,7 +264,7 @@ absl::Status TaskValidator::checkBody(absl::string_view what, const Commands &bo
     if (!each.has_launch() && !each.has_copy() && !each.has_product())
       return error(absl::StrCat(what, " has commands other than launches, copies and products"));
     if (each.has_product() && !each.product().body().empty())
-      return error(absl::StrCat(what, " has a product with commands of its own"));
+      return error(absl::StrCat(what, " has a product with a body"));
   }
   return checkCommands(body);
 }
@@ -324,7 +324,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
     all->add(1, bytes);
     all->add(count - 1, stride);
   }
-  ST_RETURN_IF_ERROR(checkPlace("what is exchanged", exchange.from(), from));
+  ST_RETURN_IF_ERROR(checkPlace("the source of an exchange", exchange.from(), from));
   return checkPlace("what comes by an exchange", exchange.to(), to);
 }
 
@@ -434,10 +434,10 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
     return check(command.exchange());
   case proto::CudaCommand::kSend:
     ST_RETURN_IF_ERROR(checkChannel(command.send().peer(), command.send().channel()));
-    return checkPlace("what is sent", command.send().from(), command.send().bytes());
+    return checkPlace("the source of a message", command.send().from(), command.send().bytes());
   case proto::CudaCommand::kReceive:
     ST_RETURN_IF_ERROR(checkChannel(command.receive().peer(), command.receive().channel()));
-    return checkPlace("what is received", command.receive().to(), command.receive().bytes());
+    return checkPlace("the target of a message", command.receive().to(), command.receive().bytes());
   case proto::CudaCommand::WHAT_NOT_SET:
     break;
   }

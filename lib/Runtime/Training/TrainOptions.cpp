@@ -53,9 +53,8 @@ absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRa
   ST_RETURN_IF_ERROR(require(
       options.hostThreads >= 0 && options.hostThreads <= kMostThreads,
       absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMostThreads)));
-  ST_RETURN_IF_ERROR(
-      require(options.init.empty() || options.resume.empty(),
-              "--init starts a run and --resume goes on with one; give one of them"));
+  ST_RETURN_IF_ERROR(require(options.init.empty() || options.resume.empty(),
+                             "--init starts a run and --resume continues one; give one of them"));
   ST_RETURN_IF_ERROR(checkSaving(options));
   ST_RETURN_IF_ERROR(checkStragglerOptions(options.stragglers));
   return require(readsLearningRate || !options.rate.isGiven(),

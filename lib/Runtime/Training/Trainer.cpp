@@ -1,8 +1,5 @@
 #include "lib/Runtime/Training/Trainer.h"
 #include "lib/Runtime/BackgroundTask.h"
-#include "lib/Runtime/Checkpoint/Checkpoint.h"
-#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
-#include "lib/Runtime/Checkpoint/CheckpointSeries.h"
 #include "lib/Runtime/Data/ReadAhead.h"
 #include "lib/Runtime/Data/RecordedBatches.h"
 #include "lib/Runtime/HostMemory.h"
@@ -10,16 +7,15 @@
 #include "lib/Runtime/Program/Prediction.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/State/ParameterNorm.h"
-#include "lib/Runtime/State/Pretrained.h"
 #include "lib/Runtime/State/States.h"
-#include "lib/Runtime/TraceWriter.h"
+#include "lib/Runtime/Stopwatch.h"
 #include "lib/Runtime/Training/LearningRate.h"
-#include "lib/Runtime/Training/LoadCheckpoint.h"
 #include "lib/Runtime/Training/RunControl.h"
 #include "lib/Runtime/Training/RunSaves.h"
-#include "lib/Runtime/Training/SimulatedEvents.h"
-#include "lib/Runtime/Training/SpikeWatch.h"
+#include "lib/Runtime/Training/RunStart.h"
+#include "lib/Runtime/Training/SpikeRecovery.h"
 #include "lib/Runtime/Training/StepPrograms.h"
+#include "lib/Runtime/Training/StepTiming.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,26 +24,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 namespace st {
 namespace {
-
-class Stopwatch {
-public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
-private:
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-};
 
 class Trainer {
 public:
@@ -62,25 +45,19 @@ public:
   absl::Status run();
 
 private:
-  int threads() const { return hostThreadCount(options.hostThreads); }
   absl::Status claimCheckpoints();
-  absl::Status loadInPart();
-  absl::Status openCheckpoint();
-  absl::Status chooseSchedule();
   int64_t chooseLastStep() const;
   absl::Status openInputsAndOutputs();
   void printHeading();
   absl::Status load();
-  absl::Status timeStep();
+  absl::Status timeStep() {
+    return timing.time(*executable, [this](const std::string &text) { print(text); });
+  }
   void finishTouching();
   absl::Status initialize();
   absl::Status runSteps();
   absl::Status timeStepThatRan(StepProgram &now);
   absl::Status runStep(int64_t step);
-  absl::StatusOr<bool> watchLoss(int64_t step);
-  absl::Status answerSpike(int64_t step);
-  void leaveOut(int64_t rows);
-  absl::Status goBack(int64_t step);
   absl::Status evaluate(bool isEnd);
   absl::Status save();
   // Prints progress; errors are ignored.
@@ -96,7 +73,6 @@ private:
     return log ? log->print(text) : absl::OkStatus();
   }
   absl::Status printSummary();
-  absl::Status saveTrace(const StepTrace &rows);
 
   const proto::Executable &program;
   Client &client;
@@ -114,30 +90,24 @@ private:
   // Destroyed last of the outputs: others may be in the folder that it removes.
   RunSaves saves{program, states, communicator, options};
   std::unique_ptr<StepLog> log; // only in process 0
-  std::unique_ptr<AtomicFile> trace, report;
-  std::unique_ptr<CheckpointReader> resumed;
-  std::string resumedPath; // path of the initial checkpoint; empty: none
-  std::unique_ptr<PretrainedWeights> pretrained;
+  RunStart start{program, states, options, [this](const std::string &text) { print(text); }};
   std::unique_ptr<Executable> executable;
   int64_t touched = 0;                      // bytes, counted by the thread of `touching`
   std::unique_ptr<BackgroundTask> touching; // ends before the executable is destroyed
   StepPrograms steps{program};
   Feeder *feeder = nullptr; // of the full batch
-  StepTime time;
+  StepTiming timing{program, options};
   RecordedBatches recorded;
-  StepTimers timers;                    // timers of a step for Megatron-LM's log
-  std::map<std::string, double> events; // values of a simulated step
   TrainerState trainer;
   double hostSeconds = 0;
   std::vector<double> stepSeconds; ///< per step, without reading its batch
   int64_t stepsRun = 0;
   int64_t rowsOfStep = 0;
-  SpikeWatch spikes{options.spikes};
+  SpikeRecovery spikes{program, states,  steps,
+                       saves,   options, [this](const std::string &text) { print(text); }};
   StragglerWatch stragglers{program, communicator, options.stragglers};
   float lossOfStep = 0;
-  int64_t spikeStep = 0, spikesThere = 0; // the latest step with a spike, and their number
-  std::set<int64_t> leftOut;              // batches of spikes, by the number of rows before them
-  int64_t lastStep = 0;                   // best knowledge before the run
+  int64_t lastStep = 0; // best knowledge before the run
 };
 
 bool readsLearningRate(const proto::Executable &program) {
@@ -173,7 +143,8 @@ absl::Status Trainer::run() {
   const bool hasSteps = trainer.step < lastStep;
   if (isMeasured && !options.trace.empty() && !hasSteps)
     return absl::InvalidArgumentError("--trace has no step to measure: expected --steps above 0");
-  const bool wantsTime = options.timingOnly || (trace && !isMeasured) || report;
+  const bool wantsTime =
+      options.timingOnly || (timing.hasTrace() && !isMeasured) || timing.hasReport();
   bool isTimed = wantsTime || (hasSteps && executable->isSimulated());
   if (isTimed && (options.timingOnly || !executable->timeDependsOnData()))
     ST_RETURN_IF_ERROR(timeStep());
@@ -197,8 +168,8 @@ absl::Status Trainer::run() {
 
 absl::Status Trainer::runSteps() {
   if (log)
-    log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence, timers,
-                printMemoryRange(program), events});
+    log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence,
+                timing.timers, printMemoryRange(program), timing.events});
   // The first checkpoint that a spike can restore.
   if (options.spikes.restores() && saves.newestStep() < 0 && trainer.step < lastStep)
     ST_RETURN_IF_ERROR(save());
@@ -206,9 +177,10 @@ absl::Status Trainer::runSteps() {
   while (then.end.empty() && trainer.step < lastStep) {
     const int64_t step = trainer.step + 1;
     ST_RETURN_IF_ERROR(runStep(step));
-    ST_ASSIGN_OR_RETURN(const bool isSpike, watchLoss(step));
+    const EndedStep ended = {step, lossOfStep, rowsOfStep};
+    ST_ASSIGN_OR_RETURN(const bool isSpike, spikes.watch(ended));
     if (isSpike) {
-      ST_RETURN_IF_ERROR(answerSpike(step));
+      ST_RETURN_IF_ERROR(spikes.goBack(ended, trainer, *executable));
       continue;
     }
     ST_RETURN_IF_ERROR(saves.check());
@@ -243,113 +215,6 @@ absl::Status Trainer::evaluate(bool isEnd) {
   return log ? log->write(report) : absl::OkStatus();
 }
 
-// Returns true if a spike restores a checkpoint. Returns an error if it ends the run.
-absl::StatusOr<bool> Trainer::watchLoss(int64_t step) {
-  const bool isFinite = std::isfinite(lossOfStep);
-  if (options.spikes.isWatching() ? !spikes.isSpike(lossOfStep) : isFinite)
-    return false;
-  if (options.spikes.restores())
-    return true;
-  if (!isFinite)
-    return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,
-                                                 std::isnan(lossOfStep) ? "NaN" : "infinite"));
-  return absl::OutOfRangeError(
-      absl::StrFormat("step %d: the loss %.6g is a spike: expected at most %.6g (--on-spike=stop)",
-                      step, lossOfStep, spikes.bound()));
-}
-
-// All processes read the same loss, so they act alike.
-absl::Status Trainer::answerSpike(int64_t step) {
-  constexpr int64_t kMostSpikes = 3;
-  spikesThere = step > spikeStep ? 1 : spikesThere + 1;
-  spikeStep = std::max(spikeStep, step);
-  if (spikesThere > kMostSpikes)
-    return absl::OutOfRangeError(
-        absl::StrFormat("step %d: the loss %.6g is spike number %d in succession at or before step "
-                        "%d: going back does not help (--on-spike=%s)",
-                        step, lossOfStep, spikesThere, spikeStep, options.spikes.action));
-  const int64_t seen = trainer.examples;
-  // Its report is a line before the next one, which goBack() completes.
-  ST_RETURN_IF_ERROR(saves.finish());
-  print(saves.takeReport());
-  print(absl::StrFormat("step %d: the loss %.6g is a spike, expected at most %.6g; ", step,
-                        lossOfStep, spikes.bound()));
-  ST_RETURN_IF_ERROR(goBack(step));
-  if (options.spikes.action == "rewind")
-    leaveOut(seen - trainer.examples);
-  else
-    leftOut.insert(seen - rowsOfStep);
-  return absl::OkStatus();
-}
-
-// Passes over rows without a step. As with skipped steps, a schedule in samples does not count
-// them.
-void Trainer::leaveOut(int64_t rows) {
-  trainer.examples += rows;
-  if (steps.ramp())
-    trainer.skippedExamples += rows;
-}
-
-absl::Status Trainer::goBack(int64_t step) {
-  Stopwatch watch;
-  std::string warnings;
-  const auto warn = [&](const std::string &line) { warnings += line; };
-  auto newest = openNewest(options.save, program, states, threads(), warn);
-  if (!newest.ok() || !*newest)
-    print("\n" + warnings);
-  ST_ASSIGN_OR_RETURN(resumed, std::move(newest));
-  if (!resumed)
-    return absl::DataLossError(
-        absl::StrFormat("%s: none of its checkpoints is complete, so step %d cannot go back to one",
-                        options.save, step));
-  ST_RETURN_IF_ERROR(resumed->restore(states, *executable));
-  const uint32_t seed = trainer.seed;
-  trainer = resumed->trainer();
-  trainer.seed = seed;
-  spikes.restore(trainer.recentLosses);
-  resumed.reset();
-  saves.setNewestStep(trainer.step);
-  print(absl::StrFormat(
-      "back to step %d in %.1f s, without %s (--on-spike=%s)\n", trainer.step, watch.seconds(),
-      options.spikes.action == "skip" ? "the batch of the spike" : "the batches since",
-      options.spikes.action));
-  print(warnings);
-  return absl::OkStatus();
-}
-
-// The schedule of the flags if given, else of the resumed run, else the program's rate.
-absl::Status Trainer::chooseSchedule() {
-  const int64_t batch = std::max<int64_t>(1, spec.batch);
-  const double peak = program.optimizer().learning_rate();
-  const int64_t length =
-      options.trainSamples > 0 ? options.trainSamples / batch : options.trainSteps;
-  ST_ASSIGN_OR_RETURN(schedule,
-                      steps.ramp() ? resolveSampleSchedule(options.rate, peak, options.trainSamples)
-                                   : resolveSchedule(options.rate, peak, batch, length));
-  if (!resumed || !resumed->schedule() || *resumed->schedule() == schedule)
-    return absl::OkStatus();
-  const LearningRateSchedule &before = *resumed->schedule();
-  const LearningRateOptions &rate = options.rate;
-  if (rate.overridesCheckpoint) {
-    print(absl::StrCat("the learning rate was ", before.describe(), "; it goes on as ",
-                       schedule.describe(), "\n"));
-    return absl::OkStatus();
-  }
-  // Megatron-LM's rule: the configuration's schedule must be the checkpoint's.
-  if (rate.isGiven() && rate.isOfBinary && !rate.isCheckpoints)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the checkpoint's learning rate is ", before.describe(), ", but this binary's is ",
-        schedule.describe(), "; give --use-checkpoint-lr-scheduler or --override-lr-scheduler"));
-  if (rate.isGiven() && !rate.isCheckpoints) {
-    print(absl::StrCat("warning: the learning rate was ", before.describe(), "; it goes on as ",
-                       schedule.describe(), "\n"));
-    return absl::OkStatus();
-  }
-  print(absl::StrCat("the learning rate goes on as in the checkpoint: ", before.describe(), "\n"));
-  schedule = before;
-  return absl::OkStatus();
-}
-
 bool hasLoss(const proto::Executable &program) {
   for (const proto::Group &group : program.groups())
     for (const proto::Output &output : group.outputs())
@@ -367,52 +232,6 @@ absl::Status Trainer::claimCheckpoints() {
   return communicator.numProcesses() > 1 ? communicator.barrier() : absl::OkStatus();
 }
 
-// Applies LoadOptions to --load: loads parameters like those of a pretrained model.
-absl::Status Trainer::loadInPart() {
-  ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(resumedPath, program, states));
-  print(pretrained->note());
-  if (!options.load.finetune)
-    trainer = resumed->trainer();
-  resumed.reset();
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::openCheckpoint() {
-  const auto warn = [&](const std::string &line) { print(line); };
-  const std::string path = chooseCheckpoint(options, warn);
-  const bool goesOn = options.saving.isSeries() && options.resume.empty() && path == options.save;
-  if (path.empty())
-    return absl::OkStatus();
-  if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
-    ST_ASSIGN_OR_RETURN(resumed, openNewest(path, program, states, threads(), warn));
-    if (!resumed && !goesOn)
-      return absl::DataLossError(absl::StrCat(path, ": none of its checkpoints is complete"));
-  } else {
-    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(path, program, states, threads()));
-  }
-  if (!resumed)
-    return absl::OkStatus();
-  resumedPath = checkpointAt(path, resumed->trainer().step);
-  if (!goesOn && (options.load.finetune || options.load.withoutOptimizer))
-    return loadInPart();
-  trainer = resumed->trainer();
-  spikes.restore(trainer.recentLosses);
-  if (options.supervisor)
-    options.supervisor->step = trainer.step;
-  print(resumed->warnings());
-  if (goesOn) {
-    saves.setNewestStep(trainer.step);
-    print(absl::StrFormat("going on after step %d of %s\n", trainer.step, escapeControls(path)));
-  } else if (options.saving.isSeries()) {
-    const std::vector<SeriesEntry> entries = listSeries(options.save);
-    if (!entries.empty() && entries.front().step > trainer.step)
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.save, ": holds step ", entries.front().step, ", later than step ", trainer.step,
-          " of --resume; save to another folder or remove the later checkpoints"));
-  }
-  return absl::OkStatus();
-}
-
 // Reports all errors in the user's files before the long work starts.
 absl::Status Trainer::openInputsAndOutputs() {
   if (!options.timingOnly && !hasLoss(program))
@@ -422,13 +241,12 @@ absl::Status Trainer::openInputsAndOutputs() {
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
   ST_RETURN_IF_ERROR(steps.open(options.batchRamp, spec));
   ST_RETURN_IF_ERROR(claimCheckpoints());
-  ST_RETURN_IF_ERROR(openCheckpoint());
-  ST_RETURN_IF_ERROR(chooseSchedule());
-  if (!options.init.empty() && !resumed) {
-    ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(options.init, program, states));
-    print(pretrained->note());
-  }
-  if (!resumed || !options.isSeedOfBinary || options.load.withoutSeed)
+  ST_RETURN_IF_ERROR(start.openCheckpoint(saves, trainer));
+  if (start.continues())
+    spikes.restore(trainer.recentLosses);
+  ST_ASSIGN_OR_RETURN(schedule, start.chooseSchedule(steps, std::max<int64_t>(1, spec.batch)));
+  ST_RETURN_IF_ERROR(start.openWeights());
+  if (!start.continues() || !options.isSeedOfBinary || options.load.withoutSeed)
     trainer.seed = options.seed.value_or(trainer.seed);
   spec.seed = trainer.seed;
   if (options.data && spec.inputs.empty())
@@ -446,12 +264,7 @@ absl::Status Trainer::openInputsAndOutputs() {
   }
   if (communicator.process() != 0)
     return absl::OkStatus();
-  if (!options.trace.empty()) {
-    ST_ASSIGN_OR_RETURN(trace, AtomicFile::create(options.trace));
-  }
-  if (!options.report.empty()) {
-    ST_ASSIGN_OR_RETURN(report, AtomicFile::create(options.report));
-  }
+  ST_RETURN_IF_ERROR(timing.open());
   ST_ASSIGN_OR_RETURN(
       log, StepLog::open(options.log, /*appends=*/saves.newestStep() >= 0, out, progress));
   return absl::OkStatus();
@@ -465,8 +278,8 @@ void Trainer::printHeading() {
   absl::StrAppend(&text, "# seed ", trainer.seed, ", after step ", trainer.step, "\n");
   if (readsLearningRate(program))
     absl::StrAppend(&text, "# learning rate ", schedule.describe(), "\n");
-  if (!resumedPath.empty())
-    absl::StrAppend(&text, "# resumed ", escapeControls(resumedPath), "\n");
+  if (!start.path().empty())
+    absl::StrAppend(&text, "# resumed ", escapeControls(start.path()), "\n");
   print(absl::StrCat(text, kConfigurationEnd, "\n"));
 }
 
@@ -486,43 +299,10 @@ absl::Status Trainer::load() {
   feeder = steps.ofRows(std::max<int64_t>(1, spec.batch)).feeder.get();
   if (!options.timingOnly && fitsFreeMemory(program, communicator.numProcesses()))
     touching = std::make_unique<BackgroundTask>([this] {
-      touched = executable->touchMemory(threads());
+      touched = executable->touchMemory(hostThreadCount(options.hostThreads));
       return absl::OkStatus();
     });
   return evaluator && !options.timingOnly ? evaluator->load(*executable) : absl::OkStatus();
-}
-
-absl::Status Trainer::timeStep() {
-  Stopwatch watch;
-  StepTrace rows;
-  StepTimeline timeline;
-  const bool isFixed = !executable->timeDependsOnData();
-  const bool hasTimers = log && options.log.style == "megatron" && isFixed;
-  const bool hasEvents = log && !options.log.tensorboard.empty() && isFixed;
-  const bool hasPhases = hasTimers || hasEvents || (report && isFixed);
-  ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace || hasTimers ? &rows : nullptr,
-                                                 hasPhases ? &timeline : nullptr));
-  if (hasTimers)
-    timers = megatronTimers(program, timeline, rows);
-  if (hasEvents)
-    events = simulatedEvents(program, time, timeline);
-  print(absl::StrFormat("timed one step in %.1f s", watch.seconds()));
-  if (time.simulatedTasks < time.tasks)
-    print(absl::StrFormat(", %d of %d runs of a task simulated", time.simulatedTasks, time.tasks));
-  print("\n");
-  if (report) {
-    ST_RETURN_IF_ERROR(report->write(
-        printStepTimeJson(time, program, timeline.ranks.empty() ? nullptr : &timeline)));
-    ST_RETURN_IF_ERROR(report->commit());
-  }
-  return saveTrace(rows);
-}
-
-absl::Status Trainer::saveTrace(const StepTrace &rows) {
-  if (!trace)
-    return absl::OkStatus();
-  ST_RETURN_IF_ERROR(writeTrace(rows, *trace));
-  return trace->commit();
 }
 
 // Waits for the task that touches the host's memory during the timing, before the first step.
@@ -543,17 +323,7 @@ void Trainer::finishTouching() {
 absl::Status Trainer::initialize() {
   finishTouching();
   Stopwatch watch;
-  std::string what = "initialised the model";
-  if (resumed) {
-    ST_RETURN_IF_ERROR(resumed->restore(states, *executable));
-    resumed.reset();
-    what = absl::StrCat("read the checkpoint of step ", trainer.step);
-  } else {
-    ST_RETURN_IF_ERROR(initializeStates(states, *executable, trainer.seed, threads()));
-    if (pretrained)
-      ST_RETURN_IF_ERROR(pretrained->apply(*executable));
-    pretrained.reset();
-  }
+  ST_ASSIGN_OR_RETURN(const std::string what, start.load(*executable, trainer));
   print(absl::StrFormat("%s in %.1f s\n", what, watch.seconds()));
   return absl::OkStatus();
 }
@@ -567,15 +337,15 @@ absl::Status Trainer::timeStepThatRan(StepProgram &now) {
     return absl::OkStatus();
   ST_ASSIGN_OR_RETURN(now.time, now.executable->timeStep(nullptr, nullptr));
   if (isFull)
-    time = *now.time;
+    timing.step = *now.time;
   return absl::OkStatus();
 }
 
 absl::Status Trainer::runStep(int64_t step) {
   Stopwatch watch;
   Batch batch;
-  while (source && leftOut.count(trainer.examples))
-    leaveOut(steps.rowsAt(trainer.examples));
+  while (source && spikes.leavesOut(trainer.examples))
+    spikes.leaveOut(steps.rowsAt(trainer.examples), trainer);
   rowsOfStep = steps.rowsAt(trainer.examples);
   StepProgram &now = steps.ofRows(rowsOfStep);
   if (source) {
@@ -600,7 +370,7 @@ absl::Status Trainer::runStep(int64_t step) {
   ST_RETURN_IF_ERROR(now.executable->launchStep().wait());
   if (isTraced) {
     ST_ASSIGN_OR_RETURN(const StepTrace rows, now.executable->tracedStep());
-    ST_RETURN_IF_ERROR(saveTrace(rows));
+    ST_RETURN_IF_ERROR(timing.saveTrace(rows));
   }
   ST_ASSIGN_OR_RETURN(report.loss, now.feeder->readLoss());
   lossOfStep = report.loss;
@@ -617,7 +387,7 @@ absl::Status Trainer::runStep(int64_t step) {
   }
   if (executable->isSimulated()) {
     ST_RETURN_IF_ERROR(timeStepThatRan(now));
-    report.simulatedPicoseconds = steps.isFull(rowsOfStep) ? time.total : now.time->total;
+    report.simulatedPicoseconds = steps.isFull(rowsOfStep) ? timing.step.total : now.time->total;
   }
   ST_ASSIGN_OR_RETURN(report.stragglers, stragglers.after(now.executable->computeSeconds()));
   if (report.stragglers)
@@ -638,16 +408,19 @@ absl::Status Trainer::runStep(int64_t step) {
 absl::Status Trainer::printSummary() {
   constexpr double kPicosecondsPerSecond = 1e12;
   if (!executable->isSimulated())
-    return printResult(
-        absl::StrFormat("avg_step_fps host %.6g\n", static_cast<double>(stepsRun) / hostSeconds) +
-        printMemory(program) + compareMeasured(program, stepSeconds));
-  std::string text = absl::StrFormat("avg_step_fps simulated %.6g",
-                                     kPicosecondsPerSecond / static_cast<double>(time.total));
+    return printResult(absl::StrCat("avg_step_fps host ",
+                                    printFigure(static_cast<double>(stepsRun) / hostSeconds),
+                                    "\n") +
+                       printMemory(program) + compareMeasured(program, stepSeconds));
+  std::string text =
+      absl::StrCat("avg_step_fps simulated ",
+                   printFigure(kPicosecondsPerSecond / static_cast<double>(timing.step.total)));
   if (stepsRun > 0)
-    absl::StrAppendFormat(&text, ", host %.6g", static_cast<double>(stepsRun) / hostSeconds);
-  absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
-                  printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
-                  printMilliseconds(time.serialSum), " ms)\n");
+    absl::StrAppend(&text, ", host ", printFigure(static_cast<double>(stepsRun) / hostSeconds));
+  absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(timing.step.total),
+                  " ms (roofline bound ", printMilliseconds(timing.step.lowerBound),
+                  " ms, sum of all instructions ", printMilliseconds(timing.step.serialSum),
+                  " ms)\n");
   // Gathered by all processes. The prediction is that of a full batch.
   const bool hasWork = stepsRun > 0 && steps.isFull(rowsOfStep);
   StepWork executed;
@@ -657,7 +430,7 @@ absl::Status Trainer::printSummary() {
   if (communicator.process() != 0)
     return absl::OkStatus();
   return printResult(text + printMemory(program) +
-                     comparePrediction(program, time, hasWork ? &executed : nullptr));
+                     comparePrediction(program, timing.step, hasWork ? &executed : nullptr));
 }
 
 absl::Status Trainer::save() {

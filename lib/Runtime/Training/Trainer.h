@@ -7,8 +7,8 @@
 #include "lib/Runtime/Evaluation/Evaluator.h"
 #include "lib/Runtime/Processes/StragglerWatch.h"
 #include "lib/Runtime/Training/LearningRate.h"
+#include "lib/Runtime/Training/Log/StepLog.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
-#include "lib/Runtime/Training/StepLog.h"
 #include "lib/Runtime/Training/Supervisor.h"
 #include "st/Runtime/Client.h"
 #include "st/Runtime/Communicator.h"
@@ -83,7 +83,7 @@ absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRa
 /// Runs `options.steps` steps and writes the requested outputs. Results go to `out`, progress to
 /// `progress`:
 ///
-///   step 1  loss 10.4321  sim 12.345 ms  host 8.21 s
+///   step 1  loss 10.4321  sim 12.35 ms  host 8.210 s
 ///   ...
 ///   avg_step_fps simulated 0.247, host 0.12
 ///   (a table of the peak memory of each device)

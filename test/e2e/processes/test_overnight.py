@@ -291,11 +291,11 @@ def schedules(folder):
         file.write('{"step": 9, "los')
     plain = [Run.get(), f"--train-steps={STEPS}", "--save-interval=4", f"--save={run}", f"--metrics={metrics}"]
     done = st.check_run([*plain, "--exit-interval=16"])
-    st.expect("the learning rate goes on as in the checkpoint: cosine from 0.001 to 1e-05" in done.stderr, done.stderr)
+    st.expect("the learning rate continues as in the checkpoint: cosine from 0.001 to 1e-05" in done.stderr, done.stderr)
     lines = metrics.read_text().splitlines()
     st.expect([json.loads(line)["step"] for line in lines[:8] + lines[9:]] == list(range(1, 17)), f"{lines}")
     done = st.check_run([*plain, "--lr=2e-3", "--exit-interval=20"])
-    st.expect("warning: the learning rate was cosine" in done.stderr and "goes on as constant at 0.002" in done.stderr,
+    st.expect("warning: the learning rate was cosine" in done.stderr and "continues as constant at 0.002" in done.stderr,
               done.stderr)
 
 

@@ -87,20 +87,24 @@ def trains(layout, target, *counts):
     """The losses, the simulated step and the checkpoint are those of one process. `counts`: launchers and their numbers of
     processes."""
     def case(folder):
-        binary = compile_gpt2(folder, layout, target)
+        binary, is_simulated = compile_gpt2(folder, layout, target), target.startswith("dtu")
 
         def run_in(start, processes):
             name = f"{start.__name__}-{processes}"
             saved, metrics = folder / f"saved-{name}", folder / f"metrics-{name}"
+            report = folder / f"report-{name}"
             flags = ["--steps=3", f"--save={saved}", f"--metrics={metrics}"]
+            if is_simulated:
+                flags.append(f"--report={report}")
             code, out, err = finish(start(processes, binary, *flags))
             st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
             st.expect((f"in {processes} processes" in err) == (processes > 1), err)
             st.expect(len(re.findall("^step 3 ", out, re.M)) == 1, f"{processes} processes print\n{out}")
             # Metrics are whole lines of JSON that differ only in the host's time.
             steps = [json.loads(line) for line in metrics.read_text().splitlines()]
-            simulated = [step.get("sim_ms") for step in steps], re.findall("^simulated step .*", out, re.M)
-            st.expect((simulated[0][0] is not None and len(simulated[1]) == 1) == target.startswith("dtu"), out)
+            printed = re.findall("^simulated step .*", out, re.M)
+            simulated = [step.get("sim_ms") for step in steps], printed, json.loads(report.read_text()) if is_simulated else None
+            st.expect((simulated[0][0] is not None and len(printed) == 1) == is_simulated, out)
             return st.losses(steps), simulated, {path.name: path.read_bytes() for path in saved.iterdir()}
 
         alone = run_in(by_mpi, 1)
@@ -224,7 +228,7 @@ def told_to_stop(folder):
         code, out, err = finish(run)
         st.expect(code == 0 and "SIGTERM: the run ends after step" in err, f"{start.__name__}: exit {code}: {err}")
         code, more, err = finish(start(4, "sh", "-c", f"exec {command}"))
-        st.expect(code == 0 and "going on after step" in err, f"{start.__name__}: exit {code}: {err}")
+        st.expect(code == 0 and "continuing after step" in err, f"{start.__name__}: exit {code}: {err}")
         found = [line.split("  host")[0] for line in "".join(lines + [out, more]).splitlines() if line.startswith("step ")]
         st.expect(found == expected, f"{start.__name__}: {found}\n{expected}")
 

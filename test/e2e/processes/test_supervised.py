@@ -86,7 +86,7 @@ def killed(folder):
             time.sleep(0.01)
     err = ends_as_undisturbed(process, folder)
     st.expect(err.count("supervisor: the run was ended by SIGKILL after step") == 3, err)
-    st.expect(err.count("going on after step") == 3, err)
+    st.expect(err.count("continuing after step") == 3, err)
 
 
 def stuck(folder):

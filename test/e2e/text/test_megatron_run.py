@@ -170,7 +170,7 @@ def loads(folder):
     done = st.check_run([binary, f"--metrics={metrics}", "--exit-interval=2"])
     st.expect("holds no checkpoint: the run starts anew" in done.stderr, done.stderr)
     done = st.check_run([binary, f"--metrics={metrics}"])
-    st.expect("going on after step 2" in done.stderr and len(runs.losses_of(metrics)) == 4, done.stderr)
+    st.expect("continuing after step 2" in done.stderr and len(runs.losses_of(metrics)) == 4, done.stderr)
     st.expect(re.search(r"^# resumed .*step-0000002$", block(done.stderr), re.M), block(done.stderr))
     whole = runs.losses_of(metrics)
     # The log of a resumed run repeats that part: steps 3 and 4.

@@ -253,7 +253,7 @@ def schedule_cases(numbered):
             ("list of one stage", [["F0", "F1", "B0", "B1"]], "lists the tasks of 1 stages; expected 2"),
             ("task missing", [["F0", "F1", "B0", "B1"], ["F0", "F1", "B0"]], r"schedule\[1\]: B1 is missing"),
             ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 appears twice"),
-            ("backward first", [["B0", "F0", "F1", "B1"]] * 2, r"schedule\[0\]: B0 stands before F0"),
+            ("backward first", [["B0", "F0", "F1", "B1"]] * 2, r"schedule\[0\]: B0 is before F0"),
             ("weights of some", [["F0", "F1", "B0", "B1", "W0"]] * 2, r"schedule\[0\]: W1 is missing"),
             ("micro-batch of none", [["F0", "F1", "B0", "B1", "F2"]] * 2, "F2 is none of 1 virtual stages and 2"),
             ("virtual stage of none", [["F0", "F1", "B0", "B1", "F7.0"]] * 2, "F7.0 is none of 1 virtual"),

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Training/StepLog.h"
+#include "lib/Runtime/Training/Log/StepLog.h"
 
 #include "lib/Support/Files.h"
 

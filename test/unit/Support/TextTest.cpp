@@ -60,5 +60,34 @@ TEST(TextTest, MessagesAreOneLine) {
   EXPECT_EQ(quoteForMessage(std::string(300, 'x')).size(), 2 + 200 + std::string("…").size());
 }
 
+TEST(TextTest, FiguresHaveFourDigits) {
+  for (auto [value, text] : {std::pair(48.135372145, "48.14"),
+                             {0.0, "0"},
+                             {-2.5, "-2.5"},
+                             {1.0, "1"},
+                             {9.9996, "10"},
+                             {999.96, "1000"},
+                             {12345.6, "12350"},
+                             {0.0012344, "0.001234"},
+                             {1e-7, "0.0000001"},
+                             {1.23456e-12, "1.235e-12"},
+                             {453123456.0, "453100000"}})
+    EXPECT_EQ(printFigure(value), text);
+  EXPECT_EQ(printFigure(std::numeric_limits<double>::infinity()), "inf");
+}
+
+TEST(TextTest, FiguresOfAColumnHaveTheSameDecimals) {
+  for (auto [value, text] : {std::pair(0.0, "0.0"),
+                             {0.04, "0.0"},
+                             {386.46, "386.5"},
+                             {999.96, "1000"},
+                             {1234.5, "1234"},
+                             {77312.4, "77310"},
+                             {-12.25, "-12.2"}})
+    EXPECT_EQ(printFigure(value, 1), text);
+  EXPECT_EQ(printFigure(8.21, 3), "8.210");
+  EXPECT_EQ(printFigure(12.3456, 3), "12.35");
+}
+
 } // namespace
 } // namespace st

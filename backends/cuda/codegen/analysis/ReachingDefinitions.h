@@ -1,4 +1,4 @@
-// ReachingDefinitions of values across kernels, tasks and the values that tasks stash for each other.
+// The origins of values, across kernels, tasks and the values that tasks stash for each other.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

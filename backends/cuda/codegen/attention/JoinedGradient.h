@@ -1,4 +1,4 @@
-// Joins the two kernels of attention's gradient into one, whose blocks accumulate in turn.
+// Joins the two kernels of attention's gradient into one, whose blocks accumulate in a fixed order.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

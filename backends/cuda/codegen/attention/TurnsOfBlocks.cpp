@@ -1,5 +1,5 @@
-// Crossing products: all blocks of a head accumulate into their results, tile by tile, in a fixed
-// order of turns. So the bits of the result do not depend on the speed of blocks.
+// Crossing products: all blocks of a head accumulate into the same results, tile by tile. They take
+// turns in a fixed order, so the bits of the result do not depend on the speed of the blocks.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 

@@ -38,7 +38,7 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
 }
 
 LogicalResult TaskConverter::convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places) {
-  if (attention.isTold) {
+  if (attention.usesCudnn) {
     SmallVector<st::KernelOp> kernels{kernel};
     auto next = dyn_cast_or_null<st::KernelOp>(kernel->getNextNode());
     // Attention is one fused kernel, and its gradient two.
@@ -127,8 +127,9 @@ static bool addWritten(Operation &op, llvm::function_ref<bool(Value)> addResult,
          op.hasAttr("st.addresses") && llvm::all_of(op.getResults(), addResult);
 }
 
-/// Row values that only the generated kernel of a gradient reads are an example. The launches run
-/// later than the memory plan assumes, so nothing in between may write where they read or write.
+/// An example are launches that compute row values which only the generated kernel of a gradient
+/// reads. A moved launch runs later than the memory plan assumes, so no op in between may write to
+/// the places that it reads or writes.
 LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueRange readByCudnn,
                                           Block &body) {
   DenseSet<Operation *> moved(kernels.begin(), kernels.end()), pending;

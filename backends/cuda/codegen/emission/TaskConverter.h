@@ -59,8 +59,8 @@ private:
 
 /// Handling of fused kernels that cuDNN may compute.
 struct AttentionOptions {
-  bool isTold = false;   ///< they become a cuda.attention
-  bool explains = false; ///< remarks explain why a kernel is not attention
+  bool usesCudnn = false; ///< they become a cuda.attention
+  bool explains = false;  ///< remarks explain why a kernel is not attention
 };
 
 /// Bytes of scratch memory that the bodies of a module's products need.

@@ -18,7 +18,7 @@ using namespace mlir::cuda;
 namespace proto = ::st::proto;
 
 static LogicalResult refuse(Operation *op, const Twine &what) {
-  return op->emitOpError() << what << ", which no command can express";
+  return op->emitOpError() << what << ", so it cannot become a command";
 }
 
 static std::optional<int64_t> getConstant(Value value) {
@@ -359,7 +359,7 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
         // The users of a place translate it.
         if (isMemoryEffectFree(other) || other->hasTrait<OpTrait::IsTerminator>())
           return success();
-        return refuse(other, "is not an op of tasks");
+        return refuse(other, "has no translation");
       });
 }
 

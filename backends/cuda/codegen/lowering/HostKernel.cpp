@@ -20,8 +20,8 @@ static Type hostType(Type type) {
   return MemRefType::get(memref.getShape(), memref.getElementType(), memref.getLayout());
 }
 
-/// Returns true for a load of one word of shared memory, such as the block number that the first
-/// thread takes (expand-turns). All threads load the same value.
+/// Returns true for a load of a single word of shared memory, such as the block number that the
+/// first thread stores there (expand-turns). All threads load the same value.
 static bool readsSharedWord(Operation *op) {
   auto load = dyn_cast<memref::LoadOp>(op);
   if (!load)
@@ -48,7 +48,7 @@ static int64_t getDynamicBytes(gpu::DynamicSharedMemoryOp memory) {
 
 // ---- analysis -----------------------------------------------------------------------------------
 
-bool HostKernel::holdsMeeting(Operation *op) {
+bool HostKernel::containsCollective(Operation *op) {
   return op
       ->walk([](Operation *inner) {
         return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, nvgpu::LdMatrixOp,
@@ -64,11 +64,11 @@ void HostKernel::assignSegments(Block &block) {
   ++numSegments;
   for (Operation &op : block) {
     bool ends = op.hasTrait<OpTrait::IsTerminator>();
-    if (!ends && !holdsMeeting(&op) && !readsSharedWord(&op)) {
+    if (!ends && !containsCollective(&op) && !readsSharedWord(&op)) {
       segments[&op] = numSegments;
       continue;
     }
-    meetings.insert(&op);
+    collectives.insert(&op);
     segments[&op] = ++numSegments;
     for (Region &region : op.getRegions())
       for (Block &inner : region)
@@ -88,18 +88,18 @@ bool HostKernel::isUniform(Value value) {
   if (uniform.contains(value))
     return true;
   Operation *op = value.getDefiningOp();
-  if (!op || !commonBlocks.contains(op->getBlock()) || meetings.contains(op) ||
+  if (!op || !commonBlocks.contains(op->getBlock()) || collectives.contains(op) ||
       isa<gpu::ThreadIdOp, gpu::LaneIdOp>(op) || op->getNumRegions() > 0 || !isMemoryEffectFree(op))
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand); });
 }
 
 /// Returns true if a thread's value has a user in another segment.
-bool HostKernel::livesOn(Value value) {
+bool HostKernel::isUsedInOtherSegment(Value value) {
   unsigned own = segments.lookup(value.getDefiningOp());
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     Operation *common = commonAncestor(user);
-    return meetings.contains(common) || segments.lookup(common) != own;
+    return collectives.contains(common) || segments.lookup(common) != own;
   });
 }
 
@@ -218,7 +218,7 @@ void HostKernel::emitRun(ArrayRef<Operation *> run) {
         replaceThreadIds(clone, thread);
       }
       for (Value result : op->getResults())
-        if (livesOn(result))
+        if (isUsedInOtherSegment(result))
           memref::StoreOp::create(builder, loc, mapping.lookup(result), arrayOf(result), thread);
     }
   });
@@ -302,8 +302,8 @@ void HostKernel::emitSharedWord(memref::LoadOp op) {
   uniform.map(op.getResult(), memref::LoadOp::create(builder, loc, memory, index(0)).getResult());
 }
 
-/// Sets the word that the caller of the kernel reads afterwards.
-void HostKernel::emitMissedTurn() {
+/// Stores 1 in @st_missed_turns, which the caller of the kernel reads: a block would have to wait.
+void HostKernel::emitOutOfOrder() {
   auto module = kernel->getParentOfType<ModuleOp>();
   auto word = MemRefType::get({1}, builder.getI32Type());
   if (!module.lookupSymbol(kMissedTurnsSymbol)) {
@@ -317,10 +317,10 @@ void HostKernel::emitMissedTurn() {
   memref::StoreOp::create(builder, loc, one, missed, ValueRange{index(0)});
 }
 
-/// Blocks run sequentially and take numbers in this order, so each block has its turn at once.
-/// Only words of turns that are not zero before the launch prevent this. A block never waits here,
-/// because no other block runs.
-LogicalResult HostKernel::emitTurn(Operation *op) {
+/// Emits an op that orders blocks: cuda.take_number, cuda.await_turn or cuda.end_turn. The host
+/// runs blocks one after the other in the order of their numbers, so a block never has to wait. If
+/// a block would wait, the words were not zero before the launch, and the kernel reports this.
+LogicalResult HostKernel::emitOrderOp(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (!isUniform(operand))
       return op->emitOpError("has operands that differ between threads");
@@ -347,7 +347,7 @@ LogicalResult HostKernel::emitTurn(Operation *op) {
   auto branch = scf::IfOp::create(builder, loc, isOther, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  emitMissedTurn();
+  emitOutOfOrder();
   return success();
 }
 
@@ -390,7 +390,7 @@ LogicalResult HostKernel::emitIf(scf::IfOp op) {
   return success();
 }
 
-LogicalResult HostKernel::emitMeeting(Operation *op) {
+LogicalResult HostKernel::emitCollective(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](gpu::BarrierOp) { return success(); })
       .Case([&](nvgpu::MmaSyncOp product) {
@@ -401,7 +401,8 @@ LogicalResult HostKernel::emitMeeting(Operation *op) {
         emitMatrixLoad(load);
         return success();
       })
-      .Case<TakeNumberOp, AwaitTurnOp, EndTurnOp>([&](Operation *turn) { return emitTurn(turn); })
+      .Case<TakeNumberOp, AwaitTurnOp, EndTurnOp>(
+          [&](Operation *turn) { return emitOrderOp(turn); })
       .Case([&](gpu::ShuffleOp shuffle) {
         emitShuffle(shuffle);
         return success();
@@ -425,10 +426,10 @@ LogicalResult HostKernel::emitBlock(Block &block) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       break;
-    if (meetings.contains(&op)) {
+    if (collectives.contains(&op)) {
       emitRun(run);
       run.clear();
-      if (failed(emitMeeting(&op)))
+      if (failed(emitCollective(&op)))
         return failure();
     } else if (op.getNumResults() == 0 || !isUniform(op.getResult(0))) {
       run.push_back(&op);

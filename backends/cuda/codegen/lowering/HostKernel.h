@@ -15,10 +15,11 @@ namespace mlir::cuda {
 
 /// One kernel as a function of the grid's size and the kernel's arguments.
 ///
-/// There are three sorts of ops. Collective ops, which all threads reach together (barriers,
-/// shuffles, matrix loads and products of a warp, and the ops around them), split the code into
-/// segments; their blocks are "common". Uniform ops are equal for all threads of a block and are
-/// emitted once. All others run in one loop over threads per segment.
+/// There are three kinds of ops. All threads execute a collective op together: a barrier, a
+/// shuffle, a matrix load or product of a warp, or an op with such an op in a region. Collective
+/// ops split the code into segments; a block that contains one directly is a common block. A
+/// uniform op has the same result in all threads of a block and is emitted once. Each segment runs
+/// its other ops in one loop over threads.
 class HostKernel {
 public:
   HostKernel(gpu::GPUFuncOp kernel, bool descending)
@@ -37,18 +38,18 @@ private:
 
   func::FuncOp host;
   IRMapping uniform;             // of values that are equal for all threads
-  DenseMap<Value, Value> arrays; // of values that live across segments: one element per thread
+  DenseMap<Value, Value> arrays; // of values with users in other segments: one element per thread
   DenseMap<Operation *, unsigned> segments;
   DenseSet<Block *> commonBlocks;
-  DenseSet<Operation *> meetings;
+  DenseSet<Operation *> collectives;
   SmallVector<Value> allocations;
   unsigned numSegments = 0;
 
-  bool holdsMeeting(Operation *op);
+  bool containsCollective(Operation *op);
   void assignSegments(Block &block);
   Operation *commonAncestor(Operation *op);
   bool isUniform(Value value);
-  bool livesOn(Value value);
+  bool isUsedInOtherSegment(Value value);
   Value allocate(MemRefType type);
   Value arrayOf(Value value);
   Value index(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
@@ -61,14 +62,14 @@ private:
 
   LogicalResult emitBlock(Block &block);
   void emitRun(ArrayRef<Operation *> run);
-  LogicalResult emitMeeting(Operation *op);
+  LogicalResult emitCollective(Operation *op);
   void emitShuffle(gpu::ShuffleOp op);
   HostMatrices matrices() { return {kernel->getParentOfType<ModuleOp>(), threads, descending}; }
   Value arrayWith(Value value);
   void emitMatrixProduct(nvgpu::MmaSyncOp op);
   void emitMatrixLoad(nvgpu::LdMatrixOp op);
-  LogicalResult emitTurn(Operation *op);
-  void emitMissedTurn();
+  LogicalResult emitOrderOp(Operation *op);
+  void emitOutOfOrder();
   void emitSharedWord(memref::LoadOp op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);

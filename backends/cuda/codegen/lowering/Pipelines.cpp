@@ -47,8 +47,9 @@ void mlir::cuda::registerCudaPipelines() {
       "lower-kernels-to-nvvm",
       "Lowers the gpu.funcs of a module to NVVM, ready for gpu-module-to-binary",
       buildNvvmPipeline);
-  static PassPipelineRegistration<> host(
-      "lower-host-kernels-to-llvm", "Lowers what gpu-to-host leaves to LLVM", buildHostPipeline);
+  static PassPipelineRegistration<> host("lower-host-kernels-to-llvm",
+                                         "Lowers the functions of gpu-to-host to LLVM",
+                                         buildHostPipeline);
   // Names that these passes had before.
   static PassPipelineRegistration<> split(
       "split-chains", "Old name of split-attention",

@@ -46,7 +46,7 @@ public:
 
   absl::Status open(const std::string &bytes);
   absl::StatusOr<Entry> find(const std::string &kernel) const;
-  // The word that a kernel sets if a block waits for a turn that cannot come; null if no kernel
+  // The word that a kernel sets if a block would have to wait for another one; null if no kernel
   // has turns.
   int32_t *missedTurns() const {
     return static_cast<int32_t *>(::dlsym(handle, "st_missed_turns"));

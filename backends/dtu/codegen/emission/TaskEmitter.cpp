@@ -267,50 +267,50 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
   return it->second(context);
 }
 
-LogicalResult TaskEmitter::emitSend(st::SendOp send) {
-  FailureOr<Placement> place = placementOf(send.getOperand());
-  auto target = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(),
-                                                                    send.getGroupAttr());
+FailureOr<TaskEmitter::Message>
+TaskEmitter::beginMessage(Operation *op, Value value, FlatSymbolRefAttr group, bool isReceived) {
+  FailureOr<Placement> place = placementOf(value);
+  auto peer = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(), group);
   if (failed(place))
     return failure();
-  if (!target)
-    return send.emitOpError("names group ") << send.getGroupAttr() << ", which does not exist";
+  if (!peer)
+    return op->emitOpError("names group ") << group << ", which does not exist";
   SmallVector<Access> accesses;
-  access(accesses, *place, false);
+  access(accesses, *place, isReceived);
   order(accesses);
-  builder.label(labelOf(send, "send"));
+  builder.label(labelOf(op, isReceived ? "recv" : "send"));
   beginLinkWork();
-  auto type = cast<RankedTensorType>(send.getOperand().getType());
+  return Message{*place, cast<RankedTensorType>(value.getType()),
+                 Expr::reg(hw::kRank) + static_cast<int64_t>(peer.getFirstRank())};
+}
+
+/// All bytes of a message.
+Piece TaskEmitter::pieceOf(StreamBuilder &stream, const Message &message) {
+  const hw::DType dtype = *getDType(message.type.getElementType());
+  return {baseOf(stream, message.place),
+          {{message.type.getNumElements(), hw::kZero, 0}},
+          {hw::byteWidth(dtype)},
+          dtype};
+}
+
+LogicalResult TaskEmitter::emitSend(st::SendOp send) {
+  FailureOr<Message> message =
+      beginMessage(send, send.getOperand(), send.getGroupAttr(), /*isReceived=*/false);
+  if (failed(message))
+    return failure();
   links.transmit([&](StreamBuilder &tx) {
-    hw::DType dtype = *getDType(type.getElementType());
-    Piece piece{
-        baseOf(tx, *place), {{type.getNumElements(), hw::kZero, 0}}, {hw::byteWidth(dtype)}, dtype};
-    dtu::emitSend(tx, Expr::reg(hw::kRank) + static_cast<int64_t>(target.getFirstRank()), piece,
-                  send.getChannel());
+    dtu::emitSend(tx, message->peer, pieceOf(tx, *message), send.getChannel());
   });
   return success();
 }
 
 LogicalResult TaskEmitter::emitRecv(st::RecvOp recv) {
-  FailureOr<Placement> place = placementOf(recv.getResult());
-  auto source = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(),
-                                                                    recv.getGroupAttr());
-  if (failed(place))
+  FailureOr<Message> message =
+      beginMessage(recv, recv.getResult(), recv.getGroupAttr(), /*isReceived=*/true);
+  if (failed(message))
     return failure();
-  if (!source)
-    return recv.emitOpError("names group ") << recv.getGroupAttr() << ", which does not exist";
-  SmallVector<Access> accesses;
-  access(accesses, *place, true);
-  order(accesses);
-  builder.label(labelOf(recv, "recv"));
-  beginLinkWork();
-  auto type = cast<RankedTensorType>(recv.getResult().getType());
   links.receive([&](StreamBuilder &rx) {
-    hw::DType dtype = *getDType(type.getElementType());
-    Piece piece{
-        baseOf(rx, *place), {{type.getNumElements(), hw::kZero, 0}}, {hw::byteWidth(dtype)}, dtype};
-    dtu::emitRecv(rx, Expr::reg(hw::kRank) + static_cast<int64_t>(source.getFirstRank()), piece,
-                  recv.getChannel());
+    dtu::emitRecv(rx, message->peer, pieceOf(rx, *message), recv.getChannel());
   });
   return success();
 }

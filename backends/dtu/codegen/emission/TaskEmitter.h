@@ -52,6 +52,15 @@ private:
   LogicalResult emitWrite(st::WriteOp write);
   LogicalResult copyToHost(st::WriteOp write, const Placement &value, const Placement &target);
   LogicalResult emitReshape(Operation *reshape);
+  /// A value that is sent to the rank of another group with the same index, or received from it.
+  struct Message {
+    Placement place;
+    RankedTensorType type;
+    Expr peer; ///< its rank
+  };
+  FailureOr<Message> beginMessage(Operation *op, Value value, FlatSymbolRefAttr group,
+                                  bool isReceived);
+  Piece pieceOf(StreamBuilder &stream, const Message &message);
   LogicalResult emitSend(st::SendOp send);
   LogicalResult emitRecv(st::RecvOp recv);
   LogicalResult emitCollective(Operation *op);

@@ -1,6 +1,6 @@
 // Parts of Megatron-LM's logs other than the iteration line.
-#ifndef ST_RUNTIME_TRAINING_MEGATRONLOG_H
-#define ST_RUNTIME_TRAINING_MEGATRONLOG_H
+#ifndef ST_RUNTIME_TRAINING_LOG_MEGATRONLOG_H
+#define ST_RUNTIME_TRAINING_LOG_MEGATRONLOG_H
 
 #include "lib/Proto/executable.pb.h"
 #include "st/Runtime/Executable.h"
@@ -48,4 +48,4 @@ std::string printMemoryRange(const proto::Executable &program);
 
 } // namespace st
 
-#endif // ST_RUNTIME_TRAINING_MEGATRONLOG_H
+#endif // ST_RUNTIME_TRAINING_LOG_MEGATRONLOG_H

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Training/SimulatedEvents.h"
+#include "lib/Runtime/Training/Log/SimulatedEvents.h"
 #include "lib/Runtime/StepPhases.h"
 
 #include "absl/strings/str_cat.h"

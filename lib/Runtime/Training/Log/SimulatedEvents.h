@@ -1,6 +1,6 @@
 // Values of a simulated step for TensorBoard, in addition to those of a run on data.
-#ifndef ST_RUNTIME_TRAINING_SIMULATEDEVENTS_H
-#define ST_RUNTIME_TRAINING_SIMULATEDEVENTS_H
+#ifndef ST_RUNTIME_TRAINING_LOG_SIMULATEDEVENTS_H
+#define ST_RUNTIME_TRAINING_LOG_SIMULATEDEVENTS_H
 
 #include "lib/Proto/executable.pb.h"
 #include "st/Runtime/Executable.h"
@@ -23,4 +23,4 @@ std::map<std::string, double> simulatedEvents(const proto::Executable &program,
 
 } // namespace st
 
-#endif // ST_RUNTIME_TRAINING_SIMULATEDEVENTS_H
+#endif // ST_RUNTIME_TRAINING_LOG_SIMULATEDEVENTS_H

@@ -1,6 +1,6 @@
 // Writes events for TensorBoard.
-#ifndef ST_RUNTIME_TRAINING_EVENTFILE_H
-#define ST_RUNTIME_TRAINING_EVENTFILE_H
+#ifndef ST_RUNTIME_TRAINING_LOG_EVENTFILE_H
+#define ST_RUNTIME_TRAINING_LOG_EVENTFILE_H
 
 #include "lib/Runtime/Report.h"
 
@@ -36,4 +36,4 @@ std::string frameRecord(const std::string &data);
 
 } // namespace st
 
-#endif // ST_RUNTIME_TRAINING_EVENTFILE_H
+#endif // ST_RUNTIME_TRAINING_LOG_EVENTFILE_H

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Training/EventFile.h"
+#include "lib/Runtime/Training/Log/EventFile.h"
 
 #include "lib/Proto/tensorboard.pb.h"
 

@@ -1,11 +1,11 @@
 // Logs the steps of a run: lines, metrics, TensorBoard events, progress.
-#ifndef ST_RUNTIME_TRAINING_STEPLOG_H
-#define ST_RUNTIME_TRAINING_STEPLOG_H
+#ifndef ST_RUNTIME_TRAINING_LOG_STEPLOG_H
+#define ST_RUNTIME_TRAINING_LOG_STEPLOG_H
 
 #include "lib/Runtime/Evaluation/EvaluationReport.h"
 #include "lib/Runtime/Report.h"
-#include "lib/Runtime/Training/EventFile.h"
-#include "lib/Runtime/Training/MegatronLog.h"
+#include "lib/Runtime/Training/Log/EventFile.h"
+#include "lib/Runtime/Training/Log/MegatronLog.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -100,4 +100,4 @@ std::string printMegatronLine(const StepReport &report, const LoggedRun &run, in
 
 } // namespace st
 
-#endif // ST_RUNTIME_TRAINING_STEPLOG_H
+#endif // ST_RUNTIME_TRAINING_LOG_STEPLOG_H

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Training/MegatronLog.h"
+#include "lib/Runtime/Training/Log/MegatronLog.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,0 +1,58 @@
+// The files that a compilation writes, all of them or none.
+#ifndef ST_DRIVER_COMPILERFILES_H
+#define ST_DRIVER_COMPILERFILES_H
+
+#include "lib/Driver/Compiler.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/ProcessEnd.h"
+
+#include "absl/status/status.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir::st {
+
+class CompilerFiles {
+public:
+  explicit CompilerFiles(const CompileRequest &request) : request(request) {}
+  /// Removes what commit() did not complete.
+  ~CompilerFiles();
+  CompilerFiles(const CompilerFiles &) = delete;
+  CompilerFiles &operator=(const CompilerFiles &) = delete;
+
+  /// Opens the files that the request names, so that an unwritable one is an error before minutes
+  /// of work.
+  absl::Status open();
+
+  /// The explanation of reshards, the page about the step and the roles of @main; null if not
+  /// requested.
+  ::st::AtomicFile *explanation() const { return explanationFile.get(); }
+  ::st::AtomicFile *page() const { return pageFile.get(); }
+  ::st::AtomicFile *roles() const { return rolesFile.get(); }
+
+  /// Writes the module that the compilation ends with.
+  absl::Status writeModule(const std::string &text);
+  bool hasDumps() const { return !request.dumpPhasesTo.empty(); }
+  /// Writes the module after a phase into the folder of dumps.
+  absl::Status dump(CompilePhase phase, const std::string &text);
+
+  /// Completes all files.
+  absl::Status commit();
+
+private:
+  absl::Status openOutput();
+
+  const CompileRequest &request;
+  /// The module's file; null for standard output and for a binary.
+  std::unique_ptr<::st::AtomicFile> output;
+  std::unique_ptr<::st::AtomicFile> explanationFile, pageFile, rolesFile;
+  std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
+  bool makesFolder = false; ///< the folder of the dumps was created
+  ::st::RemovedOnEarlyEnd folder;
+};
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_COMPILERFILES_H

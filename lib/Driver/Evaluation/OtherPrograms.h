@@ -1,0 +1,20 @@
+// The programs of a binary besides its training step, over the same states.
+#ifndef ST_DRIVER_EVALUATION_OTHERPROGRAMS_H
+#define ST_DRIVER_EVALUATION_OTHERPROGRAMS_H
+
+#include "lib/Driver/Compiler.h"
+#include "lib/Driver/Evaluation/TrainedLayout.h"
+
+namespace mlir::st {
+
+/// Returns true if the binary gets other programs over the same states.
+bool hasOtherPrograms(const CompileRequest &request);
+
+/// Compiles the evaluation and the steps of smaller batches, as requested, to the layout of the
+/// training step and adds them to its executable.
+LogicalResult addOtherPrograms(const CompileRequest &request, const TrainedLayout &layout,
+                               MLIRContext *context, ::st::proto::Executable &executable);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_EVALUATION_OTHERPROGRAMS_H

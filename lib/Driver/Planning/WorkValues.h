@@ -1,0 +1,39 @@
+// Kinds of ops and sizes of values, as the costs of any software see them.
+#ifndef ST_DRIVER_PLANNING_WORKVALUES_H
+#define ST_DRIVER_PLANNING_WORKVALUES_H
+
+#include "lib/Proto/types.pb.h"
+#include "mlir/IR/Operation.h"
+
+namespace mlir::st {
+
+/// Smaller values do not matter for memory traffic and do not connect ops: scalars, counters of
+/// random bits.
+constexpr int64_t kFewElements = 8;
+
+/// The number of elements of a tensor; 0 for other values.
+int64_t elementsOf(Value value);
+
+/// Returns true for an op whose result shows its operand in another shape or type.
+bool isOperandView(Operation *op);
+
+/// Returns true for an op that is free under any software.
+bool isFree(Operation *op);
+
+bool isCollective(Operation *op);
+
+/// Returns true for an op that is one kernel under any software.
+bool standsAlone(Operation *op);
+
+/// Looks through these ops: the value that they show.
+Value throughViews(Value value);
+
+/// The type in which costs count elements of `type`: all integers as i32.
+::st::proto::ElementType protoType(Type type);
+
+/// Bytes of an element; 0 for types other than integers and floats.
+int64_t widthOf(Type type);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_PLANNING_WORKVALUES_H
