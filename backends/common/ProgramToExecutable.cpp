@@ -421,6 +421,7 @@ static void setModel(ModuleOp module, proto::Executable &executable) {
   model.set_sequence(integerOf(module, "st.sequence"));
   model.set_vocabulary(integerOf(module, "st.vocabulary"));
   model.set_config_json(stringOf(module, "st.model_config"));
+  model.set_adapter_config_json(stringOf(module, "st.adapter_config"));
   model.set_vocab_txt(stringOf(module, "st.vocab_txt"));
   if (auto files = module->getAttrOfType<DictionaryAttr>("st.tokenizer_files"))
     for (NamedAttribute file : files)

@@ -9,6 +9,7 @@
 #include "lib/Driver/Input/RolesFile.h"
 #include "lib/Driver/Options/LossScaleOptions.h"
 #include "lib/Driver/Options/OptimizerOptions.h"
+#include "lib/Driver/Options/TrainedParameters.h"
 #include "lib/Driver/Prediction/FitMemory.h"
 #include "lib/Driver/Prediction/MemoryUse.h"
 #include "lib/Driver/Prediction/PredictStep.h"
@@ -64,6 +65,8 @@ private:
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult checkPhase(CompilePhase phase, StringRef who);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
+  /// Adapters and frozen parameters.
+  LogicalResult chooseTrained();
   LogicalResult assignPrecision();
   LogicalResult differentiate();
   LogicalResult addOptimizer();
@@ -146,6 +149,12 @@ LogicalResult Compiler::loadParallel() {
     return failure();
   parallel = std::move(*loaded);
   return success();
+}
+
+LogicalResult Compiler::chooseTrained() {
+  return computesLoss(*module) || request.isEvaluation()
+             ? chooseTrainedParameters(*module, options)
+             : refuseTrainedParameters(*module, options);
 }
 
 /// The parallel file determines the types; gradients take theirs from the forward pass.
@@ -303,7 +312,7 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   case CompilePhase::Import:
     return success();
   case CompilePhase::Precision:
-    return assignPrecision();
+    return success(succeeded(chooseTrained()) && succeeded(assignPrecision()));
   case CompilePhase::Differentiate:
     return differentiate();
   case CompilePhase::Configured:

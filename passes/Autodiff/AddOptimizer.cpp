@@ -134,7 +134,7 @@ LogicalResult StepBuilder::collect() {
     }
     if (role == "optimizer_state")
       return function.emitOpError("already has optimizer state");
-    if (role != "parameter")
+    if (role != "parameter" || function.getArgAttr(i, kFrozenAttr))
       continue;
     auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
     Value gradient = gradients.lookup(name);
@@ -151,7 +151,7 @@ LogicalResult StepBuilder::collect() {
     updates.push_back({i, name, weightDecayOf(i), gradient, Value()});
   }
   if (updates.empty())
-    return function.emitOpError("has no argument of role \"parameter\"");
+    return function.emitOpError("has no argument of role \"parameter\" that is not frozen");
   return success();
 }
 

@@ -55,7 +55,7 @@ static FailureOr<SmallVector<unsigned>> findParameters(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
-    if (!role || role.getValue() != "parameter")
+    if (!role || role.getValue() != "parameter" || function.getArgAttr(index, kFrozenAttr))
       continue;
     if (!function.getArgAttrOfType<StringAttr>(index, kNameAttr))
       return function.emitOpError("argument ") << index << " is a parameter without an st.name";
@@ -66,7 +66,7 @@ static FailureOr<SmallVector<unsigned>> findParameters(func::FuncOp function) {
     found.push_back(index);
   }
   if (found.empty())
-    return function.emitOpError("has no argument of role \"parameter\"");
+    return function.emitOpError("has no argument of role \"parameter\" that is not frozen");
   return found;
 }
 

@@ -5,13 +5,81 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AddAdapters : Pass<"add-adapters", "::mlir::ModuleOp"> {
+  let summary = "Adds low-rank adapters to weight matrices";
+  let description = [{
+    Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", arXiv 2106.09685. Needs a
+    forward `@main` with roles. Each product of a matrix `<module>.weight` [out, in] becomes
+    x W^T + alpha / rank * (x A^T) B^T with two new parameters after the matrix: A [rank, in], with
+    normal values, and B [out, rank], with zeros, so the first step computes the same loss. Their
+    names are those of PEFT's files, `base_model.model.<module>.lora_A.weight` and `.lora_B.weight`.
+    A stored [in, out] matrix has adapters of the same shapes. All parameters still train;
+    `freeze-parameters` changes that.
+
+    A target is the name of a module or its last components (`q_proj`, as in PEFT), a glob of whole
+    names, or `all-linear`: the matrices of all layers. It is an error if a target has no matrix, or
+    if ops other than products by one dimension use the matrix.
+
+    ```mlir
+    // add-adapters{targets=up rank=2 alpha=4}
+    func.func @main(%x: tensor<8x16xf32> {...},
+                    %w: tensor<32x16xf32> {st.name = "up.weight", st.role = "parameter"}) ... {
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : ...
+    // after
+    func.func @main(%x: tensor<8x16xf32> {...}, %w: tensor<32x16xf32> {...},
+        %a: tensor<2x16xf32> {st.name = "base_model.model.up.lora_A.weight", ...},
+        %b: tensor<32x2xf32> {st.name = "base_model.model.up.lora_B.weight", ...}) ... {
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : ...
+      %1 = stablehlo.dot_general %x, %a, contracting_dims = [1] x [1] : ...
+      %2 = stablehlo.dot_general %1, %b, contracting_dims = [1] x [1] : ...
+      %3 = stablehlo.multiply %2, %two : tensor<8x32xf32>
+      %4 = stablehlo.add %0, %3 : tensor<8x32xf32>
+    ```
+  }];
+  let options = [
+    ListOption<"targets", "targets", "std::string", "Modules whose matrices get an adapter">,
+    Option<"rank", "rank", "int64_t", "8", "Rank of the adapters, at least 1">,
+    Option<"alpha", "alpha", "double", "0.0",
+           "An adapter's product is scaled by alpha / rank; 0: the rank">
+  ];
+  let statistics = [
+    Statistic<"addedAdapters", "added-adapters", "Matrices that got an adapter">
+  ];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
+def FreezeParameters : Pass<"freeze-parameters", "::mlir::ModuleOp"> {
+  let summary = "Marks the parameters that are not trained";
+  let description = [{
+    Needs a forward `@main` with roles. Marks parameters with `st.frozen`: those whose names match
+    a glob of `freeze`, and, if `train` is given, those that match none of its globs. In a glob `*`
+    matches any characters. `differentiate` computes no gradient of a frozen parameter, and
+    `add-optimizer` gives it neither state nor an update. It is an error if a glob matches no
+    parameter, or if no parameter is left to train.
+
+    ```mlir
+    // freeze-parameters{freeze=embeddings.*}
+    %table: tensor<100x8xf32> {st.name = "embeddings.weight", st.role = "parameter"}
+    // after
+    %table: tensor<100x8xf32> {st.frozen, st.name = "embeddings.weight", st.role = "parameter"}
+    ```
+  }];
+  let options = [
+    ListOption<"freeze", "freeze", "std::string", "Globs of the names of frozen parameters">,
+    ListOption<"train", "train", "std::string", "Globs of the names of the only trained parameters">
+  ];
+  let statistics = [
+    Statistic<"frozenParameters", "frozen-parameters", "Parameters that are not trained">
+  ];
+}
+
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "Adds the gradient of the loss for every parameter";
   let description = [{
     Reverse-mode differentiation. Needs `@main` with calls inlined, one result of role "loss" (or a
     single scalar float result, which is then the loss) and arguments of role "parameter". Adds a
-    result for each parameter, in the order of the arguments, with role "gradient" and the name of
-    its parameter.
+    result for each parameter that is not marked `st.frozen`, in the order of the arguments, with
+    role "gradient" and the name of its parameter.
 
     ```mlir
     func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"})
@@ -67,8 +135,8 @@ def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
   let summary = "Turns gradients into updated parameters and optimizer state";
   let description = [{
     Needs the result of `differentiate`. Replaces the results of role "gradient" by updated
-    parameters and optimizer state. The old values are donated arguments (`tf.aliasing_output`). The
-    optimizers have the semantics of PyTorch and optax:
+    parameters and optimizer state, except for parameters marked `st.frozen`. The old values are
+    donated arguments (`tf.aliasing_output`). The optimizers have the semantics of PyTorch and optax:
 
     - `adamw`: decoupled weight decay, p -= lr * decay * p;
     - `adam`: weight decay as an L2 term of the gradient;

@@ -46,6 +46,7 @@ private:
   Kind kindOfConstant(stablehlo::ConstantOp op) const;
   bool isOfParametersAlone(Operation *op);
   bool feedsProduct(Value value);
+  bool isStoredNarrow(BlockArgument argument);
   Decision decide(Operation *op);
   bool isWide(Operation *op) const;
 
@@ -156,6 +157,12 @@ Decision PrecisionAssignment::decide(Operation *op) {
   return decision;
 }
 
+/// Nothing updates a frozen matrix, so it is stored in the type in which products read it.
+bool PrecisionAssignment::isStoredNarrow(BlockArgument argument) {
+  return isFloatTensor(argument) && cast<RankedTensorType>(argument.getType()).getRank() > 1 &&
+         function.getArgAttrOfType<UnitAttr>(argument.getArgNumber(), kFrozenAttr);
+}
+
 /// Returns true if an op computes in f32. Moves of untyped values do not count.
 bool PrecisionAssignment::isWide(Operation *op) const {
   auto it = decisions.find(op);
@@ -168,7 +175,9 @@ void PrecisionAssignment::decide() {
     bool isParameter = role && role.getValue() == "parameter";
     if (isParameter)
       ofParametersAlone.insert(argument);
-    if (isFloatTensor(argument))
+    if (isStoredNarrow(argument))
+      kinds[argument] = Kind::Narrow;
+    else if (isFloatTensor(argument))
       kinds[argument] = isParameter ? Kind::Weak : Kind::Wide;
   }
   for (Operation &op : block.without_terminator()) {
@@ -267,6 +276,11 @@ void PrecisionAssignment::rewrite(Operation *op) {
 }
 
 void PrecisionAssignment::rewrite() {
+  for (BlockArgument argument : block.getArguments())
+    if (isStoredNarrow(argument))
+      argument.setType(cast<RankedTensorType>(argument.getType()).clone(narrow));
+  function.setType(FunctionType::get(function.getContext(), block.getArgumentTypes(),
+                                     function.getResultTypes()));
   for (Operation &op : llvm::make_early_inc_range(block))
     if (decisions.contains(&op) || op.hasTrait<OpTrait::IsTerminator>())
       rewrite(&op);

@@ -15,7 +15,8 @@ def AssignPrecision : Pass<"assign-precision", "::mlir::ModuleOp"> {
   let description = [{
     Needs a `@main` in f32 that computes a loss, before `differentiate`: a backward op then has the
     types of its forward op. Arguments and results keep their types: parameters and the optimizer
-    stay f32. `OpPrecision.cpp` has the class of each op:
+    stay f32. Only frozen matrices (`st.frozen`) have 16 bits: nothing updates them. `OpPrecision.cpp`
+    has the class of each op:
 
     - Products take 16-bit operands and accumulate in f32; their result is rounded.
     - Data movement and elementwise arithmetic follow their operands: 16 bits if all operands have

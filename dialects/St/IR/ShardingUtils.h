@@ -12,6 +12,8 @@ constexpr llvm::StringLiteral kRoleAttr = "st.role";
 constexpr llvm::StringLiteral kOfAttr = "st.of";
 constexpr llvm::StringLiteral kInitAttr = "st.init";
 constexpr llvm::StringLiteral kNoDecayAttr = "st.no_decay";
+/// On a parameter: it has no gradient and no update.
+constexpr llvm::StringLiteral kFrozenAttr = "st.frozen";
 constexpr llvm::StringLiteral kLimitAttr = "st.limit";
 constexpr llvm::StringLiteral kBlockAttr = "st.block";
 constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";

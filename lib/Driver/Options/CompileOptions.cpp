@@ -16,6 +16,17 @@ static constexpr OptionInfo kOptions[] = {
      "imported program: roles (and :names) of arguments and results that are not inferred"},
     {"unroll", "256", CompilePhase::Import, "n",
      "imported program: largest trip count of a loop to unroll; 0 keeps all loops"},
+    {"lora", "", CompilePhase::Precision, "rank:module,...",
+     "train adapters of this rank beside the matrices of these modules (all-linear: of all "
+     "layers), "
+     "and freeze all other parameters"},
+    {"lora-alpha", "", CompilePhase::Precision, "x",
+     "an adapter's product is scaled by x / rank; default: the rank"},
+    {"freeze", "", CompilePhase::Precision, "pattern,...",
+     "parameters whose names match a pattern are not trained"},
+    {"train-only", "", CompilePhase::Precision, "pattern,...",
+     "only parameters whose names match a pattern are trained; with --lora, in addition to the "
+     "adapters"},
     {"loss-scale", "", CompilePhase::Precision, "x",
      "16-bit precision: a fixed loss scale; default: that of the parallel file"},
     {"initial-loss-scale", "4294967296", CompilePhase::Precision, "x",

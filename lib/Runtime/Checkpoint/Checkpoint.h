@@ -1,6 +1,8 @@
 // Checkpoints: a folder that other tools and other layouts can read.
 //
 //   model.safetensors      the parameters, whole, under their names
+//   adapter_model.safetensors, adapter_config.json
+//                          the adapters of --lora, as PEFT reads them
 //   optimizer.safetensors  the optimizer's tensors, whole
 //                          each in one file, or sharded: model-00001-of-00003.safetensors, …
 //                          and model.safetensors.index.json, as in Hugging Face's folders
@@ -92,7 +94,7 @@ public:
 
 private:
   explicit CheckpointReader(int threads) : threads(threads) {}
-  absl::Status readFiles(const std::string &folder);
+  absl::Status readFiles(const std::string &folder, const std::vector<StateTensor> &states);
   absl::Status openTensors(const std::string &folder, absl::string_view kind);
   absl::Status checkTensorData() const;
   absl::Status checkListedFile(const std::string &folder, const std::string &name,

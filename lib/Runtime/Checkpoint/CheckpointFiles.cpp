@@ -4,9 +4,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "lib/Support/AdapterNames.h"
 #include "lib/Support/Checksum.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/ProcessEnd.h"
@@ -57,7 +59,15 @@ std::vector<std::string> listNames(const std::string &folder,
 } // namespace
 
 absl::string_view fileOf(const StateTensor &tensor) {
-  return tensor.state->role() == "parameter" ? kModelFile : kOptimizerFile;
+  if (tensor.state->role() != "parameter")
+    return kOptimizerFile;
+  return absl::StartsWith(tensor.state->name(), kAdapterPrefix) ? kAdapterFile : kModelFile;
+}
+
+bool hasKind(absl::string_view kind, const std::vector<StateTensor> &states) {
+  return kind != "adapter_model" ||
+         std::any_of(states.begin(), states.end(),
+                     [](const StateTensor &tensor) { return fileOf(tensor) == kAdapterFile; });
 }
 
 std::string checksumOf(absl::Span<const uint8_t> bytes) {

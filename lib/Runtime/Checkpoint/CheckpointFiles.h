@@ -16,19 +16,27 @@ namespace st {
 
 constexpr absl::string_view kModelFile = "model.safetensors";
 constexpr absl::string_view kOptimizerFile = "optimizer.safetensors";
+constexpr absl::string_view kAdapterFile = "adapter_model.safetensors";
+constexpr absl::string_view kAdapterConfigFile = "adapter_config.json";
 constexpr absl::string_view kConfigFile = "config.json";
 constexpr absl::string_view kTrainerFile = "trainer_state.json";
 
 /// The files of a checkpoint that is not sharded, in the order in which they are renamed.
-constexpr absl::string_view kCheckpointFiles[] = {kModelFile,     kOptimizerFile, kConfigFile,
-                                                  kTokenizerJson, kVocabJson,     kMergesTxt,
-                                                  kVocabTxt,      kTrainerFile};
+constexpr absl::string_view kCheckpointFiles[] = {
+    kModelFile,     kAdapterFile, kOptimizerFile, kAdapterConfigFile, kConfigFile,
+    kTokenizerJson, kVocabJson,   kMergesTxt,     kVocabTxt,          kTrainerFile};
+
+/// The kinds of tensors: the names of their files, without suffix.
+constexpr absl::string_view kTensorKinds[] = {"model", "adapter_model", "optimizer"};
 
 /// Suffix of a new file until it replaces the old one.
 constexpr absl::string_view kNext = ".next";
 
 /// The file that a tensor belongs to.
 absl::string_view fileOf(const StateTensor &tensor);
+
+/// Returns true if tensors have files of a kind: always, except for adapters.
+bool hasKind(absl::string_view kind, const std::vector<StateTensor> &states);
 
 /// Returns true if the folder holds a checkpoint, the old or the new one (see Checkpoint.h).
 bool holdsCheckpoint(const std::string &folder);

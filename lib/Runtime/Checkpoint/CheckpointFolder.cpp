@@ -58,6 +58,7 @@ absl::Status CheckpointFolder::save(const SaveJob &job) {
   ST_RETURN_IF_ERROR(writer.writeStates(file));
   TokenizerFiles texts = tokenizerFilesOf(job.program.model());
   texts[std::string(kConfigFile)] = savedConfig(job.program);
+  texts[std::string(kAdapterConfigFile)] = savedAdapterConfig(job.program, path);
   for (const auto &[name, content] : texts) {
     if (content.empty())
       continue;

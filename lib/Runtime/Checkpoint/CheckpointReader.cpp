@@ -97,10 +97,14 @@ absl::Status CheckpointReader::openTensors(const std::string &folder, absl::stri
   return absl::OkStatus();
 }
 
-absl::Status CheckpointReader::readFiles(const std::string &folder) {
+absl::Status CheckpointReader::readFiles(const std::string &folder,
+                                         const std::vector<StateTensor> &states) {
   ST_ASSIGN_OR_RETURN(file, readTrainerFile(pathOf(folder, kTrainerFile)));
-  for (absl::string_view kind : {"model", "optimizer"})
-    ST_RETURN_IF_ERROR(openTensors(folder, kind));
+  // Adapters that the program does not have are an error of checkTensors().
+  const bool hasAdapters = file.files.count(std::string(kAdapterFile)) > 0;
+  for (absl::string_view kind : kTensorKinds)
+    if (hasKind(kind, states) || hasAdapters)
+      ST_RETURN_IF_ERROR(openTensors(folder, kind));
   for (const auto &[name, checksum] : file.files)
     ST_RETURN_IF_ERROR(checkListedFile(folder, name, checksum));
   return checkTensorData();
@@ -136,8 +140,9 @@ absl::Status CheckpointReader::checkListedFile(const std::string &folder, const 
     return checkText(path, found->second->header(), "its header", checksum);
   const bool isTokenizers = std::find(kTokenizerFileNames.begin(), kTokenizerFileNames.end(),
                                       name) != kTokenizerFileNames.end();
-  const bool isIndex = name == indexName("model") || name == indexName("optimizer");
-  if (name != kConfigFile && !isTokenizers && !isIndex)
+  const bool isIndex = std::any_of(std::begin(kTensorKinds), std::end(kTensorKinds),
+                                   [&](absl::string_view kind) { return name == indexName(kind); });
+  if (name != kConfigFile && name != kAdapterConfigFile && !isTokenizers && !isIndex)
     return inFile(pathOf(folder, kTrainerFile), absl::StrCat("\"files\": ", quoteForMessage(name),
                                                              " is not a file of a checkpoint"));
   ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kLargestTokenizerFile));
@@ -191,10 +196,10 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>>
 CheckpointReader::open(const std::string &path, const proto::Executable &program,
                        const std::vector<StateTensor> &states, int threads) {
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader(threads));
-  if (absl::Status status = reader->readFiles(path); !status.ok())
+  if (absl::Status status = reader->readFiles(path, states); !status.ok())
     return absl::DataLossError(status.message());
   ST_RETURN_IF_ERROR(reader->checkModel(path, program));
-  for (absl::string_view kind : {"model", "optimizer"})
+  for (absl::string_view kind : kTensorKinds)
     ST_RETURN_IF_ERROR(reader->checkTensors(path, kind, states));
   ST_RETURN_IF_ERROR(reader->checkChecksums(path, states));
   return reader;

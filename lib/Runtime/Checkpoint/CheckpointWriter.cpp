@@ -118,9 +118,10 @@ absl::StatusOr<std::string> receiveText(Communicator &communicator, int64_t proc
 
 CheckpointWriter::CheckpointWriter(std::string folder, const SaveJob &job)
     : folder(std::move(folder)), job(job), self(job.communicator.process()) {
-  for (absl::string_view kind : {"model", "optimizer"})
-    for (ShardFile &shard : planShards(kind, job.states, job.shardBytes, job.communicator))
-      shards.push_back(std::move(shard));
+  for (absl::string_view kind : kTensorKinds)
+    if (hasKind(kind, job.states))
+      for (ShardFile &shard : planShards(kind, job.states, job.shardBytes, job.communicator))
+        shards.push_back(std::move(shard));
 }
 
 CheckpointWriter::~CheckpointWriter() {
@@ -360,7 +361,7 @@ absl::Status CheckpointWriter::addText(absl::string_view name, absl::string_view
 }
 
 absl::Status CheckpointWriter::addIndexes(TrainerFile &file) {
-  for (absl::string_view kind : {"model", "optimizer"}) {
+  for (absl::string_view kind : kTensorKinds) {
     const std::vector<ShardFile> of =
         planShards(kind, job.states, job.shardBytes, job.communicator);
     if (of.size() == 1)

@@ -98,7 +98,8 @@ std::string printIndex(const std::vector<ShardFile> &shards) {
 }
 
 bool isShardName(absl::string_view name) {
-  if (!absl::ConsumePrefix(&name, "model") && !absl::ConsumePrefix(&name, "optimizer"))
+  if (std::none_of(std::begin(kTensorKinds), std::end(kTensorKinds),
+                   [&](absl::string_view kind) { return absl::ConsumePrefix(&name, kind); }))
     return false;
   if (name == kIndexSuffix)
     return true;

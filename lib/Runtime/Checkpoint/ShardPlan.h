@@ -21,7 +21,7 @@ struct ShardFile {
   int64_t process = 0;                      ///< that writes it
 };
 
-/// The files of one kind, "model" or "optimizer". If the tensors of the kind exceed `limit` bytes,
+/// The files of one of kTensorKinds. If the tensors of the kind exceed `limit` bytes,
 /// the files are "model-00001-of-00003.safetensors", … of at most `limit` bytes, in the order of
 /// the states. A larger tensor has a separate file. The plan depends only on the tensors and the
 /// limit. Only `process` depends on the layout: it is a process that holds the most bytes of the

@@ -8,8 +8,10 @@
 #include "lib/Support/Text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <google/protobuf/util/message_differencer.h>
 #include <map>
+#include <system_error>
 #include <vector>
 
 namespace st {
@@ -356,6 +358,13 @@ std::string savedConfig(const proto::Executable &program) {
     if (findField(*own, key) && !type.empty())
       text = setJsonField(text, key, quoteJson(type));
   return text;
+}
+
+std::string savedAdapterConfig(const proto::Executable &program, const std::string &folder) {
+  const std::string &text = program.model().adapter_config_json();
+  std::error_code ignored;
+  const std::string path = std::filesystem::absolute(folder, ignored).lexically_normal().string();
+  return text.empty() ? text : setJsonField(text, "base_model_name_or_path", quoteJson(path));
 }
 
 } // namespace st

@@ -35,6 +35,10 @@ std::string compareDropout(const std::string &path, const ModelConfig &found,
 /// model.
 std::string savedConfig(const proto::Executable &program);
 
+/// The adapter_config.json of a checkpoint in `folder`, whose model.safetensors is the base model;
+/// empty if the program has no adapters.
+std::string savedAdapterConfig(const proto::Executable &program, const std::string &folder);
+
 } // namespace st
 
 #endif // ST_RUNTIME_MODELFOLDER_H

@@ -158,13 +158,17 @@ absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
   return absl::OkStatus();
 }
 
-absl::Status PretrainedWeights::openFiles(bool isPrinted) {
+absl::Status PretrainedWeights::openFiles(const proto::Executable &program) {
+  const bool isPrinted = isPrintedStep(program);
   const std::string optimizer = absl::StrCat(path, "/optimizer.safetensors");
   const std::string optimizerIndex = absl::StrCat(optimizer, ".index.json");
   if (isPrinted && exists(optimizer))
     ST_RETURN_IF_ERROR(addFile(optimizer));
   else if (isPrinted && exists(optimizerIndex))
     ST_RETURN_IF_ERROR(openSharded(optimizerIndex));
+  const std::string adapters = absl::StrCat(path, "/adapter_model.safetensors");
+  if (!program.model().adapter_config_json().empty() && exists(adapters))
+    ST_RETURN_IF_ERROR(addFile(adapters));
   const std::string single = absl::StrCat(path, "/model.safetensors");
   const std::string index = absl::StrCat(path, "/model.safetensors.index.json");
   if (!exists(single) && exists(index))
@@ -259,7 +263,7 @@ absl::StatusOr<std::unique_ptr<PretrainedWeights>>
 PretrainedWeights::open(const std::string &path, const proto::Executable &program,
                         const std::vector<StateTensor> &states) {
   std::unique_ptr<PretrainedWeights> weights(new PretrainedWeights(path));
-  ST_RETURN_IF_ERROR(weights->openFiles(isPrintedStep(program)));
+  ST_RETURN_IF_ERROR(weights->openFiles(program));
   ST_RETURN_IF_ERROR(weights->match(program, states));
   return weights;
 }

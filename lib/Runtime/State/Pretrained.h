@@ -51,7 +51,7 @@ private:
   };
 
   explicit PretrainedWeights(std::string path) : path(std::move(path)) {}
-  absl::Status openFiles(bool isPrinted);
+  absl::Status openFiles(const proto::Executable &program);
   absl::Status openSharded(const std::string &indexPath);
   absl::Status addFile(const std::string &file);
   absl::Status match(const proto::Executable &program, const std::vector<StateTensor> &states);

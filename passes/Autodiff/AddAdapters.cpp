@@ -1,0 +1,256 @@
+//===- AddAdapters.cpp - Low-rank updates of weight matrices --------------===//
+
+#include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Notes.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "lib/Support/AdapterNames.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Autodiff/Passes.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/GlobPattern.h"
+#include <cmath>
+
+namespace mlir::st {
+#define GEN_PASS_DEF_ADDADAPTERS
+#include "passes/Autodiff/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+using stablehlo::DotGeneralOp;
+
+namespace {
+/// A weight matrix that gets an adapter.
+struct Target {
+  BlockArgument weight;
+  StringRef module;
+  SmallVector<DotGeneralOp> products;
+};
+
+/// Rewrites one @main.
+class AdapterBuilder {
+public:
+  AdapterBuilder(func::FuncOp function, ArrayRef<std::string> patterns, int64_t rank, double alpha)
+      : function(function), patterns(patterns), rank(rank), alpha(alpha), builder(function),
+        emit(builder, &function.front(), builder.getUnknownLoc()) {}
+
+  LogicalResult collect();
+  void rewrite();
+  size_t count() const { return targets.size(); }
+
+private:
+  LogicalResult collect(BlockArgument weight, StringRef module, bool isNamed);
+  /// Whether one of the patterns names the module; notes that the pattern is used.
+  bool isNamed(StringRef module);
+  bool isInLayer(ArrayRef<DotGeneralOp> products) const;
+  void adapt(const Target &target, Value down, Value up);
+  BlockArgument addParameter(Signature &signature, const Target &target, StringRef suffix,
+                             ArrayRef<int64_t> shape, DictionaryAttr init);
+  DictionaryAttr initOf(StringRef kind, std::optional<double> deviation);
+
+  func::FuncOp function;
+  ArrayRef<std::string> patterns;
+  const int64_t rank;
+  const double alpha;
+  OpBuilder builder;
+  Emitter emit;
+  llvm::StringSet<> used;
+  SmallVector<Target> targets;
+  int64_t lastBlock = 0;
+};
+} // namespace
+
+static std::optional<int64_t> blockOf(Operation *op) {
+  auto block = op->getAttrOfType<IntegerAttr>(kBlockAttr);
+  return block ? std::optional(block.getInt()) : std::nullopt;
+}
+
+static bool isLeftOf(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
+
+/// The dimension of the weight, or of the other operand, that the product sums over.
+static int64_t contractedDim(DotGeneralOp product, bool ofLeft) {
+  auto dims = product.getDotDimensionNumbers();
+  return (ofLeft ? dims.getLhsContractingDimensions() : dims.getRhsContractingDimensions())[0];
+}
+
+/// True if the product is x W, with one dimension to sum over.
+static bool isPlainProduct(DotGeneralOp product) {
+  auto dims = product.getDotDimensionNumbers();
+  return product.getLhs() != product.getRhs() && dims.getLhsBatchingDimensions().empty() &&
+         dims.getLhsContractingDimensions().size() == 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+bool AdapterBuilder::isNamed(StringRef module) {
+  bool found = false;
+  for (StringRef pattern : patterns) {
+    const bool isGlob = pattern.find_first_of("*?[{") != StringRef::npos;
+    const bool matches = isGlob ? llvm::cantFail(llvm::GlobPattern::create(pattern)).match(module)
+                                : module == pattern || module.ends_with(("." + pattern).str());
+    if (!matches)
+      continue;
+    used.insert(pattern);
+    found = true;
+  }
+  return found;
+}
+
+/// The embeddings are block 0 and the head is the last block.
+bool AdapterBuilder::isInLayer(ArrayRef<DotGeneralOp> products) const {
+  return llvm::all_of(products, [&](DotGeneralOp product) {
+    std::optional<int64_t> block = blockOf(product);
+    return block && *block > 0 && *block < lastBlock;
+  });
+}
+
+LogicalResult AdapterBuilder::collect(BlockArgument weight, StringRef module, bool isNamed) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  SmallVector<DotGeneralOp> products;
+  auto inDim = [&](DotGeneralOp product) {
+    return contractedDim(product, isLeftOf(product, weight));
+  };
+  for (Operation *user : weight.getUsers()) {
+    auto product = dyn_cast<DotGeneralOp>(user);
+    if (product && type.getRank() == 2 && isPlainProduct(product) &&
+        (products.empty() || inDim(product) == inDim(products.front()))) {
+      products.push_back(product);
+      continue;
+    }
+    if (!isNamed)
+      return success();
+    return withNote(function.emitOpError("cannot add an adapter to ")
+                        << module << ": expected a matrix that only products by one dimension use, "
+                        << "found " << type << " in " << user->getName(),
+                    user, "it is used here");
+  }
+  if (!products.empty() && (isNamed || isInLayer(products)))
+    targets.push_back({weight, module, std::move(products)});
+  return success();
+}
+
+LogicalResult AdapterBuilder::collect() {
+  function.walk([&](Operation *op) { lastBlock = std::max(lastBlock, blockOf(op).value_or(0)); });
+  const bool wantsAll = llvm::is_contained(patterns, "all-linear");
+  for (BlockArgument argument : function.getArguments()) {
+    const unsigned i = argument.getArgNumber();
+    auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
+    auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
+    if (!role || role.getValue() != "parameter" || !name)
+      continue;
+    StringRef module = name.getValue();
+    if (!module.consume_back(".weight"))
+      continue;
+    const bool named = isNamed(module);
+    if ((named || wantsAll) && failed(collect(argument, module, named)))
+      return failure();
+  }
+  for (StringRef pattern : patterns)
+    if (pattern != "all-linear" && !used.contains(pattern))
+      return function.emitOpError("has no parameter ") << pattern << ".weight for an adapter";
+  if (targets.empty())
+    return function.emitOpError("has no matrix in a layer for an adapter");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+DictionaryAttr AdapterBuilder::initOf(StringRef kind, std::optional<double> deviation) {
+  SmallVector<NamedAttribute> fields = {builder.getNamedAttr("kind", builder.getStringAttr(kind))};
+  if (deviation)
+    fields.push_back(builder.getNamedAttr("std", builder.getF64FloatAttr(*deviation)));
+  return builder.getDictionaryAttr(fields);
+}
+
+BlockArgument AdapterBuilder::addParameter(Signature &signature, const Target &target,
+                                           StringRef suffix, ArrayRef<int64_t> shape,
+                                           DictionaryAttr init) {
+  NamedAttrList attrs;
+  attrs.set(kNameAttr, builder.getStringAttr(Twine(::st::kAdapterPrefix) + target.module + suffix));
+  attrs.set(kRoleAttr, builder.getStringAttr("parameter"));
+  attrs.set(kInitAttr, init);
+  auto type = RankedTensorType::get(shape, Emitter::typeOf(target.weight).getElementType());
+  return signature.insertArgument(target.weight.getArgNumber() + 1, type, attrs,
+                                  target.weight.getLoc());
+}
+
+/// Adds to each product x W the product (x A^T) B^T, scaled. The order of its free dimensions is
+/// that of x W, so each of the two products has the weight on the same side.
+void AdapterBuilder::adapt(const Target &target, Value down, Value up) {
+  for (DotGeneralOp product : target.products) {
+    builder.setInsertionPointAfter(product);
+    emit.loc = NameLoc::get(builder.getStringAttr("adapter"), product.getLoc());
+    const bool isLeft = isLeftOf(product, target.weight);
+    Value x = isLeft ? product.getRhs() : product.getLhs();
+    const int64_t contracted = contractedDim(product, !isLeft);
+    const int64_t last = Emitter::typeOf(x).getRank() - 1;
+    Value low = isLeft ? emit.dot(down, x, {{}, {}, {1}, {contracted}})
+                       : emit.dot(x, down, {{}, {}, {contracted}, {1}});
+    Value added =
+        isLeft ? emit.dot(up, low, {{}, {}, {1}, {0}}) : emit.dot(low, up, {{}, {}, {last}, {1}});
+    Value scaled = emit.scale(added, alpha / static_cast<double>(rank));
+    Value sum = emit.add(product, scaled);
+    for (Value value : {low, added, scaled, sum})
+      if (Attribute block = product->getAttr(kBlockAttr))
+        value.getDefiningOp()->setAttr(kBlockAttr, block);
+    product.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
+  }
+}
+
+void AdapterBuilder::rewrite() {
+  Signature signature(function);
+  for (const Target &target : targets) {
+    DotGeneralOp first = target.products.front();
+    const int64_t contracted = contractedDim(first, isLeftOf(first, target.weight));
+    ArrayRef<int64_t> shape = Emitter::shapeOf(target.weight);
+    const int64_t in = shape[contracted], out = shape[1 - contracted];
+    // The deviation of the uniform distribution by which PEFT initialises: as wide as that of a
+    // linear layer.
+    const double deviation = 1.0 / std::sqrt(3.0 * static_cast<double>(in));
+    Value up = addParameter(signature, target, ".lora_B.weight", {out, rank},
+                            initOf("zeros", std::nullopt));
+    Value down =
+        addParameter(signature, target, ".lora_A.weight", {rank, in}, initOf("normal", deviation));
+    adapt(target, down, up);
+  }
+  signature.write();
+}
+
+static constexpr FactContract kContract = {
+    {Fact::Roles},
+    FactSet({Fact::Gradients, Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
+
+namespace {
+struct AddAdapters : mlir::st::impl::AddAdaptersBase<AddAdapters> {
+  using AddAdaptersBase::AddAdaptersBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(checkFacts(module, getArgument(), kContract)))
+      return signalPassFailure();
+    auto fail = [&](const Twine &text) {
+      module.emitError(text);
+      signalPassFailure();
+    };
+    if (rank < 1)
+      return fail("expected a rank of at least 1, found " + Twine(rank));
+    for (StringRef target : targets)
+      if (llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(target); !glob)
+        return fail("pattern " + target + ": " + llvm::toString(glob.takeError()));
+    auto function = module.lookupSymbol<func::FuncOp>("main");
+    if (!function || function.isExternal())
+      return fail("expected a function @main with a body");
+    AdapterBuilder adapters(function, targets, rank, alpha == 0 ? double(rank) : alpha);
+    if (failed(adapters.collect()))
+      return signalPassFailure();
+    adapters.rewrite();
+    addedAdapters += adapters.count();
+  }
+};
+} // namespace
