@@ -301,10 +301,11 @@ std::string printFront(const proto::PlanReport &report) {
   absl::StrAppendFormat(&text, "%10s %12s %10s  %s\n", "ms a step", "TFLOP/s", "GiB", "layout");
   for (const proto::PlanStep &step : front) {
     if (isRange)
-      absl::StrAppendFormat(&text, "%8d %8d %12.4g ", step.layout().devices(),
-                            step.layout().global_batch(), step.ms_per_sample());
-    absl::StrAppendFormat(&text, "%10.4g %12.4g %10.1f  %s\n", step.predicted_ms(),
-                          step.tflops_per_device(), step.memory_mib() / 1024, step.layout().text());
+      absl::StrAppendFormat(&text, "%8d %8d %12s ", step.layout().devices(),
+                            step.layout().global_batch(), printFigure(step.ms_per_sample()));
+    absl::StrAppendFormat(&text, "%10s %12s %10.1f  %s\n", printFigure(step.predicted_ms()),
+                          printFigure(step.tflops_per_device()), step.memory_mib() / 1024,
+                          step.layout().text());
   }
   return text;
 }
