@@ -17,6 +17,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) ")
@@ -69,7 +70,8 @@ def main():
                     continue
                 base = base or step
                 found.add(case, step, "ms a step", {"peak": [peak, "MiB"], "collectives": [collectives, ""]})
-                print(f"{zero:4} {mebibytes:10g} {collectives:11} {step:10.2f} {step / base:8.3f} {peak:9.0f}", flush=True)
+                print(f"{zero:4} {mebibytes:10g} {collectives:11} {number(step):>10} {step / base:8.3f} "
+                      f"{number(peak):>9}", flush=True)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,16 @@ def command():
     return shlex.join([f"benchmarks/{pathlib.Path(sys.argv[0]).name}", *flags])
 
 
+def number(value):
+    """At most four significant digits, and thousands separated."""
+    if isinstance(value, str):
+        return value
+    if abs(value) >= 1000:
+        digits = len(str(int(abs(value)))) - 4
+        return f"{round(value, -digits):,.0f}"
+    return f"{value:.4g}"
+
+
 def add_option(parser):
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="store the figures there, for benchmarks/report.py")
 

@@ -14,6 +14,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Half: a budget of half the first group's activations without offload.
@@ -50,9 +51,9 @@ def main():
                     f"chip{'s' if placing else ''}, recompute {recompute}, offload {str(offload).lower()}")
             found.add(case, step, "ms a step", {"on the device": [sizes["total"], "MiB"], "on the host": [sizes["host"], "MiB"]},
                       {"name": "no offload, nothing recomputed", "value": base} if step != base else None)
-            print(f"{chips:6} {recompute:10} {str(offload).lower():8} {step:10.1f} {step / base:8.3f} {bound:8.1f} "
-                  f"{sizes['activations']:12.1f} {sizes['workspace']:10.1f} {sizes['total']:9.1f} "
-                  f"{sizes['host']:12.1f}", flush=True)
+            print(f"{chips:6} {recompute:10} {str(offload).lower():8} {number(step):>10} {step / base:8.3f} {number(bound):>8} "
+                  f"{number(sizes['activations']):>12} {number(sizes['workspace']):>10} {number(sizes['total']):>9} "
+                  f"{number(sizes['host']):>12}", flush=True)
 
 
 if __name__ == "__main__":

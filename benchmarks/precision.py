@@ -14,6 +14,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = {"f32": "f32", "bf16": "bf16", "bf16, reduce bf16": {"compute": "bf16", "reduce": "bf16"}, "f16": "f16"}
@@ -56,7 +57,8 @@ def main():
                 continue
             step, sent, memory = result
             found.add(case, step, "ms a step", {"sent": [sent, "MiB"], "activations": [memory["activations"], "MiB"]})
-            print(f"  {name:20} {step:10.1f} {sent:9.1f}" + "".join(f"{memory[c]:12.1f}" for c in COLUMNS), flush=True)
+            print(f"  {name:20} {number(step):>10} {number(sent):>9}" + "".join(f"{number(memory[c]):>12}" for c in COLUMNS),
+                  flush=True)
 
 
 if __name__ == "__main__":

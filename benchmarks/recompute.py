@@ -15,6 +15,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARES = (0.75, 0.5, 0.25, 0.125)
@@ -81,8 +82,8 @@ def main():
         beside = {"name": "none", "value": base} if base else None
         base = base or step
         stored.add(case, step, "ms a step", {"activations": [sizes["activations"], "MiB"]}, beside)
-        print(f"{name:12} {step:10.1f} {step / base:8.3f} {sizes['activations']:12.1f} {sizes['workspace']:10.1f} "
-              f"{sizes['total']:9.1f}", flush=True)
+        print(f"{name:12} {number(step):>10} {step / base:8.3f} {number(sizes['activations']):>12} "
+              f"{number(sizes['workspace']):>10} {number(sizes['total']):>9}", flush=True)
 
 
 if __name__ == "__main__":

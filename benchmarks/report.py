@@ -13,19 +13,11 @@ import pathlib
 import re
 import sys
 
+from figures import number
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.S)
 NEEDED = {"case", "command", "machine", "commit"}
-
-
-def number(value):
-    """At most four significant digits, and thousands separated."""
-    if isinstance(value, str):
-        return value
-    if abs(value) >= 1000:
-        digits = len(str(int(abs(value)))) - 4
-        return f"{round(value, -digits):,.0f}"
-    return f"{value:.4g}"
 
 
 def figure(row):

@@ -13,6 +13,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEDULES = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-h2", 1), ("zb-v", 2)]
@@ -49,7 +50,7 @@ def main():
         beside = {"name": "`1f1b`", "value": base[0]} if isinstance(base, tuple) and kind != "1f1b" else None
         stored.add(case, result[0], "ms a step", {"peak": [result[1], "MiB"]}, beside)
         share = f"{result[0] / base[0]:8.3f}" if isinstance(base, tuple) else ""
-        print(f"{kind:12} {virtual:14} {result[0]:10.1f} {share:>8} {result[1]:9.0f}")
+        print(f"{kind:12} {virtual:14} {number(result[0]):>10} {share:>8} {number(result[1]):>9}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = [(sequence, recompute) for recompute in ("none", "selective") for sequence in (False, True, "gather_again")]
@@ -42,7 +43,8 @@ def main():
             case = (f"{pathlib.Path(options.model).name}, {options.batch} x {options.seq}, {options.tensor} shards, "
                     f"sequence_parallel {str(sequence).lower()}, recompute {recompute}")
             found.add(case, step, "ms a step", {"peak": [peak, "MiB"]})
-            print(f"{str(sequence).lower():18} {recompute:10} {step:10.1f} {activations:16.0f} {peak:13.0f}", flush=True)
+            print(f"{str(sequence).lower():18} {recompute:10} {number(step):>10} {number(activations):>16} "
+                  f"{number(peak):>13}", flush=True)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def read_options(description, **defaults):
 def timed_step(binary, *flags):
     """The report of a step: sim_ms, roofline_ms and more (docs/training.md, `--report`)."""
     report = pathlib.Path(f"{binary}.json")
-    subprocess.run([binary, "--timing-only", f"--report={report}", *flags], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([binary, "--timing-only", f"--report={report}", *flags], capture_output=True, check=True)
     return json.loads(report.read_text())
 
 

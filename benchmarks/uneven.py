@@ -14,6 +14,7 @@ import tempfile
 
 import figures
 import simulated
+from figures import number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -43,7 +44,7 @@ def main():
             step, peak = measure(options, pathlib.Path(folder), vocabulary, rules)
             found.add(f"{pathlib.Path(options.model).name}, {options.tensor} shards, vocabulary {vocabulary} {table}", step,
                       "ms a step", {"peak": [peak, "MiB"]})
-            print(f"{vocabulary:10}  {table:20} {step:10.2f} {peak:12.0f}", flush=True)
+            print(f"{vocabulary:10}  {table:20} {number(step):>10} {number(peak):>12}", flush=True)
 
 
 if __name__ == "__main__":

@@ -50,11 +50,12 @@ std::string summary(const proto::PlanReport &report) {
   add("devices", absl::StrFormat("%d, global batch %d", best.layout().devices(),
                                  best.layout().global_batch()));
   add("parameters", absl::StrFormat("%.0f", best.parameters()));
-  add("a step",
-      absl::StrFormat("%.4g ms, %.4g ms a sample", best.predicted_ms(), best.ms_per_sample()));
-  add("no layout is faster than (roofline bound)", absl::StrFormat("%.4g ms", best.bound_ms()));
-  add("throughput", absl::StrFormat("%.4g samples/s, %.4g tokens/s", best.samples_per_second(),
-                                    best.tokens_per_second()));
+  add("a step", absl::StrCat(printFigure(best.predicted_ms()), " ms, ",
+                             printFigure(best.ms_per_sample()), " ms a sample"));
+  add("no layout is faster than (roofline bound)",
+      absl::StrCat(printFigure(best.bound_ms()), " ms"));
+  add("throughput", absl::StrCat(printFigure(best.samples_per_second()), " samples/s, ",
+                                 printFigure(best.tokens_per_second()), " tokens/s"));
   add("rate of a device",
       absl::StrFormat(
           "%.4g TFLOP/s, %.1f %% of peak: products of the model, without recomputation; "

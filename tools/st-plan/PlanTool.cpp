@@ -225,7 +225,7 @@ absl::Status PlanTool::checkFlags() const {
        {std::pair<const char *, Range>("devices", flags.devices), {"batch", flags.batch}}) {
     if (!range.fault.empty())
       return invalid("--", name, "=", range.fault,
-                     ": expected a number above 0, or a range as 8:64");
+                     ": expected a number above 0, or a range such as 8:64");
     if (range.isRange() && asksElse)
       return invalid("--", name, "=", range.least, ":", range.most,
                      ": a range has no effect on this question");
@@ -323,14 +323,8 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
 ::st::StepInputs PlanTool::inputsOf(const PlanInput &input) {
   const std::string &optimizer =
       flags.optimizer.empty() ? input.optimizer : flags.optimizer.getValue();
-  ::st::StepInputs inputs{input.model,
-                          cluster,
-                          profile,
-                          *costs,
-                          models->find(input),
-                          order,
-                          constants.stepUs,
-                          optimizer};
+  ::st::StepInputs inputs{input.model,         cluster, profile,          *costs,
+                          models->find(input), order,   constants.stepUs, optimizer};
   if (simulates())
     inputs.simulated = &simulatedOf(input);
   return inputs;

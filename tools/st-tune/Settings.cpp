@@ -159,9 +159,9 @@ static absl::Status readPlanFlags(const TuneFlags &flags, TuneSettings &settings
   if (!flags.plan.empty()) {
     for (const auto &[name, value] : given)
       if (name != "task" && name != "optimizer" && name != "deepspeed")
-        return invalid("--", name, " has no effect with --plan, whose candidates are found");
+        return invalid("--", name, " has no effect with --plan, which gives the candidates");
     if (!flags.otherPlanFlags.empty())
-      return invalid("--plan-flag has no effect with --plan, whose candidates are found");
+      return invalid("--plan-flag has no effect with --plan, which gives the candidates");
     return absl::OkStatus();
   }
   if (settings.compiles && !given.count("cluster")) {

@@ -36,7 +36,7 @@ LogicalResult AttentionOp::verify() {
                 depth = getDepth(), width = getWidth();
   for (int64_t size : {batch, heads, rows, columns, depth, width})
     if (size < 1)
-      return emitOpError("has a size of ") << size << ", expected at least 1 of each";
+      return emitOpError("has a size of ") << size << ", expected sizes of at least 1";
   const Type type = elementOf(getQ());
   if (!type.isF16() && !type.isBF16())
     return emitOpError("is of ") << type << ", expected a 16-bit type";

@@ -493,7 +493,7 @@ absl::Status scaleFigure(proto::DtuDescription &description, const std::string &
   if (!field || field->is_repeated() || field->message_type() != proto::Figure::descriptor() ||
       !(factor > 0))
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no figure \"", name, "\" of a device to multiply by ", factor));
+        absl::StrCat("a device description has no figure \"", name, "\" to multiply by ", factor));
   auto *figure = static_cast<proto::Figure *>(
       description.GetReflection()->MutableMessage(&description, field));
   figure->set_value(figure->value() * factor);

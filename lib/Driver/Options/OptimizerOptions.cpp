@@ -206,7 +206,7 @@ static LogicalResult setWeightDecayGroups(ModuleOp module, const CompileOptions 
   }
   for (const DecayGroup &group : *groups)
     if (!group.isUsed)
-      return error(module) << "--weight-decay-groups: no parameter is of the group "
+      return error(module) << "--weight-decay-groups: no parameter matches the pattern "
                            << group.pattern;
   return success();
 }

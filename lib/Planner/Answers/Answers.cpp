@@ -17,9 +17,10 @@ constexpr double kSecondsPerDay = 86400, kFlopsPerParameter = 8;
 
 /// "tp=4 pp=8 ...: 1234 ms a step, 25.1 GiB a device, 5678 tokens/s".
 std::string brief(const proto::PlanStep &step) {
-  return absl::StrFormat("%s: %.4g ms a step, %.1f GiB a device (%s), %.4g tokens/s",
-                         step.layout().text(), step.predicted_ms(), step.memory_mib() / 1024,
-                         step.fit(), step.tokens_per_second());
+  return absl::StrFormat("%s: %s ms a step, %.1f GiB a device (%s), %s tokens/s",
+                         step.layout().text(), printFigure(step.predicted_ms()),
+                         step.memory_mib() / 1024, step.fit(),
+                         printFigure(step.tokens_per_second()));
 }
 
 std::string sizeText(const proto::PlanModelSize &size) {
@@ -62,12 +63,12 @@ void completeScale(proto::PlanScale &scale) {
 }
 
 std::string printTraining(const proto::PlanTraining &training, int devices, double parameters) {
-  std::string text =
-      absl::StrFormat("%.4g tokens take %.4g days, %.4g device-hours\n"
-                      "closed form      8 T P / (n X) = 8 x %.4g x %.4g / (%d x X): the prediction "
-                      "is its X = %.4g TFLOP/s\n",
-                      training.tokens(), training.days(), training.device_hours(),
-                      training.tokens(), parameters, devices, training.closed_form_tflops());
+  std::string text = absl::StrFormat(
+      "%.4g tokens take %s days, %s device-hours\n"
+      "closed form      8 T P / (n X) = 8 x %.4g x %.4g / (%d x X): the prediction "
+      "is its X = %.4g TFLOP/s\n",
+      training.tokens(), printFigure(training.days()), printFigure(training.device_hours()),
+      training.tokens(), parameters, devices, training.closed_form_tflops());
   if (training.assumed_tflops() > 0)
     absl::StrAppendFormat(
         &text,
@@ -128,12 +129,13 @@ std::string printScale(const proto::PlanScale &scale) {
       absl::StrAppend(&text, row.reason(), "\n");
       continue;
     }
-    absl::StrAppendFormat(&text, "%12.4g %11.4g %9.1f %9.1f %% ", plan.predicted_ms(),
-                          plan.tokens_per_second(), plan.tflops_per_device(),
+    absl::StrAppendFormat(&text, "%12s %11s %9.1f %9.1f %% ", printFigure(plan.predicted_ms()),
+                          printFigure(plan.tokens_per_second()), plan.tflops_per_device(),
                           row.efficiency() * 100);
     if (hasDays)
-      absl::StrAppendFormat(&text, "%s%9.4g %13.4g", row.on_front() ? "*" : " ",
-                            row.training().days(), row.training().device_hours());
+      absl::StrAppendFormat(&text, "%s%9s %13s", row.on_front() ? "*" : " ",
+                            printFigure(row.training().days()),
+                            printFigure(row.training().device_hours()));
     absl::StrAppend(&text, "  ", plan.layout().text(), "\n");
   }
   if (hasDays)

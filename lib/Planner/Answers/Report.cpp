@@ -250,15 +250,16 @@ std::string printStep(const proto::PlanStep &step) {
       "devices          %d, global batch %d\n"
       "parameters       %.0f\n"
       "state            %s\n"
-      "step             %.4g ms, %.4g ms a sample (roofline lower bound %.4g ms)\n"
-      "throughput       %.4g samples/s, %.4g tokens/s\n"
+      "step             %s ms, %s ms a sample (roofline lower bound %s ms)\n"
+      "throughput       %s samples/s, %s tokens/s\n"
       "rate             %.4g TFLOP/s a device (products of the model, without recomputation; %.4g "
       "with), %.1f %% of "
       "peak, %.4g PFLOP/s in all\n"
       "memory           %.1f to %.1f GiB a device: %s\n",
       step.layout().text(), step.layout().devices(), step.layout().global_batch(),
-      step.parameters(), printState(step), step.predicted_ms(), step.ms_per_sample(),
-      step.bound_ms(), step.samples_per_second(), step.tokens_per_second(),
+      step.parameters(), printState(step), printFigure(step.predicted_ms()),
+      printFigure(step.ms_per_sample()), printFigure(step.bound_ms()),
+      printFigure(step.samples_per_second()), printFigure(step.tokens_per_second()),
       step.tflops_per_device(), step.tflops_with_recomputation(), step.percent_of_peak(),
       step.petaflops(), step.least_memory_mib() / 1024, step.memory_mib() / 1024, step.fit());
   if (step.host_memory_mib() > 0)
@@ -300,10 +301,11 @@ std::string printFront(const proto::PlanReport &report) {
   absl::StrAppendFormat(&text, "%10s %12s %10s  %s\n", "ms a step", "TFLOP/s", "GiB", "layout");
   for (const proto::PlanStep &step : front) {
     if (isRange)
-      absl::StrAppendFormat(&text, "%8d %8d %12.4g ", step.layout().devices(),
-                            step.layout().global_batch(), step.ms_per_sample());
-    absl::StrAppendFormat(&text, "%10.4g %12.4g %10.1f  %s\n", step.predicted_ms(),
-                          step.tflops_per_device(), step.memory_mib() / 1024, step.layout().text());
+      absl::StrAppendFormat(&text, "%8d %8d %12s ", step.layout().devices(),
+                            step.layout().global_batch(), printFigure(step.ms_per_sample()));
+    absl::StrAppendFormat(&text, "%10s %12s %10.1f  %s\n", printFigure(step.predicted_ms()),
+                          printFigure(step.tflops_per_device()), step.memory_mib() / 1024,
+                          step.layout().text());
   }
   return text;
 }

@@ -157,7 +157,7 @@ absl::Status TaskValidator::check(const proto::CudaLaunch &launch) const {
   const proto::CudaKernel &kernel = program.cuda().kernels(static_cast<int>(launch.kernel()));
   if (kernel.argument_bytes_size() != launch.arguments_size())
     return error(absl::StrCat("kernel ", kernel.name(), " takes ", kernel.argument_bytes_size(),
-                              " buffers, and there are ", launch.arguments_size()));
+                              " buffers, but the launch passes ", launch.arguments_size()));
   for (int i = 0; i < launch.arguments_size(); ++i) {
     const std::string what = absl::StrCat("buffer ", i, " of ", kernel.name());
     ST_RETURN_IF_ERROR(checkPlace(what, launch.arguments(i), kernel.argument_bytes(i)));
@@ -171,8 +171,8 @@ absl::Status TaskValidator::check(const proto::CudaCopy &copy) const {
     return error(absl::StrCat("a copy of ", copy.rows(), " rows of ", copy.row_bytes(), " bytes"));
   for (int64_t pitch : {copy.from_pitch(), copy.to_pitch()})
     if (copy.rows() > 1 && pitch < std::max<int64_t>(copy.row_bytes(), 1))
-      return error(absl::StrCat("a copy of rows of ", copy.row_bytes(), " bytes, ", pitch,
-                                " bytes from one to the next"));
+      return error(
+          absl::StrCat("a copy of rows of ", copy.row_bytes(), " bytes, ", pitch, " bytes apart"));
   Bytes from, to;
   for (auto [bytes, pitch] : {std::pair(&from, copy.from_pitch()), {&to, copy.to_pitch()}}) {
     bytes->add(1, copy.row_bytes());
@@ -317,7 +317,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
   }
   if (bytes < 0 || exchange.to_stride() < bytes)
     return error(absl::StrCat("an exchange of pieces of ", bytes, " bytes, ", exchange.to_stride(),
-                              " bytes from one to the next"));
+                              " bytes apart"));
   Bytes from, to;
   for (auto [all, stride] :
        {std::pair(&from, exchange.from_stride()), {&to, exchange.to_stride()}}) {

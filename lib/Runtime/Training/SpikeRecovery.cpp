@@ -23,7 +23,7 @@ absl::StatusOr<bool> SpikeRecovery::watch(const EndedStep &ended) {
     return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", ended.step,
                                                  std::isnan(ended.loss) ? "NaN" : "infinite"));
   return absl::OutOfRangeError(
-      absl::StrFormat("step %d: the loss %.6g is a spike: expected at most %.6g (--on-spike=stop)",
+      absl::StrFormat("step %d: the loss %.4g is a spike: expected at most %.4g (--on-spike=stop)",
                       ended.step, ended.loss, spikes.bound()));
 }
 
@@ -34,14 +34,14 @@ absl::Status SpikeRecovery::goBack(const EndedStep &ended, TrainerState &trainer
   latestStep = std::max(latestStep, ended.step);
   if (spikesThere > kMostSpikes)
     return absl::OutOfRangeError(
-        absl::StrFormat("step %d: the loss %.6g is spike number %d in succession at or before step "
+        absl::StrFormat("step %d: the loss %.4g is spike number %d in succession at or before step "
                         "%d: going back does not help (--on-spike=%s)",
                         ended.step, ended.loss, spikesThere, latestStep, options.spikes.action));
   const int64_t seen = trainer.examples;
   // Its report is a line before the next one, which restoreNewest() completes.
   ST_RETURN_IF_ERROR(saves.finish());
   print(saves.takeReport());
-  print(absl::StrFormat("step %d: the loss %.6g is a spike, expected at most %.6g; ", ended.step,
+  print(absl::StrFormat("step %d: the loss %.4g is a spike, expected at most %.4g; ", ended.step,
                         ended.loss, spikes.bound()));
   ST_RETURN_IF_ERROR(restoreNewest(ended.step, trainer, executable));
   if (options.spikes.action == "rewind")

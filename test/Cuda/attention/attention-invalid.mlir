@@ -1,7 +1,7 @@
 // RUN: st-opt --split-input-file --verify-diagnostics %s
 
 func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
-  // expected-error @+1 {{'cuda.attention' op has a size of 0, expected at least 1 of each}}
+  // expected-error @+1 {{'cuda.attention' op has a size of 0, expected sizes of at least 1}}
   cuda.attention %q * %q * %q into %q 2 x 3 of 8 x 0 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] : memref<768xbf16>, memref<768xbf16>, memref<768xbf16> into memref<768xbf16> {}
   return
 }

@@ -171,7 +171,7 @@ def attends(model, mask):
         difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
         st.expect(0 < difference < 5e-4, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
         again, _ = train(gpu, folder, "again", {**env, "ST_STANDIN_SEED": str(SEED + 1)})
-        st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} in the place of {found[0]}")
+        st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} instead of {found[0]}")
         trace = folder / "trace.json"
         traced, _ = train(gpu, folder, "traced", env, (), f"--trace={trace}")
         st.expect(traced == found and "gradient of attention bf16 4 x 8 of 32 x 32" in trace.read_text(),
@@ -250,7 +250,7 @@ def keeps_choices(folder):
 
     def run(name):
         found, _ = train(gpu, folder, name, {**env, "ST_STANDIN_SEED": "0"})
-        st.expect(found == expected, f"{name}: losses {found[0]} in the place of {expected[0]}")
+        st.expect(found == expected, f"{name}: losses {found[0]} instead of {expected[0]}")
         (file,) = (folder / "cache").iterdir()
         return file
 
@@ -286,7 +286,7 @@ def traces(folder):
     for name, program, launcher in (("host", binary, []), ("gpu", gpu, [*MPIRUN, "-np", "3"])):
         trace = folder / f"trace-{name}.json"
         found, _ = train(program, folder, f"traced-{name}", env, [*launcher], f"--trace={trace}")
-        st.expect(found == expected, f"{name}: losses {found[0]} in the place of {expected[0]}")
+        st.expect(found == expected, f"{name}: losses {found[0]} instead of {expected[0]}")
         trace = json.loads(trace.read_text())
         events, bound = trace["traceEvents"], trace["otherData"]["clock_bound_us"]
         st.expect(bound > 0, f"{name}: clocks to {bound} us")

@@ -115,7 +115,7 @@ def config_cases():
                       extra=["--optimizer=lamb", "--min-8bit-size=2"])
     yield config_case("decay without number", TINY_BERT, r"--weight-decay-groups: expected PATTERN=DECAY with a number .*, found vectors",
                       extra=["--weight-decay-groups=vectors"])
-    yield config_case("decay of nothing", TINY_BERT, r"--weight-decay-groups: no parameter is of the group \*\.weigth",
+    yield config_case("decay of nothing", TINY_BERT, r"--weight-decay-groups: no parameter matches the pattern \*\.weigth",
                       extra=["--weight-decay-groups=vectors=0,*.weigth=0.1"])
     yield config_case("momentum of adamw", TINY_BERT, "--momentum has no effect with --optimizer=adamw",
                       extra=["--momentum=0.5"])

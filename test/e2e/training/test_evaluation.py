@@ -212,6 +212,6 @@ def evaluations():
 
 if __name__ == "__main__":
     sys.exit(st.main(*st.drawn_part(evaluations(), 2),
-                     ("bert mlm, host in the place of GPUs", evaluates(BERT, "mlm", HYBRID | {"zero": 1}, "--target=cuda-host")),
+                     ("bert mlm, host instead of GPUs", evaluates(BERT, "mlm", HYBRID | {"zero": 1}, "--target=cuda-host")),
                      ("resumed", resumed), ("logged", logged), ("refused", refused),
                      ("a result of each micro-batch", of_each_micro_batch)))

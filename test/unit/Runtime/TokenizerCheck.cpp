@@ -4,7 +4,7 @@
 //   tokens with special ones around : tokens : begin-end of each in bytes
 //
 // or "error: ..." where one cannot be encoded. With REPEAT above 0 it prints nothing of this but
-// the seconds of each of so many passes over all texts, and the tokens of one.
+// the seconds of each pass over all texts, for the given number of passes, and the tokens of one pass.
 
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/Files.h"

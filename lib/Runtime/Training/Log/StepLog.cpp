@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <cerrno>
 #include <cstring>
@@ -150,8 +151,8 @@ void StepLog::showProgress(const StepReport &report) {
       absl::StrFormat("step %d of %d, %s left", report.step, run.lastStep,
                       printDuration(each * static_cast<double>(run.lastStep - report.step)));
   if (run.tokens > 0 && each > 0)
-    absl::StrAppendFormat(&text, ", %.4g tokens/s on this host",
-                          static_cast<double>(run.tokens) / each);
+    absl::StrAppend(&text, ", ", printFigure(static_cast<double>(run.tokens) / each),
+                    " tokens/s on this host");
   std::fprintf(progress, "%s", text.c_str());
   std::fflush(progress);
   isShown = true;
