@@ -1,4 +1,5 @@
 #include "passes/Partition/Config/SeedShardings.h"
+#include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -22,6 +23,24 @@ static OpOperand *firstUse(Value value) {
     if (!first || use.getOwner()->isBeforeInBlock(first->getOwner()))
       first = &use;
   return first;
+}
+
+bool mlir::st::hasNamedRows(BlockArgument parameter) {
+  auto function = dyn_cast<func::FuncOp>(parameter.getOwner()->getParentOp());
+  return function && function.getArgAttr(parameter.getArgNumber(), kNamedRowsAttr);
+}
+
+SmallVector<int64_t> mlir::st::tracedDims(BlockArgument parameter) {
+  int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (rank > 0 && hasNamedRows(parameter))
+    dims[0] = -1;
+  return dims;
+}
+
+bool mlir::st::readsParts(OpOperand &use, BlockArgument parameter) {
+  return isa<stablehlo::GatherOp>(use.getOwner()) && use.getOperandNumber() == 0 &&
+         hasNamedRows(parameter);
 }
 
 bool mlir::st::onlyReorders(Operation *op, const ShardingRule &rule) {
@@ -68,10 +87,14 @@ std::optional<int64_t> mlir::st::cutDimension(BlockArgument parameter, int64_t s
     return std::nullopt;
   if (rank == 1)
     return 0;
-  Trace trace{parameter, llvm::to_vector(llvm::seq<int64_t>(0, rank))};
+  Trace trace{parameter, tracedDims(parameter)};
   while (OpOperand *use = firstUse(trace.value)) {
     Operation *op = use->getOwner();
     ShardingRule rule = getShardingRule(op);
+    if (readsParts(*use, parameter)) {
+      follow(trace, op, rule);
+      continue;
+    }
     if (isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp, stablehlo::GatherOp>(op)) {
       if (auto dim =
               dimensionOfKind(trace, rule.operands[use->getOperandNumber()], rule, cutsContracted))
