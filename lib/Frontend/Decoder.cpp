@@ -253,8 +253,8 @@ Value Decoder::experts(Value x, const std::string &block) {
   if (family.sharedExpert.empty())
     return out;
   ModelBuilder::Scope scope(model, "shared_expert");
-  Value gate = model.dense(x, named(family.sharedGate), 1, family.layout, std::nullopt,
-                           /*hasBias=*/false);
+  Value gate = model.project(
+      x, model.unshardedWeight(named(family.sharedGate) + ".weight", {1, config.hiddenSize}));
   Value shared = mlp(x, named(family.sharedExpert), config.experts.sharedSize);
   Value factor = emit.reshape(emit.logistic(gate), {model.batch, model.sequence});
   return emit.add(out, emit.mul(shared, model.broadcastLeading(factor, emit.shapeOf(shared))));

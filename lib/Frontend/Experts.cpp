@@ -88,7 +88,8 @@ private:
 
 Routing Experts::route(Value x) {
   Routing routing;
-  Value matrix = model.weight(names.router + ".weight", {config.count, model.config.hiddenSize});
+  Value matrix =
+      model.unshardedWeight(names.router + ".weight", {config.count, model.config.hiddenSize});
   Value probabilities = routing.probabilities = model.softmax(model.project(x, matrix));
   // The first expert has the largest number.
   Value order = emit.sub(emit.splat(RankedTensorType::get(perExpert, word), config.count - 1),

@@ -86,6 +86,13 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
       parameterCount++, RankedTensorType::get(shape, builder.getF32Type()), attrs, emit.loc);
 }
 
+Value ModelBuilder::unshardedWeight(const Twine &name, ArrayRef<int64_t> shape) {
+  Value matrix = weight(name, shape);
+  signature.setArgumentAttr(cast<BlockArgument>(matrix).getArgNumber(), kUnshardedAttr,
+                            builder.getUnitAttr());
+  return matrix;
+}
+
 Value ModelBuilder::stackedWeight(const Twine &name, int64_t count, ArrayRef<int64_t> shape,
                                   std::optional<double> standardDeviation) {
   SmallVector<int64_t> stacked = {count};

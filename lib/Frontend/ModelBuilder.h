@@ -61,6 +61,8 @@ public:
   Value weight(const Twine &name, ArrayRef<int64_t> shape) {
     return parameter(name, shape, {Init::Normal, config.initializerRange});
   }
+  /// A weight that tensor shards replicate.
+  Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
   /// The weights `<name>` [...] of `count` equal parts of the model, stacked: [count, ...]. In
   /// checkpoints they are tensors of their own, and the number of the part replaces the `*` in
   /// `name`.

@@ -49,10 +49,15 @@ DenseSet<BlockArgument> mlir::st::findExperts(func::FuncOp function, const Param
                                               const MeshAxes &axes) {
   DenseSet<BlockArgument> experts;
   std::optional<Axis> expert = expertAxis(axes, function.getContext());
+  auto isLookedUp = [](BlockArgument parameter) {
+    return llvm::any_of(parameter.getUses(),
+                        [&](OpOperand &use) { return readsParts(use, parameter); });
+  };
   for (BlockArgument argument : function.getArguments()) {
     auto rule = rules.find(argument);
-    if (expert &&
-        (rule != rules.end() ? rule->second.isSplitOver(*expert) : hasNamedRows(argument)))
+    bool isRuled = rule != rules.end();
+    if (expert && (isRuled ? rule->second.isSplitOver(*expert)
+                           : hasNamedRows(argument) && !isLookedUp(argument)))
       experts.insert(argument);
   }
   return experts;

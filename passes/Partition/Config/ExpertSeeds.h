@@ -16,8 +16,9 @@ LogicalResult checkExperts(func::FuncOp function, const ParallelConfig &config,
 /// there are any.
 ShardingAttr splitExperts(BlockArgument parameter, ShardingAttr seed, const MeshAxes &axes);
 
-/// The parameters that the axis "expert" splits for good: by rules, or because their rows are
-/// experts.
+/// The parameters that stay split over the axis "expert" for use: by rules, or because products
+/// read all of their experts. If each block of tokens looks its expert up, experts are gathered
+/// instead.
 DenseSet<BlockArgument> findExperts(func::FuncOp function, const ParameterSeeds &rules,
                                     const MeshAxes &axes);
 

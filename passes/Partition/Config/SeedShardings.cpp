@@ -25,13 +25,17 @@ static OpOperand *firstUse(Value value) {
   return first;
 }
 
-bool mlir::st::hasNamedRows(BlockArgument parameter) {
+static bool hasAttr(BlockArgument parameter, StringRef name) {
   auto function = dyn_cast<func::FuncOp>(parameter.getOwner()->getParentOp());
-  return function && function.getArgAttr(parameter.getArgNumber(), kNamedRowsAttr);
+  return function && function.getArgAttr(parameter.getArgNumber(), name);
 }
+
+bool mlir::st::hasNamedRows(BlockArgument parameter) { return hasAttr(parameter, kNamedRowsAttr); }
 
 SmallVector<int64_t> mlir::st::tracedDims(BlockArgument parameter) {
   int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+  if (hasAttr(parameter, kUnshardedAttr))
+    return SmallVector<int64_t>(rank, -1);
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (rank > 0 && hasNamedRows(parameter))
     dims[0] = -1;
@@ -83,7 +87,7 @@ static std::optional<int64_t> dimensionOfKind(const Trace &trace, const TensorFa
 std::optional<int64_t> mlir::st::cutDimension(BlockArgument parameter, int64_t shardingDim) {
   int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
   bool cutsContracted = shardingDim == 0;
-  if (rank == 0 || (rank == 1 && cutsContracted))
+  if (rank == 0 || (rank == 1 && cutsContracted) || hasAttr(parameter, kUnshardedAttr))
     return std::nullopt;
   if (rank == 1)
     return 0;

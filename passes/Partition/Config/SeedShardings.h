@@ -21,7 +21,7 @@ std::optional<int64_t> cutDimension(BlockArgument parameter, int64_t shardingDim
 bool hasNamedRows(BlockArgument parameter);
 
 /// The dimensions of a parameter that can be sharded, at the start of a trace: all, but -1 for a
-/// first dimension that numbers parts of the model.
+/// first dimension that numbers parts of the model, and for all those of an unsharded one.
 SmallVector<int64_t> tracedDims(BlockArgument parameter);
 
 /// Returns true if a use reads complete rows of a parameter whose rows are parts of the model: the
