@@ -1,5 +1,6 @@
 #include "backends/common/ProgramToExecutable.h"
 
+#include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StackedState.h"
 
@@ -209,6 +210,7 @@ LogicalResult GroupBuilder::addState(StateOp op) {
     return failure();
   if (auto stack = op->getAttrOfType<DictionaryAttr>(kStackAttr))
     placeInStack(stack, state);
+  state.set_has_named_rows(op->hasAttr(kNamedRowsAttr));
   state.set_offset(address->getOffset());
   state.set_init_stream(op.getInitStream().value_or(0));
   proto::Initializer &init = *state.mutable_init();

@@ -184,6 +184,19 @@ constexpr KnownKey gptNeoXKeys[] = {
 
 constexpr KnownKey mistralKeys[] = {{"head_dim"}, {"rms_norm_eps"}, {"sliding_window"}};
 
+constexpr KnownKey expertKeys[] = {{"num_experts"},
+                                   {"num_experts_per_tok"},
+                                   {"output_router_logits"},
+                                   {"router_aux_loss_coef"},
+                                   // Not of transformers: without it no token is dropped.
+                                   {"expert_capacity_factor"}};
+
+constexpr KnownKey mixtralKeys[] = {{"num_local_experts"}, {"router_jitter_noise"}};
+
+constexpr KnownKey qwen2MoeKeys[] = {
+    {"decoder_sparse_step"}, {"mlp_only_layers"}, {"moe_intermediate_size"},
+    {"norm_topk_prob"},      {"qkv_bias"},        {"shared_expert_intermediate_size"}};
+
 constexpr KnownKey optKeys[] = {{"_remove_final_layer_norm"},
                                 {"activation_function"},
                                 {"attention_dropout"},
@@ -282,12 +295,16 @@ SmallVector<ArrayRef<KnownKey>> mlir::st::keysOf(ModelType type) {
     return {anyModelKeys, megatronGptKeys};
   case ModelType::Mistral:
     return {anyModelKeys, rotaryDecoderKeys, mistralKeys};
+  case ModelType::Mixtral:
+    return {anyModelKeys, rotaryDecoderKeys, mistralKeys, expertKeys, mixtralKeys};
   case ModelType::Opt:
     return {anyModelKeys, optKeys};
   case ModelType::Phi:
     return {anyModelKeys, rotaryDecoderKeys, phiKeys};
   case ModelType::Qwen2:
     return {anyModelKeys, rotaryDecoderKeys, layerWindowKeys, qwen2Keys};
+  case ModelType::Qwen2Moe:
+    return {anyModelKeys, rotaryDecoderKeys, layerWindowKeys, qwen2Keys, expertKeys, qwen2MoeKeys};
   case ModelType::Qwen3:
     return {anyModelKeys, rotaryDecoderKeys, layerWindowKeys, qwen3Keys};
   case ModelType::Roberta:

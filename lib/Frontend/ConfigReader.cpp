@@ -135,6 +135,17 @@ double ConfigReader::positive(StringRef key, std::optional<double> fallback) {
   return fallback.value_or(1.0);
 }
 
+double ConfigReader::number(StringRef key, double fallback) {
+  const llvm::json::Value *value = lookup(key);
+  if (!value)
+    return fallback;
+  std::optional<double> number = value->getAsNumber();
+  if (number && *number >= 0 && std::isfinite(static_cast<float>(*number)))
+    return *number;
+  unexpected(key, "a number from 0 that 32 bits hold");
+  return fallback;
+}
+
 bool ConfigReader::boolean(StringRef key, bool fallback) {
   const llvm::json::Value *value = lookup(key);
   if (!value)

@@ -49,6 +49,8 @@ public:
   double probability(StringRef key, double fallback);
   /// A finite number above zero. Without a fallback the key is required.
   double positive(StringRef key, std::optional<double> fallback = std::nullopt);
+  /// A finite number from 0.
+  double number(StringRef key, double fallback);
   bool boolean(StringRef key, bool fallback);
   StringRef string(StringRef key, StringRef fallback);
 

@@ -1,6 +1,7 @@
 //===- Decoder.cpp - Causal language models of every family ---------------===//
 
 #include "lib/Frontend/DecoderFamily.h"
+#include "lib/Frontend/Experts.h"
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +36,11 @@ private:
   /// Queries, keys and values, [B, S, heads * d] or [B, S, heads, d].
   SmallVector<Value, 3> project(Value x, const std::string &name);
   Value attention(Value x, const Shared &shared, const std::string &name, int64_t layer);
-  Value mlp(Value x, const std::string &name);
+  /// The MLP whose parameters have the prefix `name`.
+  Value mlp(Value x, const std::string &name, int64_t innerSize);
+  /// The MLP of a block, or its mixture of experts.
+  Value secondBranch(Value x, const std::string &block, int64_t layer);
+  Value experts(Value x, const std::string &block);
   /// Rotates element i of the first r of each head of x [B, S, h, d] with element i + r / 2.
   Value rotate(Value x, const Shared &shared);
   /// x [B, S, kv, d] with each head as often as queries share it.
@@ -46,6 +51,7 @@ private:
   const ModelConfig &config;
   const DecoderFamily &family;
   Value wordEmbeddings;
+  RouterSums routerSums;
 };
 } // namespace
 
@@ -215,12 +221,11 @@ Value Decoder::attention(Value x, const Shared &shared, const std::string &block
   return model.dropout(out, config.hiddenDropout);
 }
 
-Value Decoder::mlp(Value x, const std::string &block) {
-  const std::string name = family.mlp.empty() ? block : block + "." + family.mlp.str();
+Value Decoder::mlp(Value x, const std::string &name, int64_t innerSize) {
   Value inner, gate;
   if (!family.gate.empty())
-    gate = dense(x, name, family.gate, config.intermediateSize, config.mlpBias);
-  inner = dense(x, name, family.up, config.intermediateSize, config.mlpBias);
+    gate = dense(x, name, family.gate, innerSize, config.mlpBias);
+  inner = dense(x, name, family.up, innerSize, config.mlpBias);
   {
     std::optional<ModelBuilder::Scope> scope;
     if (family.scopesProducts)
@@ -239,6 +244,29 @@ Value Decoder::mlp(Value x, const std::string &block) {
   return model.dropout(out, config.hiddenDropout);
 }
 
+Value Decoder::experts(Value x, const std::string &block) {
+  auto named = [&](StringRef name) { return block + "." + name.str(); };
+  const std::string experts = named(family.experts) + ".*.";
+  const ExpertNames names = {named(family.router), experts + family.expertGate.str(),
+                             experts + family.expertUp.str(), experts + family.expertDown.str()};
+  Value out = buildExperts(model, x, names, routerSums);
+  if (family.sharedExpert.empty())
+    return out;
+  ModelBuilder::Scope scope(model, "shared_expert");
+  Value gate = model.project(
+      x, model.unshardedWeight(named(family.sharedGate) + ".weight", {1, config.hiddenSize}));
+  Value shared = mlp(x, named(family.sharedExpert), config.experts.sharedSize);
+  Value factor = emit.reshape(emit.logistic(gate), {model.batch, model.sequence});
+  return emit.add(out, emit.mul(shared, model.broadcastLeading(factor, emit.shapeOf(shared))));
+}
+
+Value Decoder::secondBranch(Value x, const std::string &block, int64_t layer) {
+  if (config.hasExperts(layer))
+    return experts(x, block);
+  return mlp(x, family.mlp.empty() ? block : block + "." + family.mlp.str(),
+             config.intermediateSize);
+}
+
 Value Decoder::block(Value x, const Shared &shared, int64_t layer) {
   const std::string name = family.block.str() + std::to_string(layer);
   ModelBuilder::Scope scope(model, name);
@@ -253,7 +281,7 @@ Value Decoder::block(Value x, const Shared &shared, int64_t layer) {
   ModelBuilder::Scope mlpScope(model, "mlp");
   if (!family.mlpNorm.empty())
     normalized = norm(config.hasParallelBranches ? input : x, name + "." + family.mlpNorm);
-  Value second = mlp(normalized, name);
+  Value second = secondBranch(normalized, name, layer);
   if (config.hasParallelBranches)
     second = emit.add(second, branch);
   return model.addResidual(x, second);
@@ -280,7 +308,11 @@ Value Decoder::loss(Value x) {
   if (family.hasHeadBias)
     logits = model.addBias(logits, family.head + ".bias");
   model.measureCorrect("token", logits, labels, -100);
-  return model.crossEntropy(logits, labels, -100);
+  Value loss = model.crossEntropy(logits, labels, -100);
+  if (!routerSums.chosen)
+    return loss;
+  Value balance = buildBalanceLoss(model, routerSums);
+  return emit.add(loss, emit.scale(balance, config.experts.balanceCoefficient));
 }
 
 Value st::buildDecoder(ModelBuilder &model, const DecoderFamily &family) {

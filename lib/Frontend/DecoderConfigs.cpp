@@ -18,6 +18,7 @@ struct RotaryKeys {
   StringRef fraction = "partial_rotary_factor";
   /// The part of each head that rotates by default; unset if all of it always does.
   std::optional<double> byDefault;
+  double defaultTheta = 10000.0;
 };
 
 /// Defaults of the sizes that differ between families with Llama's keys.
@@ -79,6 +80,7 @@ static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t po
 static RotaryPositions readRotary(ConfigReader &reader, int64_t positionCount,
                                   const RotaryKeys &keys = {}) {
   RotaryPositions rotary;
+  rotary.theta = keys.defaultTheta;
   rotary.fraction = keys.byDefault.value_or(1.0);
   readFraction(reader, keys, keys.fraction, rotary);
   rotary.theta = reader.positive(keys.theta, rotary.theta);
@@ -141,17 +143,20 @@ static void readLlamaBlocks(ConfigReader &reader, ModelConfig &config, const Dec
   config.attentionBias = config.attentionOutBias = config.mlpBias = false;
 }
 
-/// Reads which layers attend to a window: those that `layer_types` names, else those from
-/// `max_window_layers` on.
-static void readWindowLayers(ConfigReader &reader, ModelConfig &config) {
-  const int64_t window = reader.sizeOrNull("sliding_window", 4096);
+/// Reads which layers attend to a window: those that `layer_types` names, else those of
+/// `max_window_layers` and later, or (`alternates`) each second layer before it.
+static void readWindowLayers(ConfigReader &reader, ModelConfig &config, bool alternates = false) {
   const bool usesWindow = reader.boolean("use_sliding_window", false);
   const llvm::json::Value *given = reader.object().get("sliding_window");
+  // Some classes save 0 for a window that is not used.
+  const bool isUnused = !usesWindow && given && given->getAsInteger() == 0;
+  const int64_t window = isUnused ? 0 : reader.sizeOrNull("sliding_window", 4096);
   if (usesWindow && !(given && given->getAsNull()))
     config.slidingWindow = window;
   const int64_t first = reader.count("max_window_layers", 28);
   for (int64_t i = 0; i < config.layerCount; ++i)
-    config.windowLayers.push_back(config.slidingWindow && i >= first);
+    config.windowLayers.push_back(config.slidingWindow &&
+                                  (alternates ? i % 2 == 0 && i < first : i >= first));
   const llvm::json::Value *types = reader.object().get("layer_types");
   if (!types || types->getAsNull())
     return;
@@ -171,6 +176,52 @@ static void readWindowLayers(ConfigReader &reader, ModelConfig &config) {
                                "\"full_attention\" for each layer, because use_sliding_window is "
                                "false or sliding_window is null");
   }
+}
+
+/// Returns the key that the configuration has, which may be only one of the two.
+static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
+  const bool hasOther = reader.object().get(other);
+  if (hasOther && reader.object().get(key))
+    reader.error(other, "key '" + other + "' says the same as '" + key + "'; expected one of them");
+  return hasOther ? other : key;
+}
+
+//===----------------------------------------------------------------------===//
+// Mixtures of experts
+//===----------------------------------------------------------------------===//
+
+/// Reads which layers have experts: each `decoder_sparse_step`-th one that `mlp_only_layers` does
+/// not list.
+static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
+  const int64_t step = reader.size("decoder_sparse_step", 1);
+  for (int64_t i = 0; i < config.layerCount; ++i)
+    config.experts.layers.push_back((i + 1) % step == 0);
+  const llvm::json::Value *dense = reader.object().get("mlp_only_layers");
+  if (!dense || dense->getAsNull())
+    return;
+  auto isNumber = [](const llvm::json::Value &layer) { return layer.getAsInteger().has_value(); };
+  const llvm::json::Array *layers = dense->getAsArray();
+  if (!layers || !llvm::all_of(*layers, isNumber))
+    return reader.unexpected("mlp_only_layers", "null or an array of numbers of layers");
+  for (const llvm::json::Value &layer : *layers)
+    if (int64_t i = *layer.getAsInteger(); i >= 0 && i < config.layerCount)
+      config.experts.layers[i] = false;
+}
+
+/// Reads how tokens choose experts, and the balance loss.
+static void readRouting(ConfigReader &reader, ModelConfig &config, int64_t perToken) {
+  ExpertsConfig &experts = config.experts;
+  experts.perToken = reader.size("num_experts_per_tok", perToken);
+  if (experts.count > 0 && experts.perToken > experts.count)
+    reader.error(reader.object().get("num_experts_per_tok") ? "num_experts_per_tok" : "",
+                 "num_experts_per_tok is " + Twine(experts.perToken) + ", more than the " +
+                     Twine(experts.count) + " experts of a layer");
+  const double coefficient = reader.number("router_aux_loss_coef", 0.001);
+  if (reader.boolean("output_router_logits", false))
+    experts.balanceCoefficient = coefficient;
+  const llvm::json::Value *capacity = reader.object().get("expert_capacity_factor");
+  if (capacity && !capacity->getAsNull())
+    experts.capacityFactor = reader.positive("expert_capacity_factor");
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,6 +250,32 @@ void st::readQwen2(ConfigReader &reader, ModelConfig &config) {
   readLlamaBlocks(reader, config, {4096, 32, 32, 22016, 151936, 32768}, 32);
   config.attentionBias = true;
   readWindowLayers(reader, config);
+}
+
+void st::readMixtral(ConfigReader &reader, ModelConfig &config) {
+  readMistral(reader, config);
+  config.layerNormEpsilon = reader.positive("rms_norm_eps", 1e-5);
+  RotaryKeys rotary;
+  rotary.defaultTheta = 1e6;
+  config.rotary = readRotary(reader, config.positionCount, rotary);
+  config.experts.intermediateSize = config.intermediateSize;
+  config.experts.count = reader.size(eitherKey(reader, "num_local_experts", "num_experts"), 8);
+  config.experts.layers.assign(config.layerCount, true);
+  readRouting(reader, config, 2);
+  if (reader.number("router_jitter_noise", 0.0) != 0.0)
+    reader.unexpected("router_jitter_noise", "0 (noise of routers is not supported)");
+}
+
+void st::readQwen2Moe(ConfigReader &reader, ModelConfig &config) {
+  readLlamaBlocks(reader, config, {2048, 24, 16, 5632, 151936, 32768}, 16);
+  config.attentionBias = reader.boolean("qkv_bias", true);
+  readWindowLayers(reader, config, /*alternates=*/true);
+  config.experts.count = reader.count("num_experts", 60);
+  config.experts.intermediateSize = reader.size("moe_intermediate_size", 1408);
+  config.experts.sharedSize = reader.size("shared_expert_intermediate_size", 5632);
+  config.experts.normalizesWeights = reader.boolean("norm_topk_prob", false);
+  readExpertLayers(reader, config);
+  readRouting(reader, config, 4);
 }
 
 void st::readQwen3(ConfigReader &reader, ModelConfig &config) {
@@ -241,14 +318,6 @@ void st::readGpt2(ConfigReader &reader, ModelConfig &config) {
   config.scalesAttention = reader.boolean("scale_attn_weights", true);
   config.scalesAttentionByLayer = reader.boolean("scale_attn_by_inverse_layer_idx", false);
   config.scalesResidualInit = true;
-}
-
-/// Returns the key that the configuration has, which may be only one of the two.
-static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
-  const bool hasOther = reader.object().get(other);
-  if (hasOther && reader.object().get(key))
-    reader.error(other, "key '" + other + "' says the same as '" + key + "'; expected one of them");
-  return hasOther ? other : key;
 }
 
 void st::readMegatronGpt(ConfigReader &reader, ModelConfig &config) {

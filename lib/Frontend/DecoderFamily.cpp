@@ -74,6 +74,31 @@ static DecoderFamily qwen3() {
   return family;
 }
 
+/// Mixtral (Jiang et al., 2024): Llama's blocks with a mixture of experts in place of each MLP.
+static DecoderFamily mixtral() {
+  DecoderFamily family = llama(ModelType::Mixtral);
+  family.router = "block_sparse_moe.gate";
+  family.experts = "block_sparse_moe.experts";
+  family.expertGate = "w1";
+  family.expertUp = "w3";
+  family.expertDown = "w2";
+  return family;
+}
+
+/// Qwen2-MoE (Yang et al., 2024): Qwen2's blocks. Some have an MLP, the others a mixture of experts
+/// and an expert for every token, scaled by a gate.
+static DecoderFamily qwen2Moe() {
+  DecoderFamily family = llama(ModelType::Qwen2Moe);
+  family.router = "mlp.gate";
+  family.experts = "mlp.experts";
+  family.expertGate = "gate_proj";
+  family.expertUp = "up_proj";
+  family.expertDown = "down_proj";
+  family.sharedExpert = "mlp.shared_expert";
+  family.sharedGate = "mlp.shared_expert_gate";
+  return family;
+}
+
 /// OPT (Zhang et al., 2022): GPT-2's blocks with separate products.
 static DecoderFamily opt() {
   DecoderFamily family;
@@ -172,7 +197,9 @@ const DecoderFamily *st::findDecoderFamily(ModelType type) {
   static const DecoderFamily families[] = {gpt2(),
                                            llama(),
                                            llama(ModelType::Mistral),
+                                           mixtral(),
                                            llama(ModelType::Qwen2),
+                                           qwen2Moe(),
                                            qwen3(),
                                            gemma(),
                                            opt(),

@@ -48,6 +48,10 @@ struct DecoderFamily {
   StringRef block, attentionNorm, mlpNorm;
   StringRef attention, query, key, value, joined, out;
   StringRef mlp, gate, up, down;
+  // Parameters of a layer of experts, after the block's prefix. `sharedExpert` is empty if there is
+  // none; it has the names of an MLP.
+  StringRef router, experts, expertGate, expertUp, expertDown;
+  StringRef sharedExpert, sharedGate;
 };
 
 /// The family of a model; null if it is not a decoder.

@@ -2,6 +2,7 @@
 
 #include "lib/Frontend/ModelBuilder.h"
 
+#include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/IR/ShardingUtils.h"
 
 using namespace mlir;
@@ -83,6 +84,24 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
     attrs.push_back(builder.getNamedAttr(kNoDecayAttr, builder.getUnitAttr()));
   return signature.insertArgument(
       parameterCount++, RankedTensorType::get(shape, builder.getF32Type()), attrs, emit.loc);
+}
+
+Value ModelBuilder::unshardedWeight(const Twine &name, ArrayRef<int64_t> shape) {
+  Value matrix = weight(name, shape);
+  signature.setArgumentAttr(cast<BlockArgument>(matrix).getArgNumber(), kUnshardedAttr,
+                            builder.getUnitAttr());
+  return matrix;
+}
+
+Value ModelBuilder::stackedWeight(const Twine &name, int64_t count, ArrayRef<int64_t> shape,
+                                  std::optional<double> standardDeviation) {
+  SmallVector<int64_t> stacked = {count};
+  llvm::append_range(stacked, shape);
+  Value weights =
+      parameter(name, stacked, {Init::Normal, standardDeviation.value_or(config.initializerRange)});
+  signature.setArgumentAttr(cast<BlockArgument>(weights).getArgNumber(), kNamedRowsAttr,
+                            builder.getUnitAttr());
+  return weights;
 }
 
 Value ModelBuilder::insertBatch(ArrayRef<NamedAttribute> attrs, Type type) {

@@ -61,6 +61,13 @@ public:
   Value weight(const Twine &name, ArrayRef<int64_t> shape) {
     return parameter(name, shape, {Init::Normal, config.initializerRange});
   }
+  /// A weight that tensor shards replicate.
+  Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
+  /// The weights `<name>` [...] of `count` equal parts of the model, stacked: [count, ...]. In
+  /// checkpoints they are tensors of their own, and the number of the part replaces the `*` in
+  /// `name`.
+  Value stackedWeight(const Twine &name, int64_t count, ArrayRef<int64_t> shape,
+                      std::optional<double> standardDeviation = std::nullopt);
   /// An i32 argument with values in [0, limit).
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit);
   /// An f32 argument.
@@ -90,6 +97,8 @@ public:
   /// x / root mean square of x, times the parameter `<name>.weight`, or times one plus it.
   Value rmsNorm(Value x, const Twine &name, bool isPlusOne = false);
   Value activation(Value x, Activation kind);
+  /// Along the last dimension.
+  Value softmax(Value x);
   /// The parameter [vocabRows, H] of the token embeddings. The row of the padding token, if the
   /// model has one, starts as zero.
   Value tokenTable(const Twine &name);
@@ -129,7 +138,6 @@ public:
 private:
   Value gatherRows(Value table, Value ids);
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
-  Value softmax(Value x);
   /// [B, heads, S, T].
   Value attentionScores(Value query, Value key, double scale);
   Value maskScores(Value scores, Value bias, ArrayRef<int64_t> biasDims);

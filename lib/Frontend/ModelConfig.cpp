@@ -35,12 +35,16 @@ StringRef mlir::st::stringify(ModelType type) {
     return "megatron-gpt";
   case ModelType::Mistral:
     return "mistral";
+  case ModelType::Mixtral:
+    return "mixtral";
   case ModelType::Opt:
     return "opt";
   case ModelType::Phi:
     return "phi";
   case ModelType::Qwen2:
     return "qwen2";
+  case ModelType::Qwen2Moe:
+    return "qwen2_moe";
   case ModelType::Qwen3:
     return "qwen3";
   case ModelType::Roberta:
@@ -299,9 +303,11 @@ static const ModelReader modelReaders[] = {
     {ModelType::MegatronBert, readMegatronBert, "hidden_size", "num_attention_heads", true},
     {ModelType::MegatronGpt, readMegatronGpt, "hidden_size", "num_attention_heads", true},
     {ModelType::Mistral, readMistral, "hidden_size", "num_attention_heads", false},
+    {ModelType::Mixtral, readMixtral, "hidden_size", "num_attention_heads", false},
     {ModelType::Opt, readOpt, "hidden_size", "num_attention_heads", true},
     {ModelType::Phi, readPhi, "hidden_size", "num_attention_heads", false},
     {ModelType::Qwen2, readQwen2, "hidden_size", "num_attention_heads", false},
+    {ModelType::Qwen2Moe, readQwen2Moe, "hidden_size", "num_attention_heads", false},
     {ModelType::Qwen3, readQwen3, "hidden_size", "num_attention_heads", false},
     {ModelType::Roberta, readRoberta, "hidden_size", "num_attention_heads", true},
     {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},

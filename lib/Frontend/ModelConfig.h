@@ -27,9 +27,11 @@ enum class ModelType {
   MegatronBert,
   MegatronGpt,
   Mistral,
+  Mixtral,
   Opt,
   Phi,
   Qwen2,
+  Qwen2Moe,
   Qwen3,
   Roberta,
   Vit
@@ -70,6 +72,25 @@ struct RotaryPositions {
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;
   int64_t originalPositions = 0;
+};
+
+/// Layers whose MLP is a mixture of experts: a router chooses some of them for each token.
+struct ExpertsConfig {
+  /// Experts of a layer; 0 if the model has no such layers.
+  int64_t count = 0;
+  /// Experts that a token chooses, at most `count`.
+  int64_t perToken = 0;
+  int64_t intermediateSize = 0;
+  /// The inner size of the expert that every token has besides; 0 without one.
+  int64_t sharedSize = 0;
+  /// True if the weights of a token's experts add up to 1.
+  bool normalizesWeights = true;
+  /// The weight of the balance loss; 0 without one.
+  double balanceCoefficient = 0.0;
+  /// Each expert takes at most this many times its even share of a sequence; all tokens if unset.
+  std::optional<double> capacityFactor;
+  /// Whether each layer has experts.
+  std::vector<bool> layers;
 };
 
 /// The sides of an image or of a patch, in pixels.
@@ -141,6 +162,7 @@ struct ModelConfig {
   std::vector<bool> windowLayers;
   /// True if both branches of a block read the same input.
   bool hasParallelBranches = false;
+  ExpertsConfig experts;
   /// patchSize divides imageSize.
   Extent imageSize;
   Extent patchSize;
@@ -155,6 +177,7 @@ struct ModelConfig {
   bool hasWindow(int64_t layer) const {
     return slidingWindow && (windowLayers.empty() || windowLayers[layer]);
   }
+  bool hasExperts(int64_t layer) const { return experts.count > 0 && experts.layers[layer]; }
   /// Elements of each head that rotate.
   int64_t rotatedSize() const {
     return static_cast<int64_t>(static_cast<double>(headSize) * rotary.fraction);

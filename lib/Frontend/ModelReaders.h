@@ -32,9 +32,11 @@ void readGptNeoX(ConfigReader &reader, ModelConfig &config);
 void readLlama(ConfigReader &reader, ModelConfig &config);
 void readMegatronGpt(ConfigReader &reader, ModelConfig &config);
 void readMistral(ConfigReader &reader, ModelConfig &config);
+void readMixtral(ConfigReader &reader, ModelConfig &config);
 void readOpt(ConfigReader &reader, ModelConfig &config);
 void readPhi(ConfigReader &reader, ModelConfig &config);
 void readQwen2(ConfigReader &reader, ModelConfig &config);
+void readQwen2Moe(ConfigReader &reader, ModelConfig &config);
 void readQwen3(ConfigReader &reader, ModelConfig &config);
 
 } // namespace mlir::st

@@ -30,7 +30,8 @@ def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
     Independent ops run at their first use.
 
     Values that cross tasks go through an `st.buffer`, unless the reading task can recompute them in
-    a few cheap ops from values that it has.
+    a few cheap ops from values that it has. Matrices that an op looks up in an argument, such as the
+    weights of each block's expert, are looked up again.
 
     ```mlir
     func.func @main(%x: tensor<2x4xf32> {st.name = "x", st.role = "batch", ...},

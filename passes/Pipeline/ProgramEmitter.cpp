@@ -1,4 +1,5 @@
 #include "passes/Pipeline/ProgramEmitter.h"
+#include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/IR/StackedState.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Pipeline/Recompute.h"
@@ -83,8 +84,9 @@ void ProgramEmitter::emitState(OpBuilder &builder, BlockArgument argument,
                                getOr(attributes, kGlobalTypeAttr, localType),
                                getShardingOf(attributes, argument.getType(), meshSymbol), localType,
                                attributes.getAs<DictionaryAttr>(kInitAttr), stream, AddressAttr());
-  if (Attribute stack = attributes.get(kStackAttr))
-    state->setAttr(kStackAttr, stack);
+  for (StringRef key : {StringRef(kStackAttr), StringRef(kNamedRowsAttr)})
+    if (Attribute value = attributes.get(key))
+      state->setAttr(key, value);
   storage[argument] = {symbol, false};
   if (std::optional<int64_t> result = getAliasedResult(argument))
     resultStorage[*result] = storage[argument];

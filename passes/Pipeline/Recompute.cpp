@@ -92,6 +92,12 @@ bool mlir::st::isView(Operation *op) {
          getTensorBytes(op->getOperand(0).getType()) <= getTensorBytes(op->getResult(0).getType());
 }
 
+bool mlir::st::looksUpMatrices(Operation *op) {
+  auto gather = dyn_cast<stablehlo::GatherOp>(op);
+  return gather && isa<BlockArgument>(gather.getOperand()) &&
+         llvm::count_if(gather.getSliceSizes(), [](int64_t size) { return size > 1; }) >= 2;
+}
+
 bool mlir::st::readsElementwise(Operation *op) {
   return isElementwise(op) || isa<stablehlo::BroadcastInDimOp, stablehlo::ReduceOp>(op);
 }

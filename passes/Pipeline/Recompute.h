@@ -20,6 +20,10 @@ int64_t getRecomputeCost(Value value, function_ref<bool(Value)> isAtHand, int64_
 /// the operand is then never worse than keeping the result.
 bool isView(Operation *op);
 
+/// Returns true if an op copies matrices out of an argument, such as the weights of the expert that
+/// each block of tokens needs. Copies are as large as the weights, so a task copies them again.
+bool looksUpMatrices(Operation *op);
+
 /// Returns true if an op can take its operand element by element within a loop, instead of from
 /// memory.
 bool readsElementwise(Operation *op);

@@ -195,6 +195,11 @@ void GroupPlan::decide(TaskPlan &task, Value value, bool needsMemory) {
   value = analysis.resolve(value);
   if (isAtHand(task, value))
     return;
+  if (looksUpMatrices(value.getDefiningOp())) {
+    decide(task, value.getDefiningOp()->getOperand(1), /*needsMemory=*/true);
+    ++numRecomputed;
+    return;
+  }
   auto atHand = [&](Value candidate) { return isAtHand(task, candidate); };
   bool small = cast<RankedTensorType>(value.getType()).getNumElements() <= 1024;
   int64_t budget = needsMemory && !small ? kViewBudget : kRecomputeBudget;

@@ -11,8 +11,9 @@ from random_steps import OPTIMIZERS, PREPARE, ROADS, Step, quoted
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TRANSLATE = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin/st-translate"
-FAMILIES = ("bert", "distilbert", "gemma", "gpt2", "gpt_neox", "llama", "megatron-bert", "megatron-gpt", "mistral", "opt", "phi",
-            "qwen2", "qwen3", "roberta")
+FAMILIES = ("bert", "distilbert", "gemma", "gpt2", "gpt_neox", "llama", "megatron-bert", "megatron-gpt", "mistral", "mixtral",
+            "opt", "phi", "qwen2", "qwen2_moe", "qwen3", "roberta")
+WITH_EXPERTS = ("mixtral", "qwen2_moe")
 ENCODERS = ("bert", "distilbert", "megatron-bert", "roberta")
 # Moments of 8 bits are left out: a rounding of the deep programs of models may change a code.
 MODEL_OPTIMIZERS = tuple(optimizer for optimizer in OPTIMIZERS if "state-bits" not in optimizer)
@@ -73,11 +74,25 @@ class ModelStep(Step):
         common |= {"attention_dropout": drop, "head_dim": rng.choice([size, 6])}
         if family in ("llama", "gemma", "qwen3"):
             common |= self.maybe(attention_bias=[True, False])
-        if family == "mistral":
+        if family in ("mistral", "mixtral"):
             common |= self.maybe(sliding_window=[None, 1, 2, 4])
-        if family in ("qwen2", "qwen3") and rng.random() < 0.5:
+        if family in WITH_EXPERTS:
+            common |= self.experts()
+        if family in ("qwen2", "qwen2_moe", "qwen3") and rng.random() < 0.5:
             common |= {"use_sliding_window": True, "sliding_window": rng.randint(1, 4), "max_window_layers": rng.randint(0, 2)}
         return common
+
+    def experts(self):
+        """The keys of layers with experts; the balance loss needs the whole batch."""
+        rng, count = self.rng, self.rng.choice([2, 3, 4, 6])
+        keys = {"num_experts_per_tok": rng.randint(1, min(3, count)), **self.maybe(expert_capacity_factor=[0.5, 1.0, 1.5])}
+        if self.micro == 1 and rng.random() < 0.5:
+            keys |= {"output_router_logits": True, "router_aux_loss_coef": 0.1}
+        if self.family == "mixtral":
+            return keys | {"num_local_experts": count}
+        return keys | {"num_experts": count, "moe_intermediate_size": rng.choice([8, 12]),
+                       "shared_expert_intermediate_size": rng.choice([8, 20]),
+                       **self.maybe(norm_topk_prob=[True], decoder_sparse_step=[2], mlp_only_layers=[[0]], qkv_bias=[False])}
 
     def text(self):
         task = "mlm" if self.family in ENCODERS else "clm"
@@ -87,6 +102,8 @@ class ModelStep(Step):
         if done.returncode:
             raise SystemExit(f"{config}: {done.stderr.strip()}")
         parallel, road = self.parallel(), self.rng.choice(ROADS)
+        if "st.named_rows" in done.stdout and self.data > 1 and self.rng.random() < 0.7:
+            parallel["expert"] = self.data
         parallel["recompute"] = self.rng.choice(["none", "selective", "full"])
         prepare = PREPARE.format(optimizer=self.rng.choice(MODEL_OPTIMIZERS))
         attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "

@@ -2,11 +2,14 @@
 #include "lib/Driver/Input/ReadInput.h"
 #include "lib/Driver/Target.h"
 #include "lib/Frontend/Frontend.h"
+#include "lib/Runtime/Json.h"
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/InputFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -70,11 +73,30 @@ static LogicalResult attachTokenizer(const CompileRequest &request, const ModelC
   return success();
 }
 
+// The model of the request, with the options that change it. Checkpoints keep its configuration.
+static FailureOr<ModelConfig> readModel(const CompileRequest &request, MLIRContext *context) {
+  FailureOr<ModelConfig> config = request.model ? FailureOr<ModelConfig>(*request.model)
+                                                : loadModelConfig(request.input, context);
+  const StringRef flag = "expert-capacity-factor";
+  if (failed(config) || !request.options.isGiven(flag))
+    return config;
+  OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
+  const std::string factor = request.options.get(*none, flag);
+  double value = 0.0;
+  if (StringRef(factor).getAsDouble(value) || !std::isfinite(value) || value <= 0)
+    return error(context) << "--" << flag << "=" << factor << ": expected a number above 0";
+  if (config->experts.count == 0)
+    return error(context) << "--" << flag << " has no effect: a " << stringify(config->type)
+                          << " has no experts";
+  return parseModelConfig(
+      ::st::setJsonField(config->json, "expert_capacity_factor", ::st::printJsonNumber(value)),
+      config->path, context);
+}
+
 LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *context,
                                     OwningOpRef<ModuleOp> &module) {
   const CompileOptions &options = request.options;
-  FailureOr<ModelConfig> config = request.model ? FailureOr<ModelConfig>(*request.model)
-                                                : loadModelConfig(request.input, context);
+  FailureOr<ModelConfig> config = readModel(request, context);
   if (failed(config))
     return failure();
   // No options are recorded yet, so an empty module serves for the lookup.

@@ -12,6 +12,9 @@ static constexpr OptionInfo kOptions[] = {
      "training task of the model"},
     {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
+    {"expert-capacity-factor", "", CompilePhase::Import, "x",
+     "model with experts: an expert takes at most x times its even share of a sequence's tokens; "
+     "default: that of the configuration, else no limit"},
     {"roles", "", CompilePhase::Import, "argN=role,...",
      "imported program: roles (and :names) of arguments and results that are not inferred"},
     {"unroll", "256", CompilePhase::Import, "n",

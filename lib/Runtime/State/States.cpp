@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/State/NormalInit.h"
+#include "lib/Runtime/State/StateRows.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
@@ -76,7 +77,7 @@ void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values)
   float stddev = static_cast<float>(state.init().stddev());
   forEachRun(chunk.block->block, chunk.begin, chunk.end,
              [&](int64_t global, int64_t local, int64_t count) {
-               fillNormal(key, static_cast<uint64_t>(global), stddev,
+               fillNormal(key, static_cast<uint64_t>(chunk.tensor->firstElement + global), stddev,
                           values.data() + (local - chunk.begin), count);
              });
   if (state.init().has_zero_row())
@@ -188,7 +189,7 @@ absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &
           "invalid training program: no ranks together hold all of state \"", name, "\""));
     states.push_back(std::move(collector.tensor));
   }
-  return states;
+  return splitNamedRows(std::move(states));
 }
 
 absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,

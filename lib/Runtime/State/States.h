@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,16 +26,19 @@ struct StateBlock {
   std::vector<StateReplica> replicas;
 };
 
-/// A state over all groups; its distinct blocks tile the global tensor.
+/// A state over all groups, or a row of one whose rows are tensors of their own; its distinct
+/// blocks tile the global tensor.
 struct StateTensor {
   const proto::State *state = nullptr;
+  std::shared_ptr<const proto::State> row; ///< of a row: the owner of `state`
+  int64_t firstElement = 0;                ///< its number in the random stream
   ElementType type = ElementType::F32;
   std::vector<int64_t> shape;
   std::vector<StateBlock> blocks;
 };
 
-/// The states of a validated program, by name. They point into `program`. An error names a tensor
-/// if no rank holds one of its parts.
+/// The states of a validated program, by name. They point into `program`. States with named rows
+/// are replaced by their rows. An error names a tensor if no rank holds one of its parts.
 absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &program);
 
 /// Gives every state its initial value. Element i of a tensor depends only on the seed, the

@@ -4,7 +4,7 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Support/JsonDepth.h"
-#include "passes/Partition/Config/ApplyParameterRules.h"
+#include "passes/Partition/Config/ExpertSeeds.h"
 #include "passes/Partition/Config/SeedConstraints.h"
 #include "passes/Partition/Config/SeedShardings.h"
 #include "passes/Partition/Passes.h"
@@ -19,7 +19,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data", kExpertAxis = "expert";
+static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data";
 
 namespace {
 /// Applies one configuration to one module.
@@ -59,7 +59,6 @@ private:
   LogicalResult constrainActivations(const MeshAxes &axes);
   InFlightDiagnostic sequenceError();
   LogicalResult checkSequence();
-  LogicalResult checkExperts(const ParameterSeeds &given, const MeshAxes &axes);
   /// The axes that number replicas, major to minor.
   SmallVector<Axis> replicaAxes(const MeshAxes &axes) const;
   void constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes);
@@ -340,6 +339,8 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
       seed = cutFor(argument);
     else
       seed = flow ? axes.write(flow->seedOf(argument)) : splitOn(argument, std::nullopt, {});
+    if (!given.contains(argument))
+      seed = splitExperts(argument, seed, axes);
     if (config.zero == 3)
       seed = spreadOverReplicas(argument, seed, axes);
     setSeed(argument, seed);
@@ -492,17 +493,6 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
   return success();
 }
 
-/// Without a rule, `expert` would be `data` under another name.
-LogicalResult ConfigApplication::checkExperts(const ParameterSeeds &given, const MeshAxes &axes) {
-  if (config.expertCount == 1)
-    return success();
-  Axis expert = *axes.lookup(builder.getStringAttr(kExpertAxis));
-  if (llvm::any_of(given, [&](const auto &rule) { return rule.second.isSplitOver(expert); }))
-    return success();
-  return error("expert") << "expert is " << config.expertCount
-                         << ", but no rule in parameters splits anything over the axis \"expert\"";
-}
-
 /// Parameters that are sharded over replicas are gathered for use, and their gradients are
 /// scattered. That includes a parameter that a rule shards over `data`; experts stay in place.
 void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes) {
@@ -510,11 +500,11 @@ void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const Mes
   if (replicas.empty())
     return;
   std::optional<Axis> expert = axes.lookup(builder.getStringAttr(kExpertAxis));
+  const DenseSet<BlockArgument> experts = findExperts(function, given, axes);
   Updates updates = findUpdates(function);
   gatherParameters(function, updates, axes, [&](BlockArgument parameter) {
     SmallVector<Axis> gathered = replicas;
-    auto it = given.find(parameter);
-    if (expert && it != given.end() && it->second.isSplitOver(*expert))
+    if (experts.contains(parameter))
       llvm::erase(gathered, *expert);
     return gathered;
   });
@@ -531,7 +521,7 @@ void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const Mes
 LogicalResult ConfigApplication::seed() {
   MeshAxes axes(getMesh(module));
   FailureOr<ParameterSeeds> given = applyParameterRules(function, config, axes);
-  if (failed(given) || failed(checkExperts(*given, axes)))
+  if (failed(given) || failed(checkExperts(function, config, *given, axes)))
     return failure();
   if (isAnnotated)
     seedAnnotated(*given, axes);

@@ -1,4 +1,5 @@
 #include "passes/Partition/Config/SeedShardings.h"
+#include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -22,6 +23,28 @@ static OpOperand *firstUse(Value value) {
     if (!first || use.getOwner()->isBeforeInBlock(first->getOwner()))
       first = &use;
   return first;
+}
+
+static bool hasAttr(BlockArgument parameter, StringRef name) {
+  auto function = dyn_cast<func::FuncOp>(parameter.getOwner()->getParentOp());
+  return function && function.getArgAttr(parameter.getArgNumber(), name);
+}
+
+bool mlir::st::hasNamedRows(BlockArgument parameter) { return hasAttr(parameter, kNamedRowsAttr); }
+
+SmallVector<int64_t> mlir::st::tracedDims(BlockArgument parameter) {
+  int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+  if (hasAttr(parameter, kUnshardedAttr))
+    return SmallVector<int64_t>(rank, -1);
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (rank > 0 && hasNamedRows(parameter))
+    dims[0] = -1;
+  return dims;
+}
+
+bool mlir::st::readsParts(OpOperand &use, BlockArgument parameter) {
+  return isa<stablehlo::GatherOp>(use.getOwner()) && use.getOperandNumber() == 0 &&
+         hasNamedRows(parameter);
 }
 
 bool mlir::st::onlyReorders(Operation *op, const ShardingRule &rule) {
@@ -64,14 +87,18 @@ static std::optional<int64_t> dimensionOfKind(const Trace &trace, const TensorFa
 std::optional<int64_t> mlir::st::cutDimension(BlockArgument parameter, int64_t shardingDim) {
   int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
   bool cutsContracted = shardingDim == 0;
-  if (rank == 0 || (rank == 1 && cutsContracted))
+  if (rank == 0 || (rank == 1 && cutsContracted) || hasAttr(parameter, kUnshardedAttr))
     return std::nullopt;
   if (rank == 1)
     return 0;
-  Trace trace{parameter, llvm::to_vector(llvm::seq<int64_t>(0, rank))};
+  Trace trace{parameter, tracedDims(parameter)};
   while (OpOperand *use = firstUse(trace.value)) {
     Operation *op = use->getOwner();
     ShardingRule rule = getShardingRule(op);
+    if (readsParts(*use, parameter)) {
+      follow(trace, op, rule);
+      continue;
+    }
     if (isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp, stablehlo::GatherOp>(op)) {
       if (auto dim =
               dimensionOfKind(trace, rule.operands[use->getOperandNumber()], rule, cutsContracted))

@@ -17,6 +17,17 @@ namespace mlir::st {
 ///   first; for a vector, none.
 std::optional<int64_t> cutDimension(BlockArgument parameter, int64_t shardingDim);
 
+/// Returns true for a parameter whose rows are equal parts of the model, such as experts.
+bool hasNamedRows(BlockArgument parameter);
+
+/// The dimensions of a parameter that can be sharded, at the start of a trace: all, but -1 for a
+/// first dimension that numbers parts of the model, and for all those of an unsharded one.
+SmallVector<int64_t> tracedDims(BlockArgument parameter);
+
+/// Returns true if a use reads complete rows of a parameter whose rows are parts of the model: the
+/// op that reads these rows is the first use.
+bool readsParts(OpOperand &use, BlockArgument parameter);
+
 /// Returns true if an op leaves its operand's elements unchanged.
 bool onlyReorders(Operation *op, const ShardingRule &rule);
 

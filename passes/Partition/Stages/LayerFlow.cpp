@@ -215,7 +215,7 @@ void LayerFlow::visit(Operation *op) {
     auto it = traces.find(use.get());
     if (it == traces.end())
       continue;
-    if (!onlyReorders(op, rule)) {
+    if (!onlyReorders(op, rule) && !readsParts(use, it->second.parameter)) {
       if (!features.contains(it->second.parameter))
         decide(use, rule);
       continue;
@@ -238,7 +238,7 @@ void LayerFlow::run() {
   for (BlockArgument argument : function.getArguments())
     if (auto type = dyn_cast<RankedTensorType>(argument.getType());
         type && roleOf(argument) == "parameter")
-      traces[argument] = {argument, llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()))};
+      traces[argument] = {argument, tracedDims(argument)};
   startRows();
   SmallVector<Operation *> ops = forwardOps(function);
   forward.insert(ops.begin(), ops.end());

@@ -15,6 +15,8 @@ DISTIL_BERT = {"model_type": "distilbert", "dim": 16, "n_layers": 2, "n_heads": 
                "max_position_embeddings": 16, "dropout": 0.0, "attention_dropout": 0.0}
 ROBERTA = {"model_type": "roberta", **BLOCKS, "type_vocab_size": 1, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 GROUPED = {**BLOCKS, "num_key_value_heads": 2}
+QWEN2_MOE = {"model_type": "qwen2_moe", **GROUPED, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
+             "shared_expert_intermediate_size": 12}
 
 FAMILIES = {
     "gemma": {"model_type": "gemma", **GROUPED, "num_key_value_heads": 1, "head_dim": 6, "hidden_act": "gelu"},
@@ -32,12 +34,23 @@ FAMILIES = {
     "llama-biases": {"model_type": "llama", **GROUPED, "attention_bias": True, "mlp_bias": True, "head_dim": 6},
     "mistral": {"model_type": "mistral", **GROUPED, "sliding_window": 5},
     "mistral-whole": {"model_type": "mistral", **GROUPED, "sliding_window": None, "head_dim": 6, "rope_theta": 1000.0},
+    "mixtral": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4},
+    "mixtral-balance": {"model_type": "mixtral", **GROUPED, "num_local_experts": 5, "num_experts_per_tok": 3, "sliding_window": 5,
+                        "rope_theta": 100.0, "output_router_logits": True, "router_aux_loss_coef": 0.5},
+    # Not a key of transformers: record_families.py drops the tokens.
+    "mixtral-capacity": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "expert_capacity_factor": 0.75},
     "opt": OPT,
     "opt-plain": {**OPT, "enable_bias": False, "tie_word_embeddings": False, "activation_function": "gelu"},
     "phi": {"model_type": "phi", **BLOCKS},
     "phi-grouped": {"model_type": "phi", **GROUPED, "hidden_size": 32, "partial_rotary_factor": 0.25},
     "qwen2": {"model_type": "qwen2", **GROUPED},
     "qwen2-window": {"model_type": "qwen2", **GROUPED, "use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1},
+    "qwen2_moe": QWEN2_MOE,
+    "qwen2_moe-layers": {**QWEN2_MOE, "num_hidden_layers": 4, "decoder_sparse_step": 2, "mlp_only_layers": [3], "qkv_bias": False,
+                         "norm_topk_prob": True, "use_sliding_window": True, "sliding_window": 3, "max_window_layers": 3},
+    "qwen2_moe-balance": {**QWEN2_MOE, "mlp_only_layers": [0], "num_experts_per_tok": 1, "output_router_logits": True,
+                          "router_aux_loss_coef": 0.5},
+    "qwen2_moe-capacity": {**QWEN2_MOE, "norm_topk_prob": True, "expert_capacity_factor": 1.0},
     "qwen3": {"model_type": "qwen3", **GROUPED, "head_dim": 6},
     "qwen3-layers": {"model_type": "qwen3", **GROUPED, "head_dim": 4, "attention_bias": True, "use_sliding_window": True,
                      "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},

@@ -3,15 +3,17 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers numpy
     VENV/bin/python test/e2e/models/record_families.py
 
-Computes in float64 without dropout and writes references/NAME.npz: the loss, and the gradient of each parameter.
+Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz: the loss, and the gradient of each parameter.
 """
 
+import math
 import pathlib
+import sys
 
 import numpy as np
 import torch
 import transformers
-from families import FAMILIES, batch, parameter, task_of
+from families import BATCH, FAMILIES, SEQ, batch, parameter, task_of
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "references"
 CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining}
@@ -24,29 +26,67 @@ def name_in_files(config, name):
     return {"lm_head.decoder.bias": "lm_head.bias", "cls.predictions.decoder.bias": "cls.predictions.bias"}.get(name, name)
 
 
+def tensors_in_files(config, name, value):
+    """The tensors of a checkpoint that a parameter in memory consists of, by name; tensors of experts are stacked, and `*` stands
+    for the expert's number."""
+    layer, _, part = name.partition(".mlp.")
+    mixtral = config["model_type"] == "mixtral"
+    prefix = f"{layer}.block_sparse_moe" if mixtral else f"{layer}.mlp"
+    gate, up, down = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj", "down_proj")
+    if part == "experts.gate_up_proj":
+        halves = value.chunk(2, dim=1)
+        return {f"{prefix}.experts.*.{key}.weight": half for key, half in zip((gate, up), halves)}
+    if part == "experts.down_proj":
+        return {f"{prefix}.experts.*.{down}.weight": value}
+    return {f"{prefix}.{part}" if part else name_in_files(config, name): value}
+
+
+def drop_tokens(factor):
+    """A hook for a mixture of experts: in each sequence an expert takes only the first tokens that choose it, as many as `factor`
+    times its even share."""
+    def drop(experts, inputs):
+        x, index, weights = inputs
+        chosen = torch.nn.functional.one_hot(index.view(BATCH, SEQ, -1), experts.num_experts)
+        earlier = chosen.sum(2).cumsum(1) - chosen.sum(2)
+        capacity = math.ceil(factor * SEQ * index.shape[-1] / experts.num_experts)
+        fits = (chosen * (earlier < capacity)[:, :, None]).sum(-1)
+        return x, index, weights * fits.view(weights.shape)
+    return drop
+
+
 def reference(config):
     """The loss and the gradients by name."""
+    config = dict(config)
+    capacity = config.pop("expert_capacity_factor", None)
     settings = transformers.AutoConfig.for_model(**config)
-    settings._attn_implementation = "eager"
+    settings._attn_implementation = settings._experts_implementation = "eager"
     model = CLASSES[task_of(config)].from_config(settings).double().eval()
     with torch.no_grad():
         for name, value in model.named_parameters():
-            value.copy_(torch.from_numpy(parameter(name_in_files(config, name), tuple(value.shape))))
+            for key, part in tensors_in_files(config, name, value).items():
+                part.copy_(torch.from_numpy(parameter(key, tuple(part.shape))))
+    for module in model.modules():
+        if capacity and hasattr(module, "gate_up_proj"):
+            module.register_forward_pre_hook(drop_tokens(capacity))
     given = {name: torch.from_numpy(value).long() for name, value in batch(config).items()}
     labels = given.pop("labels")
     if "next_sentence_label" in given:
         loss = model(**given, labels=labels).loss
     else:
-        logits = model(**given).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+        outputs = model(**given)
+        loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+        if config.get("output_router_logits"):
+            loss = loss + config["router_aux_loss_coef"] * outputs.aux_loss
     loss.backward()
-    gradients = {name_in_files(config, name): value.grad.numpy() for name, value in model.named_parameters()}
+    gradients = {key: part.numpy() for name, value in model.named_parameters()
+                 for key, part in tensors_in_files(config, name, value.grad).items()}
     return {"loss": loss.item()} | gradients
 
 
 def main():
     FOLDER.mkdir(exist_ok=True)
-    for name, config in FAMILIES.items():
+    for name in sys.argv[1:] or FAMILIES:
+        config = FAMILIES[name]
         found = reference(config)
         np.savez_compressed(FOLDER / f"{name}.npz",
                             **{key: np.asarray(value, np.float32 if key != "loss" else np.float64) for key, value in found.items()})

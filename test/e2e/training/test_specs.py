@@ -33,6 +33,10 @@ MODELS = {
         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 96,
         "max_position_embeddings": 16}),
 }
+# For the examples of the documentation that shard experts.
+EXPERTS = ("clm", {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "hidden_size": 32, "num_hidden_layers": 2,
+                   "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4, "intermediate_size": 32,
+                   "vocab_size": 96, "max_position_embeddings": 16, "expert_capacity_factor": 1.0})
 # Sizes that the axes of the rows below do not divide, including heads, rows and tokens.
 ODD = {
     "bert": dict(hidden_size=30, num_attention_heads=3, intermediate_size=50, vocab_size=97),
@@ -385,12 +389,12 @@ def schema_case(folder):
 
 
 def compiled_examples(folder):
-    """Every example of the documentation compiles, for the tiny BERT."""
-    task, config = MODELS["bert"]
+    """Every example of the documentation compiles, for the tiny BERT or a tiny Mixtral."""
     count = 0
     for name, value in examples():
         if name.endswith(".json") or "device_mapping" in value and "GPU" in json.dumps(value):
             continue
+        task, config = EXPERTS if "expert" in value else MODELS["bert"]
         st.compile_model(folder, f"example{count}", config, task, value, batch=8, seq=16)
         count += 1
     return f"{count} examples"

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <optional>
 
@@ -84,6 +85,30 @@ TEST(StatesTest, ReplicasShareABlock) {
   ASSERT_EQ(states[0].blocks.size(), 1u);
   EXPECT_EQ(states[0].blocks[0].replicas.size(), 6u);
   EXPECT_EQ(states[1].blocks.size(), 6u);
+}
+
+TEST(StatesTest, NamedRowsAreTensors) {
+  const std::vector<float> whole = initialW(1, 1, 5, 1);
+  for (auto [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 4}, {4, 3}}) {
+    proto::Executable program = makeToyProgram(rows, columns);
+    proto::State &state = *program.mutable_groups(0)->mutable_states(0);
+    state.set_name("w.*.up");
+    state.set_has_named_rows(true);
+    ToyExecutable executable(program, 0);
+    const std::vector<StateTensor> states = *collectStates(program);
+    ASSERT_TRUE(initializeStates(states, executable, 5, 2).ok());
+    EXPECT_EQ(gatherW(program, executable), whole) << rows << "x" << columns;
+    int64_t count = 0;
+    for (const StateTensor &tensor : states) {
+      if (tensor.state->name() != "w." + std::to_string(count) + ".up")
+        continue;
+      EXPECT_EQ(tensor.shape, std::vector<int64_t>{12});
+      const std::vector<uint8_t> bytes = *readState(tensor, executable);
+      EXPECT_EQ(std::memcmp(bytes.data(), whole.data() + 12 * count, 48), 0);
+      ++count;
+    }
+    EXPECT_EQ(count, 8);
+  }
 }
 
 TEST(NormalInitTest, MomentsAndTails) {

@@ -1,0 +1,41 @@
+//===- Experts.h - Layers with a mixture of experts -------------*- C++ -*-===//
+
+#ifndef ST_LIB_FRONTEND_EXPERTS_H
+#define ST_LIB_FRONTEND_EXPERTS_H
+
+#include "lib/Frontend/ModelBuilder.h"
+
+namespace mlir::st {
+
+/// The names of a layer's parameters, without ".weight". Those of the experts have a `*` in place
+/// of the expert's number.
+struct ExpertNames {
+  std::string router, gate, up, down;
+};
+
+/// What the balance loss sums over tokens and layers, for each expert: [experts]. Null before the
+/// first layer.
+struct RouterSums {
+  Value chosen;        ///< tokens that chose the expert
+  Value probabilities; ///< the router's probabilities
+  int64_t rows = 0;    ///< tokens, counted once in each layer
+};
+
+/// A mixture of experts of x [B, S, H], as in transformers: each token chooses the `perToken`
+/// experts of the largest probabilities, of equal ones the first, and the result is the sum of
+/// their outputs, weighted by the probabilities. Each sequence is routed separately, so the batch
+/// can be split. Adds to `sums`.
+///
+/// With a capacity, an expert takes the first tokens of a sequence that choose it, up to
+/// ceil(capacityFactor * perToken * S / experts) of them. Later ones get nothing from this expert.
+///
+/// Without, no token is dropped: see ExpertBlocks in Experts.cpp.
+Value buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, RouterSums &sums);
+
+/// experts * sum over experts of (part of the tokens that chose it) * (its mean probability): Fedus
+/// et al., "Switch Transformers", 2021, (4).
+Value buildBalanceLoss(ModelBuilder &model, const RouterSums &sums);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_EXPERTS_H

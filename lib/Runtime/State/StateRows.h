@@ -1,0 +1,17 @@
+// States whose rows are tensors of their own in checkpoints, such as the weights of experts.
+#ifndef ST_RUNTIME_STATEROWS_H
+#define ST_RUNTIME_STATEROWS_H
+
+#include "lib/Runtime/State/States.h"
+
+#include <vector>
+
+namespace st {
+
+/// Replaces each parameter with named rows, and the optimizer state of its shape, by their rows.
+/// The tensors point into the arenas as before.
+std::vector<StateTensor> splitNamedRows(std::vector<StateTensor> states);
+
+} // namespace st
+
+#endif // ST_RUNTIME_STATEROWS_H
