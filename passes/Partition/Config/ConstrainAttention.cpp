@@ -6,10 +6,9 @@
 
 #include "passes/Partition/Config/ConstrainAttention.h"
 #include "dialects/St/IR/ShardingUtils.h"
-#include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/St/Sharding/ReshardCost.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
-#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Partition/Config/AttentionDataflow.h"
 #include "passes/Partition/Stages/LayerFlow.h"
 
 using namespace mlir;
@@ -17,12 +16,6 @@ using namespace mlir::st;
 using stablehlo::DotGeneralOp;
 
 namespace {
-/// A tensor before a product, and its sharding there.
-struct Source {
-  Value value;
-  TensorSharding sharding;
-};
-
 class AttentionConstraints {
 public:
   AttentionConstraints(func::FuncOp function, const MeshAxes &axes, Axis axis, int64_t shards,
@@ -42,18 +35,16 @@ private:
   std::optional<int64_t> factorOf(OpOperand &operand, const ShardingRule &rule,
                                   const Flow &flow) const;
 
-  void decide(DotGeneralOp dot, const ShardingRule &rule);
+  void decide(DotGeneralOp dot, const ShardingRule &rule, OpOperand &keys);
   std::optional<int64_t> findHeads(const ShardingRule &rule);
-  bool sendsHeads(DotGeneralOp dot, const ShardingRule &rule, int64_t ofHeads);
+  bool sendsHeads(OpOperand &queries, OpOperand &keys, const ShardingRule &rule, int64_t ofHeads);
   void visitHeads(DotGeneralOp dot, const ShardingRule &rule, int64_t ofHeads);
 
   TensorSharding targetOf(OpOperand &operand, const ShardingRule &rule,
                           std::optional<int64_t> ofHeads);
-  Source sourceOf(OpOperand &operand, TensorSharding sharding) const;
-  Source sinkOf(Value value, TensorSharding sharding) const;
-  double costOfMove(const Source &source) const;
-  Value constrainTo(Value value, const TensorSharding &sharding, int64_t positionDim,
-                    Operation *before);
+  ShardedValue sourceOf(OpOperand &operand, TensorSharding sharding) const;
+  double costOfMove(const ShardedValue &source) const;
+  Value constrainTo(Value value, const TensorSharding &sharding, int64_t positionDim);
   void move(OpOperand &operand, const ShardingRule &rule, std::optional<int64_t> ofHeads,
             bool isOfKeys);
   void moveBack(Value value, const TensorSharding &sharding, bool isOverHeads);
@@ -150,10 +141,6 @@ void AttentionConstraints::visit(Operation *op) {
 // Moves
 //===----------------------------------------------------------------------===//
 
-static int64_t bytesOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getNumElements() * elementBytes(value.getType());
-}
-
 /// The sharding of an operand of a product: with the axis on the heads, or without it.
 TensorSharding AttentionConstraints::targetOf(OpOperand &operand, const ShardingRule &rule,
                                               std::optional<int64_t> ofHeads) {
@@ -172,8 +159,8 @@ TensorSharding AttentionConstraints::targetOf(OpOperand &operand, const Sharding
 
 /// Follows a product's operand back to the smallest tensor with the same elements, such as keys
 /// before they are repeated for groups of heads.
-Source AttentionConstraints::sourceOf(OpOperand &operand, TensorSharding sharding) const {
-  Source best{operand.get(), sharding}, at = best;
+ShardedValue AttentionConstraints::sourceOf(OpOperand &operand, TensorSharding sharding) const {
+  ShardedValue best{operand.get(), sharding}, at = best;
   while (Operation *op = at.value.getDefiningOp()) {
     if (!isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp, stablehlo::TransposeOp,
              stablehlo::ConvertOp>(op) ||
@@ -193,34 +180,9 @@ Source AttentionConstraints::sourceOf(OpOperand &operand, TensorSharding shardin
   return best;
 }
 
-/// Follows a product's result to the smallest tensor with the same elements or their sums, such as
-/// the gradient of keys that were repeated.
-Source AttentionConstraints::sinkOf(Value value, TensorSharding sharding) const {
-  Source best{value, sharding}, at = best;
-  while (at.value.hasOneUse()) {
-    Operation *op = *at.value.user_begin();
-    auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
-    bool adds = reduce && reduce->getNumResults() == 1 &&
-                isa<stablehlo::AddOp>(reduce.getBody().front().front());
-    if (!adds && !isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::ConvertOp>(op))
-      break;
-    ShardingRule rule = getShardingRule(op);
-    SmallVector<Splits, 4> factors(rule.factors.size());
-    if (!readFactors(rule, rule.operands[0], at.sharding, factors))
-      break;
-    TensorSharding after = composeDims(rule, rule.results[0], factors);
-    if (!after.isSplitOver(axis))
-      break;
-    at = {op->getResult(0), std::move(after)};
-    if (bytesOf(at.value) < bytesOf(best.value))
-      best = at;
-  }
-  return best;
-}
-
 /// Other axes may split any dimension but the positions.
 Value AttentionConstraints::constrainTo(Value value, const TensorSharding &sharding,
-                                        int64_t positionDim, Operation *before) {
+                                        int64_t positionDim) {
   ShardingAttr given = axes.write(sharding);
   SmallVector<int64_t> open;
   for (int64_t dim = 0; dim < given.getRank(); ++dim)
@@ -234,9 +196,10 @@ Value AttentionConstraints::constrainTo(Value value, const TensorSharding &shard
   Value &known = constrained[{value, attribute}];
   if (known)
     return known;
-  builder.setInsertionPoint(before);
+  builder.setInsertionPointAfterValue(value);
   auto constraint = ConstrainOp::create(builder, value.getLoc(), value.getType(), value, attribute);
-  if (Attribute block = before->getDiscardableAttr("st.block"))
+  Operation *op = value.getDefiningOp();
+  if (Attribute block = op ? op->getDiscardableAttr("st.block") : nullptr)
     constraint->setDiscardableAttr("st.block", block);
   return known = constraint;
 }
@@ -245,13 +208,13 @@ Value AttentionConstraints::constrainTo(Value value, const TensorSharding &shard
 /// too.
 void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
                                 std::optional<int64_t> toHeads, bool isOfKeys) {
-  Source source = sourceOf(operand, targetOf(operand, rule, toHeads));
+  ShardedValue source = sourceOf(operand, targetOf(operand, rule, toHeads));
   SmallVector<Operation *> way; // from the product back to the source
   for (Value value = operand.get(); value != source.value; value = way.back()->getOperand(0))
     way.push_back(value.getDefiningOp());
   Operation *reader = way.empty() ? operand.getOwner() : way.back();
   TensorSharding sharding = positions.lookup(source.value);
-  Value moved = constrainTo(source.value, source.sharding, *sharding.dimOf(axis), reader);
+  Value moved = constrainTo(source.value, source.sharding, *sharding.dimOf(axis));
   source.value.replaceUsesWithIf(moved, [&](OpOperand &use) {
     Operation *user = use.getOwner();
     auto dot = dyn_cast<DotGeneralOp>(user);
@@ -273,10 +236,8 @@ void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
 
 /// The axis splits positions again. Before, it stays on the heads up to the smallest tensor.
 void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding, bool isOverHeads) {
-  Source sink = sinkOf(value, sharding);
-  Operation *op = sink.value.getDefiningOp();
-  Value moved =
-      constrainTo(sink.value, sink.sharding, *sink.sharding.dimOf(axis), op->getNextNode());
+  ShardedValue sink = findSink(value, sharding, axis);
+  Value moved = constrainTo(sink.value, sink.sharding, *sink.sharding.dimOf(axis));
   if (isOverHeads)
     moved.getDefiningOp<ConstrainOp>().setDirection(SpreadDirection::Forward);
   sink.value.replaceAllUsesExcept(moved, moved.getDefiningOp());
@@ -305,7 +266,7 @@ std::optional<int64_t> AttentionConstraints::findHeads(const ShardingRule &rule)
   return std::nullopt;
 }
 
-double AttentionConstraints::costOfMove(const Source &source) const {
+double AttentionConstraints::costOfMove(const ShardedValue &source) const {
   auto type = cast<RankedTensorType>(source.value.getType());
   const TensorSharding &from = positions.find(source.value)->second;
   if (!divides(type.getShape(), from) || !divides(type.getShape(), source.sharding))
@@ -317,29 +278,30 @@ double AttentionConstraints::costOfMove(const Source &source) const {
 /// Keys and values are gathered in the forward and in the backward pass, and the gradients of the
 /// repeated ones are scattered. Queries, keys, values and results, and the gradients of the four,
 /// are exchanged once each.
-bool AttentionConstraints::sendsHeads(DotGeneralOp dot, const ShardingRule &rule, int64_t toHeads) {
+bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const ShardingRule &rule,
+                                      int64_t toHeads) {
   if (exchange != AttentionExchange::Cheapest)
     return exchange == AttentionExchange::Heads;
-  OpOperand &query = dot->getOpOperand(0), &key = dot->getOpOperand(1);
-  double ofHeads = 2 * (costOfMove(sourceOf(query, targetOf(query, rule, toHeads))) +
-                        costOfMove(sourceOf(key, targetOf(key, rule, toHeads))));
-  TensorSharding gathered = targetOf(key, rule, std::nullopt);
-  double ofKeys = 2 * costOfMove(sourceOf(key, gathered)) + costOfMove({key.get(), gathered});
+  double ofHeads = 2 * (costOfMove(sourceOf(queries, targetOf(queries, rule, toHeads))) +
+                        costOfMove(sourceOf(keys, targetOf(keys, rule, toHeads))));
+  TensorSharding gathered = targetOf(keys, rule, std::nullopt);
+  double ofKeys = 2 * costOfMove(sourceOf(keys, gathered)) + costOfMove({keys.get(), gathered});
   return ofHeads < ofKeys;
 }
 
 /// Decides for scores, and so for all products of this attention.
-void AttentionConstraints::decide(DotGeneralOp dot, const ShardingRule &rule) {
+void AttentionConstraints::decide(DotGeneralOp dot, const ShardingRule &rule, OpOperand &keys) {
+  OpOperand &queries = dot->getOpOperand(1 - keys.getOperandNumber());
   std::optional<int64_t> heads =
       exchange == AttentionExchange::Keys ? std::nullopt : findHeads(rule);
-  if (heads && !sendsHeads(dot, rule, *heads))
+  if (heads && !sendsHeads(queries, keys, rule, *heads))
     heads = std::nullopt;
   ++(heads ? found.heads : found.keys);
   if (heads)
-    move(dot->getOpOperand(0), rule, heads, /*isOfKeys=*/false);
-  move(dot->getOpOperand(1), rule, heads, /*isOfKeys=*/true);
-  flowThrough(dot, rule, ofKeys);
-  flowThrough(dot, rule, ofHeads);
+    move(queries, rule, heads, /*isOfKeys=*/false);
+  move(keys, rule, heads, /*isOfKeys=*/true);
+  for (Flow *flow : {&positions, &ofKeys, &ofHeads})
+    flowThrough(dot, rule, *flow);
 }
 
 /// A product of an attention over heads: the other operand moves to the heads, and a result that
@@ -379,8 +341,10 @@ void AttentionConstraints::visitProduct(DotGeneralOp dot, const ShardingRule &ru
       moveBack(dot.getResult(), TensorSharding(keys->second), /*isOverHeads=*/false);
     return;
   }
-  if (isParallel(0) && isParallel(1))
-    return decide(dot, rule);
+  if (isParallel(0) && isParallel(1)) {
+    bool isFirst = areKeys(dot, rule, *own[0], *own[1]);
+    return decide(dot, rule, dot->getOpOperand(isFirst ? 0 : 1));
+  }
   for (unsigned i : {0, 1})
     if (isParallel(i))
       return move(dot->getOpOperand(1 - i), rule, std::nullopt, /*isOfKeys=*/true);
