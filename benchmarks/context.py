@@ -1,10 +1,10 @@
 """A step of a Llama's layers with long sequences on predicted GPUs, whose sequences 1, 2, 4 or 8 of them share.
 
-  benchmarks/context.py [--target=cuda-sm_90] [--layers=24] [--seq=32768] [--build=build] [--json=FILE]
+  benchmarks/context.py [--target=cuda-sm_90] [--layers=24] [--seq=32768] [--batch=4] [--build=build] [--json=FILE]
 
-The layers are those of Llama 3 8B, with a vocabulary of 32000, one sequence, bf16 and AdamW. The efficiency compares with one
-device, which computes as many layers as fit there, at the same time per layer. Predicted times depend on the compiled program alone:
-nothing else on the machine changes them.
+The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
+efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. Predicted times
+depend on the compiled program alone: nothing else on the machine changes them.
 """
 
 import argparse
@@ -25,10 +25,10 @@ MODEL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
 def measure(options, folder, layers, context, exchange=None, zero=1):
     """Milliseconds per step and MiB of a device, or the reason why there is no step."""
     layout = {"mode": "sharding", "data": 1, "context": context, "zero": zero if context > 1 else 0,
-              "precision": {"compute": "bf16"}, **({"context_attention": exchange} if exchange else {})}
+              "accum_degree": options.batch, "precision": {"compute": "bf16"}, **({"context_attention": exchange} if exchange else {})}
     (folder / "layout.json").write_text(json.dumps(layout))
     (folder / "config.json").write_text(json.dumps(MODEL | {"num_hidden_layers": layers}))
-    done = subprocess.run([ROOT / options.build / "bin/st-compile", folder, "--task=clm", "--batch=1", f"--seq={options.seq}",
+    done = subprocess.run([ROOT / options.build / "bin/st-compile", folder, "--task=clm", f"--batch={options.batch}", f"--seq={options.seq}",
                            "--optimizer=adamw", f"--parallel={folder / 'layout.json'}", f"--target={options.target}",
                            "-o", folder / "step"], capture_output=True, text=True)
     if done.returncode:
@@ -45,6 +45,7 @@ def main():
     parser.add_argument("--target", default="cuda-sm_90")
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--seq", type=int, default=32768)
+    parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--build", default="build")
     figures.add_option(parser)
     options = parser.parse_args()
@@ -58,13 +59,14 @@ def main():
         for context, exchange in ((1, None), (2, "heads"), (4, "heads"), (8, "heads"), (8, "keys")):
             step, peak = measure(options, folder, options.layers, context, exchange)
             text = "does not fit" if step is None else f"{step:.1f}"
-            case = f"Llama of {options.layers} layers, 1 x {options.seq}, {options.target}, context {context}"
+            case = f"Llama of {options.layers} layers, {options.batch} x {options.seq}, {options.target}, context {context}"
             case += f", {exchange}" if exchange else ""
             if step is None:
                 found.failed(case, f"{peak:.0f} MiB do not fit the device")
                 print(f"{context:7} {exchange or '-':10} {text:>10} {peak:13.0f}", flush=True)
                 continue
-            found.add(case, step, "ms a step", {"peak": [peak, "MiB"]}, {"name": "one device, shared evenly", "value": alone / context})
+            found.add(case, step, "ms a step", {"peak": [peak, "MiB"]},
+                      {"name": f"1/{context} of one device", "value": alone / context})
             print(f"{context:7} {exchange or '-':10} {text:>10} {peak:13.0f} {alone / context / step:10.1%}", flush=True)
 
 

@@ -1,7 +1,7 @@
 """Sequences that devices share (`context`): the losses of one device, the bytes of the formula, and no tensor of the size of
 all scores.
 
-Five AdamW steps of a small Llama, Mistral and GPT-2 at 256 tokens, dropout on in GPT-2, in f32; ST_ALL=1 adds 2048 tokens.
+Four AdamW steps of a small Llama, Mistral and GPT-2 at 256 tokens, dropout on in GPT-2, in f32; ST_ALL=1 adds 2048 tokens.
 Losses agree to 1e-5 relative at each step.
 """
 
@@ -16,7 +16,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 
-TOKENS, BATCH, STEPS = 256, 2, 5
+TOKENS, BATCH, STEPS = 256, 2, 4
 HIDDEN, HEADS, GROUPS, LAYERS = 64, 8, 4, 2
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN, "num_hidden_layers": LAYERS,
          "num_attention_heads": HEADS, "num_key_value_heads": GROUPS, "intermediate_size": 128, "vocab_size": 96,
@@ -106,8 +106,6 @@ def cases():
     yield case("llama", layout(4, "keys"))
     yield case("gpt2", layout(4))
     yield case("gpt2", layout(8, "keys", zero=1))
-    yield case("gpt2", layout(2, sharding_size=2, sharding_dim="megatron", sequence_parallel=True))
-    yield case("mistral", layout(2, "heads"))
     yield case("mistral", layout(4, "keys", recompute="full"))
     yield case("llama", layout(4), target="cuda-host")
     yield case("llama", layout(2, "keys"), target="cuda-host")
@@ -115,6 +113,7 @@ def cases():
     yield "largest tensor", largest_tensor
     if not os.environ.get("ST_ALL"):
         return
+    yield case("gpt2", layout(2, sharding_size=2, sharding_dim="megatron", sequence_parallel=True))
     for model in MODELS:
         for n, exchange in ((8, "heads"), (8, "keys"), (4, None), (2, None)):
             yield case(model, layout(n, exchange))
