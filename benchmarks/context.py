@@ -65,8 +65,8 @@ def main():
                 found.failed(case, f"{peak:.0f} MiB do not fit the device")
                 print(f"{context:7} {exchange or '-':10} {text:>10} {peak:13.0f}", flush=True)
                 continue
-            found.add(case, step, "ms a step", {"peak": [peak, "MiB"]},
-                      {"name": f"1/{context} of one device", "value": alone / context})
+            found.add(case, round(step, 1), "ms a step", {"peak": [round(peak), "MiB"]},
+                      {"name": f"1/{context} of one device", "value": round(alone / context, 1)})
             print(f"{context:7} {exchange or '-':10} {text:>10} {peak:13.0f} {alone / context / step:10.1%}", flush=True)
 
 
