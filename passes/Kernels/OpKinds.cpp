@@ -52,7 +52,8 @@ bool OpKinds::isCheapScalar(Operation *op) {
   return true;
 }
 
-/// A causal mask is an example: a comparison of positions that selects between constants.
+/// A causal mask is an example: a comparison of positions that selects between constants. The first
+/// position of a shard depends on the device.
 bool OpKinds::isCheapPosition(Operation *op) {
   if (!positionsInline || isTranscendental(op))
     return false;
@@ -64,7 +65,8 @@ bool OpKinds::isCheapPosition(Operation *op) {
     auto found = positionCost.find(source);
     if (found != positionCost.end())
       cost += found->second;
-    else if (!isa_and_nonnull<IotaOp, ConstantOp>(source) || get(source) != OpKind::Inline)
+    else if (!isa_and_nonnull<AxisIndexOp>(source) &&
+             (!isa_and_nonnull<IotaOp, ConstantOp>(source) || get(source) != OpKind::Inline))
       return false;
   }
   if (cost > kMaxInlineOps)

@@ -61,7 +61,8 @@ static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_
 static int64_t savedByZero(ProgramOp program, int64_t replicas) {
   int64_t saved = 0;
   for (auto state : program.getOps<StateOp>())
-    if (state.getRole() != "parameter" && !state.getSharding().usesAxis("data")) {
+    if (state.getRole() != "parameter" && !state.getSharding().usesAxis("data") &&
+        !state.getSharding().usesAxis("context")) {
       int64_t bytes = getNumBytes(state.getLocalType());
       saved += bytes - llvm::divideCeil(bytes, replicas);
     }
@@ -122,7 +123,8 @@ static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, Targe
         savedByMicroBatches(program, stages - stagesBefore, micro, factor) >= excess)
       return llvm::formatv("{0} micro-batches (accum_degree) of {1} rows a device make room",
                            micro * factor, rows / factor);
-  const int64_t replicas = mesh.getAxisSize("data").value_or(1);
+  const int64_t replicas =
+      mesh.getAxisSize("data").value_or(1) * mesh.getAxisSize("context").value_or(1);
   if (replicas > 1 && savedByZero(program, replicas) >= excess)
     return "\"zero\": 1 in the parallel file makes room";
   for (StringRef policy : {"selective", "full"})

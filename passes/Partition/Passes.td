@@ -9,7 +9,8 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
   let summary = "Applies the user's parallel config to a training step: mesh, devices, seed shardings";
   let description = [{
     Needs `@main` with roles on its arguments. Leaves `st.mesh @mesh` with the axes
-    `data` (replicas), `tensor` (shards) and `micro` (micro-batches); the module attributes `st.stages`,
+    `data` (replicas), `context` (parts of a sequence, if the file has them), `tensor` (shards) and
+    `micro` (micro-batches); the module attributes `st.stages`,
     `st.devices` (one array of ids a stage, in the order of the ranks), `st.schedule`
     and `st.micro_batches`; and `st.sharding` on every argument of `@main`:
 
@@ -21,13 +22,17 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
       A rule in `parameters` whose pattern matches its name takes precedence.
     - Optimizer state follows its parameter. With `zero` it is sharded over `data` too, and on level
       3 so is the parameter.
-    - The first dimension of batch arguments is split over `micro`, then over `data`.
+    - The first dimension of batch arguments is split over `micro`, then over `data`, and the second
+      over `context`.
 
     The pass inserts an `st.constrain` into `@main`
 
     - with `sequence_parallel`, true or "gather_again" (which sets `st.gather_again`), after every
       product of the forward pass that leaves partial sums over `tensor`: it shards the result along
       the sequence;
+    - with `context`, before and after products of positions with positions (attention): it moves
+      the axis from the positions of both operands to their heads and that of the result back, or
+      gathers keys and values;
     - before the uses of a parameter that is sharded over `data`, one for the forward and one for
       the backward pass: it gathers the parameter;
     - with `zero` of 2 or more, after every gradient: it shards the gradient over `data` and leaves

@@ -167,6 +167,7 @@ std::optional<TensorSharding> StepGraph::resultSharding(unsigned result) const {
 //===----------------------------------------------------------------------===//
 
 void StepGraph::findReplicas() {
+  constexpr size_t kRowDims = 2; // rows, and the tokens of a row
   SmallVector<bool> splitsRows(axes.count()), splitsElse(axes.count());
   auto mark = [](SmallVectorImpl<bool> &marked, ArrayRef<Splits> dims) {
     for (const Splits &splits : dims)
@@ -177,8 +178,8 @@ void StepGraph::findReplicas() {
   for (BlockArgument argument : function.getArguments()) {
     TensorSharding own = axes.read(Value(argument));
     if (roleOf(argument) == "batch" && !own.dims.empty()) {
-      mark(splitsRows, own.dims[0]);
-      mark(splitsElse, ArrayRef(own.dims).drop_front());
+      mark(splitsRows, ArrayRef(own.dims).take_front(kRowDims));
+      mark(splitsElse, ArrayRef(own.dims).drop_front(std::min(kRowDims, own.dims.size())));
     }
     if (roleOf(argument) != "parameter")
       continue;

@@ -20,7 +20,7 @@ class AttentionStep(Step):
 
     def __init__(self, rng):
         self.rng, self.uneven = rng, 0.0
-        self.lines, self.arguments, self.count = [], [], 0
+        self.lines, self.arguments, self.count, self.tokens = [], [], 0, set()
         self.stages = self.micro = self.data = self.shards = 1
         self.axes, self.block = None, 0
         self.compute = rng.choice(["bf16", "bf16", "bf16", "f32"])

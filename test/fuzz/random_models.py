@@ -29,6 +29,7 @@ class ModelStep(Step):
         self.data, self.shards, self.axes = rng.choice([1, 1, 2]), rng.choice([1, 2, 2, 4]), None
         self.batch = self.micro * self.data * rng.choice([1, 2])
         self.sequence = rng.randint(3, 9)
+        self.tokens = {self.sequence}
         self.family = rng.choice(FAMILIES)
 
     def maybe(self, **choices):

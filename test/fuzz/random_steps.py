@@ -40,6 +40,7 @@ class Step:
         self.rng = rng
         self.uneven = uneven
         self.lines, self.arguments, self.count = [], [], 0
+        self.tokens = set()  # sizes of the second dimensions of batch arguments
         self.stages = rng.choice([1, 2, 2, 3, 4])
         self.micro = rng.choice([1, 2, 4])
         self.data = rng.choice([1, 1, 2])
@@ -105,6 +106,8 @@ class Step:
     def argument(self, name, shape, role, element="f32", extra=""):
         if self.axes and self.rng.random() < 0.8:
             extra += f", st.sharding = #st.sharding{self.sharding(shape, role)}"
+        if role == "batch":
+            self.tokens.update(shape[1:2])
         self.arguments.append(f'%{name}: {self.type(shape, element)} {{st.name = "{name}", st.role = "{role}"{extra}}}')
         return f"%{name}"
 
@@ -249,7 +252,13 @@ class Step:
     def parallel(self):
         file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1]),
                 "stage_cnt": self.stages, "accum_degree": self.micro, "data": self.data}
-        if self.data > 1:
+        contexts = [n for n in (2, 4) if self.tokens and n * self.data * self.shards * self.stages <= 16
+                    and all(size % n == 0 for size in self.tokens)]
+        if contexts and not self.axes and self.rng.random() < 0.4:
+            file["context"] = self.rng.choice(contexts)
+            if self.rng.random() < 0.3:
+                file["context_attention"] = "keys"
+        if self.data * file.get("context", 1) > 1:
             file["zero"] = self.rng.choice([0, 1, 2, 3])
         if self.rng.random() < 0.5:
             file["bucket_bytes"] = self.rng.choice([0, 100, 400, 1000])

@@ -19,7 +19,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data";
+static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data", kContextAxis = "context";
 
 namespace {
 /// Applies one configuration to one module.
@@ -32,6 +32,7 @@ public:
 
   void remarkHeads();
   LogicalResult checkBatch();
+  LogicalResult checkContext();
   LogicalResult checkMesh();
   LogicalResult applyPrecision();
   FailureOr<int64_t> getVirtualStages(StringRef schedule);
@@ -57,9 +58,10 @@ private:
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
   void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
   LogicalResult constrainActivations(const MeshAxes &axes);
+  LogicalResult constrainContext(const MeshAxes &axes);
   InFlightDiagnostic sequenceError();
   LogicalResult checkSequence();
-  /// The axes that number replicas, major to minor.
+  /// The axes along which devices hold the same weights, major to minor.
   SmallVector<Axis> replicaAxes(const MeshAxes &axes) const;
   void constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes);
   ShardingAttr seedOf(BlockArgument argument) {
@@ -127,6 +129,28 @@ LogicalResult ConfigApplication::checkBatch() {
   return success();
 }
 
+/// Tokens are the second dimension of batch arguments.
+LogicalResult ConfigApplication::checkContext() {
+  if (config.contextCount == 1)
+    return success();
+  bool any = false;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "batch" || !type || type.getRank() < 2)
+      continue;
+    any = true;
+    int64_t tokens = type.getDimSize(1);
+    if (tokens % config.contextCount != 0)
+      return error("context") << "context is " << config.contextCount
+                              << ", which does not divide the " << tokens
+                              << " tokens of a sequence";
+  }
+  if (!any)
+    return error("context") << "context is " << config.contextCount
+                            << ", but no batch argument has a second dimension, that of tokens";
+  return success();
+}
+
 /// A program with its own mesh determines its sharding: the file only sets devices, stages and
 /// micro-batches.
 LogicalResult ConfigApplication::checkMesh() {
@@ -136,6 +160,10 @@ LogicalResult ConfigApplication::checkMesh() {
   if (config.dataCount > 1)
     return error("data")
            << "data is " << config.dataCount
+           << ", but the program has its own mesh, which determines what its axes split";
+  if (config.contextCount > 1)
+    return error("context")
+           << "context is " << config.contextCount
            << ", but the program has its own mesh, which determines what its axes split";
   if (given.getNumDevices() == config.shardCount())
     return success();
@@ -250,6 +278,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
       axes.insert(axes.begin(), name);
       sizes.insert(sizes.begin(), size);
     };
+    if (config.contextCount > 1)
+      addMajor(kContextAxis, config.contextCount);
     if (config.expertCount > 1)
       addMajor(kExpertAxis, config.expertCount);
     if (config.dataCount > 1)
@@ -351,7 +381,7 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
 
 SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
   SmallVector<Axis> replicas;
-  for (StringRef name : {kDataAxis, kExpertAxis})
+  for (StringRef name : {kDataAxis, kExpertAxis, kContextAxis})
     if (std::optional<Axis> axis = axes.lookup(builder.getStringAttr(name)); axis && !isAnnotated)
       replicas.push_back(*axis);
   return replicas;
@@ -437,7 +467,13 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     std::optional<int64_t> batchDim;
     if (roleOf(argument) == "batch" && type.getRank() > 0)
       batchDim = 0;
-    setSeed(argument, splitOn(argument, batchDim, batchAxes));
+    ShardingAttr seed = splitOn(argument, batchDim, batchAxes);
+    if (batchDim && type.getRank() > 1 && config.contextCount > 1) {
+      SmallVector<ArrayAttr> dims(seed.getDims());
+      dims[1] = builder.getStrArrayAttr(kContextAxis);
+      seed = seed.withDims(dims);
+    }
+    setSeed(argument, seed);
   }
   // The flow through the layers starts at the batch.
   signature.write();
@@ -467,7 +503,7 @@ LogicalResult ConfigApplication::checkSequence() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
-        type.getDimSize(1) >= config.shardCount())
+        type.getDimSize(1) >= config.shardCount() * config.contextCount)
       continue;
     return sequenceError() << config.shardCount() << " shards are more than the "
                            << type.getDimSize(1) << " tokens of a sequence";
@@ -490,6 +526,24 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
            << "no product of the model leaves partial sums along a sequence; expected "
               "\"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" that shard the "
               "contracted dimension of a product";
+  return success();
+}
+
+/// Products between positions of a sequence that devices share.
+LogicalResult ConfigApplication::constrainContext(const MeshAxes &axes) {
+  if (config.contextCount == 1)
+    return success();
+  Axis axis = *axes.lookup(builder.getStringAttr(kContextAxis));
+  ConstrainedAttention found =
+      constrainAttention(function, axes, axis, config.shardCount(), config.attentionExchange);
+  if (config.attentionExchange == AttentionExchange::Heads && !found.tooFewHeads.empty())
+    return error("context_attention")
+           << "context_attention is \"heads\", but context " << config.contextCount << " times "
+           << config.shardCount() << " shards do not divide the " << found.tooFewHeads.front()
+           << " heads of attention";
+  // Gathered keys and values have all positions: the backward pass gathers them again.
+  if (found.keys > 0 && !config.sequenceParallel)
+    module->setAttr(kGatherAgainAttr, builder.getUnitAttr());
   return success();
 }
 
@@ -528,7 +582,7 @@ LogicalResult ConfigApplication::seed() {
   else
     seedByRole(*given, axes);
   signature.write();
-  if (failed(constrainActivations(axes)))
+  if (failed(constrainActivations(axes)) || failed(constrainContext(axes)))
     return failure();
   constrainReplicas(*given, axes);
   return success();
@@ -546,7 +600,8 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
     return module.emitError("expected a function @main with a body");
   ConfigApplication application(module, function, config);
   if (failed(application.checkMesh()) || failed(application.checkBatch()) ||
-      failed(application.applyPrecision()) || failed(application.setAttributes(schedule)))
+      failed(application.checkContext()) || failed(application.applyPrecision()) ||
+      failed(application.setAttributes(schedule)))
     return failure();
   application.remarkHeads();
   return application.seed();

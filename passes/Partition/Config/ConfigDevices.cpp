@@ -67,15 +67,19 @@ static std::optional<int64_t> indexIn(StringRef key, StringRef prefix) {
 FailureOr<SmallVector<int64_t>> ConfigParser::readReplicas(const llvm::json::Value &value,
                                                            StringRef key) {
   const llvm::json::Array *list = value.getAsArray();
-  if (config.dataCount == 1) {
+  if (config.holderCount() == 1) {
     FailureOr<DeviceName> name = readDevice(value, key);
     if (failed(name))
       return failure();
     return SmallVector<int64_t>{name->id};
   }
-  if (!list || list->size() != static_cast<size_t>(config.dataCount))
-    return error(key, value) << "; expected a list of " << config.dataCount
-                             << " devices, one a replica (data)";
+  if (!list || list->size() != static_cast<size_t>(config.holderCount())) {
+    InFlightDiagnostic fault = error(key, value);
+    fault << "; expected a list of " << config.holderCount() << " devices, one a replica (data)";
+    if (config.contextCount > 1)
+      fault << " and part of its sequences (context)";
+    return fault;
+  }
   SmallVector<int64_t> ids;
   for (const llvm::json::Value &entry : *list) {
     FailureOr<DeviceName> name = readDevice(entry, key);
@@ -100,8 +104,8 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
       return error((key + "." + StringRef(name)).str())
              << key << " has an unknown key \"" << shortened(name) << "\" (value " << print(device)
              << "); expected shard_<j>";
-  size_t replicas = config.dataCount;
-  SmallVector<int64_t> &devices = config.devices.emplace_back(shards->size() * replicas);
+  SmallVector<int64_t> &devices =
+      config.devices.emplace_back(shards->size() * config.holderCount());
   for (size_t shard = 0; shard < shards->size(); ++shard) {
     std::string shardKey = (Twine(key) + ".shard_" + Twine(shard)).str();
     const llvm::json::Value *device = shards->get(("shard_" + Twine(shard)).str());
@@ -138,20 +142,25 @@ LogicalResult ConfigParser::checkDevices() {
   return success();
 }
 
-/// Without a mapping, clusters are numbered in order: the shards of a replica are adjacent, then
-/// the replicas of a stage, like Megatron-LM's ranks.
+/// Without a mapping, clusters are numbered in order: the shards of one part of a sequence are
+/// adjacent, then the parts of a replica, then the replicas of a stage, like Megatron-LM's ranks.
 LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
   FailureOr<std::optional<int64_t>> shards = readCount(object, "sharding_size"),
                                     stages = readCount(object, "stage_cnt");
   if (failed(shards) || failed(stages))
     return failure();
   constexpr int64_t most = 1 << 20;
-  int64_t perStage, all;
-  if (llvm::MulOverflow(shards->value_or(1), config.dataCount, perStage) ||
-      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > most)
-    return error("data") << "data is " << config.dataCount << ", sharding_size "
-                         << shards->value_or(1) << " and stage_cnt " << stages->value_or(1)
-                         << "; expected at most " << most << " devices in all";
+  int64_t perReplica, perStage, all;
+  if (llvm::MulOverflow(shards->value_or(1), config.contextCount, perReplica) ||
+      llvm::MulOverflow(perReplica, config.dataCount, perStage) ||
+      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > most) {
+    InFlightDiagnostic fault = error("data");
+    fault << "data is " << config.dataCount << ", ";
+    if (config.contextCount > 1)
+      fault << "context " << config.contextCount << ", ";
+    return fault << "sharding_size " << shards->value_or(1) << " and stage_cnt "
+                 << stages->value_or(1) << "; expected at most " << most << " devices in all";
+  }
   config.isNumbered = true;
   config.devices.assign(stages->value_or(1), SmallVector<int64_t>(perStage));
   int64_t cluster = 0;
@@ -165,7 +174,7 @@ LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
 
 LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
   const llvm::json::Value *value = object.get("device_mapping");
-  if (!value && object.get("data"))
+  if (!value && (object.get("data") || object.get("context")))
     return numberDevices(object);
   if (!value)
     return error() << "device_mapping is missing; expected an object with stage_0, stage_1, ...";

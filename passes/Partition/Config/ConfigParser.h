@@ -27,6 +27,7 @@ private:
   LogicalResult readShardingDim(const llvm::json::Object &object);
   LogicalResult readSequenceParallel(const llvm::json::Object &object);
   LogicalResult readParameterRules(const llvm::json::Object &object);
+  LogicalResult readContextAttention(const llvm::json::Object &object);
   LogicalResult readZero(const llvm::json::Object &object);
   LogicalResult readBucketBytes(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);

@@ -82,7 +82,7 @@ constexpr StringLiteral kKeys[] = {
     "parameters",     "stage_cnt",      "accum_degree", "data",
     "expert",         "zero",           "bucket_bytes", "schedule",
     "virtual_stages", "device_mapping", "precision",    "recompute",
-    "stages",         "offload"};
+    "stages",         "offload",        "context",      "context_attention"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -159,6 +159,17 @@ LogicalResult ConfigParser::readParameterRules(const llvm::json::Object &object)
   // JSON objects are unordered; messages should have a fixed order.
   llvm::sort(config.parameterRules,
              [](const ParameterRule &a, const ParameterRule &b) { return a.pattern < b.pattern; });
+  return success();
+}
+
+LogicalResult ConfigParser::readContextAttention(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("context_attention");
+  if (!value)
+    return success();
+  std::optional<StringRef> name = value->getAsString();
+  if (name != "heads" && name != "keys")
+    return error("context_attention", *value) << "; expected \"heads\" or \"keys\"";
+  config.attentionExchange = name == "heads" ? AttentionExchange::Heads : AttentionExchange::Keys;
   return success();
 }
 
@@ -377,14 +388,17 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree"),
                                     data = readCount(*object, "data"),
                                     expert = readCount(*object, "expert"),
+                                    context = readCount(*object, "context"),
                                     virtualStages = readCount(*object, "virtual_stages");
-  if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
-      failed(readZero(*object)) || failed(readBucketBytes(*object)) ||
-      failed(readSchedule(*object)) || failed(readPrecision(*object)) ||
-      failed(readRecompute(*object)) || failed(readOffload(*object)) || failed(readStages(*object)))
+  if (failed(accumDegree) || failed(data) || failed(expert) || failed(context) ||
+      failed(virtualStages) || failed(readContextAttention(*object)) || failed(readZero(*object)) ||
+      failed(readBucketBytes(*object)) || failed(readSchedule(*object)) ||
+      failed(readPrecision(*object)) || failed(readRecompute(*object)) ||
+      failed(readOffload(*object)) || failed(readStages(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.expertCount = expert->value_or(1);
+  config.contextCount = context->value_or(1);
   if (config.dataCount % config.expertCount != 0)
     return error("expert") << "expert is " << config.expertCount << ", which does not divide data "
                            << config.dataCount;

@@ -5,6 +5,7 @@
 #include "dialects/St/IR/RecomputePolicy.h"
 #include "dialects/St/IR/ScheduledUnit.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Partition/Config/ConstrainAttention.h"
 #include "passes/Partition/Config/ParameterRules.h"
 #include <string>
 
@@ -41,6 +42,10 @@ struct ParallelConfig {
   int64_t dataCount = 1;
   /// The number of consecutive replicas over which `expert` shards parameters.
   int64_t expertCount = 1;
+  /// The number of devices of a replica that share each sequence.
+  int64_t contextCount = 1;
+  /// What these devices send for attention.
+  AttentionExchange attentionExchange = AttentionExchange::Cheapest;
   /// What replicas shard, as in ZeRO: nothing (0), the optimizer state (1), the accumulated
   /// gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
@@ -61,7 +66,8 @@ struct ParallelConfig {
   std::optional<int64_t> offload;
   /// The devices are GPUs ("GPU:<id>") instead of DTU clusters.
   bool onGpus = false;
-  /// The devices by stage: the shards of the first replica, then those of the next one.
+  /// The devices by stage: the shards of the first replica's first part of a sequence, those of its
+  /// next part, ..., then those of the next replica.
   SmallVector<SmallVector<int64_t>> devices = {{0}};
   /// The devices are numbered, not named by a device_mapping.
   bool isNumbered = false;
@@ -78,7 +84,9 @@ struct ParallelConfig {
   /// backward tasks by one of the same stages, and disables loss scaling.
   void keepForwardOnly();
   int64_t stageCount() const { return devices.size(); }
-  int64_t shardCount() const { return devices[0].size() / dataCount; }
+  int64_t shardCount() const { return devices[0].size() / holderCount(); }
+  /// Devices of a stage that hold the same shard of a weight.
+  int64_t holderCount() const { return dataCount * contextCount; }
   /// The device_mapping key of a stage's device.
   std::string keyOf(size_t stage, size_t device) const;
   /// The location of a key ("accum_degree", "device_mapping.stage_1") in the file.

@@ -95,8 +95,12 @@ void LayerFlow::startRows() {
     TensorSharding sharding = axes.read(Value(argument));
     for (Splits &splits : sharding.dims)
       eraseAxis(splits, kMicroAxis);
-    if (type.getRank() > 1 && sharding.dims[1].empty() && type.getDimSize(1) >= axes.size(axis))
-      sharding.dims[1] = splitAt(axis, axes.size(axis), /*outer=*/1);
+    if (type.getRank() > 1) {
+      int64_t outer = shardCount(sharding.dims[1]);
+      auto united = unite(sharding.dims[1], splitAt(axis, axes.size(axis), outer));
+      if (united && type.getDimSize(1) >= outer * axes.size(axis))
+        sharding.dims[1] = std::move(*united);
+    }
     rows[argument] = std::move(sharding);
   }
 }

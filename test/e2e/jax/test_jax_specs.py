@@ -62,7 +62,11 @@ def drawn_spec(draw):
     if data * micro > ROWS:
         data = ROWS // micro
     more = {}
-    if data > 1:
+    if data * tensor * stages <= 4 and draw.random() < 0.4:
+        more["context"] = draw.choice((2, 4))
+        if draw.random() < 0.5:
+            more["context_attention"] = "keys"
+    if data * more.get("context", 1) > 1:
         more["zero"] = draw.randrange(4)
     if tensor > 1:
         more["sharding_dim"] = draw.choice((0, -1, "megatron"))

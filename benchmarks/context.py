@@ -1,0 +1,74 @@
+"""A step of a Llama's layers with long sequences on predicted GPUs, whose sequences 1, 2, 4 or 8 of them share.
+
+  benchmarks/context.py [--target=cuda-sm_90] [--layers=24] [--seq=32768] [--batch=4] [--build=build] [--json=FILE]
+
+The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
+efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. Predicted times
+depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import figures
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+         "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 131072,
+         "rope_theta": 500000.0}
+
+
+def measure(options, folder, layers, context, exchange=None, zero=1):
+    """Milliseconds per step and MiB of a device, or the reason why there is no step."""
+    layout = {"mode": "sharding", "data": 1, "context": context, "zero": zero if context > 1 else 0,
+              "accum_degree": options.batch, "precision": {"compute": "bf16"}, **({"context_attention": exchange} if exchange else {})}
+    (folder / "layout.json").write_text(json.dumps(layout))
+    (folder / "config.json").write_text(json.dumps(MODEL | {"num_hidden_layers": layers}))
+    done = subprocess.run([ROOT / options.build / "bin/st-compile", folder, "--task=clm", f"--batch={options.batch}", f"--seq={options.seq}",
+                           "--optimizer=adamw", f"--parallel={folder / 'layout.json'}", f"--target={options.target}",
+                           "-o", folder / "step"], capture_output=True, text=True)
+    if done.returncode:
+        needed = re.search(r"needs (\d+) bytes and has (\d+)", done.stderr)
+        if not needed:
+            raise SystemExit(done.stderr)
+        return None, int(needed[1]) / 2 ** 20
+    step = float(re.search(r"a step takes ([\d.]+) ms", done.stderr)[1])
+    return step, float(re.search(r"^  group0 .* ([\d.]+)$", done.stderr, re.M)[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--target", default="cuda-sm_90")
+    parser.add_argument("--layers", type=int, default=24)
+    parser.add_argument("--seq", type=int, default=32768)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--build", default="build")
+    figures.add_option(parser)
+    options = parser.parse_args()
+    found = figures.Figures(options.json, "layouts", "predicted")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        # The time of a layer on one device: the difference of two stacks that fit.
+        few = [measure(options, folder, layers, 1)[0] for layers in (2, 6)]
+        alone = few[0] + (options.layers - 2) * (few[1] - few[0]) / 4
+        print(f"{'devices':>7} {'attention':10} {'ms a step':>10} {'MiB a device':>13} {'efficiency':>10}")
+        for context, exchange in ((1, None), (2, "heads"), (4, "heads"), (8, "heads"), (8, "keys")):
+            step, peak = measure(options, folder, options.layers, context, exchange)
+            text = "does not fit" if step is None else f"{step:.1f}"
+            case = f"Llama of {options.layers} layers, {options.batch} x {options.seq}, {options.target}, context {context}"
+            case += f", {exchange}" if exchange else ""
+            if step is None:
+                found.failed(case, f"{peak:.0f} MiB do not fit the device")
+                print(f"{context:7} {exchange or '-':10} {text:>10} {peak:13.0f}", flush=True)
+                continue
+            found.add(case, round(step, 1), "ms a step", {"peak": [round(peak), "MiB"]},
+                      {"name": f"1/{context} of one device", "value": round(alone / context, 1)})
+            print(f"{context:7} {exchange or '-':10} {text:>10} {peak:13.0f} {alone / context / step:10.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

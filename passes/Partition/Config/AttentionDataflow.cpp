@@ -1,0 +1,74 @@
+#include "passes/Partition/Config/AttentionDataflow.h"
+#include "dialects/St/Sharding/ReshardCost.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+int64_t mlir::st::bytesOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements() * elementBytes(value.getType());
+}
+
+ShardedValue mlir::st::findSink(Value value, TensorSharding sharding, Axis axis) {
+  ShardedValue best{value, sharding}, at = best;
+  while (at.value.hasOneUse()) {
+    Operation *op = *at.value.user_begin();
+    auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+    bool adds = reduce && reduce->getNumResults() == 1 &&
+                isa<stablehlo::AddOp>(reduce.getBody().front().front());
+    if (!adds && !isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::ConvertOp>(op))
+      break;
+    ShardingRule rule = getShardingRule(op);
+    SmallVector<Splits, 4> factors(rule.factors.size());
+    if (!readFactors(rule, rule.operands[0], at.sharding, factors))
+      break;
+    TensorSharding after = composeDims(rule, rule.results[0], factors);
+    if (!after.isSplitOver(axis))
+      break;
+    at = {op->getResult(0), std::move(after)};
+    if (bytesOf(at.value) < bytesOf(best.value))
+      best = at;
+  }
+  return best;
+}
+
+/// The dimension of a product's result that is a factor.
+static int64_t dimOfFactor(const ShardingRule &rule, int64_t factor) {
+  for (auto [dim, parts] : llvm::enumerate(rule.results[0]))
+    if (llvm::is_contained(parts, factor))
+      return dim;
+  return -1;
+}
+
+/// Returns true if softmax reduces dimension `first` of scores rather than `second`.
+static bool isReduced(Value scores, int64_t first, int64_t second) {
+  struct Step {
+    Value value;
+    int64_t first, second;
+  };
+  SmallVector<Step> steps = {{scores, first, second}};
+  DenseSet<Operation *> seen;
+  for (size_t i = 0; i < steps.size(); ++i)
+    for (Operation *user : steps[i].value.getUsers()) {
+      Step at = steps[i];
+      if (!seen.insert(user).second)
+        continue;
+      if (auto reduce = dyn_cast<stablehlo::ReduceOp>(user)) {
+        bool reducesFirst = llvm::is_contained(reduce.getDimensions(), at.first);
+        if (reducesFirst != llvm::is_contained(reduce.getDimensions(), at.second))
+          return reducesFirst;
+      } else if (auto transpose = dyn_cast<stablehlo::TransposeOp>(user)) {
+        auto placeOf = [&](int64_t dim) -> int64_t {
+          return llvm::find(transpose.getPermutation(), dim) - transpose.getPermutation().begin();
+        };
+        steps.push_back({transpose.getResult(), placeOf(at.first), placeOf(at.second)});
+      } else if (isPointwise(getShardingRule(user))) {
+        steps.push_back({user->getResult(0), at.first, at.second});
+      }
+    }
+  return false;
+}
+
+bool mlir::st::areKeys(stablehlo::DotGeneralOp dot, const ShardingRule &rule, int64_t first,
+                       int64_t second) {
+  return isReduced(dot.getResult(), dimOfFactor(rule, first), dimOfFactor(rule, second));
+}
