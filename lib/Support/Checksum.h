@@ -6,12 +6,19 @@
 #include "absl/types/span.h"
 
 #include <cstdint>
+#include <libdeflate.h>
 
 namespace st {
 
 /// The CRC-32 of the bytes that gave `previous`, followed by `bytes`.
-uint32_t crc32(absl::Span<const uint8_t> bytes, uint32_t previous = 0);
-uint32_t crc32(absl::string_view text, uint32_t previous = 0);
+inline uint32_t crc32(absl::Span<const uint8_t> bytes, uint32_t previous = 0) {
+  // The library answers a null pointer with the initial value, as zlib does.
+  return bytes.empty() ? previous : libdeflate_crc32(previous, bytes.data(), bytes.size());
+}
+
+inline uint32_t crc32(absl::string_view text, uint32_t previous = 0) {
+  return crc32({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, previous);
+}
 
 } // namespace st
 

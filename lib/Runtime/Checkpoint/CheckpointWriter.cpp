@@ -2,6 +2,7 @@
 #include "lib/Runtime/BackgroundTask.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -50,12 +51,29 @@ bool hasSameElements(const TensorBlock &block, const uint8_t *a, const uint8_t *
   return isSame;
 }
 
-bool isPartOf(const uint8_t *global, const TensorBlock &block, const uint8_t *bytes) {
+// A part of a tensor: elements [begin, end).
+struct Piece {
+  int64_t begin, end;
+  std::vector<uint8_t> &bytes;
+};
+
+void copyToPiece(const TensorBlock &block, const uint8_t *bytes, const Piece &piece) {
+  const auto width = static_cast<int64_t>(byteWidth(block.type));
+  forEachRunWithin(block, piece.begin, piece.end,
+                   [&](int64_t global, int64_t local, int64_t count) {
+                     std::memcpy(piece.bytes.data() + (global - piece.begin) * width,
+                                 bytes + local * width, count * width);
+                   });
+}
+
+bool isPartOf(const Piece &piece, const TensorBlock &block, const uint8_t *bytes) {
   const auto width = static_cast<int64_t>(byteWidth(block.type));
   bool isSame = true;
-  forEachRun(block, [&](int64_t at, int64_t local, int64_t count) {
-    isSame = isSame && std::memcmp(global + at * width, bytes + local * width, count * width) == 0;
-  });
+  forEachRunWithin(
+      block, piece.begin, piece.end, [&](int64_t global, int64_t local, int64_t count) {
+        isSame = isSame && std::memcmp(piece.bytes.data() + (global - piece.begin) * width,
+                                       bytes + local * width, count * width) == 0;
+      });
   return isSame;
 }
 
@@ -71,24 +89,6 @@ std::string checksumOfElements(const TensorBlock &block, const uint8_t *bytes) {
 absl::Status differs(const std::string &tensor, int64_t rank) {
   return absl::InternalError(absl::StrCat("rank ", rank, " holds values of \"", tensor,
                                           "\" that differ from those of the ranks that share it"));
-}
-
-// Computes the checksum of a large tensor during the write.
-absl::Status appendAndSum(SafetensorsWriter &writer, const std::vector<uint8_t> &bytes,
-                          std::string &checksum) {
-  constexpr size_t kLarge = 1 << 20;
-  const auto sum = [&] {
-    checksum = checksumOf(bytes);
-    return absl::OkStatus();
-  };
-  if (bytes.size() < kLarge) {
-    ST_RETURN_IF_ERROR(sum());
-    return writer.append(bytes);
-  }
-  const BackgroundTask summing(sum);
-  const absl::Status status = writer.append(bytes);
-  summing.wait();
-  return status;
 }
 
 absl::Status sendText(Communicator &communicator, absl::string_view text) {
@@ -193,10 +193,12 @@ absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
   std::string report = writer ? absl::StrCat(kGood, files[shard.name]) : "";
   for (const StateTensor *tensor : shard.tensors) {
     ST_RETURN_IF_ERROR(gather(*tensor, shard.process));
+    std::string checksum;
+    if (writer && failure.ok())
+      failure.Update(append(*tensor, *writer, checksum));
+    releaseSources();
     if (!writer || !failure.ok())
       continue;
-    std::string checksum;
-    failure.Update(appendAndSum(*writer, global, checksum));
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&report, " ", checksum);
     // A slow disk blocks only the flushing thread.
@@ -224,16 +226,10 @@ absl::StatusOr<SafetensorsWriter *> CheckpointWriter::createFile(const ShardFile
   return writer;
 }
 
-// Gathers the tensor into `global`, in the process that writes it. Tensors reuse the pages of the
-// buffer.
+// Brings the blocks of a tensor to the process that writes it, and compares replicas.
 absl::Status CheckpointWriter::gather(const StateTensor &tensor, int64_t writer) {
-  if (writer == self)
-    global.resize(byteSize(tensor.type, tensor.shape).value_or(0));
   for (size_t block = 0; block < tensor.blocks.size(); ++block)
     ST_RETURN_IF_ERROR(gatherBlock(tensor, block, writer));
-  if (writer == self && hasOverlaps(tensor))
-    failure.Update(compareOverlaps(tensor));
-  received.clear();
   return absl::OkStatus();
 }
 
@@ -246,14 +242,11 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
   for (const StateReplica &replica : of.replicas)
     if (job.snapshot.isHere(replica.rank))
       here.push_back(&replica);
-  const bool isReadAgain = writer == self && hasOverlaps(tensor);
   if (!here.empty()) {
     const StateReplica &first = *here.front();
     const uint8_t *bytes = job.snapshot.pin(first);
     absl::Status status;
-    if (owner == self && writer == self)
-      copyToGlobal(block, bytes, global.data());
-    else if (owner == self)
+    if (owner == self && writer != self)
       status = job.communicator.send({bytes, static_cast<size_t>(block.numBytes())},
                                      {writer, kSavingChannel, kPurpose});
     if (here.size() < of.replicas.size())
@@ -263,10 +256,12 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
         failure.Update(differs(tensor.state->name(), here[i]->rank));
       job.snapshot.release(*here[i]);
     }
-    if (isReadAgain)
+    if (writer == self) {
       job.snapshot.unpin(first);
-    else
+      sources.push_back({&of, &first, {}});
+    } else {
       job.snapshot.release(first);
+    }
     ST_RETURN_IF_ERROR(status);
   }
   if (writer != self || owner == self)
@@ -274,29 +269,75 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
   std::vector<uint8_t> bytes(static_cast<size_t>(block.numBytes()));
   ST_RETURN_IF_ERROR(
       job.communicator.receive(absl::MakeSpan(bytes), {owner, kSavingChannel, kPurpose}));
-  copyToGlobal(block, bytes.data(), global.data());
-  if (isReadAgain)
-    received[number] = std::move(bytes);
+  sources.push_back({&of, nullptr, std::move(bytes)});
   return absl::OkStatus();
 }
 
-absl::Status CheckpointWriter::compareOverlaps(const StateTensor &tensor) {
+// Writes the tensor in pieces that stay in the processor's cache: while a thread writes one, this
+// thread copies the next one from its blocks and computes the checksum.
+absl::Status CheckpointWriter::append(const StateTensor &tensor, SafetensorsWriter &writer,
+                                      std::string &checksum) {
+  constexpr int64_t kPieceBytes = 4 << 20;
+  const auto width = static_cast<int64_t>(byteWidth(tensor.type));
+  const int64_t count = countElements(tensor), most = kPieceBytes / width;
+  std::unique_ptr<BackgroundTask> writing;
   absl::Status status;
-  for (size_t number = 0; number < tensor.blocks.size(); ++number) {
-    const StateBlock &of = tensor.blocks[number];
-    if (const auto found = received.find(number);
-        found != received.end() && !isPartOf(global.data(), of.block, found->second.data()))
-      status.Update(differs(tensor.state->name(), of.replicas.front().rank));
-    const auto here =
-        std::find_if(of.replicas.begin(), of.replicas.end(),
-                     [&](const StateReplica &r) { return job.snapshot.isHere(r.rank); });
-    if (here == of.replicas.end())
-      continue;
-    if (!isPartOf(global.data(), of.block, job.snapshot.pin(*here)))
-      status.Update(differs(tensor.state->name(), here->rank));
-    job.snapshot.release(*here);
+  uint32_t crc = 0;
+  for (int64_t begin = 0; begin < count && status.ok(); begin += most) {
+    std::vector<uint8_t> &bytes = pieces[begin / most % pieces.size()];
+    const int64_t end = std::min(begin + most, count);
+    bytes.resize(static_cast<size_t>((end - begin) * width));
+    status.Update(fillPiece(tensor, begin, end, bytes));
+    crc = crc32(bytes, crc);
+    if (writing) {
+      writing->wait();
+      status.Update(writing->status());
+    }
+    if (status.ok() && end - begin == most)
+      writing =
+          std::make_unique<BackgroundTask>([&writer, &bytes] { return writer.append(bytes); });
+    else if (status.ok()) // the last piece
+      status = writer.append(bytes);
   }
+  if (writing) {
+    writing->wait();
+    status.Update(writing->status());
+  }
+  checksum = absl::StrFormat("%08x", crc);
   return status;
+}
+
+// Blocks overlap if groups shard a tensor in different ways; their elements must then agree.
+absl::Status CheckpointWriter::fillPiece(const StateTensor &tensor, int64_t begin, int64_t end,
+                                         std::vector<uint8_t> &bytes) {
+  const Piece piece = {begin, end, bytes};
+  absl::Status status;
+  const auto visit = [&](absl::FunctionRef<void(const Source &, const uint8_t *)> use) {
+    for (const Source &source : sources) {
+      use(source, source.here ? job.snapshot.pin(*source.here) : source.received.data());
+      if (source.here)
+        job.snapshot.unpin(*source.here);
+    }
+  };
+  visit([&](const Source &source, const uint8_t *from) {
+    copyToPiece(source.of->block, from, piece);
+  });
+  if (hasOverlaps(tensor))
+    visit([&](const Source &source, const uint8_t *from) {
+      if (!isPartOf(piece, source.of->block, from))
+        status.Update(differs(tensor.state->name(),
+                              source.here ? source.here->rank : source.of->replicas[0].rank));
+    });
+  return status;
+}
+
+void CheckpointWriter::releaseSources() {
+  for (const Source &source : sources)
+    if (source.here) {
+      job.snapshot.pin(*source.here);
+      job.snapshot.release(*source.here);
+    }
+  sources.clear();
 }
 
 absl::Status CheckpointWriter::reportBlocks() {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -61,6 +62,12 @@ public:
 private:
   /// A block that several processes hold, with the checksum of its elements.
   using BlockChecksums = std::map<std::pair<std::string, size_t>, std::map<int64_t, std::string>>;
+  /// A block of a tensor that this process writes: a replica here, or else the received bytes.
+  struct Source {
+    const StateBlock *of;
+    const StateReplica *here;
+    std::vector<uint8_t> received;
+  };
 
   std::string nextOf(absl::string_view file) const;
   void noteFile(absl::string_view file);
@@ -70,7 +77,10 @@ private:
   absl::Status commitFirst();
   absl::Status gather(const StateTensor &tensor, int64_t writer);
   absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer);
-  absl::Status compareOverlaps(const StateTensor &tensor);
+  absl::Status append(const StateTensor &tensor, SafetensorsWriter &writer, std::string &checksum);
+  absl::Status fillPiece(const StateTensor &tensor, int64_t begin, int64_t end,
+                         std::vector<uint8_t> &bytes);
+  void releaseSources();
   absl::Status reportBlocks();
   absl::Status collectChecksums(TrainerFile &file);
   absl::Status collectBlocks(int64_t process);
@@ -82,15 +92,15 @@ private:
   std::vector<ShardFile> shards; ///< of models, then of optimizers
   /// Complete files that are not yet synchronised to disk under their names.
   std::deque<std::pair<const ShardFile *, std::unique_ptr<SafetensorsWriter>>> open;
-  std::unique_ptr<BackgroundTask> flushing;        ///< of the newest of these; destroyed first
-  Checksums tensors, files;                        ///< written by this process
-  BlockChecksums blocks;                           ///< held by this process
-  std::vector<uint8_t> global;                     ///< the tensor that is written
-  std::map<size_t, std::vector<uint8_t>> received; ///< blocks of a tensor with overlapping ones
-  absl::Status failure;                            ///< the first one of a file or a comparison
-  std::vector<std::string> reports;                ///< of the files of this process
-  std::vector<std::string> written;                ///< the ".next" files
-  std::vector<RemovedOnEarlyEnd> notes;            ///< of these
+  std::unique_ptr<BackgroundTask> flushing;   ///< of the newest of these; destroyed first
+  Checksums tensors, files;                   ///< written by this process
+  BlockChecksums blocks;                      ///< held by this process
+  std::vector<Source> sources;                ///< of the tensor that is written
+  std::array<std::vector<uint8_t>, 2> pieces; ///< of it
+  absl::Status failure;                       ///< the first one of a file or a comparison
+  std::vector<std::string> reports;           ///< of the files of this process
+  std::vector<std::string> written;           ///< the ".next" files
+  std::vector<RemovedOnEarlyEnd> notes;       ///< of these
   bool isReleased = false;
 };
 

@@ -1,3 +1,4 @@
+#include "lib/Runtime/Processes/BufferPool.h"
 #include "lib/Runtime/Processes/Deadline.h"
 #include "lib/Runtime/Processes/ProcessGroup.h"
 #include "lib/Runtime/Processes/TcpJoin.h"
@@ -47,7 +48,7 @@ struct Message {
       std::memcpy(bytes.get(), from.data(), from.size());
   }
 
-  void allocate() { bytes.reset(new uint8_t[header.size]); }
+  void allocate() { bytes = BufferPool::get().take(header.size); }
   bool isDone() const { return done >= sizeof header && done == sizeof header + header.size; }
 
   /// The part that has not been transferred yet. Without an allocation, only the header.
@@ -58,7 +59,7 @@ struct Message {
   }
 
   Header header;
-  std::unique_ptr<uint8_t[]> bytes;
+  BufferPool::Buffer bytes;
   size_t done = 0; ///< of header and bytes
 };
 

@@ -223,6 +223,29 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
   }
 }
 
+void forEachRunWithin(const TensorBlock &block, int64_t begin, int64_t end,
+                      absl::FunctionRef<void(int64_t, int64_t, int64_t)> run) {
+  int64_t first = 0, last = block.numElements();
+  if (!block.shape.empty() && block.shape[0] > 0) {
+    // Visits only the rows of the view's first dimension that reach into the range.
+    const std::vector<Group> groups = groupsOf(block);
+    int64_t row = viewStrides(block, groups)[0]; // elements of the tensor
+    for (size_t dim = 1; dim < block.globalShape.size(); ++dim)
+      row *= block.globalShape[dim];
+    const int64_t length = last / block.shape[0]; // elements of the block
+    const auto clamp = [&](int64_t rows) {
+      return std::clamp<int64_t>(rows - block.start[0], 0, block.shape[0]) * length;
+    };
+    first = row > 0 ? clamp(begin / row) : 0;
+    last = row > 0 ? clamp((end + row - 1) / row) : 0;
+  }
+  forEachRun(block, first, last, [&](int64_t global, int64_t local, int64_t count) {
+    const int64_t from = std::max(global, begin), to = std::min(global + count, end);
+    if (from < to)
+      run(from, local + (from - global), to - from);
+  });
+}
+
 void copyToGlobal(const TensorBlock &block, const uint8_t *local, uint8_t *global) {
   const int64_t width = static_cast<int64_t>(byteWidth(block.type));
   forEachRun(block, [&](int64_t to, int64_t from, int64_t count) {

@@ -60,6 +60,10 @@ void forEachRun(const TensorBlock &block,
 void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
                 absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
 
+/// Like forEachRun, but only for elements whose index in the global tensor is in [begin, end).
+void forEachRunWithin(const TensorBlock &block, int64_t begin, int64_t end,
+                      absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
+
 /// Copy a block to its place in the global tensor, and back.
 void copyToGlobal(const TensorBlock &block, const uint8_t *local, uint8_t *global);
 void copyToLocal(const TensorBlock &block, const uint8_t *global, uint8_t *local);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 namespace st {
 namespace {
@@ -33,6 +35,28 @@ std::vector<float> held(const TensorBlock &block) {
   copyToLocal(block, reinterpret_cast<const uint8_t *>(global.data()),
               reinterpret_cast<uint8_t *>(local.data()));
   return local;
+}
+
+/// Any range of the global tensor has the elements of the block that are in the range.
+void expectRunsWithin(const TensorBlock &block) {
+  std::vector<std::pair<int64_t, int64_t>> all, found;
+  const auto addTo = [](std::vector<std::pair<int64_t, int64_t>> &elements) {
+    return [&elements](int64_t global, int64_t local, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        elements.emplace_back(global + i, local + i);
+    };
+  };
+  forEachRun(block, addTo(all));
+  for (int64_t size : {1, 4, 11, 35}) {
+    found.clear();
+    for (int64_t begin = 0; begin < 35; begin += size) {
+      const size_t before = found.size();
+      forEachRunWithin(block, begin, begin + size, addTo(found));
+      for (size_t i = before; i < found.size(); ++i)
+        EXPECT_TRUE(found[i].first >= begin && found[i].first < begin + size);
+    }
+    EXPECT_EQ(found, all) << "pieces of " << size;
+  }
 }
 
 TEST(TensorLayoutTest, PaddingIsNotCopied) {
@@ -178,6 +202,7 @@ TEST(TensorLayoutTest, PartsMakeUpTheTensor) {
         forEachRun(block, begin, std::min<int64_t>(begin + 4, block.numElements()),
                    [&](int64_t, int64_t, int64_t run) { count += run; });
       EXPECT_EQ(count, block.numReal());
+      expectRunsWithin(block);
     }
     EXPECT_EQ(global, expected);
   }
