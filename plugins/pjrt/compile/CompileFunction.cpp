@@ -145,9 +145,9 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
   };
   if (!llvm::all_of_zip(function.getArgumentTypes(), program.arguments(), hasShape) ||
       !llvm::all_of_zip(function.getResultTypes(), program.results(), hasShape))
-    return absl::UnimplementedError(absl::StrCat(
-        "function ", program.name(),
-        " calls back to the host and has an argument or a result that is unreduced"));
+    return absl::UnimplementedError(
+        absl::StrCat("function ", program.name(),
+                     " calls back to the host and has an argument or a result that is unreduced"));
   removeShardings(module);
   FunctionSource single = source;
   single.partitions = 1;
