@@ -105,6 +105,10 @@ Attribute readVhloAttribute(EntryReader &reader);
 Type readVhloType(EntryReader &reader);
 Attribute readSdyAttribute(EntryReader &reader);
 
+/// The type of a token. Side effects have the order of the program's ops, so a token carries
+/// nothing. It becomes a tensor without elements, which JAX passes for the tokens of a function.
+RankedTensorType getTokenType(MLIRContext *context);
+
 /// Create a type after checking its parts. Null, with a fault, if a part is not valid.
 Type makeTensorType(EntryReader &reader, ArrayRef<int64_t> shape, Type element);
 Type makeComplexType(EntryReader &reader, Type element);

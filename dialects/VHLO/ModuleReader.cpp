@@ -171,6 +171,10 @@ OperationName ModuleReader::getTarget(const OpRow &row, Block &block) {
                        context);
 }
 
+static bool makesToken(const OpRow &row) {
+  return row.name == "vhlo.after_all_v1" || row.name == "vhlo.create_token_v1";
+}
+
 Operation *ModuleReader::create(const OpRow &row, OperationState &state, Block &block, Scope &scope,
                                 OpenRegion &region) {
   // The types are already St's, so a cast converts nothing.
@@ -180,6 +184,15 @@ Operation *ModuleReader::create(const OpRow &row, OperationState &state, Block &
     else
       define(state.operands, scope, region);
     return nullptr;
+  }
+  if (makesToken(row)) {
+    RankedTensorType token = getTokenType(context);
+    if (TypeRange(state.types) != TypeRange(token) || !state.regions.empty()) {
+      faults.report(row.name + ": damaged bytecode: it makes no token");
+      return nullptr;
+    }
+    state.operands.clear();
+    state.attributes.set("value", DenseElementsAttr::get(token, ArrayRef<bool>()));
   }
   auto info = state.name.getRegisteredInfo();
   auto emit = [&] { return emitError(faults.getLoc()) << "'" << state.name << "': "; };

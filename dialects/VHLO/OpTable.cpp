@@ -22,6 +22,7 @@ static constexpr OpRow kOps[] = {
     {"sdy.sharding_group", "sdy.sharding_group", "group_id"},
     {"vhlo.abs_v1", "stablehlo.abs", ""},
     {"vhlo.add_v1", "stablehlo.add", ""},
+    {"vhlo.after_all_v1", "stablehlo.constant", ""},
     {"vhlo.all_gather_v1", "stablehlo.all_gather",
      "all_gather_dim channel_id:channel replica_groups use_global_device_ids:flag?"},
     {"vhlo.all_gather_v2", "stablehlo.all_gather",
@@ -69,6 +70,7 @@ static constexpr OpRow kOps[] = {
     {"vhlo.cosine_v1", "stablehlo.cosine", ""},
     {"vhlo.cosine_v2", "stablehlo.cosine", "result_accuracy?"},
     {"vhlo.count_leading_zeros_v1", "stablehlo.count_leading_zeros", ""},
+    {"vhlo.create_token_v1", "stablehlo.constant", ""},
     {"vhlo.custom_call_v1", "stablehlo.custom_call",
      "api_version? backend_config? call_target_name called_computations:symbols? "
      "has_side_effect? operand_layouts output_operand_aliases? result_layouts"},

@@ -251,8 +251,6 @@ static Type getNumberType(MLIRContext *context, TypeCode code) {
 /// The reason to refuse a type. Empty for other codes.
 static StringRef whyRefused(TypeCode code) {
   switch (code) {
-  case TypeCode::Token:
-    return "token is refused: programs have no side effects that tokens would order";
   case TypeCode::Quantized:
   case TypeCode::QuantizedPerAxis:
     return "a quantized type is refused: there are no quantized types";
@@ -267,6 +265,10 @@ static StringRef whyRefused(TypeCode code) {
   default:
     return "";
   }
+}
+
+RankedTensorType mlir::vhlo::getTokenType(MLIRContext *context) {
+  return RankedTensorType::get({0}, IntegerType::get(context, 1));
 }
 
 Type mlir::vhlo::readVhloType(EntryReader &reader) {
@@ -290,6 +292,8 @@ Type mlir::vhlo::readVhloType(EntryReader &reader) {
     SmallVector<int64_t> shape = reader.signedNumbers();
     return makeTensorType(reader, shape, reader.type());
   }
+  case TypeCode::Token:
+    return getTokenType(context);
   case TypeCode::Tuple: {
     SmallVector<Type> types = reader.types();
     return reader.failed() ? Type() : TupleType::get(context, types);

@@ -124,6 +124,7 @@ static LogicalResult simplifyProgram(ModuleOp module, int64_t unroll) {
   manager.addPass(createImportShardings());
   manager.addPass(createExpandOps());
   manager.addPass(createSimplify());
+  manager.addPass(createExpandSmallTypes());
   UnrollLoopsOptions loops;
   loops.maxTrips = unroll;
   manager.addPass(createUnrollLoops(loops));

@@ -8,10 +8,12 @@
 #include "passes/Import/FrontendAttributes.h"
 #include "passes/Import/GspmdSharding.h"
 #include "passes/Import/MeshAxes.h"
+#include "passes/Import/OneDevice.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/SdyCollectives.h"
 #include "passes/Import/ShardMap/ManualComputation.h"
 #include "passes/Import/ShardMap/ShardBody.h"
+#include "passes/Import/UnreducedValues.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::st {
@@ -196,13 +198,12 @@ static LogicalResult importSdy(ModuleOp module) {
   unifyMeshes(module);
   if (failed(splitMeshAxes(module)) || failed(importMesh(module, mesh)))
     return failure();
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"); main && !main.isExternal())
+    if (failed(expandUnreducedPorts(main, mesh.getAxes(), mesh.getSizes())))
+      return failure();
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(convertSignature<sdy::TensorShardingAttr>(
-            function, kSdySharding,
-            [&](sdy::TensorShardingAttr given, Type type) -> FailureOr<ShardingAttr> {
-              if (!given.getUnreduced().empty())
-                return function.emitError("a sharding that is unreduced over ")
-                       << given.getUnreduced().front() << " cannot be imported";
+            function, kSdySharding, [&](sdy::TensorShardingAttr given, Type type) {
               return convertSdy(function, given, type);
             })))
       return failure();
@@ -566,7 +567,10 @@ struct ImportShardings : mlir::st::impl::ImportShardingsBase<ImportShardings> {
       return signalPassFailure();
     bool hasSdy = !getOperation().getOps<sdy::MeshOp>().empty();
     if (failed(hasSdy ? importSdy(getOperation()) : GspmdImport(getOperation()).run()))
-      signalPassFailure();
+      return signalPassFailure();
+    MeshOp mesh = getMesh(getOperation());
+    if (!mesh || mesh.getNumDevices() == 1)
+      removeCollectivesOfOneDevice(getOperation());
   }
 };
 } // namespace

@@ -56,6 +56,35 @@ def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def ExpandSmallTypes : Pass<"expand-small-types", "::mlir::ModuleOp"> {
+  let summary = "Computes with 4-bit integers and 8-bit floats in wider types";
+  let description = [{
+    Needs calls inlined. Integers of 2 and 4 bits become 8-bit ones, and floats of at most 8 bits
+    become `f32`. After an op that computes, integers keep the low bits with their sign, and floats
+    are rounded to the small type. The result of a reduction is rounded once. Arguments and results
+    of `@main` become the bits of their numbers, one byte (`ui8`) each.
+
+    ```mlir
+    func.func @main(%x: tensor<4xui4>) -> tensor<4xui4> {
+      %0 = stablehlo.add %x, %x : tensor<4xui4>
+      return %0 : tensor<4xui4>
+    }
+    // becomes
+    func.func @main(%x: tensor<4xui8>) -> tensor<4xui8> {
+      %0 = stablehlo.and %x, %c15 : tensor<4xui8>
+      %1 = stablehlo.add %0, %0 : tensor<4xui8>
+      %2 = stablehlo.and %1, %c15 : tensor<4xui8>
+      %3 = stablehlo.and %2, %c15 : tensor<4xui8>
+      return %3 : tensor<4xui8>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"expanded", "expanded-ops", "Ops that were expanded to wider types">
+  ];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
 def InlineCalls : Pass<"inline-calls", "::mlir::ModuleOp"> {
   let summary = "Inlines calls in linear time";
   let description = [{
@@ -138,7 +167,12 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     value gets a leading dimension for each axis along which shards differ, sharded by that axis. A
     collective along an axis becomes an op along that dimension (all_reduce a reduction, all_gather
     a reshape), which partitioning converts to a collective again. Device groups must follow axes of
-    the mesh, and all shards must take the same branches.
+    the mesh. A call with side effects is repeated for each shard; it must not be in a loop or a
+    branch that only some of the shards take.
+
+    An argument or result of `@main` that is unreduced over axes gets a leading dimension for each
+    of those, sharded by it: the terms of the sum. Elsewhere a value stands for its sum. Without a
+    mesh, or with one of one device, collectives of one device become their operands.
 
     ```mlir
     sdy.mesh @m = <["data"=2, "model"=2]>

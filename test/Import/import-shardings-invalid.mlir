@@ -13,8 +13,8 @@ sdy.mesh @n = <["a"=3, "b"=2]>
 // -----
 
 sdy.mesh @m = <["a"=2]>
-// expected-error@+1 {{a sharding that is unreduced over "a" cannot be imported}}
-func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"a"}>}) -> tensor<4xf32> {
+// expected-error@+1 {{a sharding is unreduced over "b", an axis that the mesh does not have}}
+func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"b"}>}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 

@@ -10,9 +10,16 @@ FailureOr<DimensionAxes> mlir::st::readAxes(sdy::ManualComputationOp op,
                                             sdy::TensorShardingAttr sharding,
                                             ArrayRef<StringAttr> names, ArrayRef<unsigned> manual) {
   DimensionAxes result;
-  if (!sharding.getUnreduced().empty())
-    return op.emitOpError("has a value that is unreduced over ")
-           << sharding.getUnreduced().front() << ", which cannot be imported";
+  for (StringAttr axis : sharding.getUnreduced()) {
+    const auto *found = llvm::find(names, axis);
+    auto number = static_cast<unsigned>(found - names.begin());
+    if (found == names.end())
+      return op.emitOpError("names axis ") << axis << ", which the mesh does not have";
+    // Of a value that other axes leave unreduced, the body sees the sum.
+    if (llvm::is_contained(manual, number))
+      result.unreduced.push_back(number);
+  }
+  llvm::sort(result.unreduced);
   llvm::SmallDenseSet<unsigned> seen;
   for (ArrayAttr dim : sharding.getDims()) {
     SmallVector<unsigned> &split = result.split.emplace_back(), &free = result.free.emplace_back();
@@ -65,7 +72,10 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
     FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, manual);
     if (failed(axes) || failed(checkParts(op, input.getType(), argument.getType(), *axes, sizes)))
       return failure();
-    body.map(argument, body.enter(op.getLoc(), {input, {}}, axes->split, axes->free));
+    FailureOr<Lifted> parts = body.enter(op.getLoc(), {input, {}}, *axes);
+    if (failed(parts))
+      return failure();
+    body.map(argument, *parts);
   }
   Block &block = op.getBody().front();
   for (Operation &inner : block.without_terminator())
@@ -77,7 +87,7 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
     FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, manual);
     if (failed(axes) || failed(checkParts(op, result.getType(), local.getType(), *axes, sizes)))
       return failure();
-    Lifted whole = body.leave(op.getLoc(), body.lookup(local), axes->split,
+    Lifted whole = body.leave(op.getLoc(), body.lookup(local), *axes,
                               cast<RankedTensorType>(result.getType()), manual);
     result.replaceAllUsesWith(whole.value);
   }

@@ -9,6 +9,8 @@ namespace mlir::st {
 /// is local, `free` the others.
 struct DimensionAxes {
   SmallVector<SmallVector<unsigned>> split, free;
+  /// The axes along which shards hold terms of a sum.
+  SmallVector<unsigned> unreduced;
 };
 
 /// Reads the sharding of a value that enters or leaves a computation that is local over `manual`.

@@ -3,9 +3,11 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Import/UnreducedValues.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -167,6 +169,12 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
   Axes kept = unite(outer, wanted);
   // All shards are equal along an axis that shards no dimension: take the first.
   Value value = spread(loc, parts, all);
+  if (all != parts.axes) {
+    // Propagation would not shard what is equal on all shards.
+    Lifted copies = {value, all};
+    constrain(loc, copies);
+    value = copies.value;
+  }
   auto current = typeOf(value);
   SmallVector<int64_t> starts(current.getRank(), 0), limits(current.getShape()),
       strides(current.getRank(), 1), rest = lead(kept);
@@ -190,6 +198,46 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
     order[count + place] = static_cast<int64_t>(kept.size() + i);
   llvm::append_range(result, type.getShape());
   return {reshape(loc, transpose(loc, value, order), result), outer};
+}
+
+FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const DimensionAxes &axes) {
+  Lifted parts = enter(loc, whole, axes.split, axes.free);
+  if (axes.unreduced.empty())
+    return parts;
+  Axes others(axes.unreduced.begin(), axes.unreduced.end()), all = unite(parts.axes, others);
+  Value terms = emitTerms(builder, builder.getInsertionBlock(), loc, parts.value, lead(others));
+  if (!terms)
+    return emitError(loc, "a complex value is unreduced in a computation on shards");
+  // The terms' dimensions come first.
+  SmallVector<int64_t> order;
+  for (unsigned axis : all) {
+    const auto *term = llvm::find(others, axis);
+    order.push_back(term != others.end() ? term - others.begin()
+                                         : static_cast<int64_t>(others.size()) +
+                                               (llvm::find(parts.axes, axis) - parts.axes.begin()));
+  }
+  for (auto dim = static_cast<int64_t>(all.size()); dim < typeOf(terms).getRank(); ++dim)
+    order.push_back(dim);
+  Lifted result = {transpose(loc, terms, order), all};
+  constrain(loc, result, axes.free);
+  return result;
+}
+
+Lifted ShardBody::leave(Location loc, const Lifted &parts, const DimensionAxes &axes,
+                        RankedTensorType type, ArrayRef<unsigned> inner) {
+  if (axes.unreduced.empty())
+    return leave(loc, parts, axes.split, type, inner);
+  Axes all = unite(parts.axes, Axes(axes.unreduced.begin(), axes.unreduced.end()));
+  Lifted sum;
+  SmallVector<int64_t> dims;
+  for (auto [i, axis] : llvm::enumerate(all))
+    if (llvm::is_contained(axes.unreduced, axis))
+      dims.push_back(static_cast<int64_t>(i));
+    else
+      sum.axes.push_back(axis);
+  Emitter emit(builder, builder.getInsertionBlock(), loc);
+  sum.value = emit.reduceAdd(spread(loc, parts, all), dims);
+  return leave(loc, sum, axes.split, type, inner);
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +283,7 @@ LogicalResult ShardBody::lift(Operation *op) {
     return liftWhile(op);
   if (isa<hlo::IfOp, hlo::CaseOp>(op))
     return liftBranches(op);
-  if (isa<func::CallOp>(op))
+  if (isa<func::CallOp, hlo::CompositeOp>(op))
     return liftCall(op);
   if (auto nested = dyn_cast<sdy::ManualComputationOp>(op))
     return liftNested(nested);
@@ -243,6 +291,9 @@ LogicalResult ShardBody::lift(Operation *op) {
     return liftConstraint(constraint);
   if (liftAxisIndex(op))
     return success();
+  // Each shard calls.
+  if (auto call = dyn_cast<hlo::CustomCallOp>(op); call && call.getHasSideEffect())
+    return liftEach(op, manual);
   for (Value captured : findCaptured(op))
     if (!lookup(captured).axes.empty())
       return withNote(op->emitOpError("in a computation on shards has a region that uses a value "

@@ -5,6 +5,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
+#include "passes/Import/ShardMap/ManualComputation.h"
 
 namespace mlir::st {
 
@@ -34,6 +35,12 @@ public:
   /// leading dimensions of other axes.
   Lifted leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
                RankedTensorType type, ArrayRef<unsigned> inner);
+
+  /// The same for values that may be unreduced: their terms are the value and zeros. Fails with a
+  /// diagnostic for a complex one.
+  FailureOr<Lifted> enter(Location loc, const Lifted &whole, const DimensionAxes &axes);
+  Lifted leave(Location loc, const Lifted &parts, const DimensionAxes &axes, RankedTensorType type,
+               ArrayRef<unsigned> inner);
 
   void map(Value local, Lifted lifted) { values[local] = std::move(lifted); }
   /// The lifted form of a local value. A value from outside is equal on all shards.

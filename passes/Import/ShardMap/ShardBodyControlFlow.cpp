@@ -28,8 +28,9 @@ FailureOr<SmallVector<Lifted>> ShardBody::liftBlock(Block &block) {
 }
 
 LogicalResult ShardBody::liftCall(Operation *op) {
-  auto call = cast<func::CallOp>(op);
-  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getCalleeAttr());
+  auto name =
+      op->getAttrOfType<FlatSymbolRefAttr>(isa<func::CallOp>(op) ? "callee" : "decomposition");
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, name);
   if (!callee || callee.isExternal() || !callee.getBody().hasOneBlock())
     return op->emitOpError("calls no function with a body of one block");
   // Each call of a function may have other arguments.
@@ -59,7 +60,10 @@ LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
     FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, inner);
     if (failed(axes) || failed(checkParts(op, input.getType(), argument.getType(), *axes, sizes)))
       return failure();
-    map(argument, enter(op.getLoc(), lookup(input), axes->split, axes->free));
+    FailureOr<Lifted> parts = enter(op.getLoc(), lookup(input), *axes);
+    if (failed(parts))
+      return failure();
+    map(argument, *parts);
   }
   manual = unite(outer, inner);
   FailureOr<SmallVector<Lifted>> results = liftBlock(op.getBody().front());
@@ -71,8 +75,7 @@ LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
     FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, inner);
     if (failed(axes))
       return failure();
-    map(result,
-        leave(op.getLoc(), value, axes->split, cast<RankedTensorType>(result.getType()), inner));
+    map(result, leave(op.getLoc(), value, *axes, cast<RankedTensorType>(result.getType()), inner));
   }
   return success();
 }
@@ -108,6 +111,16 @@ Value ShardBody::anyOf(Location loc, const Lifted &predicate) {
     hlo::ReturnOp::create(builder, loc, either);
   }
   return builder.create(state)->getResult(0);
+}
+
+/// Shards that do not take part must not have the effects of those that do.
+static LogicalResult checkWithoutEffects(Operation *op, StringRef why) {
+  WalkResult walk = op->walk([](hlo::CustomCallOp call) {
+    return call.getHasSideEffect() ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!walk.wasInterrupted())
+    return success();
+  return op->emitOpError("in a computation on shards has a call with side effects, but ") << why;
 }
 
 /// A carried value may start to differ between shards in the body, so this lifts the body until its
@@ -153,6 +166,8 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
       SmallVector<Value> values;
       if (isCondition) {
         ends = results->front().axes;
+        if (!ends.empty() && failed(checkWithoutEffects(op, "trip counts differ between shards")))
+          return failure();
         values.push_back(ends.empty() ? results->front().value : anyOf(loc, results->front()));
       } else {
         for (auto [i, result] : llvm::enumerate(*results)) {
@@ -178,6 +193,8 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
 /// if and case with different choices between shards: all shards compute all branches.
 LogicalResult ShardBody::liftChoice(Operation *op, const Lifted &choice) {
   Location loc = op->getLoc();
+  if (failed(checkWithoutEffects(op, "shards take different branches")))
+    return failure();
   SmallVector<SmallVector<Lifted>> branches;
   for (Region &region : op->getRegions()) {
     FailureOr<SmallVector<Lifted>> results = liftBlock(region.front());

@@ -233,7 +233,9 @@ LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
   int64_t shards = 1;
   for (int64_t size : sizesOfAxes)
     shards *= size;
-  if (!isMemoryEffectFree(op) || op->getNumResults() == 0 || shards > mostShards)
+  bool mayRepeat =
+      isa<hlo::CustomCallOp>(op) || (isMemoryEffectFree(op) && op->getNumResults() > 0);
+  if (!mayRepeat || shards > mostShards)
     return op->emitOpError("in a computation on shards cannot be imported");
   auto own = [](Value value, size_t leading) {
     return typeOf(value).getShape().drop_front(leading);

@@ -105,7 +105,7 @@ absl::Status fingerprintOfExecutable(PJRT_Executable_Fingerprint_Args &args) {
 }
 
 absl::Status serialize(PJRT_Executable_Serialize_Args &args) {
-  if (args.executable->program->has_host())
+  if (args.executable->program->host().steps_size() > 0)
     return absl::UnimplementedError(
         absl::StrCat("program ", args.executable->program->name(),
                      " calls back to this process; it cannot be stored"));
@@ -154,7 +154,7 @@ absl::Status deserialize(PJRT_Executable_DeserializeAndLoad_Args &args) {
   auto program = std::make_shared<proto::PluginProgram>();
   if (!program->ParseFromArray(args.serialized_executable,
                                static_cast<int>(args.serialized_executable_size)) ||
-      program->code().groups_size() != 1)
+      (program->code().groups_size() != 1 && !program->has_host()))
     return absl::InvalidArgumentError("the bytes are not a serialised executable of this plugin");
   absl::string_view options;
   if (args.overridden_serialized_compile_options)

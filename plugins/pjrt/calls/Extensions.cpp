@@ -17,7 +17,8 @@ absl::Status argumentShardings(PJRT_Shardings_PJRT_Executable_ParameterShardings
 
 absl::Status resultShardings(PJRT_Shardings_PJRT_Executable_OutputShardings_Args &args) {
   PJRT_Executable &executable = *args.executable;
-  const bool isSplit = executable.program->partitions() > 1;
+  const bool isSplit =
+      executable.program->partitions() > 1 && executable.program->results_size() > 0;
   const auto first = static_cast<size_t>(executable.program->arguments_size());
   args.num_outputs = static_cast<size_t>(executable.program->results_size());
   args.shardings = isSplit ? executable.shardingPointers.data() + first : nullptr;

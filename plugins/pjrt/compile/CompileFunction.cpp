@@ -4,6 +4,7 @@
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/ImportProgram.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Import/Passes.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
@@ -89,6 +90,8 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
   if (mlir::failed(mlir::st::importFunction(*module, source.partitions > 1 ? kUnrolledOnSeveral
                                                                            : kUnrolled)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  if (absl::Status status = placeDeclaredPorts(*module, program); !status.ok())
+    return status;
   ArrayRef<int64_t> hardwareIds(source.hardwareIds);
   // Without a sharding the computation is replicated on all devices.
   const int64_t meshDevices = countMeshDevices(*module);
@@ -107,18 +110,48 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
   return placePorts(program);
 }
 
-/// Compiles the programs between the callbacks of a function.
+/// Makes a function over several devices one over complete arrays on one device.
+static void removeShardings(ModuleOp module) {
+  module.walk([](mlir::st::ConstrainOp op) {
+    op.replaceAllUsesWith(op.getOperand());
+    op.erase();
+  });
+  if (mlir::st::MeshOp mesh = mlir::st::getMesh(module))
+    mesh.erase();
+  const StringAttr name = StringAttr::get(module.getContext(), mlir::st::kShardingAttr);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, name);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.removeResultAttr(i, name);
+  }
+}
+
+/// Compiles the programs between the callbacks of a function. Callbacks get complete arrays, those
+/// of a computation on shards a shard each, so the first device computes the function.
 static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
                                  const DiagnosticCollector &diagnostics,
                                  proto::PluginProgram &program) {
-  if (source.partitions > 1)
-    return absl::UnimplementedError(
-        absl::StrCat("function ", program.name(), " on ", source.partitions,
-                     " devices calls back to the host: callbacks are supported on one device"));
-  PassManager inlining(module.getContext());
-  inlining.addPass(mlir::st::createInlineCalls());
-  if (mlir::failed(inlining.run(module)))
+  PassManager preparation(module.getContext());
+  preparation.addPass(mlir::st::createImportShardings());
+  preparation.addPass(mlir::st::createInlineCalls());
+  if (mlir::failed(preparation.run(module)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  if (absl::Status status = placeDeclaredPorts(module, program); !status.ok())
+    return status;
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  const auto hasShape = [](Type type, const proto::PluginPort &port) {
+    return llvm::equal(cast<RankedTensorType>(type).getShape(), port.dims());
+  };
+  if (!llvm::all_of_zip(function.getArgumentTypes(), program.arguments(), hasShape) ||
+      !llvm::all_of_zip(function.getResultTypes(), program.results(), hasShape))
+    return absl::UnimplementedError(
+        absl::StrCat("function ", program.name(),
+                     " calls back to the host and has an argument or a result that is unreduced"));
+  removeShardings(module);
+  FunctionSource single = source;
+  single.partitions = 1;
+  single.hardwareIds.resize(1);
   const auto compile = [&](OwningOpRef<ModuleOp> segment) -> absl::StatusOr<proto::PluginProgram> {
     proto::PluginProgram made;
     made.set_version(kProgramVersion);
@@ -126,18 +159,12 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
     made.set_partitions(1);
     if (absl::Status status = addPorts(*segment, made); !status.ok())
       return status;
-    if (absl::Status status = compileOnDevices(std::move(segment), source, diagnostics, made);
+    if (absl::Status status = compileOnDevices(std::move(segment), single, diagnostics, made);
         !status.ok())
       return status;
     return made;
   };
-  if (absl::Status status = splitAtCallbacks(module, compile, *program.mutable_host());
-      !status.ok())
-    return status;
-  for (auto *ports : {program.mutable_arguments(), program.mutable_results()})
-    for (proto::PluginPort &port : *ports)
-      *port.mutable_local() = port.dims();
-  return absl::OkStatus();
+  return splitAtCallbacks(module, compile, *program.mutable_host());
 }
 
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
@@ -157,9 +184,12 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
   if (absl::Status status = addPorts(*module, program); !status.ok())
     return status;
   takeDeviceOrders(*module, program);
+  // A function without results and calls to the host has no steps.
+  const bool computesNothing = program.results().empty();
   const absl::Status status =
-      callsHost(*module) ? compileSteps(*module, source, diagnostics, program)
-                         : compileOnDevices(std::move(module), source, diagnostics, program);
+      computesNothing || callsHost(*module)
+          ? compileSteps(*module, source, diagnostics, program)
+          : compileOnDevices(std::move(module), source, diagnostics, program);
   if (!status.ok())
     return status;
   return program;
@@ -181,7 +211,8 @@ absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {
   if (program.partitions() > 1) {
     (*module)->setAttr("mhlo.spmd_parameters_shardings", builder.getArrayAttr(arguments));
     (*module)->setAttr("mhlo.spmd_output_sharding",
-                       builder.getStringAttr(results.size() == 1
+                       builder.getStringAttr(results.empty() ? "{replicated}"
+                                             : results.size() == 1
                                                  ? results[0]
                                                  : "{" + llvm::join(results, ", ") + "}"));
   }

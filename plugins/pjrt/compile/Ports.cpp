@@ -1,6 +1,7 @@
 #include "plugins/pjrt/compile/Ports.h"
 
 #include "dialects/Sdy/SdyDialect.h"
+#include "dialects/St/IR/ShardingUtils.h"
 
 #include "plugins/pjrt/runtime/ArrayType.h"
 
@@ -48,6 +49,17 @@ static PJRT_Buffer_Type elementType(Type type) {
       .Case<Float32Type>([](auto) { return PJRT_Buffer_Type_F32; })
       .Case<Float64Type>([](auto) { return PJRT_Buffer_Type_F64; })
       .Case<BFloat16Type>([](auto) { return PJRT_Buffer_Type_BF16; })
+      .Case<Float8E5M2Type>([](auto) { return PJRT_Buffer_Type_F8E5M2; })
+      .Case<Float8E4M3Type>([](auto) { return PJRT_Buffer_Type_F8E4M3; })
+      .Case<Float8E4M3FNType>([](auto) { return PJRT_Buffer_Type_F8E4M3FN; })
+      .Case<Float8E4M3B11FNUZType>([](auto) { return PJRT_Buffer_Type_F8E4M3B11FNUZ; })
+      .Case<Float8E5M2FNUZType>([](auto) { return PJRT_Buffer_Type_F8E5M2FNUZ; })
+      .Case<Float8E4M3FNUZType>([](auto) { return PJRT_Buffer_Type_F8E4M3FNUZ; })
+      .Case<Float8E3M4Type>([](auto) { return PJRT_Buffer_Type_F8E3M4; })
+      .Case<Float8E8M0FNUType>([](auto) { return PJRT_Buffer_Type_F8E8M0FNU; })
+      .Case<Float4E2M1FNType>([](auto) { return PJRT_Buffer_Type_F4E2M1FN; })
+      .Case<Float6E2M3FNType>([](auto) { return PJRT_Buffer_Type_F6E2M3FN; })
+      .Case<Float6E3M2FNType>([](auto) { return PJRT_Buffer_Type_F6E3M2FN; })
       .Case<ComplexType>([](ComplexType complex) {
         return complex.getElementType().isF64() ? PJRT_Buffer_Type_C128 : PJRT_Buffer_Type_C64;
       })
@@ -60,14 +72,11 @@ absl::Status addPort(Type type, const std::string &what, proto::PluginPort &port
       tensor ? elementType(tensor.getElementType()) : PJRT_Buffer_Type_INVALID;
   std::string text;
   llvm::raw_string_ostream(text) << type;
-  if (element == PJRT_Buffer_Type_INVALID || byteWidth(element) == 0 ||
-      (isa<IntegerType>(tensor.getElementType()) &&
-       tensor.getElementType().getIntOrFloatBitWidth() < 8 &&
-       !tensor.getElementType().isInteger(1)))
-    return absl::UnimplementedError(
-        absl::StrCat(what, " is ", text,
-                     ": expected a tensor of pred, of integers of 8 to 64 bits, of f16, "
-                     "bf16, f32 or f64, or of complex numbers"));
+  if (element == PJRT_Buffer_Type_INVALID || byteWidth(element) == 0)
+    return absl::UnimplementedError(absl::StrCat(
+        what, " is ", text,
+        ": expected a tensor of pred, of integers of 2, 4, 8, 16, 32 or 64 bits, of floats of 4 to "
+        "64 bits, or of complex numbers"));
   if (!tensor.hasStaticShape())
     return absl::UnimplementedError(absl::StrCat(what, " is ", text, ": expected a static shape"));
   port.set_type(element);
@@ -121,58 +130,92 @@ void takeDeviceOrders(ModuleOp module, proto::PluginProgram &program) {
 
 // ---- places -----------------------------------------------------------------------------------
 
+/// The dimensions of the program's tensor in front of a port's own: those of the axes over which
+/// the port is unreduced. Complex numbers have one more behind.
+static int leadingDims(const proto::Slice &slice, const proto::PluginPort &port) {
+  const bool isComplex =
+      port.type() == PJRT_Buffer_Type_C64 || port.type() == PJRT_Buffer_Type_C128;
+  return std::max(slice.counts_size() - port.dims_size() - (isComplex ? 1 : 0), 0);
+}
+
+/// HLO's kinds of shardings, and of the dimensions behind a tensor's own.
+constexpr int kUnreduced = 6, kTiled = 3, kReplicated = 0;
+
 /// Converts parts by rank to an HLO sharding: tiles in row-major order, each with the ranks that
-/// hold it.
-static hlo::OpSharding shardingOf(const proto::Slice &slice, int64_t rank, int64_t ranks,
+/// hold it. The ranks of an unreduced tile have its terms in their order.
+static hlo::OpSharding shardingOf(const proto::Slice &slice, int leading, int rank, int64_t ranks,
                                   absl::Span<const int64_t> order) {
-  int64_t tiles = 1;
+  int64_t tiles = 1, terms = 1;
   hlo::OpSharding sharding;
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    sharding.add_tile_assignment_dimensions(slice.counts(static_cast<int>(dim)));
-    tiles *= slice.counts(static_cast<int>(dim));
+  for (int dim = 0; dim < leading; ++dim)
+    terms *= slice.counts(dim);
+  for (int dim = 0; dim < rank; ++dim) {
+    sharding.add_tile_assignment_dimensions(slice.counts(leading + dim));
+    tiles *= slice.counts(leading + dim);
   }
-  std::vector<std::vector<int64_t>> holders(static_cast<size_t>(tiles));
+  if (terms == ranks && leading > 0) {
+    sharding.clear_tile_assignment_dimensions();
+    sharding.set_type(kUnreduced);
+    return sharding;
+  }
+  std::vector<std::vector<int64_t>> holders(static_cast<size_t>(tiles * terms));
   for (int64_t r = 0; r < ranks; ++r) {
-    int64_t tile = 0;
-    for (int64_t dim = 0; dim < rank; ++dim)
-      tile = tile * slice.counts(static_cast<int>(dim)) +
-             slice.parts(static_cast<int>(r * slice.counts_size() + dim));
-    holders[static_cast<size_t>(tile)].push_back(order.empty() ? r : order[static_cast<size_t>(r)]);
+    int64_t tile = 0, term = 0;
+    const auto part = [&](int dim) {
+      return slice.parts(static_cast<int>(r * slice.counts_size() + dim));
+    };
+    for (int dim = 0; dim < leading; ++dim)
+      term = term * slice.counts(dim) + part(dim);
+    for (int dim = leading; dim < leading + rank; ++dim)
+      tile = tile * slice.counts(dim) + part(dim);
+    holders[static_cast<size_t>(tile * terms + term)].push_back(
+        order.empty() ? r : order[static_cast<size_t>(r)]);
   }
-  sharding.set_type(3);
-  if (ranks > tiles) {
-    sharding.add_tile_assignment_dimensions(ranks / tiles);
-    sharding.set_replicate_on_last_tile_dim(true);
+  sharding.set_type(kTiled);
+  const int64_t copies = ranks / (tiles * terms);
+  if (leading > 0) {
+    sharding.add_tile_assignment_dimensions(terms);
+    sharding.add_last_tile_dims(kUnreduced);
   }
-  for (const std::vector<int64_t> &tile : holders)
-    for (int64_t r : tile)
+  if (copies > 1) {
+    sharding.add_tile_assignment_dimensions(copies);
+    if (leading > 0)
+      sharding.add_last_tile_dims(kReplicated);
+    else
+      sharding.set_replicate_on_last_tile_dim(true);
+  }
+  for (const std::vector<int64_t> &holder : holders)
+    for (int64_t r : holder)
       sharding.add_tile_assignment_devices(r);
   return sharding;
 }
 
-/// `slice`: null if the program lacks the port; the port is then replicated.
+/// `slice`: null for a replicated port.
 static absl::Status place(const proto::Slice *slice, int64_t ranks, proto::PluginPort &port) {
   *port.mutable_local() = port.dims();
+  port.clear_sharding();
   if (!slice || ranks == 1)
     return absl::OkStatus();
   if (port.device_order_size() > 0 && port.device_order_size() != ranks)
     return absl::InvalidArgumentError(
         absl::StrCat("a mesh of ", port.device_order_size(), " devices in a program for ", ranks));
-  const int rank = port.dims_size();
+  const int rank = port.dims_size(), leading = leadingDims(*slice, port);
   const bool isDense = slice->local().empty() && slice->view().empty() && slice->rows() == 0;
   // Complex numbers have an additional dimension in the program, which must not be sharded.
-  const bool splitsPairs = slice->counts_size() > rank && slice->counts(rank) != 1;
+  const bool splitsPairs =
+      slice->counts_size() > leading + rank && slice->counts(leading + rank) != 1;
   if (!isDense || splitsPairs) {
     port.set_is_recut(true);
     return absl::OkStatus();
   }
-  bool isSplit = false;
-  for (int dim = 0; dim < rank && dim < slice->counts_size(); ++dim) {
-    isSplit |= slice->counts(dim) > 1;
-    port.set_local(dim, port.dims(dim) / slice->counts(dim));
+  bool isSplit = leading > 0;
+  for (int dim = 0; dim < rank && leading + dim < slice->counts_size(); ++dim) {
+    const int64_t count = slice->counts(leading + dim);
+    isSplit |= count > 1;
+    port.set_local(dim, port.dims(dim) / count);
   }
   if (isSplit)
-    *port.mutable_sharding() = shardingOf(*slice, rank, ranks, port.device_order());
+    *port.mutable_sharding() = shardingOf(*slice, leading, rank, ranks, port.device_order());
   return absl::OkStatus();
 }
 
@@ -187,8 +230,50 @@ static absl::Status placeAll(const Ports &from, absl::string_view prefix, int64_
         number < slices.size())
       slices[number] = &port.slice();
   }
-  for (int i = 0; i < ports.size(); ++i)
-    if (absl::Status status = place(slices[static_cast<size_t>(i)], ranks, ports[i]); !status.ok())
+  for (int i = 0; i < ports.size(); ++i) {
+    const proto::Slice *slice = slices[static_cast<size_t>(i)];
+    if (absl::Status status = slice ? place(slice, ranks, ports[i]) : absl::OkStatus();
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+/// The part that each rank has of a tensor with this sharding.
+static proto::Slice sliceOf(mlir::st::ShardingAttr sharding, mlir::st::MeshOp mesh) {
+  proto::Slice slice;
+  const int64_t ranks = mesh.getNumDevices();
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
+    slice.add_counts(mlir::st::getAxesSize(sharding.getAxes(dim), mesh));
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+      int64_t part = 0;
+      for (StringRef axis : sharding.getAxes(dim))
+        part = part * *mesh.getAxisSize(axis) + mesh.getCoordinate(rank, axis);
+      slice.add_parts(part);
+    }
+  return slice;
+}
+
+absl::Status placeDeclaredPorts(ModuleOp module, proto::PluginProgram &program) {
+  mlir::st::MeshOp mesh = mlir::st::getMesh(module);
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  const auto declare = [&](Attribute attribute, proto::PluginPort &port) {
+    auto sharding = dyn_cast_or_null<mlir::st::ShardingAttr>(attribute);
+    if (!sharding || !mesh)
+      return place(nullptr, 1, port);
+    const proto::Slice slice = sliceOf(sharding, mesh);
+    return place(&slice, mesh.getNumDevices(), port);
+  };
+  for (int i = 0; i < program.arguments_size(); ++i)
+    if (absl::Status status =
+            declare(function.getArgAttr(i, mlir::st::kShardingAttr), *program.mutable_arguments(i));
+        !status.ok())
+      return status;
+  for (int i = 0; i < program.results_size(); ++i)
+    if (absl::Status status = declare(function.getResultAttr(i, mlir::st::kShardingAttr),
+                                      *program.mutable_results(i));
+        !status.ok())
       return status;
   return absl::OkStatus();
 }
@@ -207,10 +292,15 @@ absl::Status placePorts(proto::PluginProgram &program) {
 
 std::string printSharding(const hlo::OpSharding &sharding) {
   if (sharding.tile_assignment_dimensions().empty())
-    return "{replicated}";
+    return sharding.type() == kUnreduced ? "{unreduced}" : "{replicated}";
+  std::vector<std::string> last;
+  for (int kind : sharding.last_tile_dims())
+    last.push_back(kind == kUnreduced ? "unreduced" : "replicated");
   return absl::StrCat("{devices=[", absl::StrJoin(sharding.tile_assignment_dimensions(), ","), "]",
                       absl::StrJoin(sharding.tile_assignment_devices(), ","),
-                      sharding.replicate_on_last_tile_dim() ? " last_tile_dim_replicate" : "", "}");
+                      sharding.replicate_on_last_tile_dim() ? " last_tile_dim_replicate" : "",
+                      last.empty() ? "" : " last_tile_dims={" + absl::StrJoin(last, ", ") + "}",
+                      "}");
 }
 
 } // namespace st::pjrt

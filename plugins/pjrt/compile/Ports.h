@@ -18,7 +18,10 @@ absl::Status addPorts(mlir::ModuleOp module, proto::PluginProgram &program);
 /// it, and sorts the mesh's devices, so that all meshes agree.
 void takeDeviceOrders(mlir::ModuleOp module, proto::PluginProgram &program);
 
-/// Sets the sharding of each port from the program.
+/// Sets the sharding of each port to the one that @main declares after `import-shardings`.
+absl::Status placeDeclaredPorts(mlir::ModuleOp module, proto::PluginProgram &program);
+
+/// Sets the sharding of each port that the program has to the one that it chose.
 absl::Status placePorts(proto::PluginProgram &program);
 
 /// A sharding in HLO's text form: "{devices=[2,1]0,1}".

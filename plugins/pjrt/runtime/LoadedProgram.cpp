@@ -3,6 +3,7 @@
 #include "lib/Runtime/State/TensorLayout.h"
 #include "lib/Support/StatusMacros.h"
 #include "plugins/pjrt/runtime/HostRun.h"
+#include "plugins/pjrt/runtime/Shards.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -140,14 +141,29 @@ absl::Status LoadedProgram::run(const Pending &pending) {
 }
 
 absl::Status LoadedProgram::runOnHost(const Pending &pending) {
+  // The steps compute complete arrays on the first device.
   std::vector<std::shared_ptr<Storage>> arguments;
-  for (const Operand &argument : pending.arguments.front())
-    arguments.push_back(argument.bytes);
+  for (int i = 0; i < source->arguments_size(); ++i) {
+    const proto::PluginPort &port = source->arguments(i);
+    if (port.sharding().tile_assignment_devices().empty()) {
+      arguments.push_back(pending.arguments.front()[static_cast<size_t>(i)].bytes);
+      continue;
+    }
+    std::vector<const uint8_t *> shards;
+    for (const auto &list : pending.arguments)
+      shards.push_back(list[static_cast<size_t>(i)].bytes->data());
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> whole,
+                        Storage::create(*places.front(), wholeType(port).numBytes()));
+    joinShards(port, shards, whole->data());
+    arguments.push_back(std::move(whole));
+  }
   ST_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<Storage>> results,
                       HostRun(steps, *places.front()).run(source->host(), arguments));
   for (size_t i = 0; i < results.size(); ++i) {
-    Storage &result = *pending.results.front()[i].bytes;
-    std::memcpy(result.data(), results[i]->data(), static_cast<size_t>(result.size()));
+    std::vector<uint8_t *> shards;
+    for (const auto &list : pending.results)
+      shards.push_back(list[i].bytes->data());
+    splitShards(source->results(static_cast<int>(i)), results[i]->data(), shards);
   }
   return absl::OkStatus();
 }

@@ -48,6 +48,10 @@ static absl::StatusOr<proto::PluginCompileOptions> parseOptions(absl::string_vie
     return absl::InvalidArgumentError("the compile options are not a CompileOptionsProto");
   if (parsed.parameter_is_tupled_arguments())
     return absl::UnimplementedError("functions whose arguments are one tuple are not supported");
+  // Options of XLA do not concern St, but misspelt ones are errors.
+  for (const auto &[name, value] : parsed.overrides())
+    if (!absl::StartsWith(name, "xla_"))
+      return absl::InvalidArgumentError(absl::StrCat("No such compile option: '", name, "'"));
   const proto::PluginBuildOptions &build = parsed.executable_build_options();
   if (build.num_replicas() > 1)
     return absl::UnimplementedError(

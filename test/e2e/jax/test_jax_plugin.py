@@ -148,6 +148,94 @@ def callbacks(_):
           lambda: np.asarray(jax.jit(lambda x: jax.pure_callback(fail, x, x))(x)))
 
 
+def ordered_callbacks(_):
+    """Ordered callbacks run in the order of the program, also within loops and between calls."""
+    import jax
+    import numpy as np
+    from jax.experimental import io_callback
+
+    seen = []
+
+    @jax.jit
+    def step(n):
+        io_callback(lambda v: seen.append(int(v)), None, n, ordered=True)
+        jax.lax.fori_loop(0, n, lambda i, c: (io_callback(lambda v: seen.append(int(v)), None, -i, ordered=True), c)[1], 0)
+        return io_callback(lambda v: np.float32(len(seen)), jax.ShapeDtypeStruct((), "float32"), n, ordered=True)
+
+    results = [float(step(n)) for n in (2, 3)]
+    jax.effects_barrier()
+    st.expect(seen == [2, 0, -1, 3, 0, -1, -2] and results == [3, 7], f"the callbacks have seen {seen}, return {results}")
+
+
+def small_types(_):
+    """Arithmetic on integers of 2 and 4 bits and on floats of 4 to 8 bits is that of ml_dtypes."""
+    import jax
+    import jax.numpy as jnp
+    import ml_dtypes
+    import numpy as np
+
+    names = [name for name in dir(ml_dtypes) if name.startswith(("float8", "float4", "int2", "int4", "uint2", "uint4"))]
+    for name in names:
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        x = np.arange(2**(8 if name.startswith("float8") else int(name[-1]) if "int" in name else 4), dtype="u1")
+        # The smallest number of e8m0, which has code 0, is subnormal in f32.
+        x = np.roll(x, 1).view(dtype)[2 if "e8m0" in name else 0:]
+        y = x[::-1]
+        with np.errstate(all="ignore"):
+            wanted = [x.astype("f"), x + y, (x.astype("f") * np.float32(0.37)).astype(dtype)]
+        # A float out of range of an integer type has no meaning. Between powers of two, no number is even.
+        kept = (0, 1) if "int" in name else (0, 2) if "e8m0" in name else (0, 1, 2)
+        wanted = [wanted[i] for i in kept]
+
+        def add(x, y, kept=kept):
+            made = [x.astype("f"), x + y, (x.astype("f") * jnp.float32(0.37)).astype(x.dtype)]
+            return [made[i] for i in kept]
+
+        for f, w in zip(jax.jit(add)(x, y), wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(f).astype("f"), w.astype("f"), err_msg=name)
+    i4 = np.arange(16, dtype="i1").astype(ml_dtypes.int4).reshape(4, 4)
+    np.testing.assert_array_equal(
+        jax.lax.dot(i4, i4, preferred_element_type=jnp.int32), i4.astype("i4") @ i4.astype("i4"))
+    bits = jax.lax.bitcast_convert_type(np.arange(8, dtype="i1"), jnp.int4)
+    np.testing.assert_array_equal(jax.lax.bitcast_convert_type(bits, jnp.int8), np.arange(8))
+    return f"{len(names)} types"
+
+
+def host_decompositions(_):
+    """LAPACK on the host decomposes general matrices, also in batches and inside of loops."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    x = np.random.default_rng(2).standard_normal((3, 5, 5))
+    values, left, right = jax.jit(jax.lax.linalg.eig)(x)
+    np.testing.assert_allclose(x @ np.asarray(right), np.asarray(right) * np.asarray(values)[:, None], atol=1e-10)
+    adjoint = np.conj(np.swapaxes(left, -1, -2))
+    np.testing.assert_allclose(adjoint @ x, np.asarray(values)[..., None] * adjoint, atol=1e-10)
+    triangle, basis = jax.scipy.linalg.schur(x[0])
+    np.testing.assert_allclose(basis @ triangle @ basis.T, x[0], atol=1e-10)
+    shape, basis = jax.scipy.linalg.hessenberg(x[1], calc_q=True)
+    np.testing.assert_allclose(basis @ shape @ basis.T, x[1], atol=1e-10)
+    q, r, order = jax.scipy.linalg.qr(x[2], pivoting=True)
+    np.testing.assert_allclose(q @ r, x[2][:, np.asarray(order)], atol=1e-10)
+    traces = jax.lax.map(lambda m: jnp.linalg.eigvals(m).sum().real, x)
+    np.testing.assert_allclose(traces, np.trace(x, axis1=1, axis2=2), atol=1e-10)
+
+
+def one_device(_):
+    """Collectives of one device, and functions without arguments or results."""
+    import jax
+    import numpy as np
+    from jax.sharding import PartitionSpec as P
+
+    x = np.arange(3, dtype="f")
+    np.testing.assert_array_equal(jax.pmap(lambda x: jax.lax.psum(x, "i") + jax.lax.axis_index("i"), "i")(x[None]), x[None])
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+    shift = jax.shard_map(lambda x: jax.lax.ppermute(x, "i", [(0, 0)]), mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    np.testing.assert_array_equal(jax.jit(shift)(x), x)
+    st.expect(jax.jit(lambda: ())() == () and jax.jit(lambda x: ())(x) == (), "there is no result")
+
+
 def donation(_):
     """Donated arrays are deleted, and an error names them if they are used again."""
     import jax
@@ -173,12 +261,13 @@ def errors(_):
     import jax
     import jax.numpy as jnp
     import numpy as np
-    from jax.experimental import io_callback
 
     error = jax.errors.JaxRuntimeError
-    fails(error, "f8E4M3FN", lambda: jax.jit(lambda x: x * x)(np.ones(4, jnp.float8_e4m3fn)))
+    unknown = jax.ffi.ffi_call("nothing", jax.ShapeDtypeStruct((4,), jnp.float32))
+    fails(error, "stablehlo.custom_call", lambda: jax.jit(unknown)(np.ones(4, "f")))
+    misspelt = {"ulra_fast": True}
+    fails(error, "No such compile option: 'ulra_fast'", lambda: jax.jit(lambda x: x, compiler_options=misspelt)(1.0))
     fails(error, "RESOURCE_EXHAUSTED: Out of memory", lambda: jax.device_put(np.broadcast_to(np.float32(1), (1 << 31,))))
-    fails(error, "token", lambda: jax.jit(lambda x: io_callback(np.sin, x, x, ordered=True))(np.ones(4, "f")))
     # The device is still usable.
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x + 1)(np.ones(3, "f"))), 2)
 
@@ -296,7 +385,8 @@ def primitives(folder):
     return f"{passed} of {passed + len(failed)}"
 
 
-CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, donation, errors, nan_debugging, executables, simulated_time, caches, pages,
+CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, ordered_callbacks,
+         small_types, host_decompositions, one_device, donation, errors, nan_debugging, executables, simulated_time, caches, pages,
          wrong_options, work_in_flight, conformance, primitives]
 
 

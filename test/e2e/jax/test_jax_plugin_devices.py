@@ -221,7 +221,87 @@ def example(folder):
     return line
 
 
-CASES = [shardings, shard_maps, shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
+def callbacks(_):
+    """Callbacks get the complete array, or in a shard_map one shard each."""
+    import jax
+    import numpy as np
+    from jax.experimental import io_callback
+    from jax.sharding import PartitionSpec as P
+
+    mesh, seen = mesh_of(4), []
+    a = put(matrix(), mesh, "x")
+    same(jax.jit(lambda a: jax.pure_callback(lambda v: v * 2, a, a) + 1)(a), matrix() * 2 + 1)
+    jax.jit(lambda a: io_callback(lambda v: seen.append(v.shape), None, a, ordered=True))(a)
+    jax.effects_barrier()
+    st.expect(seen == [(8, 8)], f"the callback has seen {seen}")
+
+    def shard(a):
+        jax.debug.callback(lambda v: seen.append(float(v)), a.sum())
+        return jax.pure_callback(lambda v: v + v.sum(), a, a)
+
+    found = jax.jit(jax.shard_map(shard, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(a)
+    jax.effects_barrier()
+    parts = matrix().reshape(4, 2, 8)
+    same(found, (parts + parts.sum(axis=(1, 2), keepdims=True)).reshape(8, 8))
+    np.testing.assert_allclose(sorted(seen[1:]), sorted(parts.sum(axis=(1, 2))), rtol=1e-5, atol=1e-5)
+
+
+def unreduced(_):
+    """Devices hold terms of a sum, as arguments, results and within a shard_map."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.sharding import AxisType, PartitionSpec as P, reshard
+
+    mesh = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2, devices=jax.devices()[:4])
+    with jax.set_mesh(mesh):
+        a, b = jax.device_put(matrix(), P("x", "y")), jax.device_put(matrix(), P("y", None))
+        terms = jax.jit(lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P("x", None, unreduced={"y"})))(a, b)
+        st.expect(terms.sharding.spec == P("x", None, unreduced={"y"}), f"the sharding is {terms.sharding}")
+        same(sum(np.asarray(terms.addressable_data(i)) for i in (0, 1)), (matrix() @ matrix())[:4])
+        same(reshard(terms, P("x", None)), matrix() @ matrix())
+
+        @jax.shard_map(in_specs=P("x", None, unreduced={"y"}), out_specs=P("x", None))
+        def total(terms):
+            return jax.lax.psum(terms, "y")
+
+        @jax.shard_map(in_specs=(P("x", "y"), P("y", None)), out_specs=P("x", None, unreduced={"y"}))
+        def product(a, b):
+            return jax.lax.pcast(a @ b, "y", to="unreduced")
+
+        same(jax.jit(total)(terms), matrix() @ matrix())
+        same(jax.jit(lambda a, b: total(product(a, b)))(a, b), matrix() @ matrix())
+
+
+def library_functions(_):
+    """Decompositions and top_k in a shard_map; a function with the user's partitioner."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.experimental.custom_partitioning import custom_partitioning
+    from jax.sharding import PartitionSpec as P
+
+    mesh = mesh_of(4)
+    a = put(matrix(), mesh, "x")
+
+    def shard(a):
+        q, r = jnp.linalg.qr(a)
+        return jax.lax.top_k(a, 2)[0], q @ r, jnp.linalg.solve(a[:, :2], a)
+
+    first, product, solved = jax.jit(jax.shard_map(shard, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(a)
+    same(first, np.sort(matrix(), axis=1)[:, :-3:-1])
+    same(product, matrix())
+    parts = matrix().reshape(4, 2, 8)
+    np.testing.assert_allclose(solved, np.linalg.solve(parts[..., :2], parts).reshape(8, 8), rtol=1e-3, atol=1e-3)
+
+    sine = custom_partitioning(lambda x: jnp.sin(x))
+    sine.def_partition(infer_sharding_from_operands=lambda mesh, arguments, result: arguments[0].sharding,
+                       partition=lambda mesh, arguments, result: (mesh, jnp.sin, arguments[0].sharding,
+                                                                  (arguments[0].sharding,)), sharding_rule="i j -> i j")
+    same(jax.jit(sine)(a), np.sin(matrix()))
+
+
+CASES = [shardings, shard_maps, callbacks, unreduced, library_functions, shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
 
 
 if __name__ == "__main__":

@@ -186,9 +186,7 @@ def refusals(folder):
     refuse(folder, "half of it", good[:len(good) // 2], "damaged bytecode")
     refuse(folder, "an unknown op", good.replace(b"tanh_v2", b"tanh_v9"), "op 'vhlo.tanh_v9' is not supported")
     with jax_mlir.make_ir_context():
-        for text, error in (("%0 = stablehlo.create_token : !stablehlo.token return",
-                             "op 'vhlo.create_token_v1' is refused: programs have no side effects"),
-                            ("%0 = stablehlo.get_dimension_size %arg0, dim = 0 : (tensor<1xi32>) -> tensor<i32> return",
+        for text, error in (("%0 = stablehlo.get_dimension_size %arg0, dim = 0 : (tensor<1xi32>) -> tensor<i32> return",
                              "op 'vhlo.get_dimension_size_v1' is refused: shapes are static"),
                             ("%0 = stablehlo.dynamic_iota %arg0, dim = 0 : (tensor<1xi32>) -> tensor<?xf32> return",
                              "shapes are static")):

@@ -21,8 +21,7 @@ TOLERANCES = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1
               "complex128": 1e-11}
 
 # Names of cases whose result has no meaning, and why.
-EXCLUDED = {r"^eig_": "JAX computes eigenvalues of general matrices by LAPACK, on the CPU and on NVIDIA's and AMD's GPUs only",
-            r"^sort_multiple_arrays.*isstable_False": "equal keys of a sort that is not stable come in any order"}
+EXCLUDED = {r"^sort_multiple_arrays.*isstable_False": "equal keys of a sort that is not stable come in any order"}
 
 
 def setup():

@@ -21,6 +21,7 @@ def library_path():
 
 def initialize():
     """Registers the platform. JAX calls this when it looks for plugins."""
+    import jax
     from jax._src import xla_bridge
     from jax._src.interpreters import mlir
 
@@ -28,14 +29,23 @@ def initialize():
     if not pathlib.Path(path).exists():
         raise FileNotFoundError(f"{path}: the library of the platform \"{PLATFORM}\" is not there")
     xla_bridge.register_plugin(PLATFORM, priority=500, library_path=path, options=None)
+    _add_host(jax.config)
     # JAX donates buffers only on the platforms in its own list.
     if PLATFORM not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(PLATFORM)
     _use_compilation_cache()
-    from jax_plugins.st import callbacks, lowerings
+    from jax_plugins.st import callbacks, host_linalg, lowerings
 
     lowerings.register()
+    host_linalg.register()
     callbacks.register(path)
+
+
+def _add_host(config):
+    """Adds JAX's CPU behind the platforms that the user names: JAX puts the arguments of callbacks on it."""
+    names = (config.jax_platforms or "").split(",")
+    if PLATFORM in names and "cpu" not in names:
+        config.update("jax_platforms", ",".join([*names, "cpu"]))
 
 
 def _use_compilation_cache():

@@ -79,13 +79,19 @@ def _emit(context, callback, token, operands, operand_avals, result_avals, has_s
     types = [mlir.aval_to_ir_type(context.module_context, aval) for aval in result_avals]
     call = mlir.custom_call(TARGET, result_types=types, operands=list(operands), backend_config=str(number),
                             has_side_effect=has_side_effect)
-    # Callbacks run in the order of the program.
+    # Callbacks run in the order of the program, so the next one needs no other token.
     return list(call.results), token, None
+
+
+def lower_call(context, function, operands):
+    """Lowers a primitive to a call of a function of NumPy arrays without side effects."""
+    results, _, _ = _emit(context, function, None, operands, context.avals_in, context.avals_out, False)
+    return results
 
 
 def register(library):
     """Registers JAX's lowering of callbacks for this platform, and the handler that runs them."""
-    from jax._src import callback, debugging
+    from jax._src import callback, checkify, debugging
     from jax._src.interpreters import mlir
 
     ctypes.CDLL(library).st_set_host_handler(_handler)
@@ -93,11 +99,14 @@ def register(library):
 
     def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, *, has_side_effect, **others):
         if tuple(ctx.module_context.platforms) == (PLATFORM,):
+            if others.get("partitioned"):
+                raise NotImplementedError("partitioned callbacks are not supported on platform \"st\"")
             return _emit(ctx, function, token, operands, operand_avals, result_avals, has_side_effect)
         return of_others(ctx, function, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
                          **others)
 
     callback.emit_python_callback = emit_python_callback
+    mlir.register_lowering(checkify.check_p, checkify.check_lowering_rule, platform=PLATFORM)
     for primitive, rule in ((debugging.debug_callback_p, debugging.debug_callback_lowering),
                             (debugging.debug_print_p, debugging.debug_print_lowering_rule)):
         mlir.register_lowering(primitive, rule, platform=PLATFORM, cacheable=False)

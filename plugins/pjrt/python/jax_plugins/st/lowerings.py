@@ -1,10 +1,13 @@
 """Lowers primitives to other primitives where JAX calls a library on its own platforms."""
 
 import functools
+import itertools
 
 PLATFORM = "st"
 # Jacobi's method converges quadratically and needs far fewer sweeps.
 MOST_SWEEPS = 30
+
+_seeds = itertools.count()
 
 
 def _hermitian(x, lower):
@@ -323,22 +326,44 @@ def approx_top_k(operand, *, k, reduction_dimension, is_max_k, **_):
     return (lax.slice_in_dim(values, 0, k, axis=dimension), lax.slice_in_dim(index, 0, k, axis=dimension))
 
 
+def rng_uniform(low, high, *, shape):
+    """Numbers in [low, high). As on other platforms, their values are unspecified; each call in a program has others."""
+    import jax
+    import jax.numpy as jnp
+
+    key = jax.random.key(next(_seeds))
+    if jnp.issubdtype(low.dtype, jnp.integer):
+        return jax.random.randint(key, shape, low, high, low.dtype)
+    return jax.random.uniform(key, shape, low.dtype, low, high)
+
+
 def register():
     import jax
+    from jax._src import config, core, custom_partitioning
     from jax._src.interpreters import mlir
-    from jax._src.lax import ann, fft, linalg
+    from jax._src.lax import ann, fft, lax, linalg
+
+    def rule_of(function, multiple_results=True):
+        rule = mlir.lower_fun(function, multiple_results=multiple_results)
+
+        def lower_unchecked(context, *operands, **parameters):
+            # In the body of a shard_map, JAX would check which values differ between shards.
+            avals = [aval.update(manual_axis_type=core.ManualAxisType()) for aval in context.avals_in]
+            with config._check_vma(False):
+                return rule(context.replace(avals_in=avals), *operands, **parameters)
+
+        return lower_unchecked
 
     def lower(primitive, function, multiple_results=True):
-        rule = mlir.lower_fun(function, multiple_results=multiple_results)
-        mlir.register_lowering(primitive, rule, platform=PLATFORM)
+        mlir.register_lowering(primitive, rule_of(function, multiple_results), platform=PLATFORM)
 
-    in_32_bits = mlir.lower_fun(cholesky, multiple_results=False)
+    in_32_bits = rule_of(cholesky, multiple_results=False)
 
     def lower_cholesky(context, x):
         kept = context.avals_in[0].size > 0 and context.avals_in[0].dtype.itemsize > 2
         return (linalg._cholesky_lowering if kept else in_32_bits)(context, x)
 
-    zeros = mlir.lower_fun(lambda x, shape, dtype: jax.numpy.zeros(shape, dtype), multiple_results=False)
+    zeros = rule_of(lambda x, shape, dtype: jax.numpy.zeros(shape, dtype), multiple_results=False)
 
     def lower_fft(context, x, **parameters):
         result = context.avals_out[0]
@@ -346,12 +371,18 @@ def register():
             return zeros(context, x, shape=result.shape, dtype=result.dtype)
         return fft._fft_lowering(context, x, **parameters)
 
-    solve_in_32_bits = mlir.lower_fun(triangular_solve, multiple_results=False)
+    solve_in_32_bits = rule_of(triangular_solve, multiple_results=False)
 
     def lower_triangular_solve(context, a, b, **parameters):
+        result = context.avals_out[0]
+        if result.size == 0:
+            return zeros(context.replace(avals_in=context.avals_in[1:]), b, shape=result.shape, dtype=result.dtype)
         is_wide = context.avals_in[1].dtype.itemsize > 2
         rule = linalg._triangular_solve_lowering if is_wide else solve_in_32_bits
         return rule(context, a, b, **parameters)
+
+    def lower_partitioned(context, *operands, call, **_):
+        return mlir.lower_fun(core.jaxpr_as_fun(call), multiple_results=True)(context, *operands)
 
     mlir.register_lowering(linalg.triangular_solve_p, lower_triangular_solve, platform=PLATFORM)
     mlir.register_lowering(fft.fft_p, lower_fft, platform=PLATFORM)
@@ -360,4 +391,11 @@ def register():
     lower(linalg.svd_p, svd)
     lower(linalg.geqrf_p, geqrf)
     lower(linalg.householder_product_p, householder_product, multiple_results=False)
+    # JAX's own functions, as above.
+    lower(linalg.lu_p, linalg._lu_python)
+    lower(linalg.ormqr_p, linalg._ormqr_lowering, multiple_results=False)
+    lower(linalg.tridiagonal_solve_p, linalg._tridiagonal_solve_jax, multiple_results=False)
     lower(ann.approx_top_k_p, approx_top_k)
+    lower(lax.rng_uniform_p, rng_uniform, multiple_results=False)
+    # JAX calls the user's partitioner with XLA's shards; St shards the function as it does others.
+    mlir.register_lowering(custom_partitioning.custom_partitioning_p, lower_partitioned, platform=PLATFORM)

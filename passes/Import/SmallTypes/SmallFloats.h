@@ -1,0 +1,18 @@
+// Floats of at most 8 bits, as numbers of f32.
+#pragma once
+
+#include "dialects/StableHLO/Utils/Emitter.h"
+
+namespace mlir::st {
+
+/// Rounds to the nearest number of a type; ties go to the even one. A larger number becomes what
+/// the type has instead: infinity, NaN or its largest number.
+Value roundToFloat(Emitter &emit, Value x, FloatType type);
+
+/// The numbers of a type with these bits, ui8 each.
+Value decodeFloat(Emitter &emit, Value bits, FloatType type);
+
+/// The bits, ui8 each, of numbers of a type.
+Value encodeFloat(Emitter &emit, Value x, FloatType type);
+
+} // namespace mlir::st

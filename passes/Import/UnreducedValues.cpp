@@ -1,0 +1,103 @@
+#include "passes/Import/UnreducedValues.h"
+
+#include "dialects/StableHLO/Utils/Emitter.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr StringLiteral kSharding = "sdy.sharding";
+
+Value mlir::st::emitTerms(OpBuilder &builder, Block *block, Location loc, Value value,
+                          ArrayRef<int64_t> counts) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (isa<ComplexType>(type.getElementType()))
+    return {};
+  Emitter emit(builder, block, loc);
+  SmallVector<int64_t> shape(counts.size(), 1), low(counts.size() + type.getRank(), 0), high(low);
+  llvm::append_range(shape, type.getShape());
+  for (auto [i, count] : llvm::enumerate(counts))
+    high[i] = count - 1;
+  Value zero = emit.splat(RankedTensorType::get({}, type.getElementType()), 0);
+  return emit.pad(emit.reshape(value, shape), zero, low, high, low);
+}
+
+/// The sharding with the unreduced axes as leading dimensions.
+static sdy::TensorShardingAttr expand(sdy::TensorShardingAttr sharding) {
+  MLIRContext *context = sharding.getContext();
+  SmallVector<ArrayAttr> dims;
+  for (StringAttr axis : sharding.getUnreduced())
+    dims.push_back(ArrayAttr::get(context, {axis}));
+  SmallVector<bool> open(dims.size(), false);
+  SmallVector<int64_t> priorities(dims.size(), -1);
+  llvm::append_range(dims, sharding.getDims());
+  llvm::append_range(open, sharding.getOpen());
+  llvm::append_range(priorities, sharding.getPriorities());
+  return sdy::TensorShardingAttr::get(context, sharding.getMesh(), dims, open, priorities,
+                                      sharding.getReplicated(), {});
+}
+
+/// The sizes of the axes; a failure names one that the mesh lacks.
+static FailureOr<SmallVector<int64_t>> sizesOf(func::FuncOp main, sdy::TensorShardingAttr sharding,
+                                               ArrayRef<StringAttr> names,
+                                               ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> counts;
+  for (StringAttr axis : sharding.getUnreduced()) {
+    const auto *found = llvm::find(names, axis);
+    if (found == names.end())
+      return main.emitError("a sharding is unreduced over ")
+             << axis << ", an axis that the mesh does not have";
+    counts.push_back(sizes[found - names.begin()]);
+  }
+  return counts;
+}
+
+LogicalResult mlir::st::expandUnreducedPorts(func::FuncOp main, ArrayRef<StringAttr> names,
+                                             ArrayRef<int64_t> sizes) {
+  Block &body = main.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  auto unreduced = [](sdy::TensorShardingAttr sharding) {
+    return sharding && !sharding.getUnreduced().empty();
+  };
+  for (BlockArgument argument : body.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    auto sharding = main.getArgAttrOfType<sdy::TensorShardingAttr>(number, kSharding);
+    if (!unreduced(sharding))
+      continue;
+    FailureOr<SmallVector<int64_t>> counts = sizesOf(main, sharding, names, sizes);
+    if (failed(counts))
+      return failure();
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (isa<ComplexType>(type.getElementType()))
+      return main.emitError("argument ") << number << " is complex and unreduced";
+    SmallVector<int64_t> shape(*counts);
+    llvm::append_range(shape, type.getShape());
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : argument.getUses())
+      uses.push_back(&use);
+    argument.setType(type.clone(shape));
+    Emitter emit(builder, &body, main.getLoc());
+    Value sum = emit.reduceAdd(argument, llvm::to_vector(llvm::seq<int64_t>(0, counts->size())));
+    for (OpOperand *use : uses)
+      use->set(sum);
+    main.setArgAttr(number, kSharding, expand(sharding));
+  }
+  Operation *end = body.getTerminator();
+  builder.setInsertionPoint(end);
+  for (OpOperand &operand : end->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    auto sharding = main.getResultAttrOfType<sdy::TensorShardingAttr>(number, kSharding);
+    if (!unreduced(sharding))
+      continue;
+    FailureOr<SmallVector<int64_t>> counts = sizesOf(main, sharding, names, sizes);
+    if (failed(counts))
+      return failure();
+    Value terms = emitTerms(builder, &body, main.getLoc(), operand.get(), *counts);
+    if (!terms)
+      return main.emitError("result ") << number << " is complex and unreduced";
+    operand.set(terms);
+    main.setResultAttr(number, kSharding, expand(sharding));
+  }
+  main.setFunctionType(
+      FunctionType::get(main.getContext(), body.getArgumentTypes(), end->getOperandTypes()));
+  return success();
+}
