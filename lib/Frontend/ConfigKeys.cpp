@@ -188,7 +188,9 @@ constexpr KnownKey expertKeys[] = {{"num_experts"},
                                    {"num_experts_per_tok"},
                                    {"output_router_logits"},
                                    {"router_aux_loss_coef"},
-                                   // Not of transformers: without it no token is dropped.
+                                   // Not of transformers. Without them no token is dropped, and the
+                                   // balance is that of a batch.
+                                   {"balance_loss_per_sequence"},
                                    {"expert_capacity_factor"}};
 
 constexpr KnownKey mixtralKeys[] = {{"num_local_experts"}, {"router_jitter_noise"}};

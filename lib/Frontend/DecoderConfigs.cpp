@@ -211,14 +211,20 @@ static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
 /// Reads how tokens choose experts, and the balance loss.
 static void readRouting(ConfigReader &reader, ModelConfig &config, int64_t perToken) {
   ExpertsConfig &experts = config.experts;
-  experts.perToken = reader.size("num_experts_per_tok", perToken);
+  experts.perToken = reader.size("num_experts_per_tok", perToken, kMaxChoices);
   if (experts.count > 0 && experts.perToken > experts.count)
     reader.error(reader.object().get("num_experts_per_tok") ? "num_experts_per_tok" : "",
                  "num_experts_per_tok is " + Twine(experts.perToken) + ", more than the " +
                      Twine(experts.count) + " experts of a layer");
+  // Copies of them for each block of each sequence must be countable as well.
+  constexpr int64_t maxElements = int64_t{1} << 44;
+  if (experts.count > maxElements / (config.hiddenSize * experts.intermediateSize))
+    reader.error("", "expected at most " + Twine(maxElements) + " elements in the " +
+                         Twine(experts.count) + " experts of a layer");
   const double coefficient = reader.number("router_aux_loss_coef", 0.001);
   if (reader.boolean("output_router_logits", false))
     experts.balanceCoefficient = coefficient;
+  experts.balancesSequences = reader.boolean("balance_loss_per_sequence", false);
   const llvm::json::Value *capacity = reader.object().get("expert_capacity_factor");
   if (capacity && !capacity->getAsNull())
     experts.capacityFactor = reader.positive("expert_capacity_factor");
@@ -259,7 +265,8 @@ void st::readMixtral(ConfigReader &reader, ModelConfig &config) {
   rotary.defaultTheta = 1e6;
   config.rotary = readRotary(reader, config.positionCount, rotary);
   config.experts.intermediateSize = config.intermediateSize;
-  config.experts.count = reader.size(eitherKey(reader, "num_local_experts", "num_experts"), 8);
+  config.experts.count =
+      reader.size(eitherKey(reader, "num_local_experts", "num_experts"), 8, kMaxExperts);
   config.experts.layers.assign(config.layerCount, true);
   readRouting(reader, config, 2);
   if (reader.number("router_jitter_noise", 0.0) != 0.0)
@@ -271,6 +278,8 @@ void st::readQwen2Moe(ConfigReader &reader, ModelConfig &config) {
   config.attentionBias = reader.boolean("qkv_bias", true);
   readWindowLayers(reader, config, /*alternates=*/true);
   config.experts.count = reader.count("num_experts", 60);
+  if (config.experts.count > kMaxExperts)
+    reader.unexpected("num_experts", "an integer from 0 to " + Twine(kMaxExperts));
   config.experts.intermediateSize = reader.size("moe_intermediate_size", 1408);
   config.experts.sharedSize = reader.size("shared_expert_intermediate_size", 5632);
   config.experts.normalizesWeights = reader.boolean("norm_topk_prob", false);

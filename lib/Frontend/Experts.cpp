@@ -119,13 +119,16 @@ Value Experts::pick(Value isChosen, Value values) {
 }
 
 void Experts::addTo(RouterSums &sums, const Routing &routing) {
+  const bool ofSequences = config.balancesSequences;
+  const SmallVector<int64_t> dims =
+      ofSequences ? SmallVector<int64_t>{1} : SmallVector<int64_t>{0, 1};
   auto add = [&](Value &sum, Value perToken) {
-    Value layer = emit.reduceAdd(perToken, {0, 1});
+    Value layer = emit.reduceAdd(perToken, dims);
     sum = sum ? emit.add(sum, layer) : layer;
   };
   add(sums.chosen, emit.convert(routing.anyChosen, emit.builder.getF32Type()));
   add(sums.probabilities, routing.probabilities);
-  sums.rows += model.batch * model.sequence;
+  sums.rows += ofSequences ? model.sequence : model.batch * model.sequence;
 }
 
 //===----------------------------------------------------------------------===//
@@ -331,6 +334,12 @@ Value st::buildBalanceLoss(ModelBuilder &model, const RouterSums &sums) {
   const double rows = static_cast<double>(sums.rows);
   Value chosen = emit.scale(sums.chosen, 1.0 / rows);
   Value probabilities = emit.scale(sums.probabilities, 1.0 / rows);
-  return emit.scale(emit.reduceAdd(emit.mul(chosen, probabilities), {0}),
-                    static_cast<double>(model.config.experts.count));
+  Value products = emit.mul(chosen, probabilities);
+  // Of each sequence, or of the batch.
+  const bool ofSequences = emit.typeOf(products).getRank() == 2;
+  const SmallVector<int64_t> dims =
+      ofSequences ? SmallVector<int64_t>{0, 1} : SmallVector<int64_t>{0};
+  const double count = ofSequences ? static_cast<double>(model.batch) : 1.0;
+  return emit.scale(emit.reduceAdd(products, dims),
+                    static_cast<double>(model.config.experts.count) / count);
 }

@@ -13,12 +13,12 @@ struct ExpertNames {
   std::string router, gate, up, down;
 };
 
-/// What the balance loss sums over tokens and layers, for each expert: [experts]. Null before the
-/// first layer.
+/// What the balance loss sums over tokens and layers, for each expert: [experts], or for each
+/// sequence [B, experts]. Null before the first layer.
 struct RouterSums {
   Value chosen;        ///< tokens that chose the expert
   Value probabilities; ///< the router's probabilities
-  int64_t rows = 0;    ///< tokens, counted once in each layer
+  int64_t rows = 0;    ///< tokens, of the batch or a sequence, counted once in each layer
 };
 
 /// A mixture of experts of x [B, S, H], as in transformers: each token chooses the `perToken`
@@ -33,7 +33,8 @@ struct RouterSums {
 Value buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, RouterSums &sums);
 
 /// experts * sum over experts of (part of the tokens that chose it) * (its mean probability): Fedus
-/// et al., "Switch Transformers", 2021, (4).
+/// et al., "Switch Transformers", 2021, (4). The mean of it if the sums are of sequences:
+/// DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, 2.1.2.
 Value buildBalanceLoss(ModelBuilder &model, const RouterSums &sums);
 
 } // namespace mlir::st

@@ -6,6 +6,7 @@
 #include "lib/Frontend/DecoderFamily.h"
 #include "lib/Frontend/DropoutMask.h"
 #include "lib/Frontend/EncoderFamily.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -67,6 +68,12 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                    << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
                    << (config.type == ModelType::Roberta ? " - pad_token_id - 1" : "") << " = "
                    << config.positionCount << ", found " << sequence;
+  // Slots of experts have numbers of 32 bits.
+  const int64_t factor = std::max(config.experts.count, 2 * config.experts.perToken);
+  if (config.experts.count > 0 && factor > (INT32_MAX - config.experts.count) / sequence)
+    return error() << "sequence length: expected at most "
+                   << (INT32_MAX - config.experts.count) / factor << " tokens for "
+                   << config.experts.count << " experts, found " << sequence;
   const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
                              hidden = {batch, sequence, config.hiddenSize};
   for (ArrayRef<int64_t> shape : {ArrayRef(scores), ArrayRef(hidden)})

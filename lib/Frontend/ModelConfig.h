@@ -10,6 +10,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/LLVM.h"
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -87,9 +88,11 @@ struct ExpertsConfig {
   bool normalizesWeights = true;
   /// The weight of the balance loss; 0 without one.
   double balanceCoefficient = 0.0;
+  /// True if the balance loss is a mean over sequences instead of one number for the batch.
+  bool balancesSequences = false;
   /// Each expert takes at most this many times its even share of a sequence; all tokens if unset.
   std::optional<double> capacityFactor;
-  /// Whether each layer has experts.
+  /// Whether each layer has experts. Layers beyond are like the last one.
   std::vector<bool> layers;
 };
 
@@ -177,7 +180,10 @@ struct ModelConfig {
   bool hasWindow(int64_t layer) const {
     return slidingWindow && (windowLayers.empty() || windowLayers[layer]);
   }
-  bool hasExperts(int64_t layer) const { return experts.count > 0 && experts.layers[layer]; }
+  bool hasExperts(int64_t layer) const {
+    const auto last = static_cast<int64_t>(experts.layers.size()) - 1;
+    return experts.count > 0 && experts.layers[std::min(layer, last)];
+  }
   /// Elements of each head that rotate.
   int64_t rotatedSize() const {
     return static_cast<int64_t>(static_cast<double>(headSize) * rotary.fraction);

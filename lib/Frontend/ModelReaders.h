@@ -10,6 +10,10 @@ namespace mlir::st {
 
 /// Every layer becomes hundreds of ops.
 constexpr int64_t kMaxLayers = 1024;
+/// Every choice of a token becomes a dozen ops in each layer.
+constexpr int64_t kMaxChoices = 64;
+/// A layer has a number for each token and expert.
+constexpr int64_t kMaxExperts = 1 << 16;
 
 Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback);
 

@@ -34,6 +34,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   request.input = request.parallel = "layout";
   request.model = config;
   request.model->layerCount = ::st::kCompiledLayers;
+  request.model->experts.balanceCoefficient = 0.0; // next to no work, but of the whole batch
   if (!key.formsKernels)
     request.model->scalesScores = false; // A framework runs a kernel for each op.
   const int64_t multiple = vocabularyMultiple * key.tensor;

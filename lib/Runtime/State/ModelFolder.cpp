@@ -50,21 +50,18 @@ constexpr ConfigKey kMistralKeys[] = {{"num_hidden_layers", "32"},  {"num_attent
                                       {"hidden_act", "\"silu\""},   {"rms_norm_eps", "1e-6"},
                                       {"rope_theta", "10000"},      {"rope_scaling", "null"},
                                       {"sliding_window", "4096"}};
-constexpr ConfigKey kMixtralKeys[] = {
-    {"num_hidden_layers", "32"},       {"num_attention_heads", "32"},
-    {"num_key_value_heads", "8"},      {"head_dim", ""},
-    {"hidden_act", "\"silu\""},        {"rms_norm_eps", "1e-5"},
-    {"rope_theta", "1000000"},         {"rope_scaling", "null"},
-    {"sliding_window", "null"},        {"num_experts_per_tok", "2"},
-    {"expert_capacity_factor", "null"}};
+constexpr ConfigKey kMixtralKeys[] = {{"num_hidden_layers", "32"},  {"num_attention_heads", "32"},
+                                      {"num_key_value_heads", "8"}, {"head_dim", ""},
+                                      {"hidden_act", "\"silu\""},   {"rms_norm_eps", "1e-5"},
+                                      {"rope_theta", "1000000"},    {"rope_scaling", "null"},
+                                      {"sliding_window", "null"},   {"num_experts_per_tok", "2"}};
 constexpr ConfigKey kQwen2MoeKeys[] = {
-    {"num_hidden_layers", "24"},       {"num_attention_heads", "16"},
-    {"num_key_value_heads", "16"},     {"head_dim", ""},
-    {"hidden_act", "\"silu\""},        {"rms_norm_eps", "1e-6"},
-    {"rope_theta", "10000"},           {"rope_scaling", "null"},
-    {"use_sliding_window", "false"},   {"max_window_layers", "28"},
-    {"num_experts_per_tok", "4"},      {"norm_topk_prob", "false"},
-    {"expert_capacity_factor", "null"}};
+    {"num_hidden_layers", "24"},     {"num_attention_heads", "16"},
+    {"num_key_value_heads", "16"},   {"head_dim", ""},
+    {"hidden_act", "\"silu\""},      {"rms_norm_eps", "1e-6"},
+    {"rope_theta", "10000"},         {"rope_scaling", "null"},
+    {"use_sliding_window", "false"}, {"max_window_layers", "28"},
+    {"num_experts_per_tok", "4"},    {"norm_topk_prob", "false"}};
 constexpr ConfigKey kQwen2Keys[] = {{"num_hidden_layers", "32"},   {"num_attention_heads", "32"},
                                     {"num_key_value_heads", "32"}, {"hidden_act", "\"silu\""},
                                     {"rms_norm_eps", "1e-6"},      {"rope_theta", "10000"},
@@ -116,6 +113,9 @@ constexpr ConfigKey kDistilBertDropouts[] = {
 constexpr ConfigKey kGpt2Dropouts[] = {
     {"embd_pdrop", "0.1"}, {"attn_pdrop", "0.1"}, {"resid_pdrop", "0.1"}};
 constexpr ConfigKey kLlamaDropouts[] = {{"attention_dropout", "0"}};
+// A capacity drops tokens as dropout drops elements.
+constexpr ConfigKey kExpertDropouts[] = {{"attention_dropout", "0"},
+                                         {"expert_capacity_factor", "null"}};
 constexpr ConfigKey kGptNeoXDropouts[] = {{"hidden_dropout", "0"}, {"attention_dropout", "0"}};
 constexpr ConfigKey kOptDropouts[] = {{"dropout", "0.1"}, {"attention_dropout", "0"}};
 constexpr ConfigKey kPhiDropouts[] = {
@@ -138,11 +138,11 @@ constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
                                  {"megatron-bert", kMegatronBertKeys, kBertDropouts},
                                  {"megatron-gpt", kMegatronGptKeys, kMegatronGptDropouts},
                                  {"mistral", kMistralKeys, kLlamaDropouts},
-                                 {"mixtral", kMixtralKeys, kLlamaDropouts},
+                                 {"mixtral", kMixtralKeys, kExpertDropouts},
                                  {"opt", kOptKeys, kOptDropouts},
                                  {"phi", kPhiKeys, kPhiDropouts},
                                  {"qwen2", kQwen2Keys, kLlamaDropouts},
-                                 {"qwen2_moe", kQwen2MoeKeys, kLlamaDropouts},
+                                 {"qwen2_moe", kQwen2MoeKeys, kExpertDropouts},
                                  {"qwen3", kQwen3Keys, kLlamaDropouts},
                                  {"roberta", kRobertaKeys, kBertDropouts},
                                  {"vit", kVitKeys, kVitDropouts}};

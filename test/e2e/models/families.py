@@ -37,8 +37,10 @@ FAMILIES = {
     "mixtral": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4},
     "mixtral-balance": {"model_type": "mixtral", **GROUPED, "num_local_experts": 5, "num_experts_per_tok": 3, "sliding_window": 5,
                         "rope_theta": 100.0, "output_router_logits": True, "router_aux_loss_coef": 0.5},
-    # Not a key of transformers: record_families.py drops the tokens.
+    # With keys that transformers does not have: record_families.py drops tokens and balances sequences.
     "mixtral-capacity": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "expert_capacity_factor": 0.75},
+    "mixtral-sequences": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "output_router_logits": True,
+                          "router_aux_loss_coef": 0.5, "balance_loss_per_sequence": True},
     "opt": OPT,
     "opt-plain": {**OPT, "enable_bias": False, "tie_word_embeddings": False, "activation_function": "gelu"},
     "phi": {"model_type": "phi", **BLOCKS},

@@ -54,10 +54,18 @@ def drop_tokens(factor):
     return drop
 
 
+def balance_of_sequences(settings, outputs):
+    """The mean of the balance losses of batches of one sequence."""
+    function = transformers.models.mixtral.modeling_mixtral.load_balancing_loss_func
+    layers = [logits.view(BATCH, SEQ, -1) for logits in outputs.router_logits]
+    return sum(function(tuple(layer[i] for layer in layers), settings.num_local_experts, settings.num_experts_per_tok)
+               for i in range(BATCH)) / BATCH
+
+
 def reference(config):
     """The loss and the gradients by name."""
     config = dict(config)
-    capacity = config.pop("expert_capacity_factor", None)
+    capacity, of_sequences = config.pop("expert_capacity_factor", None), config.pop("balance_loss_per_sequence", False)
     settings = transformers.AutoConfig.for_model(**config)
     settings._attn_implementation = settings._experts_implementation = "eager"
     model = CLASSES[task_of(config)].from_config(settings).double().eval()
@@ -76,7 +84,7 @@ def reference(config):
         outputs = model(**given)
         loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
         if config.get("output_router_logits"):
-            loss = loss + config["router_aux_loss_coef"] * outputs.aux_loss
+            loss = loss + config["router_aux_loss_coef"] * (balance_of_sequences(settings, outputs) if of_sequences else outputs.aux_loss)
     loss.backward()
     gradients = {key: part.numpy() for name, value in model.named_parameters()
                  for key, part in tensors_in_files(config, name, value.grad).items()}

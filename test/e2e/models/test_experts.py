@@ -70,8 +70,13 @@ def exchanges_tokens(folder):
     """Each layer sends the buffer of slots [rows, experts, capacity, hidden] by an all-to-all to the experts and back, in both
     passes, and nothing of its size besides; weights of experts stay in place."""
     expert = 4
-    compile_experts(folder, "expert", with_capacity(MIXTRAL, 1.0), spec(data=expert, expert=expert),
-                    f"--dump-phases-to={folder / 'phases'}")
+
+    def sent_bytes(factor, *flags):
+        binary = compile_experts(folder, "expert", with_capacity(MIXTRAL, factor), spec(data=expert, expert=expert), *flags)
+        st.train(binary, f"--report={folder / 'report.json'}", steps=1)
+        return [device["sent_bytes"] for device in json.loads((folder / "report.json").read_text())["devices"]]
+
+    once = sent_bytes(1.0, f"--dump-phases-to={folder / 'phases'}")
     local = next((folder / "phases").glob("*-local.mlir")).read_text()
     found = re.findall(r"st\.all_to_all .*?: (?:\()?tensor<([\dx]+)xf32>", local)
     elements = [int(np.prod([int(size) for size in shape.split("x")])) for shape in found]
@@ -80,8 +85,11 @@ def exchanges_tokens(folder):
     st.expect(elements == expected, f"all-to-alls of {elements} elements, expected {expected}")
     gathered = [line for line in re.findall(r"st\.all_gather .*", local) if "x24x16x" in line or "x16x24x" in line]
     st.expect(not gathered, f"gathers weights: {gathered[:1]}")
+    # Links carry as much more as the formula says with twice the capacity: a device keeps one part of each buffer.
     sent = sum(elements) * 4 * (expert - 1) // expert
-    return f"{len(elements)} all-to-alls, {sent} bytes sent by a device in a step"
+    more = [double - single for single, double in zip(once, sent_bytes(2.0), strict=True)]
+    st.expect(more == [sent] * expert, f"twice the capacity sends {more} bytes more, expected {sent}")
+    return f"{len(elements)} all-to-alls, {sent} of {once[0]} bytes sent by a device in a step"
 
 
 def drops_nothing(folder):
@@ -109,8 +117,8 @@ def keeps_checkpoints(folder):
     many = compile_experts(folder, "many", with_capacity(QWEN), spec(data=4, expert=4, zero=1))
     found = st.losses(st.train(many, f"--resume={folder / 'saved'}", "--lr=1e-2", steps=4))
     st.expect(st.relative_difference(further, found) <= 1e-5, f"{found}, one device goes on with {further}")
-    # Loads and saves the same values.
-    (folder / "hf").mkdir()
+    # Loads and saves the same values. A capacity belongs to a run, not to weights.
+    st.write_json(folder / "hf" / "config.json", QWEN)
     rng = np.random.default_rng(3)
     given = {name: rng.normal(size=value.shape).astype(np.float32) for name, value in sorted(saved.items())}
     save_file(given, folder / "hf" / "model.safetensors")
