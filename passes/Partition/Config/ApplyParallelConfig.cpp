@@ -3,13 +3,14 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
-#include "lib/Support/JsonDepth.h"
+#include "passes/Partition/Config/ApplyParameterRules.h"
+#include "passes/Partition/Config/CheckConfig.h"
 #include "passes/Partition/Config/ExpertSeeds.h"
 #include "passes/Partition/Config/SeedConstraints.h"
 #include "passes/Partition/Config/SeedShardings.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/Stages/StageStarts.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_APPLYPARALLELCONFIG
@@ -30,10 +31,6 @@ public:
         mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))), signature(function),
         isAnnotated(static_cast<bool>(getMesh(module))) {}
 
-  void remarkHeads();
-  LogicalResult checkBatch();
-  LogicalResult checkContext();
-  LogicalResult checkMesh();
   LogicalResult applyPrecision();
   FailureOr<int64_t> getVirtualStages(StringRef schedule);
   LogicalResult setScheduleOrder(int64_t virtualStages);
@@ -91,86 +88,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Checks
 //===----------------------------------------------------------------------===//
-
-/// Attention works on complete heads: shards that hold parts of heads are gathered. A module
-/// without a model configuration has no head sizes.
-void ConfigApplication::remarkHeads() {
-  auto text = module->getAttrOfType<StringAttr>("st.model_config");
-  int64_t shards = config.shardCount();
-  if (!text || shards == 1 || ::st::nestsTooDeeply(text.getValue()))
-    return;
-  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text.getValue());
-  if (!json)
-    return llvm::consumeError(json.takeError());
-  const llvm::json::Object *fields = json->getAsObject();
-  for (StringRef key : {"num_attention_heads", "num_key_value_heads", "n_head"}) {
-    std::optional<int64_t> size = fields ? fields->getInteger(key) : std::nullopt;
-    if (size && *size % shards != 0)
-      emitRemark(config.locate("device_mapping", builder.getContext()))
-          << shards << " shards do not divide " << key << " " << *size
-          << " of the model, so attention gathers heads";
-  }
-}
-
-LogicalResult ConfigApplication::checkBatch() {
-  for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "batch" || !type || type.getRank() == 0)
-      continue;
-    int64_t batch = type.getDimSize(0);
-    if (config.accumDegree > 1 && batch < config.accumDegree)
-      return error("accum_degree")
-             << "accum_degree is " << config.accumDegree << ", more than the batch " << batch;
-    int64_t rows = llvm::divideCeil(batch, config.accumDegree);
-    if (config.dataCount > 1 && rows < config.dataCount)
-      return error("data") << "data is " << config.dataCount << ", more than the " << rows
-                           << " rows of a micro-batch";
-  }
-  return success();
-}
-
-/// Tokens are the second dimension of batch arguments.
-LogicalResult ConfigApplication::checkContext() {
-  if (config.contextCount == 1)
-    return success();
-  bool any = false;
-  for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "batch" || !type || type.getRank() < 2)
-      continue;
-    any = true;
-    int64_t tokens = type.getDimSize(1);
-    if (tokens % config.contextCount != 0)
-      return error("context") << "context is " << config.contextCount
-                              << ", which does not divide the " << tokens
-                              << " tokens of a sequence";
-  }
-  if (!any)
-    return error("context") << "context is " << config.contextCount
-                            << ", but no batch argument has a second dimension, that of tokens";
-  return success();
-}
-
-/// A program with its own mesh determines its sharding: the file only sets devices, stages and
-/// micro-batches.
-LogicalResult ConfigApplication::checkMesh() {
-  MeshOp given = getMesh(module);
-  if (!given)
-    return success();
-  if (config.dataCount > 1)
-    return error("data")
-           << "data is " << config.dataCount
-           << ", but the program has its own mesh, which determines what its axes split";
-  if (config.contextCount > 1)
-    return error("context")
-           << "context is " << config.contextCount
-           << ", but the program has its own mesh, which determines what its axes split";
-  if (given.getNumDevices() == config.shardCount())
-    return success();
-  return error("device_mapping") << "sharding_size is " << config.shardCount()
-                                 << ", but the program's mesh has " << given.getNumDevices()
-                                 << " devices";
-}
 
 /// The types of a step are chosen before differentiation, so the file must agree with them here.
 /// The communication type belongs to the layout.
@@ -599,11 +516,10 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
   if (!function || function.isExternal())
     return module.emitError("expected a function @main with a body");
   ConfigApplication application(module, function, config);
-  if (failed(application.checkMesh()) || failed(application.checkBatch()) ||
-      failed(application.checkContext()) || failed(application.applyPrecision()) ||
+  if (failed(checkConfig(function, config)) || failed(application.applyPrecision()) ||
       failed(application.setAttributes(schedule)))
     return failure();
-  application.remarkHeads();
+  remarkHeads(module, config);
   return application.seed();
 }
 

@@ -1,0 +1,16 @@
+// Whether a parallel config fits a step.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Partition/Config/ParallelConfig.h"
+
+namespace mlir::st {
+
+/// Prints a remark if attention gathers heads, because shards do not divide them.
+void remarkHeads(ModuleOp module, const ParallelConfig &config);
+
+/// Fails, with a diagnostic, if the batch is too small for the config, if its sequences do not
+/// divide, or if the program's own mesh contradicts it.
+LogicalResult checkConfig(func::FuncOp function, const ParallelConfig &config);
+
+} // namespace mlir::st
