@@ -8,8 +8,8 @@
 
 namespace st {
 
-/// Replaces each parameter with named rows, and the optimizer state of its shape, by their rows.
-/// The tensors point into the arenas as before.
+/// Replaces each parameter with named rows, and the optimizer state of its shape, by their rows, as
+/// checkpoints hold them. The tensors point into the arenas as before.
 std::vector<StateTensor> splitNamedRows(std::vector<StateTensor> states);
 
 } // namespace st

@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/State/NormalInit.h"
-#include "lib/Runtime/State/StateRows.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
@@ -189,7 +188,7 @@ absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &
           "invalid training program: no ranks together hold all of state \"", name, "\""));
     states.push_back(std::move(collector.tensor));
   }
-  return splitNamedRows(std::move(states));
+  return states;
 }
 
 absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,

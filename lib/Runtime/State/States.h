@@ -37,8 +37,8 @@ struct StateTensor {
   std::vector<StateBlock> blocks;
 };
 
-/// The states of a validated program, by name. They point into `program`. States with named rows
-/// are replaced by their rows. An error names a tensor if no rank holds one of its parts.
+/// The states of a validated program, by name. They point into `program`. An error names a tensor
+/// if no rank holds one of its parts.
 absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &program);
 
 /// Gives every state its initial value. Element i of a tensor depends only on the seed, the

@@ -7,6 +7,7 @@
 #include "lib/Runtime/Program/Prediction.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/State/ParameterNorm.h"
+#include "lib/Runtime/State/StateRows.h"
 #include "lib/Runtime/State/States.h"
 #include "lib/Runtime/Stopwatch.h"
 #include "lib/Runtime/Training/LearningRate.h"
@@ -238,6 +239,7 @@ absl::Status Trainer::openInputsAndOutputs() {
     return absl::InvalidArgumentError(
         "this program has no loss to minimise; run it with --inputs=FILE --outputs=FILE");
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
+  states = splitNamedRows(std::move(states));
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
   ST_RETURN_IF_ERROR(steps.open(options.batchRamp, spec));
   ST_RETURN_IF_ERROR(claimCheckpoints());

@@ -3,6 +3,7 @@
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/State/NormalInit.h"
 #include "lib/Runtime/State/ParameterNorm.h"
+#include "lib/Runtime/State/StateRows.h"
 
 #include <atomic>
 #include <cmath>
@@ -95,7 +96,7 @@ TEST(StatesTest, NamedRowsAreTensors) {
     state.set_name("w.*.up");
     state.set_has_named_rows(true);
     ToyExecutable executable(program, 0);
-    const std::vector<StateTensor> states = *collectStates(program);
+    const std::vector<StateTensor> states = splitNamedRows(*collectStates(program));
     ASSERT_TRUE(initializeStates(states, executable, 5, 2).ok());
     EXPECT_EQ(gatherW(program, executable), whole) << rows << "x" << columns;
     int64_t count = 0;
