@@ -178,7 +178,8 @@ struct ModelConfig {
   std::string json;
 
   bool hasWindow(int64_t layer) const {
-    return slidingWindow && (windowLayers.empty() || windowLayers[layer]);
+    const auto last = static_cast<int64_t>(windowLayers.size()) - 1;
+    return slidingWindow && (last < 0 || windowLayers[std::min(layer, last)]);
   }
   bool hasExperts(int64_t layer) const {
     const auto last = static_cast<int64_t>(experts.layers.size()) - 1;

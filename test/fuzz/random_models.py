@@ -107,6 +107,8 @@ class ModelStep(Step):
             parallel["expert"] = self.data
         parallel["recompute"] = self.rng.choice(["none", "selective", "full"])
         prepare = PREPARE.format(optimizer=self.rng.choice(MODEL_OPTIMIZERS))
+        if self.rng.random() < 0.25:
+            prepare = f"add-adapters{{targets=all-linear rank={self.rng.choice([1, 2, 3])}}},freeze-parameters{{train=base_model.*}},{prepare}"
         attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")
         return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), done.stdout, count=1)
