@@ -1,5 +1,6 @@
 #include "passes/Partition/Config/CheckConfig.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "lib/Support/JsonDepth.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
