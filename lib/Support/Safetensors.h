@@ -25,6 +25,9 @@
 
 namespace st {
 
+/// The names of adapters' tensors begin with this, as in the files of the Python package PEFT.
+constexpr char kAdapterPrefix[] = "base_model.model.";
+
 /// The header's entry of one tensor.
 struct SafetensorsSpec {
   std::string name;

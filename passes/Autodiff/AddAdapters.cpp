@@ -5,7 +5,7 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
-#include "lib/Support/AdapterNames.h"
+#include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
 #include "llvm/ADT/StringSet.h"

@@ -37,15 +37,16 @@ def parallel_file(text):
     return {"mode": "sharding", "sharding_size": devices, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1, "data": 1}
 
 
-def optimizer_flags(text):
-    """Flags of st-compile for the optimizer that the case's own pipeline adds."""
+def step_flags(text):
+    """Flags of st-compile for the optimizer and the adapters that the case's own pipeline adds."""
     options = re.search(r"add-optimizer\{(.*?)\}", text)
     if not options:
         return []
+    adapters = re.search(r"add-adapters\{targets=(\S+) rank=(\d+)\}", text)
     flags = options.group(1).replace("kind=", "optimizer=")
     if "state-bits=8" in flags:
         flags = re.sub(r"optimizer=(\w+) state-bits=8", r"optimizer=\1-8bit", flags)
-    return [f"--{option}" for option in flags.split()]
+    return [f"--{option}" for option in flags.split()] + ([f"--lora={adapters[2]}:{adapters[1]}"] if adapters else [])
 
 
 def describe_difference(given, expected, actual):
@@ -104,7 +105,7 @@ def run_kernels(tools, path, folder):
         return run(tools / "st-translate", "--interpret", next(phases.glob("*-optimizer.mlir")), f"--inputs={inputs}",
                    f"--outputs={outputs}")
     try:
-        error = run(tools / "st-compile", "-q", path, f"--target=cuda-{chip}", f"--parallel={layout}", *optimizer_flags(text),
+        error = run(tools / "st-compile", "-q", path, f"--target=cuda-{chip}", f"--parallel={layout}", *step_flags(text),
                     "--compile-to=planned", f"--dump-phases-to={phases}", "-o", planned)
         if error:
             return "refused", f"st-compile --target=cuda-{chip}: {error}"
@@ -141,7 +142,7 @@ def run_on_device(tools, path, folder, target):
     layout.write_text(json.dumps(parallel))
     try:
         done = subprocess.run([tools / "st-compile", path, f"--target={target}", f"--parallel={layout}",
-                               *optimizer_flags(text), "-o", binary], capture_output=True, text=True, timeout=120)
+                               *step_flags(text), "-o", binary], capture_output=True, text=True, timeout=120)
         if done.returncode:
             errors = " ".join(line for line in done.stderr.splitlines() if "error" in line) or done.stderr[-300:]
             return ("refused by the device" if any(r in errors for r in REFUSALS) else "refused"), f"st-compile --target={target}: {errors}"

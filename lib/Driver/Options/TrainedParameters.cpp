@@ -1,7 +1,7 @@
 #include "lib/Driver/Options/TrainedParameters.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Driver/DiagnosticPrinter.h"
-#include "lib/Support/AdapterNames.h"
+#include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Autodiff/Passes.h"

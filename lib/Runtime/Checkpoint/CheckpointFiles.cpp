@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "lib/Support/AdapterNames.h"
 #include "lib/Support/Checksum.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/ProcessEnd.h"
+#include "lib/Support/Safetensors.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
