@@ -219,7 +219,7 @@ def key_cases(numbered):
     yield parallel_case("experts that do not divide replicas", numbered | {"expert": 3},
                         "expert is 3, which does not divide data 2")
     yield parallel_case("experts without a rule", numbered | {"expert": 2},
-                        "expert is 2, but no rule in parameters splits anything over the axis")
+                        "expert is 2, but the model has no experts, and no rule in parameters splits anything over the axis")
     yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
     yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
     for bad, shown in ((-1, "-1"), (1.5, "1.5"), ("25 MiB", '"25 MiB"'), (True, "true"), (2**41, str(2**41))):
