@@ -1,12 +1,14 @@
 """The cost of processes: a simulated training step in several processes of one host beside one process with as many threads.
 
   benchmarks/processes.py [--model=examples/models/bert-large-uncased] [--task=span] [--batch=1] [--seq=384] [--shards=8]
-                          [--processes=2,4,16] [--steps=3] [--rounds=3] [--threads=0] [--build=build] [--json=FILE]
+                          [--processes=2,4,16] [--steps=3] [--rounds=3] [--threads=0] [--divide] [--build=build]
+                          [--json=FILE]
 
-The model runs on 4 stages x SHARDS shards. For each number of processes a round runs one process with T threads, then N
-processes that share T threads (at least one each), where T is --threads or else the number of cores; if N is larger than T,
-both have N threads. The value is the median over rounds of the ratio of their times per step (medians of a run without
-its first step). The losses of all runs must be identical.
+The model runs on 4 stages x SHARDS shards, one stage after the other. For each number of processes a round runs one process
+with T threads, then N processes with T threads each, as they have without flags; T is --threads or else the number of cores.
+With --divide the N processes share T threads (at least one each; if N is larger than T, the one process has N): a process
+whose stages wait then leaves its threads unused. The value is the median over rounds of the ratio of their times per step
+(medians of a run without its first step). The losses of all runs must be identical.
 """
 
 import argparse
@@ -62,11 +64,13 @@ def run(binary, processes, threads, steps):
 
 def compare(options, binary, processes, expected):
     """Medians over the rounds of the ratio and of the two times."""
-    threads = max(processes, options.threads or len(os.sched_getaffinity(0)))
+    threads = options.threads or len(os.sched_getaffinity(0))
+    if options.divide:
+        threads = max(processes, threads)
     found = []
     for number in range(options.rounds):
         alone, losses = run(binary, 1, threads, options.steps)
-        together, others = run(binary, processes, threads // processes, options.steps)
+        together, others = run(binary, processes, threads // processes if options.divide else threads, options.steps)
         expected.setdefault("losses", losses)
         if losses != expected["losses"] or others != expected["losses"]:
             raise figures.PeerFailure(f"losses differ: {losses}, {others}")
@@ -86,7 +90,8 @@ def main():
     parser.add_argument("--processes", default="2,4,16")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=0, help="in total; default: the number of cores")
+    parser.add_argument("--threads", type=int, default=0, help="default: the number of cores")
+    parser.add_argument("--divide", action="store_true", help="the processes share the threads")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     figures.add_option(parser)
     options = parser.parse_args()
