@@ -69,7 +69,7 @@ static std::optional<int64_t> blockOf(Operation *op) {
 
 static bool isLeftOf(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
 
-/// The dimension of the weight, or of the other operand, that the product sums over.
+/// The dimension of its left or its right operand that a plain product sums over.
 static int64_t contractedDim(DotGeneralOp product, bool ofLeft) {
   auto dims = product.getDotDimensionNumbers();
   return (ofLeft ? dims.getLhsContractingDimensions() : dims.getRhsContractingDimensions())[0];
