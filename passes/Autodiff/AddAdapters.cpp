@@ -67,6 +67,12 @@ static std::optional<int64_t> blockOf(Operation *op) {
   return block ? std::optional(block.getInt()) : std::nullopt;
 }
 
+/// A glob with a bound on brace expansion; without one, braces would be literal.
+static llvm::Expected<llvm::GlobPattern> createPattern(StringRef text) {
+  constexpr size_t mostPatterns = 1024;
+  return llvm::GlobPattern::create(text, mostPatterns);
+}
+
 static bool isLeftOf(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
 
 /// The dimension of its left or its right operand that a plain product sums over.
@@ -90,7 +96,7 @@ bool AdapterBuilder::isNamed(StringRef module) {
   bool found = false;
   for (StringRef pattern : patterns) {
     const bool isGlob = pattern.find_first_of("*?[{") != StringRef::npos;
-    const bool matches = isGlob ? llvm::cantFail(llvm::GlobPattern::create(pattern)).match(module)
+    const bool matches = isGlob ? llvm::cantFail(createPattern(pattern)).match(module)
                                 : module == pattern || module.ends_with(("." + pattern).str());
     if (!matches)
       continue;
@@ -241,7 +247,7 @@ struct AddAdapters : mlir::st::impl::AddAdaptersBase<AddAdapters> {
     if (rank < 1)
       return fail("expected a rank of at least 1, found " + Twine(rank));
     for (StringRef target : targets)
-      if (llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(target); !glob)
+      if (llvm::Expected<llvm::GlobPattern> glob = createPattern(target); !glob)
         return fail("pattern " + target + ": " + llvm::toString(glob.takeError()));
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal())

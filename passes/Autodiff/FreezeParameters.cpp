@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// A list of name patterns, each of which must match a parameter.
+/// Patterns of parameter names. Each pattern must match a parameter.
 class NamePatterns {
 public:
   LogicalResult parse(ModuleOp module, ArrayRef<std::string> texts);

@@ -1,4 +1,4 @@
-// Values of which each device holds a term of a sum.
+// Unreduced values: each device holds one term of a sum.
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"

@@ -141,8 +141,7 @@ struct DecayGroup {
 };
 } // namespace
 
-/// Splits a list at commas outside of braces.
-static SmallVector<StringRef> splitList(StringRef text) {
+SmallVector<StringRef> mlir::st::splitList(StringRef text) {
   SmallVector<StringRef> parts;
   size_t begin = 0, depth = 0;
   for (size_t i = 0; i <= text.size(); ++i) {

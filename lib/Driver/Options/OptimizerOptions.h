@@ -6,6 +6,9 @@
 
 namespace mlir::st {
 
+/// Splits a list of patterns at commas outside of braces.
+SmallVector<StringRef> splitList(StringRef text);
+
 /// Records the learning rate on the module. Errors name the flag.
 LogicalResult setLearningRate(ModuleOp module, const CompileOptions &options);
 

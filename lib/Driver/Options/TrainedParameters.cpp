@@ -1,6 +1,7 @@
 #include "lib/Driver/Options/TrainedParameters.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/Options/OptimizerOptions.h"
 #include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -16,10 +17,10 @@ static InFlightDiagnostic error(ModuleOp module) {
   return emitError(getCommandLineLoc(module.getContext()));
 }
 
-/// A list separated by commas, without the empty parts at its ends.
+/// The parts of a list that are not empty.
 static std::vector<std::string> splitNames(StringRef text) {
   std::vector<std::string> names;
-  for (StringRef part : llvm::split(text, ','))
+  for (StringRef part : splitList(text))
     if (!part.trim().empty())
       names.push_back(part.trim().str());
   return names;

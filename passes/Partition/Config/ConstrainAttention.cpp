@@ -56,8 +56,8 @@ private:
   AttentionExchange exchange;
   OpBuilder builder;
   DenseSet<Operation *> forward;
-  /// The sharding along positions. In attention, a value may have those of queries and those of
-  /// keys, of which the device has all; and the axis may be on its heads instead.
+  /// The sharding along positions. In attention, a value may have positions of queries and of keys;
+  /// each device then has all keys. The axis may also split the heads instead.
   Flow positions, ofKeys, ofHeads;
   DenseMap<std::pair<Value, Attribute>, Value> constrained;
   ConstrainedAttention found;

@@ -18,8 +18,8 @@ struct ConstrainedAttention {
   SmallVector<int64_t> tooFewHeads;
 };
 
-/// Constrains the operands of each product of the forward pass of which two operands have their
-/// positions over `axis` in different dimensions, and the result of such a product over heads. The
+/// Constrains the operands of a product in the forward pass if `axis` splits positions of both, but
+/// in different dimensions. Also constrains the result of such a product over heads. The
 /// positions are those of batch arguments that are split over `axis`. `shards` is the number of
 /// parts into which the heads may already be split.
 ConstrainedAttention constrainAttention(func::FuncOp function, const MeshAxes &axes, Axis axis,

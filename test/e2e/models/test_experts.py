@@ -116,7 +116,7 @@ def keeps_checkpoints(folder):
     further = st.losses(st.train(one, f"--resume={folder / 'saved'}", "--lr=1e-2", steps=4))
     many = compile_experts(folder, "many", with_capacity(QWEN), spec(data=4, expert=4, zero=1))
     found = st.losses(st.train(many, f"--resume={folder / 'saved'}", "--lr=1e-2", steps=4))
-    st.expect(st.relative_difference(further, found) <= 1e-5, f"{found}, one device goes on with {further}")
+    st.expect(st.relative_difference(further, found) <= 1e-5, f"{found}, one device continues with {further}")
     # Loads and saves the same values. A capacity belongs to a run, not to weights.
     st.write_json(folder / "hf" / "config.json", QWEN)
     rng = np.random.default_rng(3)

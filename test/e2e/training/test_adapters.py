@@ -144,7 +144,7 @@ def freezing(folder):
     """Frozen parameters stay; --train-only names those that do not."""
     save_file({"x": batches()}, folder / "batches.safetensors")
     data = f"--data={folder / 'batches.safetensors'}"
-    for flag, moved in (("--freeze=up.*", "down.weight"), ("--train-only=up.*", "up.weight")):
+    for flag, moved in (("--freeze=up.*", "down.weight"), ("--freeze={left,up}.*", "down.weight"), ("--train-only=up.*", "up.weight")):
         binary = compile_step(folder, LAYOUTS["one device"], flag)
         st.check_run([binary, data, "--steps=0", f"--save={folder / 'start'}"])
         st.check_run([binary, data, "--steps=2", f"--save={folder / 'end'}"])

@@ -1,7 +1,7 @@
 """Parallel specs: small models trained under every row of a matrix, compared with one device.
 
 Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 210 rows: every product of data, tensor, stages and
-micro-batches for each model, with the other keys in turn, sequences that devices share, and every level of ZeRO by itself;
+micro-batches for each model, combined with one other key at a time; sequences shared by devices; each level of ZeRO alone;
 recomputation and offload under shards, ZeRO and each schedule; collectives without buckets, and with small ones; sizes that no
 axis divides. 48 more rows are in bf16 and f16, compared with one device in the same type: there sums over shards are rounded
 more often. A run draws two ninths of the rows, and eight specs that are not rows; ST_SEED repeats a draw, ST_ALL=1 takes all
