@@ -183,7 +183,7 @@ LogicalResult Compiler::assignPrecision() {
 }
 
 LogicalResult Compiler::differentiate() {
-  std::string text = "differentiate";
+  std::string text = getPhasePipeline(*module, CompilePhase::Differentiate);
   if (auto precision = (*module)->getAttrOfType<DictionaryAttr>(kPrecisionAttr))
     if (auto type = precision.getAs<StringAttr>("compute"))
       text += (",widen-sums,narrow-residuals{compute=" + type.getValue() + "}").str();

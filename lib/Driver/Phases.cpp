@@ -24,7 +24,9 @@ static constexpr FactSet kBareOps = {Fact::TensorOps};
 static constexpr PhaseInfo kPhases[kNumPhases] = {
     {"import", "", {{Fact::Roles}, kFromGradients}},
     {"precision", "", {{Fact::Roles}, kFromGradients}},
-    {"differentiate", "differentiate", {{Fact::Roles}, kFromLayout | FactSet({Fact::Optimizer})}},
+    {"differentiate",
+     "stop-softmax-gradients,differentiate",
+     {{Fact::Roles}, kFromLayout | FactSet({Fact::Optimizer})}},
     {"optimizer", "", {{Fact::Roles}, kFromLayout | FactSet({Fact::Gradients})}},
     {"configured", "", {{Fact::Mesh, Fact::Layout}, FactSet::from(Fact::Shardings)}},
     {"propagated",

@@ -114,6 +114,34 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }
 
+def StopSoftmaxGradients : Pass<"stop-softmax-gradients", "::mlir::ModuleOp"> {
+  let summary = "Stops gradients through the maxima that cancel in softmax";
+  let description = [{
+    Needs a forward `@main` with roles. Marks a maximum with `st.stop_gradient` if it cancels in all
+    values that are computed from it: in softmax, log-softmax and log-sum-exp, also with masks. The
+    mathematical gradient of such a maximum is zero. Without the mark `differentiate` emits its
+    terms, which differ from zero by rounding alone, and kernels of attention do not contain them.
+
+    ```mlir
+    %max = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1]
+             : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %0 = stablehlo.broadcast_in_dim %max, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+    %1 = stablehlo.subtract %x, %0 : tensor<4x8xf32>
+    %2 = stablehlo.exponential %1 : tensor<4x8xf32>
+    %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [1]
+           : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+    %5 = stablehlo.divide %2, %4 : tensor<4x8xf32>
+    // after
+    %max = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1]
+             {st.stop_gradient} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"stopped", "stopped", "Maxima through which no gradient flows">
+  ];
+}
+
 def InlineCustomGradients : Pass<"inline-custom-gradients", "::mlir::ModuleOp"> {
   let summary = "Replaces st.custom_gradient by its forward computation";
   let description = [{

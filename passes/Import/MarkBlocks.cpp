@@ -142,19 +142,47 @@ static bool areLayers(ArrayRef<ParameterRead> reads) {
 // Layers by structure
 //===----------------------------------------------------------------------===//
 
-/// Finds the longest run of parameter types that repeats with one period.
+/// Returns true if an op's results lead to another op of the same block. Products that read the
+/// same value, such as those of queries and keys, do not.
+static bool leadsTo(Operation *from, Operation *to) {
+  DenseSet<Operation *> seen;
+  SmallVector<Operation *> worklist = {from};
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val()->getUsers()) {
+      user = to->getBlock()->findAncestorOpInBlock(*user);
+      if (user == to)
+        return true;
+      if (user && user->isBeforeInBlock(to) && seen.insert(user).second)
+        worklist.push_back(user);
+    }
+  return false;
+}
+
+/// Finds the longest run of parameter types that repeats with one period, where each period reads
+/// results of the previous one.
 static void findRepetition(func::FuncOp function, MutableArrayRef<ParameterRead> reads) {
   size_t count = reads.size(), bestStart = 0, bestPeriod = 0, bestLength = 0;
   auto typeOf = [&](size_t i) { return function.getArgumentTypes()[reads[i].argument]; };
   for (size_t period = 1; 2 * period <= count; ++period) {
-    size_t matched = 0;
+    size_t matched = 0, links = 0; // links: layers of this run that the next layer reads
     for (size_t i = 0; i + period < count; ++i) {
-      matched = typeOf(i) == typeOf(i + period) ? matched + 1 : 0;
-      size_t length = (matched + period) / period * period;
-      if (matched >= period && length > bestLength) {
-        bestLength = length;
+      if (typeOf(i) != typeOf(i + period)) {
+        matched = links = 0;
+        continue;
+      }
+      ++matched;
+      size_t start = i + 1 - matched, wanted = matched / period;
+      if (wanted != links + 1)
+        continue;
+      Operation *from = reads[start + links * period].op;
+      Operation *to = reads[start + wanted * period].op;
+      if (!leadsTo(from, to))
+        continue;
+      ++links;
+      if ((links + 1) * period > bestLength) {
+        bestLength = (links + 1) * period;
         bestPeriod = period;
-        bestStart = i + 1 - matched;
+        bestStart = start;
       }
     }
   }

@@ -227,7 +227,8 @@ def MarkBlocks : Pass<"mark-blocks", "::mlir::ModuleOp"> {
     layer i is block i + 1, ops before the layers are block 0, and ops after them are the last
     block. The layers come from numbers in the names of parameters (`layer.3.w`, `layer_3.w`),
     otherwise from numbers in the locations of the ops that read them, otherwise from the longest
-    repetition in the types of the parameters, in the order in which the forward pass reads them.
+    repetition in the types of the parameters, in the order in which the forward pass reads them;
+    each layer must read results of the previous one.
     The pass marks nothing if there are fewer than two layers or if ops are already marked.
   }];
   let statistics = [

@@ -418,7 +418,36 @@ static std::optional<std::pair<ArrayRef<int64_t>, int64_t>> getCommonSpace(const
   return std::make_pair(ArrayRef<int64_t>(large.space), rowDims);
 }
 
-/// Moves a loop down into a later one that reads it, if no node in between does.
+/// Finds the nodes before `into` that must follow if the loop `from` moves down to it. Products that
+/// contract its rows may follow, with all that reads them; returns false if anything else must.
+bool KernelPlan::findFollowers(unsigned from, unsigned into,
+                               llvm::SmallSetVector<unsigned, 4> &followers) const {
+  auto visit = [&](unsigned node, function_ref<bool(unsigned)> mayFollow) {
+    for (unsigned reader : nodes[node].readers) {
+      reader = find(reader);
+      if (reader == from || (node == from && reader == into) ||
+          (reader != into && nodes[reader].place >= nodes[into].place))
+        continue;
+      if (reader == into || !mayFollow(reader))
+        return false;
+      followers.insert(reader);
+    }
+    return true;
+  };
+  if (!visit(from, [&](unsigned reader) {
+        return limits.attention != AttentionForm::None && isColumnProduct(reader, from);
+      }))
+    return false;
+  for (unsigned i = 0; i < followers.size(); ++i)
+    if (!visit(followers[i], [&](unsigned reader) {
+          return nodes[reader].kind == PlanNode::Matmul || nodes[reader].kind == PlanNode::Copy;
+        }))
+      return false;
+  return true;
+}
+
+/// Moves a loop down into a later one that reads it, if all nodes in between that read it can
+/// follow.
 bool KernelPlan::mergeInto(unsigned from, unsigned into) {
   PlanNode &source = nodes[from], &target = nodes[into];
   if (source.kind != PlanNode::Loop || target.kind != PlanNode::Loop ||
@@ -432,10 +461,8 @@ bool KernelPlan::mergeInto(unsigned from, unsigned into) {
   int64_t rowDims = common->second;
   if (llvm::any_of(target.apart, [&](unsigned other) { return find(other) == from; }))
     return false;
-  if (llvm::any_of(source.readers, [&](unsigned reader) {
-        reader = find(reader);
-        return reader != from && reader != into && nodes[reader].place < target.place;
-      }))
+  llvm::SmallSetVector<unsigned, 4> followers;
+  if (!findFollowers(from, into, followers))
     return false;
   llvm::SmallSetVector<Value, 8> inputs = source.inputs;
   for (Value input : target.inputs)
@@ -445,6 +472,9 @@ bool KernelPlan::mergeInto(unsigned from, unsigned into) {
       (rowDims >= 0 && !rowsFit(space, rowDims, inputs.size())))
     return false;
 
+  // Nodes with one place keep their order.
+  for (unsigned follower : followers)
+    nodes[follower].place = target.place + 1;
   source.merged = true;
   parents[from] = into;
   target.ops.insert_range(source.ops);

@@ -80,7 +80,7 @@ private:
   unsigned find(unsigned node) const;
   unsigned addNode(PlanNode::Kind kind, uint64_t place, Operation *op = nullptr);
   unsigned appendNode(PlanNode::Kind kind, Operation *op) { return addNode(kind, takePlace(), op); }
-  /// Between two places a copy may move up.
+  /// Between two places a copy may move up, and products and copies down.
   uint64_t takePlace() { return nextPlace += 2; }
 
   unsigned homeIndex(Value value) const;
@@ -109,6 +109,8 @@ private:
   void join(Operation *op, unsigned node, Axes axes, ArrayRef<Leaf> leaves);
   void noteReads(unsigned node, ArrayRef<Leaf> leaves);
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
+  bool findFollowers(unsigned from, unsigned into,
+                     llvm::SmallSetVector<unsigned, 4> &followers) const;
   bool mergeInto(unsigned from, unsigned into);
 
   void shareOperands();

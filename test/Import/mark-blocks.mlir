@@ -76,3 +76,21 @@ func.func @main(%a: tensor<4xf32> {st.role = "parameter", st.name = "layer_0.w"}
   %0 = stablehlo.multiply %x, %a : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Equal types that read the same value are not layers: queries, keys, values.
+// CHECK-LABEL: @main
+// CHECK-NOT: st.block
+func.func @main(%q: tensor<4x4xf32> {st.role = "parameter"}, %k: tensor<4x4xf32> {st.role = "parameter"},
+                %v: tensor<4x4xf32> {st.role = "parameter"}, %o: tensor<4x4xf32> {st.role = "parameter"},
+                %x: tensor<4x4xf32> {st.role = "batch"})
+    -> (tensor<4x4xf32> {st.role = "loss"}) {
+  %0 = stablehlo.dot_general %x, %q, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = stablehlo.dot_general %x, %k, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = stablehlo.dot_general %x, %v, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [1] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = stablehlo.dot_general %3, %2, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = stablehlo.dot_general %4, %o, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %5 : tensor<4x4xf32>
+}
