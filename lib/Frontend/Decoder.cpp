@@ -75,24 +75,49 @@ Value Decoder::embeddings() {
   return model.dropout(x, config.embeddingDropout);
 }
 
-/// Scales `frequency`, in radians per position, as transformers' modeling_rope_utils does.
-static double scaled(const RotaryPositions &rotary, double frequency) {
+/// The index of the pair of elements that turns `waves` times in the original positions; pair i
+/// turns by theta^(-i / half) radians per position.
+static double pairOfWaves(const RotaryPositions &rotary, int64_t half, double waves) {
   constexpr double pi = 3.14159265358979323846;
+  return half * std::log(rotary.originalPositions / (waves * 2.0 * pi)) / std::log(rotary.theta);
+}
+
+/// The angle of pair `i` of `half` per position, in radians, as in transformers'
+/// modeling_rope_utils.
+static double getFrequency(const RotaryPositions &rotary, int64_t i, int64_t half) {
+  constexpr double pi = 3.14159265358979323846;
+  const double frequency = std::pow(rotary.theta, -static_cast<double>(i) / half);
+  // The part of the frequency that stays; the rest is stretched.
+  double kept = 0.0;
   switch (rotary.scaling) {
   case RotaryPositions::None:
     return frequency;
   case RotaryPositions::Linear:
-    return frequency / rotary.factor;
+    break;
   case RotaryPositions::Llama3: {
     // Short waves stay, long ones are stretched, and those between them in part.
-    double waves = rotary.originalPositions * frequency / (2.0 * pi);
-    double kept = (waves - rotary.lowFrequencyFactor) /
-                  (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);
-    kept = std::clamp(kept, 0.0, 1.0);
-    return kept * frequency + (1.0 - kept) * frequency / rotary.factor;
+    const double waves = rotary.originalPositions * frequency / (2.0 * pi);
+    kept = (waves - rotary.lowFrequencyFactor) /
+           (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);
+    break;
+  }
+  case RotaryPositions::Yarn: {
+    double first = pairOfWaves(rotary, half, rotary.betaFast),
+           last = pairOfWaves(rotary, half, rotary.betaSlow);
+    if (rotary.truncates) {
+      first = std::floor(first);
+      last = std::ceil(last);
+    }
+    first = std::max(first, 0.0);
+    last = std::min(last, 2.0 * half - 1.0);
+    if (first == last)
+      last += 0.001;
+    kept = 1.0 - (i - first) / (last - first);
+    break;
   }
   }
-  llvm_unreachable("unknown scaling");
+  kept = std::clamp(kept, 0.0, 1.0);
+  return kept * frequency + (1.0 - kept) * frequency / rotary.factor;
 }
 
 Decoder::Shared Decoder::sharedValues() {
@@ -111,10 +136,9 @@ Decoder::Shared Decoder::sharedValues() {
   std::vector<float> cosine, sine;
   for (int64_t position = 0; position < model.sequence; ++position)
     for (int64_t i = 0; i < half; ++i) {
-      double frequency = std::pow(config.rotary.theta, -static_cast<double>(i) / half);
-      double angle = position * scaled(config.rotary, frequency);
-      cosine.push_back(static_cast<float>(std::cos(angle)));
-      sine.push_back(static_cast<float>(std::sin(angle)));
+      const double angle = position * getFrequency(config.rotary, i, half);
+      cosine.push_back(static_cast<float>(std::cos(angle) * config.rotary.attentionFactor));
+      sine.push_back(static_cast<float>(std::sin(angle) * config.rotary.attentionFactor));
     }
   auto type = RankedTensorType::get({model.sequence, half}, emit.builder.getF32Type());
   shared.cosines = emit.constant(DenseElementsAttr::get(type, ArrayRef(cosine)));

@@ -2,6 +2,7 @@
 
 #include "lib/Frontend/ConfigKeys.h"
 #include "lib/Frontend/ModelReaders.h"
+#include <cmath>
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -38,6 +39,28 @@ static void readFraction(ConfigReader &reader, const RotaryKeys &keys, StringRef
   rotary.fraction = fraction;
 }
 
+/// Reads the keys of YaRN (Peng et al. 2023, arXiv:2309.00071), with the defaults of transformers.
+static void readYarn(ConfigReader &reader, int64_t positionCount, RotaryPositions &rotary) {
+  rotary.scaling = RotaryPositions::Yarn;
+  rotary.originalPositions = reader.size("original_max_position_embeddings", positionCount);
+  rotary.factor = reader.positive(
+      "factor", static_cast<double>(positionCount) / static_cast<double>(rotary.originalPositions));
+  rotary.betaFast = reader.positive("beta_fast", rotary.betaFast);
+  rotary.betaSlow = reader.positive("beta_slow", rotary.betaSlow);
+  if (rotary.betaFast < rotary.betaSlow)
+    reader.unexpected("beta_fast", "at least beta_slow");
+  rotary.truncates = reader.boolean("truncate", rotary.truncates);
+  auto getFactor = [&](double scale) {
+    return rotary.factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(rotary.factor) + 1.0;
+  };
+  rotary.attentionFactor = getFactor(1.0);
+  const bool hasScales = reader.object().get("mscale") && reader.object().get("mscale_all_dim");
+  if (hasScales)
+    rotary.attentionFactor =
+        getFactor(reader.positive("mscale")) / getFactor(reader.positive("mscale_all_dim"));
+  rotary.attentionFactor = reader.positive("attention_factor", rotary.attentionFactor);
+}
+
 /// Reads the surrounding object, `rope_scaling` or `rope_parameters`.
 static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t positionCount,
                         RotaryPositions &rotary) {
@@ -46,6 +69,10 @@ static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t po
   constexpr KnownKey scalingKeys[] = {{"factor"}};
   constexpr KnownKey llama3Keys[] = {
       {"high_freq_factor"}, {"low_freq_factor"}, {"original_max_position_embeddings"}};
+  constexpr KnownKey yarnKeys[] = {
+      {"attention_factor"}, {"beta_fast"},      {"beta_slow"},
+      {"mscale"},           {"mscale_all_dim"}, {"original_max_position_embeddings"},
+      {"truncate"}};
   rotary.theta = reader.positive("rope_theta", rotary.theta);
   readFraction(reader, keys, "partial_rotary_factor", rotary);
   // Older configurations call it `type`.
@@ -53,13 +80,17 @@ static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t po
   if (reader.string("type", type) != type)
     return reader.unexpected("type", "the same as in rope_type");
   if (type == "default" && reader.object().get("factor"))
-    return reader.error("factor",
-                        "a factor needs a rope_type, \"dynamic\", \"linear\" or \"llama3\"");
+    return reader.error(
+        "factor", "a factor needs a rope_type, \"dynamic\", \"linear\", \"llama3\" or \"yarn\"");
   if (type == "default")
     return reader.checkKeys({allKeys});
-  if (!llvm::is_contained({"dynamic", "linear", "llama3"}, type))
+  if (!llvm::is_contained({"dynamic", "linear", "llama3", "yarn"}, type))
     return reader.unexpected(reader.object().get("rope_type") ? "rope_type" : "type",
-                             "\"default\", \"dynamic\", \"linear\" or \"llama3\"");
+                             "\"default\", \"dynamic\", \"linear\", \"llama3\" or \"yarn\"");
+  if (type == "yarn") {
+    readYarn(reader, positionCount, rotary);
+    return reader.checkKeys({allKeys, scalingKeys, yarnKeys});
+  }
   rotary.factor = reader.positive("factor");
   // Dynamic scaling begins beyond max_position_embeddings, which no sequence exceeds.
   if (type != "llama3") {

@@ -63,7 +63,7 @@ enum class Problem { SingleLabel, MultiLabel, Regression };
 /// Rotary positions: the base of their wavelengths, and the stretching for texts longer than the
 /// original ones.
 struct RotaryPositions {
-  enum Scaling { None, Linear, Llama3 } scaling = None;
+  enum Scaling { None, Linear, Llama3, Yarn } scaling = None;
   double theta = 10000.0;
   /// The part of each head that rotates.
   double fraction = 1.0;
@@ -73,6 +73,13 @@ struct RotaryPositions {
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;
   int64_t originalPositions = 0;
+  /// For Yarn: the number of waves in `originalPositions` above which a wave stays and below which
+  /// it is stretched in full, whether the waves between are counted from whole ones, and the factor
+  /// of rotated queries and keys.
+  double betaFast = 32.0;
+  double betaSlow = 1.0;
+  bool truncates = true;
+  double attentionFactor = 1.0;
 };
 
 /// Layers whose MLP is a mixture of experts: a router chooses some of them for each token.

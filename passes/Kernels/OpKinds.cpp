@@ -12,7 +12,10 @@ using namespace mlir::stablehlo;
 /// The most arithmetic ops cloned into a kernel for one value.
 static constexpr int64_t kMaxInlineOps = 8;
 
-OpKinds::OpKinds(Block &task, bool positionsInline) : positionsInline(positionsInline) {
+/// A broadcast tensor is small if its result has at least this many times its elements.
+static constexpr int64_t kLeastExpansion = 64;
+
+OpKinds::OpKinds(Block &task, bool masksInline) : masksInline(masksInline) {
   for (Operation &op : task)
     kinds[&op] = classify(&op);
 }
@@ -52,26 +55,28 @@ bool OpKinds::isCheapScalar(Operation *op) {
   return true;
 }
 
-/// A causal mask is an example: a comparison of positions that selects between constants. The first
-/// position of a shard depends on the device.
-bool OpKinds::isCheapPosition(Operation *op) {
-  if (!positionsInline || isTranscendental(op))
+/// Examples are a causal mask (a comparison of positions that selects between constants), a bias that
+/// grows with the distance of positions, and a comparison of the documents of queries and keys. The
+/// first position of a shard depends on the device.
+bool OpKinds::isCheapMask(Operation *op) {
+  if (!masksInline || isTranscendental(op))
     return false;
+  const int64_t elements = getNumElements(op->getResult(0));
   int64_t cost = 1;
   for (Value operand : op->getOperands()) {
     Operation *source = operand.getDefiningOp();
     while (isa_and_nonnull<BroadcastInDimOp, ReshapeOp>(source) && get(source) == OpKind::Inline)
       source = source->getOperand(0).getDefiningOp();
-    auto found = positionCost.find(source);
-    if (found != positionCost.end())
+    if (auto found = maskCost.find(source); found != maskCost.end())
       cost += found->second;
-    else if (!isa_and_nonnull<AxisIndexOp>(source) &&
-             (!isa_and_nonnull<IotaOp, ConstantOp>(source) || get(source) != OpKind::Inline))
+    else if (!source || (!isa<AxisIndexOp>(source) &&
+                         (!isa<IotaOp, ConstantOp>(source) || get(source) != OpKind::Inline) &&
+                         getNumElements(source->getResult(0)) * kLeastExpansion > elements))
       return false;
   }
   if (cost > kMaxInlineOps)
     return false;
-  positionCost[op] = cost;
+  maskCost[op] = cost;
   return true;
 }
 
@@ -104,7 +109,7 @@ OpKind OpKinds::classify(Operation *op) {
   if (isa<IotaOp>(op))
     return OpKind::Inline;
   if (isElementwise(op))
-    return isCheapScalar(op) || isCheapPosition(op) ? OpKind::Inline : OpKind::Elementwise;
+    return isCheapScalar(op) || isCheapMask(op) ? OpKind::Inline : OpKind::Elementwise;
   if (isa<ReduceOp>(op))
     return OpKind::Reduce;
   if (isa<DotGeneralOp>(op))

@@ -26,9 +26,9 @@ enum class OpKind {
 /// The kinds of all ops of a task, computed once, in order.
 class OpKinds {
 public:
-  /// `positionsInline`: arithmetic on positions and constants is also repeated at its uses, where
-  /// recomputing is cheaper than reading.
-  OpKinds(Block &task, bool positionsInline);
+  /// `masksInline`: arithmetic on positions, constants and tensors much smaller than the result is
+  /// also repeated at its uses, where recomputing is cheaper than reading.
+  OpKinds(Block &task, bool masksInline);
   OpKind get(Operation *op) const { return kinds.find(op)->second; }
   /// The kind of the op that defines a value.
   OpKind get(Value value) const { return get(value.getDefiningOp()); }
@@ -37,12 +37,12 @@ public:
 private:
   OpKind classify(Operation *op);
   bool isCheapScalar(Operation *op);
-  bool isCheapPosition(Operation *op);
+  bool isCheapMask(Operation *op);
 
-  bool positionsInline;
+  bool masksInline;
   DenseMap<Operation *, OpKind> kinds;
   DenseMap<Operation *, int64_t> scalarCost;
-  DenseMap<Operation *, int64_t> positionCost; ///< of values computed from positions and constants
+  DenseMap<Operation *, int64_t> maskCost; ///< of values that are repeated at their uses
 };
 
 /// Returns true if an elementwise op costs many times an addition.

@@ -87,7 +87,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     Fusion is greedy in program order. Every kernel has a position in the order of the task. An op
     joins the last kernel that computes one of its operands, if all its other operands precede that
     kernel, so no cycle can arise. Loops with the same later loop as user then move down into it, if
-    no op in between reads their results. Constants, iota, broadcasts, views and cheap scalar
+    no op in between reads their results, or only products that contract their rows do, which then
+    move down as well. Constants, iota, broadcasts, views and cheap scalar
     arithmetic are cloned into each kernel that uses them. Some reductions do not fit a loop,
     because they are not along trailing dimensions or because their rows exceed the target's
     `scratch_bytes`. Such a reduction includes the elementwise ops before it, if that saves a
@@ -103,7 +104,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     rows. Products that contract over the rows join if their operands fit `st.shared_bytes`, a
     memory that all cores share. In `streamed` form (GPUs) a core does not hold full rows. Rows may
     then have any length, in loops too, if each core has a row; the depth and columns of all
-    products must be at most 128, so that recomputing rows is cheap.
+    products must be at most 128, so that recomputing rows is cheap. Short arithmetic on positions
+    and on tensors much smaller than its result, such as masks and biases, is also cloned into each
+    kernel that uses it.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>

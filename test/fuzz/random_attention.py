@@ -29,6 +29,7 @@ class AttentionStep(Step):
         self.rows = rng.choice(SIZES)
         self.columns = self.rows if rng.random() < 0.7 else rng.choice(SIZES)
         self.features = rng.choice([8, 16, 24])
+        self.space, self.result = ((self.batch, self.heads, self.rows, n) for n in (self.columns, self.depth))
         self.zero = self.constant("0.0", ())
         shape = (self.batch, self.rows, self.features)
         x = self.argument("x", shape, "batch")
@@ -81,20 +82,66 @@ class AttentionStep(Step):
         return self.emit(f"stablehlo.select {mask}, {x}, {y}", f"{self.type(space, 'i1')}, {self.type(space)}")
 
     def masked(self, scores, space):
-        """Applies no mask, a causal mask or a column mask."""
-        kind = self.rng.choice(["none", "causal", "causal", "columns"])
-        if kind == "causal" and self.rows == self.columns:
-            seen = self.compare("GE", self.position(2, space, "i32"), self.position(3, space, "i32"), space, "i32")
-            return self.select(seen, scores, self.full(LOW, space), space)
-        if kind == "columns":
-            shape = (self.batch, self.columns)
-            mask = self.argument("mask", shape, "batch", "i32", ", st.limit = 4 : i64")
-            hidden = self.emit(f"stablehlo.compare EQ, {mask}, {self.full(0, shape, 'i32')}",
-                               f"({self.type(shape, 'i32')}, {self.type(shape, 'i32')}) -> {self.type(shape, 'i1')}")
-            wide = self.emit(f"stablehlo.convert {hidden}", f"({self.type(shape, 'i1')}) -> {self.type(shape)}")
-            low = self.apply("multiply", wide, self.full("-50.0", shape), shape=shape)
-            return self.apply("add", scores, self.spread(low, [0, 3], shape, space), shape=space)
+        """Applies up to two of: a bound of the scores, a bias by distance, a causal mask, a window, documents, a column mask."""
+        kinds = ["none", "columns", "bounded", "distance"]
+        if self.rows == self.columns:
+            kinds += ["causal", "causal", "window", "documents"]
+        for kind in self.rng.sample(kinds, self.rng.choice([1, 1, 2])):
+            scores = getattr(self, f"mask_{kind}")(scores, space)
         return scores
+
+    def mask_none(self, scores, space):
+        return scores
+
+    def mask_causal(self, scores, space):
+        seen = self.compare("GE", self.position(2, space, "i32"), self.position(3, space, "i32"), space, "i32")
+        return self.select(seen, scores, self.full(LOW, space), space)
+
+    def mask_window(self, scores, space):
+        """A token sees itself and some before it."""
+        distance = self.emit(f"stablehlo.subtract {self.position(2, space, 'i32')}, {self.position(3, space, 'i32')}",
+                             self.type(space, "i32"))
+        width = self.rng.choice([1, 7, 16, 40, 64])
+        scores = self.select(self.compare("LT", distance, self.full(width, space, "i32"), space, "i32"), scores,
+                             self.full(LOW, space), space)
+        return self.mask_causal(scores, space)
+
+    def mask_distance(self, scores, space):
+        """ALiBi: a slope of each head times the distance."""
+        slopes = self.full([2.0 ** -(i + 3) for i in range(self.heads)], (self.heads,))
+        distance = self.emit(f"stablehlo.subtract {self.position(3, space, 'i32')}, {self.position(2, space, 'i32')}",
+                             self.type(space, "i32"))
+        distance = self.emit(f"stablehlo.convert {distance}", f"({self.type(space, 'i32')}) -> {self.type(space)}")
+        bias = self.apply("multiply", distance, self.spread(slopes, [1], (self.heads,), space), shape=space)
+        return self.apply("add", scores, bias, shape=space)
+
+    def mask_bounded(self, scores, space):
+        """Soft-capping: cap * tanh(scores / cap)."""
+        cap = self.rng.choice([2.0, 30.0])
+        scores = self.apply("tanh", self.apply("multiply", scores, self.full(1 / cap, space), shape=space), shape=space)
+        return self.apply("multiply", scores, self.full(cap, space), shape=space)
+
+    def mask_documents(self, scores, space):
+        """A token sees its own document, from front to back. Every row sees itself."""
+        shape, wide = (self.batch, self.rows), (self.batch, self.rows, self.rows)
+        documents = self.argument("documents", shape, "batch", "i32", ", st.limit = 4 : i64")
+
+        def spread(dims):
+            return self.emit(f"stablehlo.broadcast_in_dim {documents}, dims = {dims}",
+                             f"({self.type(shape, 'i32')}) -> {self.type(wide, 'i32')}")
+        same = self.compare("EQ", spread([0, 1]), spread([0, 2]), wide, "i32")
+        same = self.emit(f"stablehlo.broadcast_in_dim {same}, dims = [0, 2, 3]",
+                         f"({self.type(wide, 'i1')}) -> {self.type(space, 'i1')}")
+        return self.mask_causal(self.select(same, scores, self.full(LOW, space), space), space)
+
+    def mask_columns(self, scores, space):
+        shape = (self.batch, self.columns)
+        mask = self.argument("mask", shape, "batch", "i32", ", st.limit = 4 : i64")
+        hidden = self.emit(f"stablehlo.compare EQ, {mask}, {self.full(0, shape, 'i32')}",
+                           f"({self.type(shape, 'i32')}, {self.type(shape, 'i32')}) -> {self.type(shape, 'i1')}")
+        wide = self.emit(f"stablehlo.convert {hidden}", f"({self.type(shape, 'i1')}) -> {self.type(shape)}")
+        low = self.apply("multiply", wide, self.full("-50.0", shape), shape=shape)
+        return self.apply("add", scores, self.spread(low, [0, 3], shape, space), shape=space)
 
     def dropped(self, p, space):
         """Applies no dropout, dropout by bits from an argument, or by bits that each element computes from its position."""
@@ -134,14 +181,34 @@ class AttentionStep(Step):
     def attention(self, x, y):
         q, k, v = self.project(x, self.rows), self.project(y, self.columns), self.project(y, self.columns)
         rows, columns = ((self.batch, n, self.heads, self.depth) for n in (self.rows, self.columns))
-        space, result = (self.batch, self.heads, self.rows, self.columns), (self.batch, self.heads, self.rows, self.depth)
+        if self.rng.random() < 0.3:
+            return self.attend_by_head(q, k, v, rows, columns)
         scores = self.emit(f"stablehlo.dot_general {q}, {k}, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3]",
-                           f"({self.type(rows)}, {self.type(columns)}) -> {self.type(space)}")
-        scores = self.apply("multiply", scores, self.full(self.depth ** -0.5, space), shape=space)
-        p = self.dropped(self.softmax(self.masked(scores, space), space), space)
+                           f"({self.type(rows)}, {self.type(columns)}) -> {self.type(self.space)}")
+        p = self.probabilities(scores)
         o = self.emit(f"stablehlo.dot_general {p}, {v}, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1]",
-                      f"({self.type(space)}, {self.type(columns)}) -> {self.type(result)}")
-        o = self.emit(f"stablehlo.transpose {o}, dims = [0, 2, 1, 3]", f"({self.type(result)}) -> {self.type(rows)}")
+                      f"({self.type(self.space)}, {self.type(columns)}) -> {self.type(self.result)}")
+        return self.merged(o, rows)
+
+    def attend_by_head(self, q, k, v, rows, columns):
+        """As users of JAX and PyTorch write it: heads first. The gradient of the values comes before that of the scores."""
+        def transposed(x, shape):
+            swapped = tuple(shape[i] for i in (0, 2, 1, 3))
+            return self.emit(f"stablehlo.transpose {x}, dims = [0, 2, 1, 3]", f"({self.type(shape)}) -> {self.type(swapped)}")
+        q, k, v = transposed(q, rows), transposed(k, columns), transposed(v, columns)
+        held = tuple(columns[i] for i in (0, 2, 1, 3))
+        scores = self.emit(f"stablehlo.dot_general {q}, {k}, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3]",
+                           f"({self.type(self.result)}, {self.type(held)}) -> {self.type(self.space)}")
+        o = self.emit(f"stablehlo.dot_general {self.probabilities(scores)}, {v}, batching_dims = [0, 1] x [0, 1], "
+                      "contracting_dims = [3] x [2]", f"({self.type(self.space)}, {self.type(held)}) -> {self.type(self.result)}")
+        return self.merged(o, rows)
+
+    def probabilities(self, scores):
+        scores = self.apply("multiply", scores, self.full(self.depth ** -0.5, self.space), shape=self.space)
+        return self.dropped(self.softmax(self.masked(scores, self.space), self.space), self.space)
+
+    def merged(self, o, rows):
+        o = self.emit(f"stablehlo.transpose {o}, dims = [0, 2, 1, 3]", f"({self.type(self.result)}) -> {self.type(rows)}")
         whole = (self.batch, self.rows, self.heads * self.depth)
         o = self.emit(f"stablehlo.reshape {o}", f"({self.type(rows)}) -> {self.type(whole)}")
         return self.linear(o, whole, self.features)
@@ -171,7 +238,7 @@ class AttentionStep(Step):
     def text(self):
         parallel = {"mode": "hybrid", "sharding_size": 1, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1, "data": 1,
                     "precision": {"compute": self.compute}}
-        prepare = PREPARE.format(optimizer=self.rng.choice(OPTIMIZERS))
+        prepare = "stop-softmax-gradients," + PREPARE.format(optimizer=self.rng.choice(OPTIMIZERS))
         if self.compute != "f32":
             prepare = f"assign-precision{{compute={self.compute}}}," + prepare.replace(
                 "differentiate,", f"differentiate,widen-sums,narrow-residuals{{compute={self.compute}}},", 1)

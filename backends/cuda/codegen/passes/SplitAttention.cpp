@@ -83,13 +83,17 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   return success();
 }
 
-/// Merges inputs that are the same value, so that products are seen to read the same matrix.
+/// Merges inputs of products that are the same value, so that products are seen to read the same
+/// matrix. Other inputs stay apart: a mask may read one vector along rows and along columns.
 static void mergeInputs(mlir::st::KernelOp kernel) {
   Block &body = kernel.getBody().front();
+  auto isOfProduct = [&](unsigned i) {
+    return llvm::any_of(body.getArgument(i).getUsers(), llvm::IsaPred<hlo::DotGeneralOp>);
+  };
   for (unsigned i = body.getNumArguments(); i-- > 0;) {
     const auto same = llvm::find(kernel.getInputs(), kernel.getInputs()[i]);
     const auto first = static_cast<unsigned>(same - kernel.getInputs().begin());
-    if (first == i)
+    if (first == i || !isOfProduct(i) || !isOfProduct(first))
       continue;
     body.getArgument(i).replaceAllUsesWith(body.getArgument(first));
     body.eraseArgument(i);
