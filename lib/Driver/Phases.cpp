@@ -71,7 +71,7 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   // Fused attention kernels recompute the scores, so nothing of attention is kept.
   if (phase == CompilePhase::Tasks && isCuda)
     return "split-tasks,rematerialise{otherwise=selective "
-           "reuse-products=true},combine-collectives,reuse-accumulators";
+           "reuse-products=true split-attention=true},combine-collectives,reuse-accumulators";
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-"
            "products,split-products,fuse-epilogues,split-attention,derive-row-sums,"

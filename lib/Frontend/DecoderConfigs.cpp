@@ -2,8 +2,8 @@
 
 #include "lib/Frontend/ConfigKeys.h"
 #include "lib/Frontend/ModelReaders.h"
-#include <cmath>
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -43,8 +43,8 @@ static void readFraction(ConfigReader &reader, const RotaryKeys &keys, StringRef
 static void readYarn(ConfigReader &reader, int64_t positionCount, RotaryPositions &rotary) {
   rotary.scaling = RotaryPositions::Yarn;
   rotary.originalPositions = reader.size("original_max_position_embeddings", positionCount);
-  rotary.factor = reader.positive(
-      "factor", static_cast<double>(positionCount) / static_cast<double>(rotary.originalPositions));
+  rotary.factor = reader.positive("factor", static_cast<double>(positionCount) /
+                                                static_cast<double>(rotary.originalPositions));
   rotary.betaFast = reader.positive("beta_fast", rotary.betaFast);
   rotary.betaSlow = reader.positive("beta_slow", rotary.betaSlow);
   if (rotary.betaFast < rotary.betaSlow)
@@ -69,10 +69,10 @@ static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t po
   constexpr KnownKey scalingKeys[] = {{"factor"}};
   constexpr KnownKey llama3Keys[] = {
       {"high_freq_factor"}, {"low_freq_factor"}, {"original_max_position_embeddings"}};
-  constexpr KnownKey yarnKeys[] = {
-      {"attention_factor"}, {"beta_fast"},      {"beta_slow"},
-      {"mscale"},           {"mscale_all_dim"}, {"original_max_position_embeddings"},
-      {"truncate"}};
+  constexpr KnownKey yarnKeys[] = {{"attention_factor"}, {"beta_fast"},
+                                   {"beta_slow"},        {"mscale"},
+                                   {"mscale_all_dim"},   {"original_max_position_embeddings"},
+                                   {"truncate"}};
   rotary.theta = reader.positive("rope_theta", rotary.theta);
   readFraction(reader, keys, "partial_rotary_factor", rotary);
   // Older configurations call it `type`.

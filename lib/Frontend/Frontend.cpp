@@ -76,11 +76,13 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                    << config.experts.count << " experts, found " << sequence;
   const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
                              hidden = {batch, sequence, config.hiddenSize};
-  for (ArrayRef<int64_t> shape : {ArrayRef(scores), ArrayRef(hidden)})
-    if (!hasMask(shape))
+  const double rate = std::max({config.embeddingDropout, config.hiddenDropout, config.spanDropout});
+  for (auto [shape, probability] :
+       {std::pair(ArrayRef(scores), config.attentionDropout), std::pair(ArrayRef(hidden), rate)})
+    if (probability > 0 && !hasMask(shape))
       return error() << "batch of " << batch << " sequences of " << sequence
-                     << " tokens: expected tensors of at most " << kMaxRandomSlices << " slices of "
-                     << kMaxSliceElements << " elements between layers";
+                     << " tokens with dropout: expected tensors of at most " << kMaxRandomSlices
+                     << " slices of " << kMaxSliceElements << " elements between layers";
   return success();
 }
 

@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/GlobPattern.h"
 #include <cmath>
 
 namespace mlir::st {
@@ -67,12 +66,6 @@ static std::optional<int64_t> blockOf(Operation *op) {
   return block ? std::optional(block.getInt()) : std::nullopt;
 }
 
-/// A glob with a bound on brace expansion; without one, braces would be literal.
-static llvm::Expected<llvm::GlobPattern> createPattern(StringRef text) {
-  constexpr size_t mostPatterns = 1024;
-  return llvm::GlobPattern::create(text, mostPatterns);
-}
-
 static bool isLeftOf(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
 
 /// The dimension of its left or its right operand that a plain product sums over.
@@ -96,7 +89,7 @@ bool AdapterBuilder::isNamed(StringRef module) {
   bool found = false;
   for (StringRef pattern : patterns) {
     const bool isGlob = pattern.find_first_of("*?[{") != StringRef::npos;
-    const bool matches = isGlob ? llvm::cantFail(createPattern(pattern)).match(module)
+    const bool matches = isGlob ? llvm::cantFail(createNamePattern(pattern)).match(module)
                                 : module == pattern || module.ends_with(("." + pattern).str());
     if (!matches)
       continue;
@@ -247,7 +240,7 @@ struct AddAdapters : mlir::st::impl::AddAdaptersBase<AddAdapters> {
     if (rank < 1)
       return fail("expected a rank of at least 1, found " + Twine(rank));
     for (StringRef target : targets)
-      if (llvm::Expected<llvm::GlobPattern> glob = createPattern(target); !glob)
+      if (llvm::Expected<llvm::GlobPattern> glob = createNamePattern(target); !glob)
         return fail("pattern " + target + ": " + llvm::toString(glob.takeError()));
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal())

@@ -5,7 +5,6 @@
 #include "dialects/St/IR/Signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
-#include "llvm/Support/GlobPattern.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_FREEZEPARAMETERS
@@ -36,7 +35,7 @@ private:
 
 LogicalResult NamePatterns::parse(ModuleOp module, ArrayRef<std::string> texts) {
   for (StringRef text : texts) {
-    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text, 1024);
+    llvm::Expected<llvm::GlobPattern> glob = createNamePattern(text);
     if (!glob)
       return module.emitError() << "pattern " << text << ": " << llvm::toString(glob.takeError());
     patterns.push_back({text, *std::move(glob)});

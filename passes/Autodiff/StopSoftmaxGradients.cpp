@@ -1,8 +1,8 @@
 //===- StopSoftmaxGradients.cpp - Maxima that cancel in softmax -----------===//
 //
 // softmax(x) = exp(x - m) / sum(exp(x - m)) does not depend on m, so the gradient of m is zero.
-// Differentiation term by term does not see that: it emits ops that add up to zero, and they keep the
-// backward pass of attention from becoming one kernel.
+// Differentiation term by term does not see that: it emits ops that add up to zero, and they keep
+// the backward pass of attention from becoming one kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -234,7 +234,8 @@ struct StopSoftmaxGradients : mlir::st::impl::StopSoftmaxGradientsBase<StopSoftm
       return signalPassFailure();
     getOperation().walk([&](stablehlo::ReduceOp op) {
       if (op->getNumResults() != 1 || op->hasAttr(kStopGradientAttr) ||
-          !isa_and_present<stablehlo::MaxOp>(findCombiner(op.getBody())) || !ShiftUses(op).cancels())
+          !isa_and_present<stablehlo::MaxOp>(findCombiner(op.getBody())) ||
+          !ShiftUses(op).cancels())
         return;
       op->setAttr(kStopGradientAttr, UnitAttr::get(&getContext()));
       ++stopped;

@@ -1,7 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
-#include "passes/Import/Roles/DonatedState.h"
 #include "passes/Import/Passes.h"
+#include "passes/Import/Roles/DonatedState.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 

@@ -418,8 +418,18 @@ static std::optional<std::pair<ArrayRef<int64_t>, int64_t>> getCommonSpace(const
   return std::make_pair(ArrayRef<int64_t>(large.space), rowDims);
 }
 
-/// Finds the nodes before `into` that must follow if the loop `from` moves down to it. Products that
-/// contract its rows may follow, with all that reads them; returns false if anything else must.
+/// Returns true if a node may move down in the order of its task. All ranks have the same order, so
+/// collectives may.
+static bool mayMoveDown(const PlanNode &node) {
+  return node.kind == PlanNode::Matmul || node.kind == PlanNode::Copy ||
+         (node.kind == PlanNode::TaskOp &&
+          isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(
+              node.ops.front()));
+}
+
+/// Finds the nodes before `into` that must follow if the loop `from` moves down to it. Products
+/// that contract its rows may follow, with data movement that reads them; returns false if anything
+/// else must.
 bool KernelPlan::findFollowers(unsigned from, unsigned into,
                                llvm::SmallSetVector<unsigned, 4> &followers) const {
   auto visit = [&](unsigned node, function_ref<bool(unsigned)> mayFollow) {
@@ -439,9 +449,7 @@ bool KernelPlan::findFollowers(unsigned from, unsigned into,
       }))
     return false;
   for (unsigned i = 0; i < followers.size(); ++i)
-    if (!visit(followers[i], [&](unsigned reader) {
-          return nodes[reader].kind == PlanNode::Matmul || nodes[reader].kind == PlanNode::Copy;
-        }))
+    if (!visit(followers[i], [&](unsigned reader) { return mayMoveDown(nodes[reader]); }))
       return false;
   return true;
 }

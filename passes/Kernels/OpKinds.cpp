@@ -55,9 +55,9 @@ bool OpKinds::isCheapScalar(Operation *op) {
   return true;
 }
 
-/// Examples are a causal mask (a comparison of positions that selects between constants), a bias that
-/// grows with the distance of positions, and a comparison of the documents of queries and keys. The
-/// first position of a shard depends on the device.
+/// Examples are a causal mask (a comparison of positions that selects between constants), a bias
+/// that grows with the distance of positions, and a comparison of the documents of queries and
+/// keys. The first position of a shard depends on the device.
 bool OpKinds::isCheapMask(Operation *op) {
   if (!masksInline || isTranscendental(op))
     return false;

@@ -37,6 +37,11 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     kept, and no exponentials. Likewise an f32 value is recomputed from a 16-bit tensor with as many
     elements: for a norm, its input and its row statistics are kept.
 
+    A recomputed layer needs the core of attention twice: first for the core's result, from which the
+    rest of the layer follows, and later for its gradient. With `split-attention` the pass emits the
+    core at both places. A target whose kernels of attention recompute the scores then keeps no
+    scores in between.
+
     Recomputed ops of a block precede the first op that needs one of them, so one block is live at a
     time. Collectives are recomputed like other ops, because every rank of a group does the same. If
     weight gradients are in separate tasks, the backward task recomputes the values that the weight
@@ -85,7 +90,9 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     Option<"otherwise", "otherwise", "std::string", "\"none\"",
            "the policy of a module without st.recompute">,
     Option<"reuseProducts", "reuse-products", "bool", "false",
-           "do not keep values that follow element by element from results of products">
+           "do not keep values that follow element by element from results of products">,
+    Option<"splitAttention", "split-attention", "bool", "false",
+           "recompute the core of attention once for its result and once for its gradient">
   ];
   let statistics = [
     Statistic<"numDropped", "dropped", "Stashed values that are recomputed instead">,

@@ -1,5 +1,5 @@
 // The backward pass of attention as JAX writes it: the gradient of the values comes before the product that the gradient of
-// the scores needs. It moves down, so the probabilities are not stored. The bias by distance and the comparison of documents
+// the scores needs. It moves down with its collective, so the probabilities are not stored. The bias by distance and the comparison of documents
 // are computed in the kernel.
 //
 // RUN: st-opt --form-kernels=attention=streamed %s | FileCheck %s
@@ -7,8 +7,8 @@
 #any = #st.sharding<@mesh, [{}, {}]>
 #row = #st.sharding<@mesh, [{}]>
 module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "cuda", device = "test", alignment = 128, scratch_bytes = 65536, memory_bytes = 4294967296>} {
-  st.mesh @mesh <[], micro=1>
-  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.mesh @mesh <["data"=2], micro=1>
+  st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
     st.input @q "q" role "batch" global tensor<512x32xf32> slice #any local tensor<512x32xf32> micro_dim -1
     st.input @k "k" role "batch" global tensor<512x32xf32> slice #any local tensor<512x32xf32> micro_dim -1
     st.input @v "v" role "batch" global tensor<512x32xf32> slice #any local tensor<512x32xf32> micro_dim -1
@@ -23,6 +23,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "cuda", 
     // CHECK: stablehlo.dot_general
     // CHECK: stablehlo.compare EQ
     // CHECK-COUNT-3: stablehlo.dot_general
+    // CHECK: st.all_reduce
     // CHECK: st.kernel "copy" {{.*}} -> tensor<32x512xf32>
     st.task @forward0 forward stage 0 (%mb) {
       %q = st.read @q : tensor<512x32xf32>
@@ -45,7 +46,8 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "cuda", 
       %seen = stablehlo.select %same, %biased, %low : tensor<512x512xi1>, tensor<512x512xf32>
       %p = stablehlo.exponential %seen : tensor<512x512xf32>
       %dv = stablehlo.dot_general %p, %d, contracting_dims = [0] x [0] : (tensor<512x512xf32>, tensor<512x32xf32>) -> tensor<512x32xf32>
-      %turned = stablehlo.transpose %dv, dims = [1, 0] : (tensor<512x32xf32>) -> tensor<32x512xf32>
+      %sum = st.all_reduce %dv sum over ["data"] of @mesh : tensor<512x32xf32>
+      %turned = stablehlo.transpose %sum, dims = [1, 0] : (tensor<512x32xf32>) -> tensor<32x512xf32>
       %dp = stablehlo.dot_general %d, %v, contracting_dims = [1] x [1] : (tensor<512x32xf32>, tensor<512x32xf32>) -> tensor<512x512xf32>
       %ds = stablehlo.multiply %dp, %p : tensor<512x512xf32>
       %dq = stablehlo.dot_general %ds, %k, contracting_dims = [1] x [0] : (tensor<512x512xf32>, tensor<512x32xf32>) -> tensor<512x32xf32>

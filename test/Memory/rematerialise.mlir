@@ -4,6 +4,7 @@
 // RUN: st-opt --rematerialise %s | FileCheck --check-prefix=NONE %s
 // RUN: st-opt --rematerialise=policy=selective %s | FileCheck --check-prefix=SELECTIVE %s
 // RUN: st-opt --rematerialise=policy=full %s | FileCheck --check-prefix=FULL %s
+// RUN: st-opt --rematerialise="policy=full split-attention" %s | FileCheck --check-prefix=SPLIT %s
 //
 // The stash of a micro-batch takes 3 x 256 + 128 + 32 bytes. Without the cheap mask it takes 32 less, without the
 // core of attention 160 less, and of the whole layer only its input is kept. The head could only keep its own input
@@ -92,6 +93,17 @@ module {
       // FULL: stablehlo.exponential %[[S]]
       // FULL: %[[C:.*]] = stablehlo.dot_general {{.*}}, %[[E]], batching_dims
       // FULL: stablehlo.dot_general %[[DY]], %[[C]]
+      //
+      // The gradient of attention does not keep the exponentials of the recomputed layer.
+      // SPLIT-LABEL: st.task @backward0
+      // SPLIT: %[[E:.*]] = st.read @input
+      // SPLIT: %[[S:.*]] = stablehlo.dot_general %[[E]], %[[E]], batching_dims
+      // SPLIT: stablehlo.exponential %[[S]]
+      // SPLIT: stablehlo.dot_general {{.*}}, %[[E]], batching_dims
+      // SPLIT: %[[AGAIN:.*]] = stablehlo.dot_general %[[E]], %[[E]], batching_dims
+      // SPLIT: %[[EXP:.*]] = stablehlo.exponential %[[AGAIN]]
+      // SPLIT: stablehlo.negate %[[EXP]]
+      // SPLIT: stablehlo.compare GT
       %context = st.read @context[%mb] : tensor<2x4x8xf32>
       %dw = stablehlo.dot_general %dy, %context, contracting_dims = [0, 1] x [0, 1] : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<8x8xf32>
       // SELECTIVE: st.read @input

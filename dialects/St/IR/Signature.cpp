@@ -3,6 +3,11 @@
 using namespace mlir;
 using namespace mlir::st;
 
+llvm::Expected<llvm::GlobPattern> mlir::st::createNamePattern(StringRef pattern) {
+  constexpr size_t mostPatterns = 1024;
+  return llvm::GlobPattern::create(pattern, mostPatterns);
+}
+
 Signature::Signature(FunctionOpInterface function)
     : function(function), resultTypes(function.getResultTypes()) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)

@@ -6,8 +6,13 @@
 #pragma once
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/GlobPattern.h"
 
 namespace mlir::st {
+
+/// A glob of names of arguments, with a bound on brace expansion; without one, braces would be
+/// literal. It must not outlive its text.
+llvm::Expected<llvm::GlobPattern> createNamePattern(StringRef pattern);
 
 class Signature {
 public:

@@ -2,10 +2,10 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Partition/Config/ParameterRules.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>

@@ -1,12 +1,12 @@
 #include "lib/Driver/Options/TrainedParameters.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/Options/OptimizerOptions.h"
 #include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Partition/Config/ParameterRules.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
 

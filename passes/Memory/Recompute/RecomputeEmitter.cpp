@@ -40,7 +40,11 @@ void RecomputeEmitter::keepAdded() {
   }
 }
 
-Value RecomputeEmitter::get(Value value, int64_t block) {
+Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
+  const bool isSplit = splitsAttention && stage.getForward().isAttention(value.getDefiningOp());
+  if (!isSplit)
+    reader = Reader::Recomputed;
+  auto &made = this->made[static_cast<int>(reader)];
   if (Value known = made.lookup({value, block}))
     return known;
   TaskOp backward = stage.getBackward();
@@ -48,20 +52,21 @@ Value RecomputeEmitter::get(Value value, int64_t block) {
     return ReadOp::create(*body, value.getLoc(), value.getType(), source,
                           perMicroBatch ? Value(backward.getMicroBatch()) : Value());
   };
-  Value &result = made[{value, block}];
   WriteOp write = kept.lookup(value);
   if (!write && !choice.dropped.contains(value))
     write = stage.getWrite(value);
   if (write)
-    return result = read(write.getTargetAttr(), write.getMicroBatch() != nullptr);
+    return made[{value, block}] = read(write.getTargetAttr(), write.getMicroBatch() != nullptr);
   Operation *op = value.getDefiningOp();
   if (auto source = dyn_cast<ReadOp>(op))
-    return result = read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
+    return made[{value, block}] = read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
   IRMapping mapping;
   for (Value operand : op->getOperands())
-    mapping.map(operand, get(operand, block));
+    mapping.map(operand, get(operand, block, reader));
   Operation *copy = body->clone(*op, mapping);
   ++numRecomputed;
+  if (isSplit && reader == Reader::Recomputed)
+    unshared.insert(copy);
   for (auto [original, again] : llvm::zip_equal(op->getResults(), copy->getResults()))
     made[{original, block}] = again;
   return made[{value, block}];
@@ -90,7 +95,7 @@ void RecomputeEmitter::replaceReads(Operation *op) {
       continue;
     int64_t block = stage.getForward().getBlock(dropped.getDefiningOp());
     body->setInsertionPoint(op);
-    operand.set(get(dropped, block));
+    operand.set(get(dropped, block, Reader::Gradient));
     handOn(block);
   }
 }
@@ -148,8 +153,9 @@ void RecomputeEmitter::shareReadings(Block &block) {
       Operation *producer = operand.getDefiningOp();
       return producer && (isa<ReadOp>(producer) || producer->hasTrait<OpTrait::ConstantLike>());
     };
-    if (!mark || op.getNumResults() != 1 || op.getNumOperands() == 0 || op.getNumRegions() != 0 ||
-        !ForwardTask::isRepeatable(&op) || !llvm::all_of(op.getOperands(), isRead) ||
+    if (!mark || unshared.contains(&op) || op.getNumResults() != 1 || op.getNumOperands() == 0 ||
+        op.getNumRegions() != 0 || !ForwardTask::isRepeatable(&op) ||
+        !llvm::all_of(op.getOperands(), isRead) ||
         llvm::none_of(op.getOperands(), [](Value v) { return v.getDefiningOp<ReadOp>(); }))
       continue;
     SmallVector<Operation *> &others = known[mark];

@@ -7,8 +7,11 @@ namespace mlir::st {
 
 class RecomputeEmitter {
 public:
-  RecomputeEmitter(ProgramOp program, const StageStash &stage, const StashChoice &choice)
-      : program(program), symbols(program), stage(stage), choice(choice) {}
+  /// `splitsAttention`: the gradient of attention recomputes its core for itself.
+  RecomputeEmitter(ProgramOp program, const StageStash &stage, const StashChoice &choice,
+                   bool splitsAttention)
+      : program(program), symbols(program), stage(stage), choice(choice),
+        splitsAttention(splitsAttention) {}
 
   void emit();
   /// The number of ops added to the backward task.
@@ -20,10 +23,12 @@ private:
   void shareReadings(Block &block);
   void rewriteBackward();
   void replaceReads(Operation *op);
+  /// Who reads a recomputed value: ops that are recomputed, or those of the gradient.
+  enum class Reader { Recomputed, Gradient };
   /// The backward task's value for a value of the forward task, emitted before the insertion point.
   /// Blocks share only what they read: a value that two of them compute would stay alive from one
-  /// to the other.
-  Value get(Value value, int64_t block);
+  /// to the other. The same holds for the readers of the core of attention, if they are split.
+  Value get(Value value, int64_t block, Reader reader = Reader::Recomputed);
   void handOn(int64_t block);
   void removeStashes();
 
@@ -31,11 +36,13 @@ private:
   SymbolTable symbols;
   const StageStash &stage;
   const StashChoice &choice;
+  const bool splitsAttention;
   std::optional<OpBuilder> body; ///< in the backward task
   llvm::StringMap<Value> droppedBySymbol;
-  DenseMap<Value, WriteOp> kept; ///< for added values, the new write
-  DenseMap<std::pair<Value, int64_t>, Value> made;
-  DenseSet<int64_t> handedOn; ///< blocks
+  DenseMap<Value, WriteOp> kept;                      ///< for added values, the new write
+  DenseMap<std::pair<Value, int64_t>, Value> made[2]; ///< by reader
+  DenseSet<Operation *> unshared; ///< cores of attention for the recomputed layer
+  DenseSet<int64_t> handedOn;     ///< blocks
   int64_t numRecomputed = 0;
 };
 

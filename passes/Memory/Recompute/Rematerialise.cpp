@@ -152,7 +152,7 @@ LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy po
     isChanged |= !choice.dropped.empty();
     numDropped += choice.dropped.size();
     numAdded += choice.added.size();
-    RecomputeEmitter emitter(program, stage, choice);
+    RecomputeEmitter emitter(program, stage, choice, splitAttention);
     emitter.emit();
     numRecomputed += emitter.getNumRecomputed();
   }

@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ScheduleKind.h"
+#include "dialects/St/IR/Signature.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
 #include "lib/Support/JsonKeys.h"

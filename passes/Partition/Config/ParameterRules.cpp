@@ -1,4 +1,5 @@
 #include "passes/Partition/Config/ParameterRules.h"
+#include "dialects/St/IR/Signature.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::st;
@@ -23,11 +24,6 @@ static std::optional<std::vector<std::string>> parseAxes(const llvm::json::Value
     axes.push_back(axis->str());
   }
   return axes;
-}
-
-llvm::Expected<llvm::GlobPattern> mlir::st::createNamePattern(llvm::StringRef pattern) {
-  constexpr size_t mostPatterns = 1024;
-  return llvm::GlobPattern::create(pattern, mostPatterns);
 }
 
 llvm::GlobPattern mlir::st::compilePattern(const ParameterRule &rule) {

@@ -22,9 +22,6 @@ struct ParameterRule {
 llvm::Expected<ParameterRule> parseParameterRule(llvm::StringRef pattern,
                                                  const llvm::json::Value &value);
 
-/// A glob of names, with a bound on brace expansion; it must not outlive its text.
-llvm::Expected<llvm::GlobPattern> createNamePattern(llvm::StringRef pattern);
-
 /// The compiled pattern; it must not outlive the rule.
 llvm::GlobPattern compilePattern(const ParameterRule &rule);
 

@@ -1,6 +1,6 @@
 #include "passes/Partition/Stages/StageStarts.h"
 #include "dialects/St/IR/ShardingUtils.h"
-#include "passes/Partition/Config/ParameterRules.h"
+#include "dialects/St/IR/Signature.h"
 #include "passes/Partition/Stages/LayerFlow.h"
 #include "llvm/ADT/StringExtras.h"
 
