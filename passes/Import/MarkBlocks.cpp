@@ -124,24 +124,6 @@ static std::optional<int64_t> layerOfLocation(const ParameterRead &read) {
   return layer;
 }
 
-/// Returns true if layers are consecutive and there are at least two.
-static bool areLayers(ArrayRef<ParameterRead> reads) {
-  std::optional<int64_t> first, last;
-  for (const ParameterRead &read : reads) {
-    if (!read.layer)
-      continue;
-    if (last && *read.layer < *last)
-      return false;
-    first = first.value_or(*read.layer);
-    last = read.layer;
-  }
-  return first != last;
-}
-
-//===----------------------------------------------------------------------===//
-// Layers by structure
-//===----------------------------------------------------------------------===//
-
 /// Returns true if an op's results lead to another op of the same block. Products that read the
 /// same value, such as those of queries and keys, do not.
 static bool leadsTo(Operation *from, Operation *to) {
@@ -157,6 +139,26 @@ static bool leadsTo(Operation *from, Operation *to) {
     }
   return false;
 }
+
+/// Returns true if layers are consecutive, each reads results of the previous one, and there are at
+/// least two.
+static bool areLayers(ArrayRef<ParameterRead> reads) {
+  const ParameterRead *first = nullptr; // of the last layer
+  bool areSeveral = false;
+  for (const ParameterRead &read : reads) {
+    if (!read.layer || (first && *read.layer == *first->layer))
+      continue;
+    if (first && (*read.layer < *first->layer || !leadsTo(first->op, read.op)))
+      return false;
+    areSeveral |= first != nullptr;
+    first = &read;
+  }
+  return areSeveral;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers by structure
+//===----------------------------------------------------------------------===//
 
 /// Finds the longest run of parameter types that repeats with one period, where each period reads
 /// results of the previous one.

@@ -52,9 +52,12 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
       `select_and_scatter` a selection among slices.
     - `sort` and `top_k` become a bitonic network.
     - A reduction whose body is not one instruction becomes a combination of halves, or of
-      neighbours if the body depends on the order of its operands.
+      neighbours if the body depends on the order of its operands; one along dimensions of size 1
+      becomes a reshape.
     - A slice at a computed offset becomes a gather or a scatter.
-    - A product of integers or f64 becomes an elementwise product and a sum.
+    - A product of integers or f64 becomes an elementwise product and a sum. If its right operand
+      follows element by element from another product (the probabilities of attention) and its left
+      one does not, they change places. Two transposes become one.
     - `rng_bit_generator` becomes arithmetic on counters, a batch normalization its statistics and
       arithmetic, `map` its computation on tensors. `optimization_barrier` disappears.
     - Elementwise functions become other functions; those that lose digits (the gamma function and

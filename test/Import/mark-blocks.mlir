@@ -79,11 +79,11 @@ func.func @main(%a: tensor<4xf32> {st.role = "parameter", st.name = "layer_0.w"}
 
 // -----
 
-// Equal types that read the same value are not layers: queries, keys, values.
+// Equal types that read the same value are not layers, whatever their numbers: queries, keys, values.
 // CHECK-LABEL: @main
 // CHECK-NOT: st.block
-func.func @main(%q: tensor<4x4xf32> {st.role = "parameter"}, %k: tensor<4x4xf32> {st.role = "parameter"},
-                %v: tensor<4x4xf32> {st.role = "parameter"}, %o: tensor<4x4xf32> {st.role = "parameter"},
+func.func @main(%q: tensor<4x4xf32> {st.name = "0", st.role = "parameter"}, %k: tensor<4x4xf32> {st.name = "1", st.role = "parameter"},
+                %v: tensor<4x4xf32> {st.name = "2", st.role = "parameter"}, %o: tensor<4x4xf32> {st.role = "parameter"},
                 %x: tensor<4x4xf32> {st.role = "batch"})
     -> (tensor<4x4xf32> {st.role = "loss"}) {
   %0 = stablehlo.dot_general %x, %q, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

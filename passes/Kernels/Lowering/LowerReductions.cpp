@@ -1,4 +1,4 @@
-// Reductions and products that no engine supports, as elementwise steps.
+// Reductions that no engine supports, as elementwise steps.
 
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
@@ -60,6 +60,10 @@ bool mlir::st::isCommutative(Region &computation) {
 /// operand order. In the latter case each row covers a range of elements, ascending from row to
 /// row.
 Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
+  ArrayRef<int64_t> reduced = Emitter::shapeOf(op.getInputs().front());
+  if (op.getInputs().size() == 1 && isNeutral(op.getBody(), op.getInitValues()[0]) &&
+      llvm::all_of(op.getDimensions(), [&](int64_t dim) { return reduced[dim] == 1; }))
+    return SmallVector<Value>{emit.reshape(op.getInputs()[0], Emitter::shapeOf(op.getResult(0)))};
   bool isEmpty = Emitter::typeOf(op.getInputs().front()).getNumElements() == 0;
   if (isReducedByVectors(op) && !isEmpty)
     return std::nullopt;
@@ -109,47 +113,4 @@ Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
   if (rows.size() == 1 && isNeutral(op.getBody(), op.getInitValues()[0]))
     return rows;
   return combine(inits, rows);
-}
-
-// ---- products -----------------------------------------------------------------------------------
-
-Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
-  Type left = Emitter::typeOf(op.getLhs()).getElementType(),
-       right = Emitter::typeOf(op.getRhs()).getElementType();
-  Type made = Emitter::typeOf(op.getResult()).getElementType();
-  if (isa<ComplexType>(left) || isa<ComplexType>(right) ||
-      Emitter::typeOf(op.getResult()).getNumElements() == 0)
-    return std::nullopt;
-  // Empty sums.
-  if (Emitter::typeOf(op.getLhs()).getNumElements() == 0)
-    return SmallVector<Value>{emit.zerosLike(op.getResult())};
-  if (left == right && (left.isF32() || left.isBF16() || left.isF16()) &&
-      made.getIntOrFloatBitWidth() <= 32)
-    return std::nullopt;
-  auto numbers = op.getDotDimensionNumbers();
-  // [batch, rows, depth] and [batch, columns, depth], each one dimension.
-  auto arrange = [&](Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-    ArrayRef<int64_t> shape = Emitter::shapeOf(value);
-    SmallVector<int64_t> free = remainingDims(shape.size(), batch, contract), order(batch);
-    llvm::append_range(order, free);
-    llvm::append_range(order, contract);
-    auto volume = [&](ArrayRef<int64_t> dims) {
-      int64_t size = 1;
-      for (int64_t dim : dims)
-        size *= shape[dim];
-      return size;
-    };
-    SmallVector<int64_t> sizes = {volume(batch), volume(free), volume(contract)};
-    return emit.convert(emit.reshape(emit.transpose(value, order), sizes), made);
-  };
-  Value lhs = arrange(op.getLhs(), numbers.getLhsBatchingDimensions(),
-                      numbers.getLhsContractingDimensions());
-  Value rhs = arrange(op.getRhs(), numbers.getRhsBatchingDimensions(),
-                      numbers.getRhsContractingDimensions());
-  ArrayRef<int64_t> a = Emitter::shapeOf(lhs), b = Emitter::shapeOf(rhs);
-  SmallVector<int64_t> space = {a[0], a[1], b[1], a[2]};
-  Value products =
-      emit.mul(emit.broadcast(lhs, {0, 1, 3}, space), emit.broadcast(rhs, {0, 2, 3}, space));
-  return SmallVector<Value>{
-      emit.reshape(emit.reduceAdd(products, {3}), Emitter::shapeOf(op.getResult()))};
 }

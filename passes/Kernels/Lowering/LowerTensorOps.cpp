@@ -19,6 +19,16 @@ struct LowerTensorOps : mlir::st::impl::LowerTensorOpsBase<LowerTensorOps> {
 };
 } // namespace
 
+/// A transpose of a transpose as one.
+static Replacement joinTransposes(Emitter &emit, stablehlo::TransposeOp op) {
+  auto first = op.getOperand().getDefiningOp<stablehlo::TransposeOp>();
+  if (!first)
+    return std::nullopt;
+  SmallVector<int64_t> order = llvm::map_to_vector(
+      op.getPermutation(), [&](int64_t dim) { return first.getPermutation()[dim]; });
+  return SmallVector<Value>{emit.transpose(first.getOperand(), order)};
+}
+
 static Replacement lower(Emitter &emit, Operation *op) {
   return TypeSwitch<Operation *, Replacement>(op)
       .Case([&](stablehlo::OptimizationBarrierOp barrier) {
@@ -41,6 +51,7 @@ static Replacement lower(Emitter &emit, Operation *op) {
       .Case([&](stablehlo::DotGeneralOp dot) { return lowerProduct(emit, dot); })
       .Case<stablehlo::BatchNormTrainingOp, stablehlo::BatchNormInferenceOp,
             stablehlo::BatchNormGradOp>([&](Operation *norm) { return lowerBatchNorm(emit, norm); })
+      .Case([&](stablehlo::TransposeOp transpose) { return joinTransposes(emit, transpose); })
       .Case([&](stablehlo::MapOp map) -> Replacement {
         return applyToElements(emit, map.getComputation(), map.getInputs());
       })

@@ -26,7 +26,8 @@ Replacement lowerTopK(Emitter &emit, chlo::TopKOp op);
 /// For several tensors, or a body without a vector instruction: combines halves repeatedly, or
 /// neighbours if the body depends on operand order.
 Replacement lowerReduce(Emitter &emit, stablehlo::ReduceOp op);
-/// For element types that the matrix engine lacks: elementwise products, then a sum.
+/// For element types that the matrix engine lacks: elementwise products, then a sum. For rows of
+/// attention as the right operand: the operands exchanged.
 Replacement lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op);
 
 // Dynamic slices, gathers and scatters, in forms that kernels support.
