@@ -142,6 +142,13 @@ void AccessHistory::addRow(const MemoryAccess &access, uint32_t first) {
   update(access, [&](AccessTrail &trail) { trail.addBox(access.bytes, first, access.time); });
 }
 
+void AccessHistory::forgetAll() {
+  for (User &user : users)
+    user = User{user.instance, 0, 0, {}, {}, kNone, {}};
+  added = 0;
+  threshold = kFew;
+}
+
 void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers) {
   // The times that all other instances know of each instance.
   auto knownOf = [&](size_t instance) {

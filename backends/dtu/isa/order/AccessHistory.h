@@ -96,6 +96,14 @@ public:
   /// are the least that instances will know at their next access. `byUsers`: consider only
   /// instances that have accessed this memory.
   void forget(const std::vector<VectorClock> &bounds, bool byUsers);
+  /// Returns true if an instance with this clock knows of all accesses by others.
+  bool isKnown(size_t instance, const VectorClock &clock) const {
+    return std::all_of(users.begin(), users.end(), [&](const User &user) {
+      return user.instance == instance || user.last <= clock[user.instance];
+    });
+  }
+  /// Forgets all accesses; no future access can race with them. Keeps who the users are.
+  void forgetAll();
 
 private:
   static constexpr size_t kNone = SIZE_MAX;

@@ -5,6 +5,9 @@
 #include "backends/dtu/isa/Validator.h"
 #include "backends/dtu/isa/order/OrderState.h"
 #include "backends/dtu/isa/order/PeriodicOrder.h"
+#include "backends/dtu/isa/order/Stretches.h"
+
+#include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -29,27 +32,29 @@ enum class Accesses {
 class OrderProof : OrderState {
 public:
   OrderProof(const Program &program, const RunView &view, int64_t limit, Accesses accesses);
-  bool needsTimes() const { return isUncertain; }
+  /// Follows equal stretches once.
+  void remember(const StretchCode &code, const RunView &view, StretchMemory &memory) {
+    stretches.emplace(code, view, memory, static_cast<OrderState &>(*this));
+  }
   absl::StatusOr<ProgramOrder> run();
 
 private:
-  struct SentMessage {
-    LinkEvent event;
-    int64_t after; ///< number of receives it comes after
-    VectorClock clock;
-  };
-  /// An access whose instance does not know that it comes after another one.
-  struct OpenRace {
-    MemoryAccess access;
-    StridedBytes bytes; ///< of the other access
-    int64_t memory;
-    size_t instance; ///< of the other access
-    uint32_t pc;
-    bool isWrite;
-    uint32_t time;
-    int64_t receives; ///< number of receives up to the access
+  /// What must be restored to follow a stretch again. Its start is quiet, so no access is kept.
+  struct Start {
+    std::vector<InstanceState> instances;
+    std::vector<VectorClock> clocks;
+    std::deque<size_t> ready, late;
+    std::vector<SemaphoreState> semaphores;
+    std::vector<BarrierState> barriers;
+    std::optional<size_t> receiver, sender;
+    size_t sends = 0, receives = 0, returns = 0;
   };
 
+  /// Follows all instances to their ends.
+  absl::Status followAll();
+  /// In a quiet state, replays known stretches and prepares for the next one.
+  absl::Status startStretch();
+  void followAgain();
   /// Runs an instance until it waits or ends.
   absl::Status advance(size_t index);
   absl::Status wait(size_t index, const Wait &wait, bool &blocked);
@@ -82,10 +87,16 @@ private:
     return absl::InvalidArgumentError(
         absl::StrCat(placeOf(index, instances[index].walker.pc), ": ", text));
   }
+  absl::Status exhausted() const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("program '", program.name, "' runs more than ", limit, " instructions"));
+  }
   std::string memoryName(int64_t memory) const {
     if (memory >= 0)
       return absl::StrCat("L1 of core ", memory);
-    return std::string(name(memory == kL3 ? Space::L3 : memory == kL2 ? Space::L2 : Space::Host));
+    return std::string(name(memory == kMemoryL3   ? Space::L3
+                            : memory == kMemoryL2 ? Space::L2
+                                                  : Space::Host));
   }
 
   /// If no accesses are followed, the only knowledge needed is how many receives are complete.
@@ -96,22 +107,16 @@ private:
       ++clocks[index][index];
   }
 
-  static constexpr int64_t kL3 = -1, kL2 = -2, kHost = -3;
-
   const Program &program;
   std::vector<std::vector<uint32_t>> matches;
-  std::optional<size_t> receiver, sender;
-  std::vector<SentMessage> sends;
-  std::vector<LinkEvent> receives;
-  /// The receiver's time after each receive.
-  std::vector<uint32_t> receiveTimes;
-  std::vector<OpenRace> returns;
   std::vector<AccessHistory::Race> races; ///< of the current access
   const int64_t limit;
   const bool follows; ///< whether accesses are followed
-  const bool joins;
-  const bool repeats; ///< whether periodic loops are skipped
+  bool joins;
+  bool repeats; ///< whether periodic loops are skipped
   std::optional<PeriodicOrder> periodic;
+  std::optional<Stretches> stretches;
+  Start start; ///< of the current stretch
   bool isUncertain = false;
   int64_t executed = 0;
 };
@@ -137,6 +142,10 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
     tick(i);
   for (BarrierState &barrier : barriers)
     barrier.users.resize(instances.size());
+  std::vector<size_t> sizes;
+  for (const Stream &stream : program.streams)
+    sizes.push_back(stream.instructions.size());
+  touched = TouchedBytes(sizes);
   periodic.emplace(program, matches, static_cast<OrderState &>(*this), follows);
 }
 
@@ -166,6 +175,8 @@ absl::Status OrderProof::signal(size_t index, const Signal &signal) {
   absl::StatusOr<size_t> at = semaphoreOf(index, signal.semaphore);
   if (!at.ok())
     return at.status();
+  if (stretches)
+    stretches->useSemaphore(*at);
   SemaphoreState &semaphore = semaphores[*at];
   auto found = std::find_if(semaphore.signallers.begin(), semaphore.signallers.end(),
                             [&](const Signaller &known) { return known.instance == index; });
@@ -196,6 +207,8 @@ absl::Status OrderProof::wait(size_t index, const Wait &wait, bool &blocked) {
   absl::StatusOr<size_t> at = semaphoreOf(index, wait.semaphore);
   if (!at.ok())
     return at.status();
+  if (stretches)
+    stretches->useSemaphore(*at);
   SemaphoreState &semaphore = semaphores[*at];
   if (semaphore.waiter.value_or(index) != index)
     return error(index,
@@ -235,6 +248,8 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
     return error(index, absl::StrCat("barrier ", barrier.id, " is of ", barrier.participants,
                                      " participants, expected ", state.participants, " as before"));
   state.users[index] = true;
+  if (stretches)
+    stretches->useBarrier(static_cast<size_t>(barrier.id), index);
   state.waiting.push_back(index);
   blocked = static_cast<int64_t>(state.waiting.size()) < barrier.participants;
   if (blocked)
@@ -262,11 +277,13 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
   if (made.bytes.empty())
     return absl::OkStatus();
   bool isCore = walker.stream->engine == Engine::Core;
-  int64_t memory = address.space == Space::L3     ? kL3
-                   : address.space == Space::L2   ? kL2
-                   : address.space == Space::Host ? kHost
+  int64_t memory = address.space == Space::L3     ? kMemoryL3
+                   : address.space == Space::L2   ? kMemoryL2
+                   : address.space == Space::Host ? kMemoryHost
                    : isCore                       ? walker.number
                                                   : walker.value(address.core);
+  if (memory == kMemoryL3 || memory == kMemoryHost)
+    touched.add(instances[index].stream, made.pc, isWrite, memory, made.bytes);
   for (int64_t i = 0; i < multicast; ++i) {
     int64_t place = memory < 0 ? memory : memory + i;
     AccessHistory &of = memories[place];
@@ -281,7 +298,7 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
         return status;
     if (periodic->follows())
       periodic->access(made, place, address);
-    of.add(made, joins && place == kL3 && walker.stream->engine == Engine::Dte);
+    of.add(made, joins && place == kMemoryL3 && walker.stream->engine == Engine::Dte);
     if (of.isFull())
       of.forget(leastClocks(), joins);
   }
@@ -396,14 +413,16 @@ absl::Status OrderProof::advance(size_t index) {
   std::string fault;
   while (!walker.isDone()) {
     if (++executed > limit)
-      return absl::ResourceExhaustedError(
-          absl::StrCat("program '", program.name, "' runs more than ", limit, " instructions"));
+      return exhausted();
     if (auto *load = std::get_if<Load>(&walker.next()); load && follows)
       if (absl::Status status = access(index, load->address, {}, byteWidth(load->type), false);
           !status.ok())
         return status;
-    if (std::holds_alternative<Load>(walker.next()))
+    if (std::holds_alternative<Load>(walker.next())) {
       periodic->disturb();
+      if (stretches)
+        stretches->refuse();
+    }
     if (periodic->follows())
       periodic->follow(index);
     const uint32_t at = walker.pc;
@@ -440,6 +459,11 @@ absl::Status OrderProof::advance(size_t index) {
     if (blocked)
       return absl::OkStatus();
     ++walker.pc;
+    // A state in which all have met may be quiet.
+    if (std::holds_alternative<Barrier>(instruction)) {
+      ready.push_front(index);
+      return absl::OkStatus();
+    }
     // Messages are received as late as possible, after everything that does not wait for them.
     if (std::holds_alternative<Recv>(instruction)) {
       late.push_back(index);
@@ -474,14 +498,64 @@ absl::Status OrderProof::reportWaits() const {
   return absl::InvalidArgumentError(absl::StrCat("waits for ever: ", text));
 }
 
-absl::StatusOr<ProgramOrder> OrderProof::run() {
+absl::Status OrderProof::startStretch() {
+  stretches->settle();
+  periodic->restart();
+  joins = repeats = true;
+  while (int64_t compared = stretches->replay()) {
+    executed += compared / 32 + 1;
+    if (executed > limit)
+      return exhausted();
+  }
+  stretches->begin();
+  start = {instances, clocks, ready,        late,            semaphores,    barriers,
+           receiver,  sender, sends.size(), receives.size(), returns.size()};
+  return absl::OkStatus();
+}
+
+/// Follows the current stretch again from its start, with the times of all accesses.
+void OrderProof::followAgain() {
+  instances = start.instances;
+  clocks = start.clocks;
+  ready = start.ready;
+  late = start.late;
+  semaphores = start.semaphores;
+  barriers = start.barriers;
+  receiver = start.receiver;
+  sender = start.sender;
+  sends.resize(start.sends);
+  receives.resize(start.receives);
+  receiveTimes.resize(start.receives);
+  returns.erase(returns.begin() + static_cast<ptrdiff_t>(start.returns), returns.end());
+  stretches->settle();
+  stretches->begin();
+  periodic->restart();
+  joins = repeats = isUncertain = false;
+}
+
+absl::Status OrderProof::followAll() {
+  if (stretches)
+    ST_RETURN_IF_ERROR(startStretch());
   while (!ready.empty() || !late.empty()) {
     std::deque<size_t> &queue = ready.empty() ? late : ready;
     size_t index = queue.front();
     queue.pop_front();
-    if (absl::Status status = advance(index); !status.ok())
-      return status;
+    absl::Status status = advance(index);
+    if (isUncertain && stretches) {
+      followAgain();
+      continue;
+    }
+    ST_RETURN_IF_ERROR(status);
+    if (stretches && stretches->isQuiet()) {
+      stretches->end();
+      ST_RETURN_IF_ERROR(startStretch());
+    }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ProgramOrder> OrderProof::run() {
+  ST_RETURN_IF_ERROR(followAll());
   for (const InstanceState &instance : instances)
     if (!instance.walker.isDone())
       return reportWaits();
@@ -508,11 +582,22 @@ absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &v
                                         bool everyTrip) {
   if (everyTrip)
     return OrderProof(program, view, limit, Accesses::Each).run();
-  OrderProof quick(program, view, limit, Accesses::Joined);
-  absl::StatusOr<ProgramOrder> order = quick.run();
-  if (!quick.needsTimes())
-    return order;
-  return OrderProof(program, view, limit, Accesses::Each).run();
+  const StretchCode code = CodeForms().codeOf(program);
+  StretchMemory memory;
+  OrderProof proof(program, view, limit, Accesses::Joined);
+  proof.remember(code, view, memory);
+  return proof.run();
+}
+
+absl::StatusOr<ProgramOrder> proveOrder(const StretchCode &code, const RunView &view, int64_t limit,
+                                        StretchMemory &memory) {
+  OrderProof proof(*code.program, view, limit, Accesses::Joined);
+  proof.remember(code, view, memory);
+  absl::StatusOr<ProgramOrder> order = proof.run();
+  // The peers of replayed messages are those of another run.
+  if (order.ok())
+    order->events.clear();
+  return order;
 }
 
 absl::StatusOr<ProgramOrder> proveWaits(const Program &program, const RunView &view,
