@@ -15,28 +15,6 @@ bool isDone(const InstanceState &instance) { return instance.walker.isDone(); }
 
 } // namespace
 
-SemaphoreView::SemaphoreView(const SemaphoreState &state)
-    : waiter(state.waiter), count(state.count) {
-  for (const Signaller &signaller : state.signallers) {
-    Signals &signals = signallers.emplace_back(Signals{signaller.instance, {}});
-    for (const Signaller::Token &token : signaller.tokens)
-      signals.pending.push_back(signaller.given - token.upTo);
-  }
-}
-
-bool SemaphoreView::isOf(const SemaphoreState &state) const {
-  return waiter == state.waiter && count == state.count &&
-         std::equal(signallers.begin(), signallers.end(), state.signallers.begin(),
-                    state.signallers.end(), [](const Signals &signals, const Signaller &of) {
-                      return signals.instance == of.instance &&
-                             std::equal(signals.pending.begin(), signals.pending.end(),
-                                        of.tokens.begin(), of.tokens.end(),
-                                        [&](int64_t after, const Signaller::Token &token) {
-                                          return of.given - token.upTo == after;
-                                        });
-                    });
-}
-
 void StretchMemory::take(StretchMemory other) {
   for (auto &[hash, known] : other.stretches)
     for (std::shared_ptr<const Stretch> &stretch : known)
@@ -106,8 +84,7 @@ void Stretches::settle() {
   }
   for (SemaphoreState &semaphore : state.semaphores)
     for (Signaller &signaller : semaphore.signallers)
-      for (Signaller::Token &token : signaller.tokens)
-        token.clock = past;
+      signaller.tokens.assign(1, {signaller.given, past});
 }
 
 Stretch::Point Stretches::pointOf(size_t index) const {
@@ -195,10 +172,30 @@ bool Stretches::hasCode(const Stretch &stretch, const Starts &starts) const {
   return true;
 }
 
-bool Stretches::hasSemaphores(const Stretch &stretch) const {
-  for (const Stretch::Semaphore &used : stretch.semaphores)
-    if (used.at >= state.semaphores.size() || !used.before.isOf(state.semaphores[used.at]))
+/// An instance that uses a semaphore for the first time need not have done so there, if it does
+/// during the stretch.
+bool Stretches::hasSemaphore(const Stretch::Semaphore &used) const {
+  if (used.at >= state.semaphores.size())
+    return false;
+  const SemaphoreState &semaphore = state.semaphores[used.at];
+  if (semaphore.count != used.before)
+    return false;
+  if (semaphore.waiter ? semaphore.waiter != used.waiter
+                       : used.waiter && !used.isWaiterNew && used.taken == 0)
+    return false;
+  size_t found = 0;
+  for (const Stretch::Semaphore::Signals &signals : used.signallers) {
+    const bool isHere =
+        std::any_of(semaphore.signallers.begin(), semaphore.signallers.end(),
+                    [&](const Signaller &one) { return one.instance == signals.instance; });
+    if (isHere == signals.isNew && signals.given == 0)
       return false;
+    found += isHere;
+  }
+  return found == semaphore.signallers.size();
+}
+
+bool Stretches::hasBarriers(const Stretch &stretch) const {
   for (size_t i = 0; i < stretch.barriers.size(); ++i) {
     const int64_t participants = stretch.barriers[i].participants;
     if (participants == 0)
@@ -250,8 +247,10 @@ bool Stretches::keepsOverlaps(const Stretch &stretch, const Starts &starts) cons
 }
 
 bool Stretches::accepts(const Stretch &stretch, Starts &starts) const {
-  return isAtStart(stretch, starts) && hasCode(stretch, starts) && hasSemaphores(stretch) &&
-         hasMessages(stretch) && stretch.dependence.keyOf(view) == stretch.key &&
+  return isAtStart(stretch, starts) && hasCode(stretch, starts) &&
+         std::all_of(stretch.semaphores.begin(), stretch.semaphores.end(),
+                     [&](const Stretch::Semaphore &used) { return hasSemaphore(used); }) &&
+         hasBarriers(stretch) && hasMessages(stretch) && stretch.dependence.keyOf(view) == stretch.key &&
          keepsOverlaps(stretch, starts);
 }
 
@@ -286,17 +285,17 @@ void Stretches::apply(const Stretch &stretch, const Starts &starts) {
   state.late = stretch.late;
   for (const Stretch::Semaphore &used : stretch.semaphores) {
     SemaphoreState &semaphore = state.semaphores[used.at];
-    semaphore.waiter = used.after.waiter;
-    semaphore.count = used.after.count;
+    semaphore.waiter = used.waiter;
+    semaphore.count = used.after;
     semaphore.taken += used.taken;
-    for (size_t i = 0; i < used.given.size(); ++i) {
-      if (i == semaphore.signallers.size())
-        semaphore.signallers.push_back({used.after.signallers[i].instance, 0, {}});
-      Signaller &signaller = semaphore.signallers[i];
-      signaller.given += used.given[i];
-      signaller.tokens.clear();
-      for (int64_t pending : used.after.signallers[i].pending)
-        signaller.tokens.push_back({signaller.given - pending, {}});
+    for (const Stretch::Semaphore::Signals &signals : used.signallers) {
+      auto found = std::find_if(semaphore.signallers.begin(), semaphore.signallers.end(),
+                                [&](const Signaller &one) {
+                                  return one.instance == signals.instance;
+                                });
+      if (found == semaphore.signallers.end())
+        found = semaphore.signallers.insert(found, Signaller{signals.instance, 0, {}});
+      found->given += signals.given;
     }
   }
   for (size_t i = 0; i < stretch.barriers.size(); ++i) {
@@ -405,11 +404,16 @@ void Stretches::recordPlaces(Stretch &stretch) const {
 void Stretches::recordSemaphores(Stretch &stretch) const {
   for (const auto &[at, before] : used) {
     const SemaphoreState &after = state.semaphores[at];
-    Stretch::Semaphore &made = stretch.semaphores.emplace_back(Stretch::Semaphore{
-        at, SemaphoreView(before), SemaphoreView(after), after.taken - before.taken, {}});
-    for (size_t i = 0; i < after.signallers.size(); ++i)
-      made.given.push_back(after.signallers[i].given -
-                           (i < before.signallers.size() ? before.signallers[i].given : 0));
+    Stretch::Semaphore &made = stretch.semaphores.emplace_back(
+        Stretch::Semaphore{at, after.waiter, before.waiter != after.waiter, before.count,
+                           after.count, after.taken - before.taken, {}});
+    // Signallers keep their places.
+    for (size_t i = 0; i < after.signallers.size(); ++i) {
+      const bool isNew = i >= before.signallers.size();
+      made.signallers.push_back(
+          {after.signallers[i].instance, isNew,
+           after.signallers[i].given - (isNew ? 0 : before.signallers[i].given)});
+    }
   }
   for (size_t i = 0; i < meetings.size(); ++i) {
     const bool met = std::find(meetings[i].begin(), meetings[i].end(), true) != meetings[i].end();

@@ -15,21 +15,6 @@
 
 namespace st::dtu {
 
-/// A semaphore without its past.
-struct SemaphoreView {
-  struct Signals {
-    size_t instance;
-    std::vector<int64_t> pending; ///< of each signal that may be waited for, the counts after it
-  };
-  std::optional<size_t> waiter;
-  int64_t count = 0;
-  std::vector<Signals> signallers;
-
-  SemaphoreView() = default;
-  explicit SemaphoreView(const SemaphoreState &state);
-  bool isOf(const SemaphoreState &state) const;
-};
-
 /// What happens between two quiet states. Times and numbers of messages count from its start.
 struct Stretch {
   /// The instructions [first, last) of a stream.
@@ -46,11 +31,18 @@ struct Stretch {
     Point from, to;
     uint32_t time = 0; ///< how much it advances
   };
+  /// In a quiet state all signals tell the same, so that only counts matter.
   struct Semaphore {
+    struct Signals {
+      size_t instance;
+      bool isNew; ///< no signals before
+      int64_t given;
+    };
     size_t at;
-    SemaphoreView before, after;
-    int64_t taken = 0;
-    std::vector<int64_t> given; ///< by the signallers of `after`
+    std::optional<size_t> waiter;
+    bool isWaiterNew;
+    int64_t before, after, taken; ///< the count, and how much was waited for
+    std::vector<Signals> signallers;
   };
   struct Meeting {
     std::vector<bool> users;
@@ -134,7 +126,8 @@ private:
   bool accepts(const Stretch &stretch, Starts &starts) const;
   bool isAtStart(const Stretch &stretch, Starts &starts) const;
   bool hasCode(const Stretch &stretch, const Starts &starts) const;
-  bool hasSemaphores(const Stretch &stretch) const;
+  bool hasSemaphore(const Stretch::Semaphore &used) const;
+  bool hasBarriers(const Stretch &stretch) const;
   bool hasMessages(const Stretch &stretch) const;
   bool keepsOverlaps(const Stretch &stretch, const Starts &starts) const;
   /// How far an address has moved.
