@@ -252,9 +252,9 @@ template <typename Visit> void TilingSearch::eachTile(Visit &&visit) const {
 }
 
 std::vector<int64_t> TilingSearch::key() const {
-  std::vector<int64_t> key = {sizes.outer,      sizes.rows,  sizes.cols,     sizes.depth,
-                              sizes.outerDepth, sizes.width, sizes.products, epilogue.ops,
-                              epilogue.transcendentals};
+  std::vector<int64_t> key = {sizes.outer,    sizes.rows,       sizes.cols,
+                              sizes.depth,    sizes.outerDepth, sizes.width,
+                              sizes.products, epilogue.ops,     epilogue.transcendentals};
   for (const MatmulSource &source : {sizes.lhs, sizes.rhs})
     key.insert(key.end(), {source.width, source.free, source.depth, source.depthOutside});
   for (const auto *values : {&epilogue.loads, &epilogue.stores}) {

@@ -124,7 +124,7 @@ private:
     /// instance leaves many behind.
     size_t newest = kNone;
     std::vector<Neighbours> order; ///< of each of `trails`
-    bool hasMany = false; ///< trails that the current access does not know of
+    bool hasMany = false;          ///< trails that the current access does not know of
 
     void link(size_t trail);
     void unlink(size_t trail);

@@ -508,8 +508,8 @@ absl::Status OrderProof::startStretch() {
       return exhausted();
   }
   stretches->begin();
-  start = {instances, clocks, ready,        late,            semaphores,    barriers,
-           receiver,  sender, sends.size(), receives.size(), returns.size()};
+  start = {instances, clocks,       ready,           late,          semaphores, barriers, receiver,
+           sender,    sends.size(), receives.size(), returns.size()};
   return absl::OkStatus();
 }
 

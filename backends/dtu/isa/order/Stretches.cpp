@@ -156,9 +156,9 @@ bool Stretches::hasCode(const Stretch &stretch, const Starts &starts) const {
       continue;
     const std::vector<CodePlace> &here = code.places[s], &there = stretch.code->places[s];
     if (here.size() - starts[s] < slice.last - slice.first ||
-        !std::equal(there.begin() + slice.first, there.begin() + slice.last,
-                    here.begin() + starts[s],
-                    [](const CodePlace &a, const CodePlace &b) { return a.form == b.form; }))
+        !std::equal(
+            there.begin() + slice.first, there.begin() + slice.last, here.begin() + starts[s],
+            [](const CodePlace &a, const CodePlace &b) { return a.form == b.form; }))
       return false;
   }
   // Instances end here where they ended there.
@@ -200,8 +200,8 @@ bool Stretches::hasBarriers(const Stretch &stretch) const {
     const int64_t participants = stretch.barriers[i].participants;
     if (participants == 0)
       continue;
-    if (i >= state.barriers.size() || (state.barriers[i].participants != 0 &&
-                                       state.barriers[i].participants != participants))
+    if (i >= state.barriers.size() ||
+        (state.barriers[i].participants != 0 && state.barriers[i].participants != participants))
       return false;
   }
   return true;
@@ -250,8 +250,8 @@ bool Stretches::accepts(const Stretch &stretch, Starts &starts) const {
   return isAtStart(stretch, starts) && hasCode(stretch, starts) &&
          std::all_of(stretch.semaphores.begin(), stretch.semaphores.end(),
                      [&](const Stretch::Semaphore &used) { return hasSemaphore(used); }) &&
-         hasBarriers(stretch) && hasMessages(stretch) && stretch.dependence.keyOf(view) == stretch.key &&
-         keepsOverlaps(stretch, starts);
+         hasBarriers(stretch) && hasMessages(stretch) &&
+         stretch.dependence.keyOf(view) == stretch.key && keepsOverlaps(stretch, starts);
 }
 
 int64_t Stretches::replay() {
@@ -289,10 +289,9 @@ void Stretches::apply(const Stretch &stretch, const Starts &starts) {
     semaphore.count = used.after;
     semaphore.taken += used.taken;
     for (const Stretch::Semaphore::Signals &signals : used.signallers) {
-      auto found = std::find_if(semaphore.signallers.begin(), semaphore.signallers.end(),
-                                [&](const Signaller &one) {
-                                  return one.instance == signals.instance;
-                                });
+      auto found =
+          std::find_if(semaphore.signallers.begin(), semaphore.signallers.end(),
+                       [&](const Signaller &one) { return one.instance == signals.instance; });
       if (found == semaphore.signallers.end())
         found = semaphore.signallers.insert(found, Signaller{signals.instance, 0, {}});
       found->given += signals.given;
@@ -404,9 +403,14 @@ void Stretches::recordPlaces(Stretch &stretch) const {
 void Stretches::recordSemaphores(Stretch &stretch) const {
   for (const auto &[at, before] : used) {
     const SemaphoreState &after = state.semaphores[at];
-    Stretch::Semaphore &made = stretch.semaphores.emplace_back(
-        Stretch::Semaphore{at, after.waiter, before.waiter != after.waiter, before.count,
-                           after.count, after.taken - before.taken, {}});
+    Stretch::Semaphore &made =
+        stretch.semaphores.emplace_back(Stretch::Semaphore{at,
+                                                           after.waiter,
+                                                           before.waiter != after.waiter,
+                                                           before.count,
+                                                           after.count,
+                                                           after.taken - before.taken,
+                                                           {}});
     // Signallers keep their places.
     for (size_t i = 0; i < after.signallers.size(); ++i) {
       const bool isNew = i >= before.signallers.size();

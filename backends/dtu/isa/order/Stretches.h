@@ -65,8 +65,8 @@ struct Stretch {
   std::vector<OpenRace> returns;
 };
 
-/// Shared by any number of runs. While several threads follow runs, each adds to a memory of its own
-/// on top of one that does not change.
+/// Shared by any number of runs. While several threads follow runs, each adds to a memory of its
+/// own on top of one that does not change.
 class StretchMemory {
 public:
   explicit StretchMemory(const StretchMemory *base = nullptr) : base(base) {}
