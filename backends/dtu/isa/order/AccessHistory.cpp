@@ -98,6 +98,7 @@ size_t AccessHistory::find(const MemoryAccess &access, const VectorClock &clock,
     return compared;
   if (!grid)
     makeGrid();
+  const size_t first = races.size();
   grid->intervals.visit(access.bytes.low, access.bytes.high, [&](uint32_t number) {
     const Grid::Place place = grid->places[number];
     const User &user = users[place.user];
@@ -105,6 +106,9 @@ size_t AccessHistory::find(const MemoryAccess &access, const VectorClock &clock,
     if (user.hasMany)
       compared += compare(access, clock[user.instance], user.trails[place.trail], races);
   });
+  // The latest one first, as without a grid.
+  std::stable_sort(races.begin() + static_cast<ptrdiff_t>(first), races.end(),
+                   [](const Race &a, const Race &b) { return a.trail->last > b.trail->last; });
   return compared;
 }
 
@@ -166,6 +170,8 @@ template <typename Change> void AccessHistory::update(const MemoryAccess &access
   } else {
     user.unlink(at);
   }
+  if (isNew)
+    user.trails[at].boxes.reserve(kRecent + 1);
   change(user.trails[at]);
   user.link(at);
   ++added;

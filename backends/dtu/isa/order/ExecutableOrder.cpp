@@ -3,7 +3,7 @@
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/order/ProgramOrder.h"
 #include "backends/dtu/isa/order/RunDependence.h"
-#include "backends/dtu/isa/order/StepMessages.h"
+#include "backends/dtu/isa/order/messages/StepMessages.h"
 #include "backends/dtu/isa/order/Stretches.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace st::dtu {
 namespace {
@@ -76,6 +77,24 @@ private:
   std::vector<Run> runs; ///< one run of each program comes first
 };
 
+/// The binary form without names.
+std::string codeOf(Program &program) {
+  std::string name = std::exchange(program.name, {});
+  std::vector<decltype(Stream::labels)> labels;
+  std::vector<decltype(Stream::labelStarts)> starts;
+  for (Stream &stream : program.streams) {
+    labels.push_back(std::exchange(stream.labels, {}));
+    starts.push_back(std::exchange(stream.labelStarts, {}));
+  }
+  std::string code = encode(program);
+  program.name = std::move(name);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    program.streams[i].labels = std::move(labels[i]);
+    program.streams[i].labelStarts = std::move(starts[i]);
+  }
+  return code;
+}
+
 absl::Status StepProof::decodePrograms() {
   // Programs with the same code may have several names.
   std::map<std::string, std::shared_ptr<TaskProgram>> known;
@@ -83,13 +102,7 @@ absl::Status StepProof::decodePrograms() {
   for (const proto::Group &group : executable.groups())
     for (const proto::Task &task : group.tasks()) {
       ST_ASSIGN_OR_RETURN(Program decoded, decode(task.program()));
-      Program code = decoded;
-      code.name.clear();
-      for (Stream &stream : code.streams) {
-        stream.labels.clear();
-        stream.labelStarts.clear();
-      }
-      std::shared_ptr<TaskProgram> &made = known[encode(code)];
+      std::shared_ptr<TaskProgram> &made = known[codeOf(decoded)];
       if (!made) {
         made = std::make_shared<TaskProgram>();
         made->program = std::move(decoded);
