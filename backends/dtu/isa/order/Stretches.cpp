@@ -17,7 +17,7 @@ bool isDone(const InstanceState &instance) { return instance.walker.isDone(); }
 
 void StretchMemory::take(StretchMemory other) {
   for (auto &[hash, known] : other.stretches)
-    for (std::shared_ptr<const Stretch> &stretch : known)
+    for (std::shared_ptr<const OrderStretch> &stretch : known)
       keep(hash, std::move(stretch));
 }
 
@@ -87,7 +87,7 @@ void Stretches::settle() {
       signaller.tokens.assign(1, {signaller.given, past});
 }
 
-Stretch::Point Stretches::pointOf(size_t index) const {
+OrderStretch::Point Stretches::pointOf(size_t index) const {
   const InstanceState &instance = state.instances[index];
   return {instance.walker.pc, instance.waitsForSemaphore, instance.waitsFor};
 }
@@ -112,7 +112,7 @@ uint64_t Stretches::hash() const {
 // Known stretches
 //===----------------------------------------------------------------------===//
 
-bool Stretches::isAtStart(const Stretch &stretch, Starts &starts) const {
+bool Stretches::isAtStart(const OrderStretch &stretch, Starts &starts) const {
   if (stretch.instances.size() != state.instances.size() ||
       stretch.slices.size() != code.places.size() || stretch.readyBefore != state.ready ||
       stretch.lateBefore != state.late)
@@ -123,19 +123,20 @@ bool Stretches::isAtStart(const Stretch &stretch, Starts &starts) const {
       starts[streamOf[i]] = std::min(starts[streamOf[i]], state.instances[i].walker.pc);
   }
   for (size_t i = 0; i < streamOf.size(); ++i) {
-    const Stretch::Instance &known = stretch.instances[i];
+    const OrderStretch::Instance &known = stretch.instances[i];
     const InstanceState &instance = state.instances[i];
     if (!known.takesPart) {
       // It must not take part here either.
       if (isDone(instance))
         continue;
       if (!instance.waitsForSemaphore ||
-          std::any_of(stretch.semaphores.begin(), stretch.semaphores.end(),
-                      [&](const Stretch::Semaphore &used) { return used.at == instance.waitsFor; }))
+          std::any_of(
+              stretch.semaphores.begin(), stretch.semaphores.end(),
+              [&](const OrderStretch::Semaphore &used) { return used.at == instance.waitsFor; }))
         return false;
       continue;
     }
-    const Stretch::Slice &slice = stretch.slices[streamOf[i]];
+    const OrderStretch::Slice &slice = stretch.slices[streamOf[i]];
     if (instance.walker.pc - starts[streamOf[i]] != known.from.pc - slice.first ||
         instance.waitsForSemaphore != known.from.waits ||
         (known.from.waits && instance.waitsFor != known.from.waitsFor))
@@ -144,14 +145,14 @@ bool Stretches::isAtStart(const Stretch &stretch, Starts &starts) const {
   return true;
 }
 
-bool Stretches::hasCode(const Stretch &stretch, const Starts &starts) const {
+bool Stretches::hasCode(const OrderStretch &stretch, const Starts &starts) const {
   const std::vector<Stream> &streams = code.program->streams,
                             &others = stretch.code->program->streams;
   for (size_t s = 0; s < streams.size(); ++s) {
     if (streams[s].engine != others[s].engine || streams[s].first != others[s].first ||
         streams[s].count != others[s].count)
       return false;
-    const Stretch::Slice &slice = stretch.slices[s];
+    const OrderStretch::Slice &slice = stretch.slices[s];
     if (starts[s] == UINT32_MAX || (stretch.code == &code && starts[s] == slice.first))
       continue;
     const std::vector<CodePlace> &here = code.places[s], &there = stretch.code->places[s];
@@ -163,7 +164,7 @@ bool Stretches::hasCode(const Stretch &stretch, const Starts &starts) const {
   }
   // Instances end here where they ended there.
   for (size_t i = 0; i < streamOf.size(); ++i) {
-    const Stretch::Instance &known = stretch.instances[i];
+    const OrderStretch::Instance &known = stretch.instances[i];
     const size_t s = streamOf[i];
     if (known.takesPart && known.isDone &&
         starts[s] + (known.to.pc - stretch.slices[s].first) != code.places[s].size())
@@ -174,7 +175,7 @@ bool Stretches::hasCode(const Stretch &stretch, const Starts &starts) const {
 
 /// An instance that uses a semaphore for the first time need not have done so there, if it does
 /// during the stretch.
-bool Stretches::hasSemaphore(const Stretch::Semaphore &used) const {
+bool Stretches::hasSemaphore(const OrderStretch::Semaphore &used) const {
   if (used.at >= state.semaphores.size())
     return false;
   const SemaphoreState &semaphore = state.semaphores[used.at];
@@ -184,7 +185,7 @@ bool Stretches::hasSemaphore(const Stretch::Semaphore &used) const {
                        : used.waiter && !used.isWaiterNew && used.taken == 0)
     return false;
   size_t found = 0;
-  for (const Stretch::Semaphore::Signals &signals : used.signallers) {
+  for (const OrderStretch::Semaphore::Signals &signals : used.signallers) {
     const bool isHere =
         std::any_of(semaphore.signallers.begin(), semaphore.signallers.end(),
                     [&](const Signaller &one) { return one.instance == signals.instance; });
@@ -195,7 +196,7 @@ bool Stretches::hasSemaphore(const Stretch::Semaphore &used) const {
   return found == semaphore.signallers.size();
 }
 
-bool Stretches::hasBarriers(const Stretch &stretch) const {
+bool Stretches::hasBarriers(const OrderStretch &stretch) const {
   for (size_t i = 0; i < stretch.barriers.size(); ++i) {
     const int64_t participants = stretch.barriers[i].participants;
     if (participants == 0)
@@ -207,7 +208,7 @@ bool Stretches::hasBarriers(const Stretch &stretch) const {
   return true;
 }
 
-bool Stretches::hasMessages(const Stretch &stretch) const {
+bool Stretches::hasMessages(const OrderStretch &stretch) const {
   if ((stretch.receiver && state.receiver.value_or(*stretch.receiver) != *stretch.receiver) ||
       (stretch.sender && state.sender.value_or(*stretch.sender) != *stretch.sender))
     return false;
@@ -217,14 +218,14 @@ bool Stretches::hasMessages(const Stretch &stretch) const {
   });
 }
 
-int64_t Stretches::shiftOf(const Stretch &stretch, const Starts &starts, size_t stream, uint32_t pc,
-                           bool isWrite) const {
+int64_t Stretches::shiftOf(const OrderStretch &stretch, const Starts &starts, size_t stream,
+                           uint32_t pc, bool isWrite) const {
   return code.places[stream][pc - stretch.slices[stream].first + starts[stream]].bases[isWrite] -
          stretch.code->places[stream][pc].bases[isWrite];
 }
 
 /// Returns true if two accesses overlap here exactly if they do in the known stretch.
-bool Stretches::keepsOverlaps(const Stretch &stretch, const Starts &starts) const {
+bool Stretches::keepsOverlaps(const OrderStretch &stretch, const Starts &starts) const {
   std::vector<int64_t> shifts;
   for (const TouchedRange &range : stretch.touched)
     shifts.push_back(shiftOf(stretch, starts, range.stream, range.pc, range.isWrite));
@@ -246,33 +247,33 @@ bool Stretches::keepsOverlaps(const Stretch &stretch, const Starts &starts) cons
   return true;
 }
 
-bool Stretches::accepts(const Stretch &stretch, Starts &starts) const {
+bool Stretches::accepts(const OrderStretch &stretch, Starts &starts) const {
   return isAtStart(stretch, starts) && hasCode(stretch, starts) &&
          std::all_of(stretch.semaphores.begin(), stretch.semaphores.end(),
-                     [&](const Stretch::Semaphore &used) { return hasSemaphore(used); }) &&
+                     [&](const OrderStretch::Semaphore &used) { return hasSemaphore(used); }) &&
          hasBarriers(stretch) && hasMessages(stretch) &&
          stretch.dependence.keyOf(view) == stretch.key && keepsOverlaps(stretch, starts);
 }
 
 int64_t Stretches::replay() {
   Starts starts;
-  std::shared_ptr<const Stretch> known =
-      memory.find(hash(), [&](const Stretch &stretch) { return accepts(stretch, starts); });
+  std::shared_ptr<const OrderStretch> known =
+      memory.find(hash(), [&](const OrderStretch &stretch) { return accepts(stretch, starts); });
   if (!known)
     return 0;
   apply(*known, starts);
   settle();
   int64_t compared = 1;
-  for (const Stretch::Slice &slice : known->slices)
+  for (const OrderStretch::Slice &slice : known->slices)
     compared += slice.last > slice.first ? slice.last - slice.first : 0;
   return compared;
 }
 
-void Stretches::apply(const Stretch &stretch, const Starts &starts) {
+void Stretches::apply(const OrderStretch &stretch, const Starts &starts) {
   std::vector<uint32_t> times;
   for (size_t i = 0; i < streamOf.size(); ++i) {
     times.push_back(state.clocks[i][i]);
-    const Stretch::Instance &known = stretch.instances[i];
+    const OrderStretch::Instance &known = stretch.instances[i];
     if (!known.takesPart)
       continue;
     InstanceState &instance = state.instances[i];
@@ -283,12 +284,12 @@ void Stretches::apply(const Stretch &stretch, const Starts &starts) {
   }
   state.ready = stretch.ready;
   state.late = stretch.late;
-  for (const Stretch::Semaphore &used : stretch.semaphores) {
+  for (const OrderStretch::Semaphore &used : stretch.semaphores) {
     SemaphoreState &semaphore = state.semaphores[used.at];
     semaphore.waiter = used.waiter;
     semaphore.count = used.after;
     semaphore.taken += used.taken;
-    for (const Stretch::Semaphore::Signals &signals : used.signallers) {
+    for (const OrderStretch::Semaphore::Signals &signals : used.signallers) {
       auto found =
           std::find_if(semaphore.signallers.begin(), semaphore.signallers.end(),
                        [&](const Signaller &one) { return one.instance == signals.instance; });
@@ -298,7 +299,7 @@ void Stretches::apply(const Stretch &stretch, const Starts &starts) {
     }
   }
   for (size_t i = 0; i < stretch.barriers.size(); ++i) {
-    const Stretch::Meeting &meeting = stretch.barriers[i];
+    const OrderStretch::Meeting &meeting = stretch.barriers[i];
     if (meeting.participants == 0)
       continue;
     state.barriers[i].participants = meeting.participants;
@@ -309,7 +310,7 @@ void Stretches::apply(const Stretch &stretch, const Starts &starts) {
   applyMessages(stretch, starts, times);
 }
 
-void Stretches::applyMessages(const Stretch &stretch, const Starts &starts,
+void Stretches::applyMessages(const OrderStretch &stretch, const Starts &starts,
                               const std::vector<uint32_t> &times) {
   if (stretch.receiver)
     state.receiver = stretch.receiver;
@@ -373,7 +374,7 @@ void Stretches::begin() {
   returns = state.returns.size();
 }
 
-void Stretches::recordPlaces(Stretch &stretch) const {
+void Stretches::recordPlaces(OrderStretch &stretch) const {
   stretch.readyBefore = ready;
   stretch.lateBefore = late;
   stretch.ready = state.ready;
@@ -384,7 +385,7 @@ void Stretches::recordPlaces(Stretch &stretch) const {
       isQueued[index] = true;
   stretch.slices.resize(code.places.size());
   for (size_t i = 0; i < streamOf.size(); ++i) {
-    Stretch::Instance &instance = stretch.instances.emplace_back();
+    OrderStretch::Instance &instance = stretch.instances.emplace_back();
     instance.from = points[i];
     instance.to = pointOf(i);
     instance.isDone = isDone(state.instances[i]);
@@ -393,24 +394,24 @@ void Stretches::recordPlaces(Stretch &stretch) const {
                          (instance.to.waits && isUsed[instance.to.waitsFor]);
     if (!instance.takesPart)
       continue;
-    Stretch::Slice &slice = stretch.slices[streamOf[i]];
+    OrderStretch::Slice &slice = stretch.slices[streamOf[i]];
     slice.first = std::min(slice.first, instance.from.pc);
     // The instruction for which it waits decides when it wakes.
     slice.last = std::max(slice.last, instance.to.pc + (instance.to.waits ? 1 : 0));
   }
 }
 
-void Stretches::recordSemaphores(Stretch &stretch) const {
+void Stretches::recordSemaphores(OrderStretch &stretch) const {
   for (const auto &[at, before] : used) {
     const SemaphoreState &after = state.semaphores[at];
-    Stretch::Semaphore &made =
-        stretch.semaphores.emplace_back(Stretch::Semaphore{at,
-                                                           after.waiter,
-                                                           before.waiter != after.waiter,
-                                                           before.count,
-                                                           after.count,
-                                                           after.taken - before.taken,
-                                                           {}});
+    OrderStretch::Semaphore &made =
+        stretch.semaphores.emplace_back(OrderStretch::Semaphore{at,
+                                                                after.waiter,
+                                                                before.waiter != after.waiter,
+                                                                before.count,
+                                                                after.count,
+                                                                after.taken - before.taken,
+                                                                {}});
     // Signallers keep their places.
     for (size_t i = 0; i < after.signallers.size(); ++i) {
       const bool isNew = i >= before.signallers.size();
@@ -425,7 +426,7 @@ void Stretches::recordSemaphores(Stretch &stretch) const {
   }
 }
 
-void Stretches::recordMessages(Stretch &stretch) const {
+void Stretches::recordMessages(OrderStretch &stretch) const {
   if (state.receives.size() > receives)
     stretch.receiver = state.receiver;
   if (state.sends.size() > sends)
@@ -454,7 +455,7 @@ void Stretches::recordMessages(Stretch &stretch) const {
 void Stretches::end() {
   if (isRefused)
     return;
-  auto stretch = std::make_shared<Stretch>();
+  auto stretch = std::make_shared<OrderStretch>();
   stretch->code = &code;
   recordPlaces(*stretch);
   recordSemaphores(*stretch);
@@ -463,7 +464,7 @@ void Stretches::end() {
   Program part;
   for (size_t s = 0; s < code.places.size(); ++s) {
     const Stream &stream = code.program->streams[s];
-    const Stretch::Slice &slice = stretch->slices[s];
+    const OrderStretch::Slice &slice = stretch->slices[s];
     Stream &made = part.streams.emplace_back();
     made.engine = stream.engine;
     if (slice.first < slice.last)

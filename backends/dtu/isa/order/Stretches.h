@@ -16,7 +16,7 @@
 namespace st::dtu {
 
 /// What happens between two quiet states. Times and numbers of messages count from its start.
-struct Stretch {
+struct OrderStretch {
   /// The instructions [first, last) of a stream.
   struct Slice {
     uint32_t first = UINT32_MAX, last = 0;
@@ -74,17 +74,17 @@ public:
   /// Calls `accepts(stretch)` for each stretch with this hash, until one is accepted; returns that
   /// one, or null.
   template <typename Accepts>
-  std::shared_ptr<const Stretch> find(uint64_t hash, Accepts &&accepts) const {
+  std::shared_ptr<const OrderStretch> find(uint64_t hash, Accepts &&accepts) const {
     if (base)
       if (auto found = base->find(hash, accepts))
         return found;
     if (auto known = stretches.find(hash); known != stretches.end())
-      for (const std::shared_ptr<const Stretch> &stretch : known->second)
+      for (const std::shared_ptr<const OrderStretch> &stretch : known->second)
         if (accepts(*stretch))
           return stretch;
     return nullptr;
   }
-  void keep(uint64_t hash, std::shared_ptr<const Stretch> stretch) {
+  void keep(uint64_t hash, std::shared_ptr<const OrderStretch> stretch) {
     stretches[hash].push_back(std::move(stretch));
   }
   /// Adds the stretches of a memory on top of this one.
@@ -92,7 +92,7 @@ public:
 
 private:
   const StretchMemory *base;
-  absl::flat_hash_map<uint64_t, std::vector<std::shared_ptr<const Stretch>>> stretches;
+  absl::flat_hash_map<uint64_t, std::vector<std::shared_ptr<const OrderStretch>>> stretches;
 };
 
 /// Records and replays the stretches of one run.
@@ -123,23 +123,23 @@ private:
   using Starts = std::vector<uint32_t>;
 
   uint64_t hash() const;
-  bool accepts(const Stretch &stretch, Starts &starts) const;
-  bool isAtStart(const Stretch &stretch, Starts &starts) const;
-  bool hasCode(const Stretch &stretch, const Starts &starts) const;
-  bool hasSemaphore(const Stretch::Semaphore &used) const;
-  bool hasBarriers(const Stretch &stretch) const;
-  bool hasMessages(const Stretch &stretch) const;
-  bool keepsOverlaps(const Stretch &stretch, const Starts &starts) const;
+  bool accepts(const OrderStretch &stretch, Starts &starts) const;
+  bool isAtStart(const OrderStretch &stretch, Starts &starts) const;
+  bool hasCode(const OrderStretch &stretch, const Starts &starts) const;
+  bool hasSemaphore(const OrderStretch::Semaphore &used) const;
+  bool hasBarriers(const OrderStretch &stretch) const;
+  bool hasMessages(const OrderStretch &stretch) const;
+  bool keepsOverlaps(const OrderStretch &stretch, const Starts &starts) const;
   /// How far an address has moved.
-  int64_t shiftOf(const Stretch &stretch, const Starts &starts, size_t stream, uint32_t pc,
+  int64_t shiftOf(const OrderStretch &stretch, const Starts &starts, size_t stream, uint32_t pc,
                   bool isWrite) const;
-  void apply(const Stretch &stretch, const Starts &starts);
-  void applyMessages(const Stretch &stretch, const Starts &starts,
+  void apply(const OrderStretch &stretch, const Starts &starts);
+  void applyMessages(const OrderStretch &stretch, const Starts &starts,
                      const std::vector<uint32_t> &times);
-  void recordPlaces(Stretch &stretch) const;
-  void recordSemaphores(Stretch &stretch) const;
-  void recordMessages(Stretch &stretch) const;
-  Stretch::Point pointOf(size_t index) const;
+  void recordPlaces(OrderStretch &stretch) const;
+  void recordSemaphores(OrderStretch &stretch) const;
+  void recordMessages(OrderStretch &stretch) const;
+  OrderStretch::Point pointOf(size_t index) const;
 
   const StretchCode &code;
   const RunView &view;
@@ -149,7 +149,7 @@ private:
 
   // The start of the current stretch.
   uint64_t startHash = 0;
-  std::vector<Stretch::Point> points;
+  std::vector<OrderStretch::Point> points;
   std::vector<uint32_t> times;
   std::deque<size_t> ready, late;
   size_t sends = 0, receives = 0, returns = 0;
