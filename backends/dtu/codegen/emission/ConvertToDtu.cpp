@@ -3,6 +3,7 @@
 
 #include "backends/dtu/IR/Translation.h"
 #include "backends/dtu/codegen/emission/TaskEmitter.h"
+#include "backends/dtu/codegen/products/MatmulPlan.h"
 #include "backends/dtu/isa/Validator.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Timing/DtuDescription.h"
@@ -40,7 +41,7 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult convert(mlir::st::ProgramOp program, const Machine &machine,
+  LogicalResult convert(mlir::st::ProgramOp program, const Machine &machine, KnownTilings &tilings,
                         const ::st::proto::DtuDescription &description,
                         const hw::MachineLimits &limits);
   static Attribute constantsAttr(OpBuilder &builder,
@@ -73,6 +74,7 @@ placesOf(mlir::st::ProgramOp program, const ::st::proto::DtuDescription &descrip
 }
 
 LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machine &machine,
+                                        KnownTilings &tilings,
                                         const ::st::proto::DtuDescription &description,
                                         const hw::MachineLimits &limits) {
   mlir::st::MeshOp mesh = mlir::st::getMesh(program);
@@ -86,7 +88,7 @@ LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machi
   SmallVector<std::pair<int64_t, DenseElementsAttr>> constants;
   SmallVector<std::pair<mlir::st::TaskOp, hw::Program>> programs;
   for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
-    TaskEmitter emitter(task, machine, table, rings);
+    TaskEmitter emitter(task, machine, tilings, table, rings);
     FailureOr<hw::Program> code = emitter.run();
     if (failed(code))
       return failure();
@@ -134,6 +136,7 @@ void ConvertToDtuPass::runOnOperation() {
   if (failed(description))
     return signalPassFailure();
   Machine machine(*description);
+  KnownTilings tilings(machine);
   hw::MachineLimits limits = hw::machineLimits(*description);
   // The driver checks that the arena fits the device and prints a table of what takes the memory.
   limits.l3Bytes = int64_t(1) << 60;
@@ -143,6 +146,6 @@ void ConvertToDtuPass::runOnOperation() {
     if (limits.hostBytes == 0 && failed(refuseHost(program, description->name())))
       return signalPassFailure();
   for (auto program : getOperation().getOps<mlir::st::ProgramOp>())
-    if (failed(convert(program, machine, *description, limits)))
+    if (failed(convert(program, machine, tilings, *description, limits)))
       return signalPassFailure();
 }

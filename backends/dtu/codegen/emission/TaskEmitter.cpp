@@ -9,9 +9,9 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-TaskEmitter::TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table,
-                         const ::st::DtuRings &rings)
-    : task(task), program(task->getParentOfType<st::ProgramOp>()), table(table),
+TaskEmitter::TaskEmitter(st::TaskOp task, const Machine &machine, KnownTilings &tilings,
+                         RankTable &table, const ::st::DtuRings &rings)
+    : task(task), program(task->getParentOfType<st::ProgramOp>()), tilings(tilings), table(table),
       builder(task.getSymName(), machine), links(builder), hostCopies(builder),
       collectives(builder, links, table, rings), symbols(program) {}
 
@@ -144,7 +144,7 @@ LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value,
   }
   st::YieldOp::create(ir, loc, sum);
   auto claim = [&] { claimL2(); };
-  KernelContext context{builder, *body, {target, value}, {target}, claim};
+  KernelContext context{builder, tilings, *body, {target, value}, {target}, claim};
   builder.startKernel();
   return emitLoopKernel(context);
 }
@@ -237,7 +237,7 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
                    [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; }))
     return success();
   auto claim = [&] { claimL2(); };
-  KernelContext context{builder, kernel.getBody().front(), {}, {}, claim};
+  KernelContext context{builder, tilings, kernel.getBody().front(), {}, {}, claim};
   SmallVector<Access> accesses;
   for (auto [list, values, isWrite] :
        {std::tuple(&context.inputs, ValueRange(kernel.getInputs()), false),

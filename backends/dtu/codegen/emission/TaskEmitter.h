@@ -10,7 +10,7 @@ namespace mlir::dtu {
 
 class TaskEmitter {
 public:
-  TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table,
+  TaskEmitter(st::TaskOp task, const Machine &machine, KnownTilings &tilings, RankTable &table,
               const ::st::DtuRings &rings);
 
   /// Fails with a diagnostic on an op without a code generator or without an address.
@@ -22,6 +22,7 @@ public:
 private:
   st::TaskOp task;
   st::ProgramOp program;
+  KnownTilings &tilings;
   RankTable &table;
   ProgramBuilder builder;
   Links links;

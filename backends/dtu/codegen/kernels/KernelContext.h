@@ -7,9 +7,12 @@
 
 namespace mlir::dtu {
 
+class KnownTilings;
+
 /// A kernel with its operands and results placed in memory.
 struct KernelContext {
   ProgramBuilder &builder;
+  KnownTilings &tilings; // of products
   Block &body; // of an st.kernel
   SmallVector<Placement> inputs,
       results; // places of the body's arguments and of the terminator's operands

@@ -503,8 +503,7 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   epilogue.bytes = [&](unsigned slots, int64_t rows, int64_t cols) {
     return storages[slots - 1]->bytes({shape->rowGroup, shape->colGroup, rows, cols});
   };
-  std::optional<MatmulTiling> tiling =
-      chooseTiling(getSizes(*shape, space), context.builder.machine, epilogue);
+  std::optional<MatmulTiling> tiling = context.tilings.choose(getSizes(*shape, space), epilogue);
   if (!tiling)
     return op->emitOpError("does not fit the memory of a core, ")
            << context.builder.machine.l1Bytes << " bytes";

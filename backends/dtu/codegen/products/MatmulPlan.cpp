@@ -196,7 +196,9 @@ public:
   TilingSearch(const MatmulSizes &sizes, const Machine &machine, const MatmulEpilogue &epilogue)
       : sizes(sizes), machine(machine), epilogue(epilogue) {}
 
-  std::optional<MatmulTiling> run();
+  std::optional<MatmulTiling> run() const;
+  /// All numbers that decide the tiling on this machine.
+  std::vector<int64_t> key() const;
 
 private:
   struct Candidate {
@@ -207,10 +209,12 @@ private:
   const MatmulSizes &sizes;
   const Machine &machine;
   const MatmulEpilogue &epilogue;
-  SmallVector<Candidate, 0> found;
+  using Candidates = SmallVector<Candidate, 0>;
 
-  void tryTile(int64_t tileRows, int64_t tileCols);
-  void consider(const MatmulTiling &tiling) {
+  /// Calls visit(rows, cols) for each tile of the result.
+  template <typename Visit> void eachTile(Visit &&visit) const;
+  void tryTile(int64_t tileRows, int64_t tileCols, Candidates &found) const;
+  void consider(const MatmulTiling &tiling, Candidates &found) const {
     found.push_back({tiling, matmulTime(sizes, tiling, machine, epilogue)});
   }
   bool sharesEvenly(const MatmulTiling &tiling) const;
@@ -241,7 +245,32 @@ bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
          (!t.sharesRhs() || rhsOuter % machine.workers == 0);
 }
 
-void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
+template <typename Visit> void TilingSearch::eachTile(Visit &&visit) const {
+  for (int64_t tileRows : candidates(sizes.rows, {16, 32, 48, 64, 96, 128, 192, 256}))
+    for (int64_t tileCols : candidates(sizes.cols, {16, 32, 48, 64, 96, 128, 192, 256}))
+      visit(tileRows, tileCols);
+}
+
+std::vector<int64_t> TilingSearch::key() const {
+  std::vector<int64_t> key = {sizes.outer,    sizes.rows,       sizes.cols,
+                              sizes.depth,    sizes.outerDepth, sizes.width,
+                              sizes.products, epilogue.ops,     epilogue.transcendentals};
+  for (const MatmulSource &source : {sizes.lhs, sizes.rhs})
+    key.insert(key.end(), {source.width, source.free, source.depth, source.depthOutside});
+  for (const auto *values : {&epilogue.loads, &epilogue.stores}) {
+    key.push_back(static_cast<int64_t>(values->size()));
+    for (const MatmulEpilogue::Moved &value : *values)
+      key.insert(key.end(),
+                 {value.bytes, value.hasRows, value.hasCols, value.rowStride, value.colStride});
+  }
+  eachTile([&](int64_t tileRows, int64_t tileCols) {
+    for (unsigned slots : {2u, 1u})
+      key.push_back(epilogue.bytes(slots, tileRows, tileCols));
+  });
+  return key;
+}
+
+void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols, Candidates &found) const {
   for (unsigned slots : {2u, 1u}) {
     int64_t left = machine.l1Bytes - epilogue.bytes(slots, tileRows, tileCols);
     for (int64_t tileDepth : candidates(sizes.depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
@@ -252,7 +281,7 @@ void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
           uint64_t(std::max<int64_t>(left, 0)))
         continue;
       MatmulTiling tiling{tileRows, tileCols, tileDepth, slots};
-      consider(tiling);
+      consider(tiling, found);
       for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && sizes.outerDepth == 1;
            tiling.gridRows *= 2) {
         tiling.gridCols = machine.workers / tiling.gridRows;
@@ -261,16 +290,15 @@ void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
         for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < sizes.depth;
              tiling.chunk *= 2)
           if (2 * panelBytes(sizes, tiling) <= machine.l2Bytes && sharesEvenly(tiling))
-            consider(tiling);
+            consider(tiling, found);
       }
     }
   }
 }
 
-std::optional<MatmulTiling> TilingSearch::run() {
-  for (int64_t tileRows : candidates(sizes.rows, {16, 32, 48, 64, 96, 128, 192, 256}))
-    for (int64_t tileCols : candidates(sizes.cols, {16, 32, 48, 64, 96, 128, 192, 256}))
-      tryTile(tileRows, tileCols);
+std::optional<MatmulTiling> TilingSearch::run() const {
+  Candidates found;
+  eachTile([&](int64_t tileRows, int64_t tileCols) { tryTile(tileRows, tileCols, found); });
   // Estimates closer than this do not discriminate.
   constexpr double tolerance = 1.01;
   double least = std::numeric_limits<double>::infinity(), leastHost = least;
@@ -310,8 +338,11 @@ MatmulSizes mlir::dtu::getSizes(const MatmulShape &shape, const IterationSpace &
   return sizes;
 }
 
-std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulSizes &sizes,
-                                                    const Machine &machine,
-                                                    const MatmulEpilogue &epilogue) {
-  return TilingSearch(sizes, machine, epilogue).run();
+std::optional<MatmulTiling> KnownTilings::choose(const MatmulSizes &sizes,
+                                                 const MatmulEpilogue &epilogue) {
+  const TilingSearch search(sizes, machine, epilogue);
+  auto [tiling, isNew] = known.try_emplace(search.key());
+  if (isNew)
+    tiling->second = search.run();
+  return tiling->second;
 }

@@ -8,6 +8,8 @@
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 
 #include <functional>
+#include <map>
+#include <vector>
 
 namespace mlir::dtu {
 
@@ -81,9 +83,21 @@ struct MatmulEpilogue {
 struct MatmulSizes;
 MatmulSizes getSizes(const MatmulShape &shape, const IterationSpace &space);
 
-/// The tiling with the least simulated time. Among tilings of about equal time, the one that a host
-/// simulates fastest. Nothing if none fits.
-std::optional<MatmulTiling> chooseTiling(const MatmulSizes &sizes, const Machine &machine,
-                                         const MatmulEpilogue &epilogue);
+/// The tilings of a machine's products. Equal products, as in each layer of a model, are searched
+/// once.
+class KnownTilings {
+public:
+  /// `machine` must outlive this.
+  explicit KnownTilings(const Machine &machine) : machine(machine) {}
+
+  /// The tiling with the least simulated time. Among tilings of about equal time, the one that a
+  /// host simulates fastest. Nothing if none fits.
+  std::optional<MatmulTiling> choose(const MatmulSizes &sizes, const MatmulEpilogue &epilogue);
+
+private:
+  const Machine &machine;
+  /// By all numbers that the search sees.
+  std::map<std::vector<int64_t>, std::optional<MatmulTiling>> known;
+};
 
 } // namespace mlir::dtu

@@ -6,6 +6,8 @@ namespace st::dtu {
 
 /// The number of an instruction's latest accesses that are kept separately.
 constexpr size_t kRecent = 4;
+/// The number of an instance's latest trails that are compared without a grid.
+constexpr size_t kNear = 16;
 
 bool AccessBox::extend(const StridedBytes &next, uint32_t time) {
   if (!next.hasShapeOf(unit))
@@ -59,27 +61,66 @@ void AccessTrail::add(const MemoryAccess &access, bool mayJoin) {
     joinRow(oldest);
 }
 
+size_t AccessHistory::compare(const MemoryAccess &access, uint32_t known, const AccessTrail &trail,
+                              std::vector<Race> &races) {
+  if (trail.last <= known || (!trail.isWrite && !access.isWrite) ||
+      trail.low >= access.bytes.high || access.bytes.low >= trail.high)
+    return 0;
+  for (const AccessBox &box : trail.boxes)
+    if (box.last > known && box.all.meets(access.bytes))
+      races.push_back({&trail, &box});
+  return trail.boxes.size();
+}
+
 size_t AccessHistory::find(const MemoryAccess &access, const VectorClock &clock,
-                           std::vector<Race> &races) const {
+                           std::vector<Race> &races) {
   size_t compared = users.size();
-  for (const User &user : users) {
+  bool haveMany = false;
+  for (User &user : users) {
+    user.hasMany = false;
     if (user.instance == access.instance || user.last <= clock[user.instance])
       continue;
+    const uint32_t known = clock[user.instance];
+    size_t count = 0, first = races.size();
     for (size_t at = user.newest; at != kNone; at = user.order[at].older) {
-      const AccessTrail &trail = user.trails[at];
-      ++compared;
-      if (trail.last <= clock[trail.instance])
+      if (user.trails[at].last <= known)
         break;
-      if ((!trail.isWrite && !access.isWrite) || trail.low >= access.bytes.high ||
-          access.bytes.low >= trail.high)
-        continue;
-      compared += trail.boxes.size();
-      for (const AccessBox &box : trail.boxes)
-        if (box.last > clock[trail.instance] && box.all.meets(access.bytes))
-          races.push_back({&trail, &box});
+      if (++count > kNear) {
+        user.hasMany = haveMany = true;
+        races.resize(first, {nullptr, nullptr});
+        break;
+      }
+      compared += compare(access, known, user.trails[at], races);
     }
+    compared += count;
   }
+  if (!haveMany)
+    return compared;
+  if (!grid)
+    makeGrid();
+  const size_t first = races.size();
+  grid->intervals.visit(access.bytes.low, access.bytes.high, [&](uint32_t number) {
+    const Grid::Place place = grid->places[number];
+    const User &user = users[place.user];
+    ++compared;
+    if (user.hasMany)
+      compared += compare(access, clock[user.instance], user.trails[place.trail], races);
+  });
+  // The latest one first, as without a grid.
+  std::stable_sort(races.begin() + static_cast<ptrdiff_t>(first), races.end(),
+                   [](const Race &a, const Race &b) { return a.trail->last > b.trail->last; });
   return compared;
+}
+
+void AccessHistory::makeGrid() {
+  grid.emplace();
+  grid->numbers.resize(users.size());
+  for (size_t i = 0; i < users.size(); ++i)
+    for (size_t k = 0; k < users[i].trails.size(); ++k) {
+      const AccessTrail &trail = users[i].trails[k];
+      grid->numbers[i].push_back(grid->intervals.add(trail.low, trail.high));
+      grid->places.push_back({i, k});
+    }
 }
 
 bool AccessHistory::isForgotten(const MemoryAccess &access, const VectorClock &clock) {
@@ -129,9 +170,22 @@ template <typename Change> void AccessHistory::update(const MemoryAccess &access
   } else {
     user.unlink(at);
   }
+  if (isNew)
+    user.trails[at].boxes.reserve(kRecent + 1);
   change(user.trails[at]);
   user.link(at);
   ++added;
+  if (!grid)
+    return;
+  const AccessTrail &trail = user.trails[at];
+  const auto number = static_cast<size_t>(&user - users.data());
+  grid->numbers.resize(users.size());
+  if (isNew) {
+    grid->numbers[number].push_back(grid->intervals.add(trail.low, trail.high));
+    grid->places.push_back({number, at});
+  } else {
+    grid->intervals.grow(grid->numbers[number][at], trail.low, trail.high);
+  }
 }
 
 void AccessHistory::add(const MemoryAccess &access, bool mayJoin) {
@@ -140,6 +194,14 @@ void AccessHistory::add(const MemoryAccess &access, bool mayJoin) {
 
 void AccessHistory::addRow(const MemoryAccess &access, uint32_t first) {
   update(access, [&](AccessTrail &trail) { trail.addBox(access.bytes, first, access.time); });
+}
+
+void AccessHistory::forgetAll() {
+  grid.reset();
+  for (User &user : users)
+    user = User{user.instance, 0, 0, {}, {}, kNone, {}};
+  added = 0;
+  threshold = kFew;
 }
 
 void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers) {
@@ -157,6 +219,7 @@ void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers)
     }
     return known;
   };
+  grid.reset();
   size_t left = 0;
   for (User &user : users) {
     const uint32_t known = knownOf(user.instance);

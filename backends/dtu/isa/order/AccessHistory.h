@@ -2,12 +2,14 @@
 #pragma once
 
 #include "backends/dtu/isa/StridedBytes.h"
+#include "backends/dtu/isa/order/IntervalGrid.h"
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace st::dtu {
@@ -71,7 +73,7 @@ public:
   };
   /// Finds the accesses that race with this one as far as its instance knows; returns how many were
   /// compared.
-  size_t find(const MemoryAccess &access, const VectorClock &clock, std::vector<Race> &races) const;
+  size_t find(const MemoryAccess &access, const VectorClock &clock, std::vector<Race> &races);
   /// Returns true if an instance accesses this memory for the first time and does not know of the
   /// forgotten accesses.
   bool isForgotten(const MemoryAccess &access, const VectorClock &clock);
@@ -96,6 +98,14 @@ public:
   /// are the least that instances will know at their next access. `byUsers`: consider only
   /// instances that have accessed this memory.
   void forget(const std::vector<VectorClock> &bounds, bool byUsers);
+  /// Returns true if an instance with this clock knows of all accesses by others.
+  bool isKnown(size_t instance, const VectorClock &clock) const {
+    return std::all_of(users.begin(), users.end(), [&](const User &user) {
+      return user.instance == instance || user.last <= clock[user.instance];
+    });
+  }
+  /// Forgets all accesses; no future access can race with them. Keeps who the users are.
+  void forgetAll();
 
 private:
   static constexpr size_t kNone = SIZE_MAX;
@@ -114,6 +124,7 @@ private:
     /// instance leaves many behind.
     size_t newest = kNone;
     std::vector<Neighbours> order; ///< of each of `trails`
+    bool hasMany = false;          ///< trails that the current access does not know of
 
     void link(size_t trail);
     void unlink(size_t trail);
@@ -122,8 +133,23 @@ private:
   /// Changes the access's trail by `change(trail)`.
   template <typename Change> void update(const MemoryAccess &access, Change &&change);
 
+  void makeGrid();
+  /// Adds the races of an access with a trail; returns how many accesses were compared.
+  static size_t compare(const MemoryAccess &access, uint32_t known, const AccessTrail &trail,
+                        std::vector<Race> &races);
+
   static constexpr size_t kFew = 128;
   std::vector<User> users;
+  /// The trails by their bytes, made when an access has to be compared with many.
+  struct Grid {
+    struct Place {
+      size_t user, trail;
+    };
+    IntervalGrid intervals;
+    std::vector<Place> places;                  ///< of intervals
+    std::vector<std::vector<uint32_t>> numbers; ///< by user and trail
+  };
+  std::optional<Grid> grid;
   size_t added = 0, threshold = kFew;
 };
 

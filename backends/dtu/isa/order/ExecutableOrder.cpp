@@ -3,7 +3,8 @@
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/order/ProgramOrder.h"
 #include "backends/dtu/isa/order/RunDependence.h"
-#include "backends/dtu/isa/order/StepMessages.h"
+#include "backends/dtu/isa/order/messages/StepMessages.h"
+#include "backends/dtu/isa/order/Stretches.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/container/flat_hash_map.h"
@@ -17,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace st::dtu {
 namespace {
@@ -32,6 +34,7 @@ constexpr size_t kWave = 4;
 
 struct TaskProgram {
   Program program;
+  StretchCode code;
   RunDependence dependence;
   /// What followed runs need to come back, keyed by what they depend on.
   std::map<std::string, std::vector<ReturnNeeded>> returns;
@@ -70,26 +73,41 @@ private:
   ExecutableOrder result;
   std::map<const proto::Task *, std::shared_ptr<TaskProgram>> programs;
   std::unique_ptr<StepMessages> messages;
+  StretchMemory stretches;
   std::vector<Run> runs; ///< one run of each program comes first
 };
+
+/// The binary form without names.
+std::string codeOf(Program &program) {
+  std::string name = std::exchange(program.name, {});
+  std::vector<decltype(Stream::labels)> labels;
+  std::vector<decltype(Stream::labelStarts)> starts;
+  for (Stream &stream : program.streams) {
+    labels.push_back(std::exchange(stream.labels, {}));
+    starts.push_back(std::exchange(stream.labelStarts, {}));
+  }
+  std::string code = encode(program);
+  program.name = std::move(name);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    program.streams[i].labels = std::move(labels[i]);
+    program.streams[i].labelStarts = std::move(starts[i]);
+  }
+  return code;
+}
 
 absl::Status StepProof::decodePrograms() {
   // Programs with the same code may have several names.
   std::map<std::string, std::shared_ptr<TaskProgram>> known;
+  CodeForms forms;
   for (const proto::Group &group : executable.groups())
     for (const proto::Task &task : group.tasks()) {
       ST_ASSIGN_OR_RETURN(Program decoded, decode(task.program()));
-      Program code = decoded;
-      code.name.clear();
-      for (Stream &stream : code.streams) {
-        stream.labels.clear();
-        stream.labelStarts.clear();
-      }
-      std::shared_ptr<TaskProgram> &made = known[encode(code)];
+      std::shared_ptr<TaskProgram> &made = known[codeOf(decoded)];
       if (!made) {
         made = std::make_shared<TaskProgram>();
         made->program = std::move(decoded);
         made->dependence = dependenceOf(made->program, /*peers=*/false);
+        made->code = forms.codeOf(made->program);
       }
       programs[&task] = made;
     }
@@ -117,15 +135,18 @@ void StepProof::findRuns() {
 /// Follows at most `limit` instructions of each run.
 absl::Status StepProof::proveWave(absl::Span<const Run> wave, int64_t limit) {
   std::vector<absl::StatusOr<ProgramOrder>> orders(wave.size(), absl::UnknownError(""));
+  std::vector<StretchMemory> found(wave.size(), StretchMemory(&stretches));
   std::vector<std::thread> threads;
   for (size_t i = 0; i < wave.size(); ++i)
     threads.emplace_back([&, i] {
       const Run &run = wave[i];
       const RunView view = runViewOf(*run.group, run.rank, run.entry->micro_batch());
-      orders[i] = proveOrder(run.task->program, view, limit);
+      orders[i] = proveOrder(run.task->code, view, limit, found[i]);
     });
   for (std::thread &thread : threads)
     thread.join();
+  for (StretchMemory &one : found)
+    stretches.take(std::move(one));
   for (size_t i = 0; i < wave.size(); ++i) {
     const Run &run = wave[i];
     absl::StatusOr<ProgramOrder> &order = orders[i];

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "backends/dtu/isa/order/AccessHistory.h"
-#include "backends/dtu/isa/order/StreamWalker.h"
+#include "backends/dtu/isa/order/ProgramOrder.h"
+#include "backends/dtu/isa/order/TouchedBytes.h"
 
 #include <deque>
 #include <map>
@@ -44,6 +45,27 @@ struct InstanceState {
   size_t waitsFor = 0; ///< the semaphore it waits for
 };
 
+struct SentMessage {
+  LinkEvent event;
+  int64_t after; ///< number of receives it comes after
+  VectorClock clock;
+};
+
+/// An access whose instance does not know that it comes after another one.
+struct OpenRace {
+  MemoryAccess access;
+  StridedBytes bytes; ///< of the other access
+  int64_t memory;
+  size_t instance; ///< of the other access
+  uint32_t pc;
+  bool isWrite;
+  uint32_t time;
+  int64_t receives; ///< number of receives up to the access
+};
+
+/// Memories outside the cores; a core's L1 has the core's number.
+constexpr int64_t kMemoryL3 = -1, kMemoryL2 = -2, kMemoryHost = -3;
+
 struct OrderState {
   std::vector<InstanceState> instances;
   /// For each instance, what it knows of all others. If memory accesses are not followed, a single
@@ -53,6 +75,12 @@ struct OrderState {
   std::vector<SemaphoreState> semaphores;
   std::vector<BarrierState> barriers;
   std::map<int64_t, AccessHistory> memories; ///< by core; one more for memory outside the cores
+  std::optional<size_t> receiver, sender;    ///< the instances that receive and send
+  std::vector<SentMessage> sends;
+  std::vector<LinkEvent> receives;
+  std::vector<uint32_t> receiveTimes; ///< the receiver's time after each receive
+  std::vector<OpenRace> returns;
+  TouchedBytes touched; ///< in the current stretch (Stretches.h)
 };
 
 } // namespace st::dtu

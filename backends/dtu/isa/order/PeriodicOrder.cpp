@@ -313,6 +313,12 @@ void PeriodicOrder::reset(size_t depth) {
   depths = std::min(depths, depth);
 }
 
+void PeriodicOrder::restart() {
+  reset(0);
+  anchor = missed = 0;
+  doubtful.assign(doubtful.size(), false);
+}
+
 void PeriodicOrder::restart(Search &search, int64_t patience) {
   following -= search.period > 0;
   search.period = search.trips = 0;
@@ -558,6 +564,9 @@ void PeriodicOrder::addRecords(const Search &search, const Gain &gain, int64_t t
       next.time = static_cast<uint32_t>(record.access.time + repetitions * gained);
     };
     AccessHistory &history = state.memories[record.memory];
+    if (record.memory == kMemoryL3 || record.memory == kMemoryHost)
+      state.touched.add(state.instances[next.instance].stream, next.pc, next.isWrite, record.memory,
+                        record.access.bytes.repeated(times + 1, record.change));
     const int64_t joined = record.change == 0 ? 0 : times - kRecent;
     if (joined > 0) {
       moveBy(joined);

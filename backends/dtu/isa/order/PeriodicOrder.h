@@ -30,6 +30,8 @@ public:
   /// Returns true if others may know more of an instance than is recorded, because repetitions were
   /// added; a race with it may then be a false alarm.
   bool isDoubtful(size_t instance) const { return doubtful[instance]; }
+  /// Call in a quiet state (Stretches.h): no search spans it, and no doubt is left.
+  void restart();
 
 private:
   struct Place {

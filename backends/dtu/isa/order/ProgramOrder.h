@@ -11,6 +11,9 @@
 
 namespace st::dtu {
 
+struct StretchCode;
+class StretchMemory;
+
 struct LinkEvent {
   bool isSend = false;
   int64_t peer = 0, channel = 0, bytes = 0;
@@ -53,6 +56,11 @@ struct ProgramOrder {
 /// with the same result.
 absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit,
                                         bool everyTrip = false);
+
+/// The same for one of several runs that do much alike: `memory` holds what is known of stretches
+/// of their programs (Stretches.h) and grows. Leaves `events` empty.
+absl::StatusOr<ProgramOrder> proveOrder(const StretchCode &code, const RunView &view, int64_t limit,
+                                        StretchMemory &memory);
 
 /// Proves the first of the two properties: the messages in an order as above, and no instance waits
 /// for ever; does not compute `returns`. A program's skeleton gives the same result

@@ -1,9 +1,9 @@
-#include "backends/dtu/isa/order/StepMessages.h"
+#include "backends/dtu/isa/order/messages/StepMessages.h"
 
 #include "backends/dtu/isa/Binary.h"
-#include "backends/dtu/isa/order/GroupMessages.h"
+#include "backends/dtu/isa/order/messages/GroupMessages.h"
 #include "backends/dtu/isa/order/RunDependence.h"
-#include "backends/dtu/isa/order/SyncSkeleton.h"
+#include "backends/dtu/isa/order/messages/SyncSkeleton.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/container/flat_hash_map.h"

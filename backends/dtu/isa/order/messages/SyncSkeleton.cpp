@@ -1,4 +1,4 @@
-#include "backends/dtu/isa/order/SyncSkeleton.h"
+#include "backends/dtu/isa/order/messages/SyncSkeleton.h"
 
 #include "backends/dtu/isa/order/StreamWalker.h"
 
@@ -135,14 +135,16 @@ static Instruction withoutAddress(Instruction instruction) {
 }
 
 Program skeletonOf(const Program &program) {
-  Program skeleton = program;
-  for (size_t s = 0; s < program.streams.size(); ++s) {
-    const std::vector<Instruction> &all = program.streams[s].instructions;
-    Stream &stream = skeleton.streams[s];
-    stream.instructions.clear();
-    stream.labels.clear();
-    stream.labelStarts.clear();
-    Kept kept(program.streams[s]);
+  Program skeleton = {program.name,    program.semaphores, program.barriers,  program.l1Bytes,
+                      program.l2Bytes, program.l3Bytes,    program.hostBytes, program.tableSize,
+                      {}};
+  for (const Stream &from : program.streams) {
+    const std::vector<Instruction> &all = from.instructions;
+    Stream &stream = skeleton.streams.emplace_back();
+    stream.engine = from.engine;
+    stream.first = from.first;
+    stream.count = from.count;
+    Kept kept(from);
     for (size_t i = 0; i < all.size(); ++i)
       if (kept[i])
         stream.instructions.push_back(withoutAddress(all[i]));

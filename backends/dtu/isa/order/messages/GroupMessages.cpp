@@ -1,4 +1,4 @@
-#include "backends/dtu/isa/order/GroupMessages.h"
+#include "backends/dtu/isa/order/messages/GroupMessages.h"
 
 #include "absl/container/flat_hash_map.h"
 

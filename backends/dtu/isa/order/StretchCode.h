@@ -1,0 +1,37 @@
+// Programs in a form in which code that does the same at other addresses compares equal.
+#pragma once
+
+#include "backends/dtu/isa/Registers.h"
+
+#include "absl/container/flat_hash_map.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace st::dtu {
+
+/// An instruction without the constants of its addresses outside of the cluster. The constant of an
+/// index that only computes such addresses belongs to them.
+struct CodePlace {
+  uint32_t form = 0;         ///< equal for instructions that otherwise do the same
+  int64_t bases[2] = {0, 0}; ///< the constants of what it reads, and of what it writes
+};
+
+struct StretchCode {
+  const Program *program;
+  std::vector<std::vector<CodePlace>> places; ///< of each stream
+  std::vector<StreamRegisters> registers;     ///< of each stream; peers count
+};
+
+/// Numbers forms, so that those of several programs compare.
+class CodeForms {
+public:
+  /// `program` must outlive the result.
+  StretchCode codeOf(const Program &program);
+
+private:
+  absl::flat_hash_map<std::string, uint32_t> forms;
+};
+
+} // namespace st::dtu
