@@ -16,7 +16,8 @@ import transformers
 from families import BATCH, FAMILIES, SEQ, batch, parameter, task_of
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "references"
-CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining}
+CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining,
+           "seq2seq": transformers.AutoModelForSeq2SeqLM}
 
 
 def name_in_files(config, name):
@@ -69,7 +70,13 @@ def reference(config):
     settings = transformers.AutoConfig.for_model(**config)
     settings._attn_implementation = settings._experts_implementation = "eager"
     model = CLASSES[task_of(config)].from_config(settings).double().eval()
+    if config["model_type"] == "t5" and not config.get("tie_word_embeddings", True):
+        # The class ties them, unless a checkpoint has both.
+        model.lm_head.weight = torch.nn.Parameter(torch.zeros_like(model.lm_head.weight))
     with torch.no_grad():
+        for name, value in model.named_buffers():
+            if name == "final_logits_bias":
+                value.copy_(torch.from_numpy(parameter(name, tuple(value.shape))))
         for name, value in model.named_parameters():
             for key, part in tensors_in_files(config, name, value).items():
                 part.copy_(torch.from_numpy(parameter(key, tuple(part.shape))))
@@ -78,7 +85,7 @@ def reference(config):
             module.register_forward_pre_hook(drop_tokens(capacity))
     given = {name: torch.from_numpy(value).long() for name, value in batch(config).items()}
     labels = given.pop("labels")
-    if "next_sentence_label" in given:
+    if "next_sentence_label" in given or task_of(config) == "seq2seq":
         loss = model(**given, labels=labels).loss
     else:
         outputs = model(**given)
