@@ -3,7 +3,9 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers numpy
     VENV/bin/python test/e2e/models/record_families.py
 
-Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz: the loss, and the gradient of each parameter.
+Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz: the loss,
+and the gradient of each parameter. For families with an encoder and a decoder also references/NAME-steps.npz: the losses of five
+steps of AdamW, and the parameters behind them.
 """
 
 import math
@@ -13,7 +15,7 @@ import sys
 import numpy as np
 import torch
 import transformers
-from families import BATCH, FAMILIES, SEQ, batch, parameter, task_of
+from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, batch, parameter, task_of
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "references"
 CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining,
@@ -63,10 +65,11 @@ def balance_of_sequences(settings, outputs):
                for i in range(BATCH)) / BATCH
 
 
-def reference(config):
-    """The loss and the gradients by name."""
+def build(config):
+    """The model with the values of its parameters, and its configuration."""
     config = dict(config)
-    capacity, of_sequences = config.pop("expert_capacity_factor", None), config.pop("balance_loss_per_sequence", False)
+    capacity = config.pop("expert_capacity_factor", None)
+    config.pop("balance_loss_per_sequence", None)
     settings = transformers.AutoConfig.for_model(**config)
     settings._attn_implementation = settings._experts_implementation = "eager"
     model = CLASSES[task_of(config)].from_config(settings).double().eval()
@@ -83,7 +86,18 @@ def reference(config):
     for module in model.modules():
         if capacity and hasattr(module, "gate_up_proj"):
             module.register_forward_pre_hook(drop_tokens(capacity))
-    given = {name: torch.from_numpy(value).long() for name, value in batch(config).items()}
+    return model, settings
+
+
+def given_batch(config, index=0):
+    return {name: torch.from_numpy(value).long() for name, value in batch(config, index).items()}
+
+
+def reference(config):
+    """The loss and the gradients by name."""
+    of_sequences = config.get("balance_loss_per_sequence", False)
+    model, settings = build(config)
+    given = given_batch(config)
     labels = given.pop("labels")
     if "next_sentence_label" in given or task_of(config) == "seq2seq":
         loss = model(**given, labels=labels).loss
@@ -98,6 +112,24 @@ def reference(config):
     return {"loss": loss.item()} | gradients
 
 
+def training(config):
+    """The losses of some steps of AdamW and the parameters behind the last one. Norms and biases do not decay."""
+    model, _ = build(config)
+    options = {"lr": ADAMW["lr"], "betas": (ADAMW["beta1"], ADAMW["beta2"]), "eps": ADAMW["epsilon"]}
+    parameters = list(model.parameters())
+    groups = [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": ADAMW["weight-decay"]},
+              {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}]
+    optimizer, losses = torch.optim.AdamW(groups, **options), []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = model(**given_batch(config, step)).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": np.array(losses)} | {name: value.detach().numpy().astype(np.float32)
+                                           for name, value in model.named_parameters()}
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or FAMILIES:
@@ -105,6 +137,8 @@ def main():
         found = reference(config)
         np.savez_compressed(FOLDER / f"{name}.npz",
                             **{key: np.asarray(value, np.float32 if key != "loss" else np.float64) for key, value in found.items()})
+        if task_of(config) == "seq2seq":
+            np.savez_compressed(FOLDER / f"{name}-steps.npz", **training(config))
         print(f"{name}: loss {found['loss']:.6f}, {len(found) - 1} gradients")
     print(f"torch {torch.__version__}, transformers {transformers.__version__}")
 
