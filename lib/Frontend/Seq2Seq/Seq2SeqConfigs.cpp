@@ -132,8 +132,13 @@ void st::readT5(ConfigReader &reader, ModelConfig &config) {
       config.hiddenDropout;
   config.attentionBias = config.attentionOutBias = config.mlpBias = false;
   config.scalesAttention = false;
-  config.scalesHeadInput =
-      reader.boolean("scale_decoder_outputs", reader.boolean("tie_word_embeddings", true));
+  const bool ties = reader.boolean("tie_word_embeddings", true);
+  config.scalesHeadInput = reader.boolean("scale_decoder_outputs", ties);
+  // transformers 5 saves this for a head with a table of its own, too, and looks into the
+  // checkpoint to tell.
+  if (ties && !config.scalesHeadInput)
+    reader.unexpected("scale_decoder_outputs",
+                      "true, or false for tie_word_embeddings if lm_head has its own table");
   readProjection(reader, config);
   readRelativePositions(reader, config);
   DecoderConfig &decoder = config.decoder;
