@@ -61,8 +61,9 @@ enum class Purpose {
 
 /// Builds the forward loss of `config` for `task` on batches of `batch` sequences of `sequence`
 /// tokens (default 128; an image has one more than its number of patches). For seq2seq these are
-/// sources; targets have `targetSequence` tokens (default: as many as sources). Null after a diagnostic
-/// if the model does not support the task or the sizes do not fit. Loads the dialects it needs.
+/// sources; targets have `targetSequence` tokens (default: as many as sources). Null after a
+/// diagnostic if the model does not support the task or the sizes do not fit. Loads the dialects it
+/// needs.
 OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
                                  int64_t batch, std::optional<int64_t> sequence,
                                  Purpose purpose = Purpose::Train,

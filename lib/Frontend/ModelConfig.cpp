@@ -91,15 +91,14 @@ std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
 std::optional<Activation> mlir::st::symbolizeActivation(StringRef name) {
   // Some functions have several names, for implementations that agree in f32.
   return llvm::StringSwitch<std::optional<Activation>>(name)
-                        .Cases({"gelu", "gelu_python"}, Activation::Gelu)
-                        .Cases({"gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh",
-                                "gelu_python_tanh"},
-                               Activation::GeluTanh)
-                        .Case("quick_gelu", Activation::QuickGelu)
-                        .Case("relu", Activation::Relu)
-                        .Cases({"silu", "swish"}, Activation::Silu)
-                        .Case("tanh", Activation::Tanh)
-                        .Default(std::nullopt);
+      .Cases({"gelu", "gelu_python"}, Activation::Gelu)
+      .Cases({"gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh", "gelu_python_tanh"},
+             Activation::GeluTanh)
+      .Case("quick_gelu", Activation::QuickGelu)
+      .Case("relu", Activation::Relu)
+      .Cases({"silu", "swish"}, Activation::Silu)
+      .Case("tanh", Activation::Tanh)
+      .Default(std::nullopt);
 }
 
 Activation mlir::st::readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {

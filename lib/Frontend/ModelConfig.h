@@ -157,7 +157,7 @@ struct ModelConfig {
   double attentionDropout = 0.0;
   double hiddenDropout = 0.0;
   double activationDropout = 0.0; ///< after the activation of an MLP
-  double spanDropout = 0.0; ///< before the head of `span`
+  double spanDropout = 0.0;       ///< before the head of `span`
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   double normInitialValue = 1.0; ///< of the weights of root mean square norms

@@ -44,7 +44,8 @@ OwningOpRef<Operation *> importConfig(const ImportOptions &options, llvm::Source
   std::optional<int64_t> labels;
   if (options.labelSequence.getNumOccurrences() > 0)
     labels = options.labelSequence;
-  return buildModel(context, *config, options.task, options.batch, sequence, Purpose::Train, labels);
+  return buildModel(context, *config, options.task, options.batch, sequence, Purpose::Train,
+                    labels);
 }
 
 } // namespace

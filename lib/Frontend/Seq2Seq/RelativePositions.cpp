@@ -21,10 +21,9 @@ int64_t st::bucketOf(const RelativePositions &positions, int64_t distance, bool 
   if (distance < exact)
     return first + distance;
   // In single precision, as transformers computes it: rounding decides at the ends of intervals.
-  const float wavelengths =
-      std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
-      static_cast<float>(std::log(static_cast<double>(positions.maxDistance) /
-                                  static_cast<double>(exact)));
+  const float wavelengths = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
+                            static_cast<float>(std::log(static_cast<double>(positions.maxDistance) /
+                                                        static_cast<double>(exact)));
   const auto further = static_cast<int64_t>(wavelengths * static_cast<float>(count - exact));
   return first + std::min(exact + further, count - 1);
 }

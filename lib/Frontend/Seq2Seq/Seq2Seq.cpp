@@ -142,8 +142,8 @@ Value Seq2Seq::dense(Value x, const Twine &name, int64_t outSize, bool hasBias,
 
 Value Seq2Seq::attention(const Stack &stack, Value x, Value memory, const std::string &name,
                          ArrayRef<ScoreBias> biases) {
-  const int64_t size = stack.headCount == config.headCount ? config.headSize
-                                                           : config.hiddenSize / stack.headCount;
+  const int64_t size =
+      stack.headCount == config.headCount ? config.headSize : config.hiddenSize / stack.headCount;
   auto projected = [&](Value input, StringRef which, double deviationScale = 1) {
     Value product = dense(input, name + "." + which, stack.headCount * size, config.attentionBias,
                           deviationScale);
@@ -194,8 +194,7 @@ Value Seq2Seq::block(const Stack &stack, Value x, Value memory, int64_t layer) {
     });
   }
   ModelBuilder::Scope mlpScope(model, stack.mlp.module.empty() ? "mlp" : stack.mlp.module);
-  const std::string prefix =
-      stack.mlp.module.empty() ? named("") : named(stack.mlp.module) + ".";
+  const std::string prefix = stack.mlp.module.empty() ? named("") : named(stack.mlp.module) + ".";
   return addBranch(x, named(stack.mlp.norm),
                    [&](Value input) { return mlp(stack, input, prefix); });
 }
@@ -214,8 +213,14 @@ static Value positionTable(ModelBuilder &model, StringRef stack, StringRef name)
 }
 
 Value Seq2Seq::encode() {
-  Stack stack{family.encoder.str(), config.layerCount, config.headCount, config.intermediateSize,
-              model.sequence,       family.encoderMlp, {},               {},
+  Stack stack{family.encoder.str(),
+              config.layerCount,
+              config.headCount,
+              config.intermediateSize,
+              model.sequence,
+              family.encoderMlp,
+              {},
+              {},
               {}};
   Value x;
   {
@@ -240,8 +245,14 @@ Value Seq2Seq::encode() {
 
 Value Seq2Seq::decode(Value memory) {
   const DecoderConfig &sizes = config.decoder;
-  Stack stack{family.decoder.str(), sizes.layerCount,  sizes.headCount, sizes.intermediateSize,
-              model.targetSequence, family.decoderMlp, {},              {},
+  Stack stack{family.decoder.str(),
+              sizes.layerCount,
+              sizes.headCount,
+              sizes.intermediateSize,
+              model.targetSequence,
+              family.decoderMlp,
+              {},
+              {},
               {}};
   Value x;
   {

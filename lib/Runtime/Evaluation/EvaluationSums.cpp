@@ -108,7 +108,7 @@ std::map<std::string, double> EvaluationSums::values() const {
     values["exact_match"] = exact / static_cast<double>(answers);
     values["f1"] = f1 / static_cast<double>(answers);
   }
-  const char *language = task == "mlm"                          ? "lm_loss"
+  const char *language = task == "mlm"                        ? "lm_loss"
                          : task == "clm" || task == "seq2seq" ? "loss"
                                                               : nullptr;
   if (language && values.count(language))

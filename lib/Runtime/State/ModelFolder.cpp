@@ -102,11 +102,14 @@ constexpr ConfigKey kMegatronGptKeys[] = {{"num_layers", "24"},
                                           {"num_attention_heads", "16"},
                                           {"hidden_act", "\"gelu_new\""},
                                           {"layernorm_epsilon", "1e-5"}};
-constexpr ConfigKey kBartKeys[] = {
-    {"encoder_layers", "12"},          {"decoder_layers", "12"},
-    {"encoder_attention_heads", "16"}, {"decoder_attention_heads", "16"},
-    {"activation_function", "\"gelu\""}, {"scale_embedding", "false"},
-    {"pad_token_id", "1"},             {"decoder_start_token_id", "2"}};
+constexpr ConfigKey kBartKeys[] = {{"encoder_layers", "12"},
+                                   {"decoder_layers", "12"},
+                                   {"encoder_attention_heads", "16"},
+                                   {"decoder_attention_heads", "16"},
+                                   {"activation_function", "\"gelu\""},
+                                   {"scale_embedding", "false"},
+                                   {"pad_token_id", "1"},
+                                   {"decoder_start_token_id", "2"}};
 constexpr ConfigKey kT5Keys[] = {{"num_layers", "6"},
                                  {"num_decoder_layers", ""},
                                  {"num_heads", "8"},
@@ -358,9 +361,8 @@ bool tiesEmbeddings(const ModelConfig &config) {
   if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
-  for (absl::string_view ties :
-       {"bart", "bert", "distilbert", "gemma", "gpt2", "megatron-bert", "megatron-gpt", "opt",
-        "roberta", "t5"})
+  for (absl::string_view ties : {"bart", "bert", "distilbert", "gemma", "gpt2", "megatron-bert",
+                                 "megatron-gpt", "opt", "roberta", "t5"})
     if (type == ties)
       return true;
   // The first BERTs do not name their model type.

@@ -1,5 +1,6 @@
 """Small configurations of each family of models, and the values of their parameters and batches."""
 
+import pathlib
 import zlib
 
 import numpy as np
@@ -84,6 +85,12 @@ def task_of(config):
     if config["model_type"] in SEQ2SEQ:
         return "seq2seq"
     return "mlm" if config["model_type"] in MASKED else "clm"
+
+
+def references(config):
+    """The folder of the references that record_families.py writes."""
+    folder = pathlib.Path(__file__).resolve().parent / "references"
+    return folder / "seq2seq" if task_of(config) == "seq2seq" else folder
 
 
 def label_sequence(config):

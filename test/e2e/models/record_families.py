@@ -3,21 +3,19 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers numpy
     VENV/bin/python test/e2e/models/record_families.py
 
-Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz: the loss,
-and the gradient of each parameter. For families with an encoder and a decoder also references/NAME-steps.npz: the losses of five
-steps of AdamW, and the parameters behind them.
+Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz (of families
+with an encoder and a decoder, in references/seq2seq): the loss, and the gradient of each parameter. For the latter NAME-steps.npz
+has the losses of five steps of AdamW, and the parameters behind them.
 """
 
 import math
-import pathlib
 import sys
 
 import numpy as np
 import torch
 import transformers
-from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, batch, parameter, task_of
+from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, batch, parameter, references, task_of
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "references"
 CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining,
            "seq2seq": transformers.AutoModelForSeq2SeqLM}
 
@@ -131,14 +129,14 @@ def training(config):
 
 
 def main():
-    FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or FAMILIES:
         config = FAMILIES[name]
-        found = reference(config)
-        np.savez_compressed(FOLDER / f"{name}.npz",
+        found, folder = reference(config), references(config)
+        folder.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(folder / f"{name}.npz",
                             **{key: np.asarray(value, np.float32 if key != "loss" else np.float64) for key, value in found.items()})
         if task_of(config) == "seq2seq":
-            np.savez_compressed(FOLDER / f"{name}-steps.npz", **training(config))
+            np.savez_compressed(folder / f"{name}-steps.npz", **training(config))
         print(f"{name}: loss {found['loss']:.6f}, {len(found) - 1} gradients")
     print(f"torch {torch.__version__}, transformers {transformers.__version__}")
 

@@ -6,18 +6,16 @@ import sys
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
-from families import BATCH, FAMILIES, SEQ, TARGET, batch, parameter, task_of
+from families import BATCH, FAMILIES, SEQ, TARGET, batch, parameter, references, task_of
 from st_programs import import_model, interpret, signature, transform
 from st_testing import expect, main
-
-FOLDER = pathlib.Path(__file__).resolve().parent / "references"
 
 
 def like_transformers(name):
     config = FAMILIES[name]
 
     def run(folder):
-        reference = dict(np.load(FOLDER / f"{name}.npz"))
+        reference = dict(np.load(references(config) / f"{name}.npz"))
         loss = float(reference.pop("loss"))
         flags = [f"--label-seq={TARGET}"] if task_of(config) == "seq2seq" else []
         program = transform(import_model(folder, config, task_of(config), BATCH, SEQ, *flags), "--differentiate")

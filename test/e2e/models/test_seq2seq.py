@@ -11,10 +11,9 @@ from safetensors.numpy import load_file, save_file
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from families import ADAMW, BART, BATCH, FAMILIES, SEQ, STEPS, T5, TARGET, batch, parameter
+from families import ADAMW, BART, BATCH, FAMILIES, SEQ, STEPS, T5, TARGET, batch, parameter, references
 from st_programs import import_model, signature
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "references"
 NAMES = [name for name in FAMILIES if name.startswith(("bart", "t5"))]
 LAYOUTS = {
     "one device": None,
@@ -49,7 +48,7 @@ def compile_pairs(folder, name, config, parallel=None, *flags, batch=BATCH, seq=
 def trains_like_transformers(name):
     """Losses, and the saved parameters. The bias of the logits is a buffer: saved as it was given."""
     def run(folder):
-        config, reference = FAMILIES[name], dict(np.load(FOLDER / f"{name}-steps.npz"))
+        config, reference = FAMILIES[name], dict(np.load(references(FAMILIES[name]) / f"{name}-steps.npz"))
         expected = reference.pop("losses")
         model, data = given_parameters(folder, config), given_batches(folder, config)
         worst = worst_parameter = 0.0
