@@ -117,7 +117,11 @@ class ModelStep(Step):
 
     def text(self):
         task = "mlm" if self.family in ENCODERS else "seq2seq" if self.family in SEQ2SEQ else "clm"
-        flags = [f"--label-seq={self.rng.randint(2, self.sequence)}"] if task == "seq2seq" and self.rng.random() < 0.5 else []
+        flags = []
+        if task == "seq2seq" and self.rng.random() < 0.5:
+            labels = self.rng.randint(2, self.sequence)
+            self.tokens.add(labels)
+            flags.append(f"--label-seq={labels}")
         config = json.dumps({"model_type": self.family, **self.config()})
         done = subprocess.run([TRANSLATE, "--import-hf-config", f"--task={task}", f"--batch={self.batch}",
                                f"--seq={self.sequence}", *flags], input=config, capture_output=True, text=True)
