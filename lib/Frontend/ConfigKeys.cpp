@@ -277,8 +277,64 @@ constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
                                 {"pooler_act", KeyType::String},
                                 {"pooler_output_size", KeyType::Number}};
 
+// The general names of transformers, beside those of a family with an encoder and a decoder.
+constexpr KnownKey otherNameKeys[] = {
+    {"hidden_size"}, {"num_attention_heads"}, {"num_hidden_layers"}};
+
+constexpr KnownKey bartKeys[] = {{"activation_dropout"},
+                                 {"activation_function"},
+                                 {"attention_dropout"},
+                                 {"d_model"},
+                                 {"decoder_attention_heads"},
+                                 {"decoder_ffn_dim"},
+                                 {"decoder_layerdrop"},
+                                 {"decoder_layers"},
+                                 {"dropout"},
+                                 {"encoder_attention_heads"},
+                                 {"encoder_ffn_dim"},
+                                 {"encoder_layerdrop"},
+                                 {"encoder_layers"},
+                                 {"init_std"},
+                                 {"max_position_embeddings"},
+                                 {"scale_embedding"},
+                                 {"vocab_size"},
+                                 // Of older files, rejected by value.
+                                 {"add_bias_logits"},
+                                 {"add_final_layer_norm"},
+                                 {"extra_pos_embeddings"},
+                                 {"normalize_before"},
+                                 {"normalize_embedding"},
+                                 {"static_position_embeddings"},
+                                 // Read by heads that no supported task has, by generation, or by
+                                 // no class.
+                                 {"classif_dropout", KeyType::Number},
+                                 {"force_bos_token_to_be_generated", KeyType::Flag},
+                                 {"save_step", KeyType::Number}};
+
+constexpr KnownKey t5Keys[] = {{"d_ff"},
+                               {"d_kv"},
+                               {"d_model"},
+                               {"dense_act_fn"},
+                               {"dropout_rate"},
+                               {"feed_forward_proj"},
+                               {"head_dim"},
+                               {"initializer_factor"},
+                               {"is_gated_act"},
+                               {"layer_norm_epsilon"},
+                               {"num_decoder_layers"},
+                               {"num_heads"},
+                               {"num_layers"},
+                               {"relative_attention_max_distance"},
+                               {"relative_attention_num_buckets"},
+                               {"scale_decoder_outputs"},
+                               {"vocab_size"},
+                               // The length in training; distances have no limit.
+                               {"n_positions", KeyType::Number}};
+
 SmallVector<ArrayRef<KnownKey>> mlir::st::keysOf(ModelType type) {
   switch (type) {
+  case ModelType::Bart:
+    return {anyModelKeys, otherNameKeys, bartKeys};
   case ModelType::Bert:
     return {anyModelKeys, encoderKeys, bertKeys};
   case ModelType::DistilBert:
@@ -311,6 +367,8 @@ SmallVector<ArrayRef<KnownKey>> mlir::st::keysOf(ModelType type) {
     return {anyModelKeys, rotaryDecoderKeys, layerWindowKeys, qwen3Keys};
   case ModelType::Roberta:
     return {anyModelKeys, encoderKeys};
+  case ModelType::T5:
+    return {anyModelKeys, otherNameKeys, t5Keys};
   case ModelType::Vit:
     return {anyModelKeys, vitKeys};
   }

@@ -6,6 +6,7 @@
 #include "lib/Frontend/DecoderFamily.h"
 #include "lib/Frontend/DropoutMask.h"
 #include "lib/Frontend/EncoderFamily.h"
+#include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 #include <algorithm>
 
 using namespace mlir;
@@ -15,6 +16,8 @@ using namespace mlir::st;
 static StringRef tasksOf(ModelType type) {
   if (findDecoderFamily(type))
     return "clm";
+  if (findSeq2SeqFamily(type))
+    return "seq2seq";
   return findEncoderFamily(type) ? "mlm, span or encode" : "classify";
 }
 
@@ -26,6 +29,8 @@ static bool hasTask(ModelType type, Task task) {
     return findEncoderFamily(type);
   case Task::CausalLm:
     return findDecoderFamily(type);
+  case Task::Seq2Seq:
+    return findSeq2SeqFamily(type);
   case Task::Classify:
     return type == ModelType::Vit;
   }
@@ -52,7 +57,8 @@ static bool hasMask(ArrayRef<int64_t> shape) {
 
 /// Reports sizes that the model does not allow.
 static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config, Task task,
-                                int64_t batch, std::optional<int64_t> given) {
+                                int64_t batch, std::optional<int64_t> given,
+                                std::optional<int64_t> target) {
   auto error = [&] { return emitError(FileLineColLoc::get(context, config.path, 1, 1)); };
   if (!hasTask(config.type, task))
     return error() << "task '" << stringify(task) << "': expected " << tasksOf(config.type)
@@ -74,8 +80,22 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
     return error() << "sequence length: expected at most "
                    << (INT32_MAX - config.experts.count) / factor << " tokens for "
                    << config.experts.count << " experts, found " << sequence;
-  const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
-                             hidden = {batch, sequence, config.hiddenSize};
+  if (target && !findSeq2SeqFamily(config.type))
+    return error() << "target sequence length: a " << stringify(config.type)
+                   << " has no target beside its sequence, found " << *target;
+  if (target && (*target < 1 || *target > config.positionCount))
+    return error() << "target sequence length: expected 1 to max_position_embeddings = "
+                   << config.positionCount << ", found " << *target;
+  const int64_t longest = std::max(sequence, target.value_or(sequence));
+  const SmallVector<int64_t> scores = {batch, std::max(config.headCount, config.decoder.headCount),
+                                       longest, longest},
+                             hidden = {batch, longest, config.hiddenSize},
+                             distances = {longest, longest, config.relativePositions.bucketCount};
+  if (!hasMask(distances))
+    return error() << "sequences of " << longest << " tokens with "
+                   << config.relativePositions.bucketCount
+                   << " kinds of distances: expected at most " << kMaxRandomSlices << " slices of "
+                   << kMaxSliceElements << " pairs";
   const double rate = std::max({config.embeddingDropout, config.hiddenDropout, config.spanDropout});
   for (auto [shape, probability] :
        {std::pair(ArrayRef(scores), config.attentionDropout), std::pair(ArrayRef(hidden), rate)})
@@ -91,19 +111,21 @@ static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
     return buildDecoder(model, *family);
   if (const EncoderFamily *family = findEncoderFamily(type))
     return buildEncoder(model, *family, task);
+  if (const Seq2SeqFamily *family = findSeq2SeqFamily(type))
+    return buildSeq2Seq(model, *family);
   return buildVit(model);
 }
 
 static ModelConfig withoutDropout(ModelConfig config) {
   config.embeddingDropout = config.attentionDropout = config.hiddenDropout = config.spanDropout =
-      0.0;
+      config.activationDropout = 0.0;
   return config;
 }
 
 OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &config, Task task,
                                      int64_t batch, std::optional<int64_t> givenSequence,
-                                     Purpose purpose) {
-  if (failed(checkSizes(context, config, task, batch, givenSequence)))
+                                     Purpose purpose, std::optional<int64_t> targetSequence) {
+  if (failed(checkSizes(context, config, task, batch, givenSequence, targetSequence)))
     return nullptr;
   int64_t sequence = sequenceOf(config, givenSequence);
   context->loadDialect<func::FuncDialect, stablehlo::StableHLODialect, chlo::ChloDialect>();
@@ -117,7 +139,7 @@ OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &co
   const bool trains = task != Task::Encode;
   const bool evaluates = trains && purpose == Purpose::Evaluate;
   const ModelConfig used = trains && !evaluates ? config : withoutDropout(config);
-  ModelBuilder model(*module, used, batch, sequence);
+  ModelBuilder model(*module, used, batch, sequence, targetSequence);
   if (evaluates)
     model.keepMeasures();
   Value result = buildResult(model, config.type, task);

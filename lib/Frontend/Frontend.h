@@ -17,10 +17,12 @@
 //                span  input_ids, token_type_ids, attention_mask,
 //                      start_positions [B], end_positions [B]
 //                clm   input_ids, labels
+//                seq2seq  input_ids [B, S], attention_mask [B, S], labels [B, T]
 //                encode  input_ids, token_type_ids, attention_mask
 //                classify  pixel_values [B, channels, size, size], labels [B]
 //              `labels` are aligned with the positions that predict them (for
-//              clm, whoever reads the data has shifted them by one); -100
+//              clm, whoever reads the data has shifted them by one; for seq2seq the
+//              program makes the decoder's inputs from them); -100
 //              marks a position without a label.
 //   key        rng_key : tensor<2xui32> = [seed, step], absent without dropout.
 //
@@ -52,17 +54,20 @@ enum class Purpose {
   ///         next_sentence_correct, next_sentence_count, how many labels there are and of
   ///         how many the largest logit is
   ///   span  start_logits, end_logits [B, S]
-  ///   clm   token_correct, token_count
+  ///   clm, seq2seq   token_correct, token_count
   ///   classify  label_correct, label_count, of pictures of one class each
   Evaluate
 };
 
 /// Builds the forward loss of `config` for `task` on batches of `batch` sequences of `sequence`
-/// tokens (default 128; an image has one more than its number of patches). Null after a diagnostic
-/// if the model does not support the task or the sizes do not fit. Loads the dialects it needs.
+/// tokens (default 128; an image has one more than its number of patches). For seq2seq these are
+/// sources; targets have `targetSequence` tokens (default: as many as sources). Null after a
+/// diagnostic if the model does not support the task or the sizes do not fit. Loads the dialects it
+/// needs.
 OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
                                  int64_t batch, std::optional<int64_t> sequence,
-                                 Purpose purpose = Purpose::Train);
+                                 Purpose purpose = Purpose::Train,
+                                 std::optional<int64_t> targetSequence = std::nullopt);
 
 } // namespace mlir::st
 

@@ -114,8 +114,10 @@ Value ModelBuilder::rmsNorm(Value x, const Twine &name, bool isPlusOne) {
   Scope scope(*this, "rms_norm");
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   int64_t last = shape.size() - 1;
-  Value gain = parameter(name + ".weight", {shape[last]}, {isPlusOne ? Init::Zeros : Init::Ones},
-                         /*decays=*/false);
+  Init init = {isPlusOne ? Init::Zeros : Init::Ones};
+  if (config.normInitialValue != 1.0)
+    init = {Init::Constant, 0.0, std::nullopt, config.normInitialValue};
+  Value gain = parameter(name + ".weight", {shape[last]}, init, /*decays=*/false);
   if (isPlusOne)
     gain = emit.offset(gain, 1.0);
   Value square = emit.scale(emit.reduceAdd(emit.mul(x, x), {last}), 1.0 / shape[last]);
@@ -196,28 +198,29 @@ Value ModelBuilder::softmax(Value x) {
   return emit.mul(exponential, broadcastLeading(inverse, emit.shapeOf(x)));
 }
 
-Value ModelBuilder::splitHeads(Value x) {
+Value ModelBuilder::splitHeads(Value x, std::optional<int64_t> size) {
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   if (shape.size() == 4)
     return x;
   Scope scope(*this, "split_heads");
-  return emit.reshape(x, {shape[0], shape[1], shape[2] / config.headSize, config.headSize});
+  const int64_t ofHead = size.value_or(config.headSize);
+  return emit.reshape(x, {shape[0], shape[1], shape[2] / ofHead, ofHead});
 }
 
 Value ModelBuilder::mergeHeads(Value x) {
   Scope scope(*this, "merge_heads");
-  return emit.reshape(emit.transpose(x, {0, 2, 1, 3}),
-                      {batch, sequence, config.headCount * config.headSize});
+  ArrayRef<int64_t> shape = emit.shapeOf(x);
+  return emit.reshape(emit.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], shape[1] * shape[3]});
 }
 
 Value ModelBuilder::attentionScores(Value query, Value key, double scale) {
   Scope scope(*this, "scores");
   // Scaling by layer exists because unscaled products may overflow.
   const bool isLate = config.scalesScores.value_or(false) && !config.scalesProductsByLayer;
-  query = splitHeads(isLate ? query : emit.scale(query, scale));
+  query = splitHeads(isLate || scale == 1.0 ? query : emit.scale(query, scale));
   // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
   Value scores = emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
-  return isLate ? emit.scale(scores, scale) : scores;
+  return isLate && scale != 1.0 ? emit.scale(scores, scale) : scores;
 }
 
 Value ModelBuilder::attentionContext(Value probabilities, Value value) {
@@ -234,6 +237,12 @@ Value ModelBuilder::maskScores(Value scores, Value bias, ArrayRef<int64_t> biasD
 Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
                               ArrayRef<int64_t> biasDims, std::optional<double> scale,
                               int64_t layer) {
+  return attention(query, key, value, ScoreBias{bias, SmallVector<int64_t>(biasDims)}, scale,
+                   layer);
+}
+
+Value ModelBuilder::attention(Value query, Value key, Value value, ArrayRef<ScoreBias> biases,
+                              std::optional<double> scale, int64_t layer) {
   const double factor = config.scalesProductsByLayer ? layer + 1 : 1;
   Value scores =
       attentionScores(query, key, scale.value_or(1.0 / std::sqrt(config.headSize)) / factor);
@@ -241,8 +250,9 @@ Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
     Scope scope(*this, "layer_scaling");
     scores = emit.scale(scores, factor);
   }
-  if (bias)
-    scores = maskScores(scores, bias, biasDims);
+  for (const auto &[bias, dims] : biases)
+    if (bias)
+      scores = maskScores(scores, bias, dims);
   Value probabilities = dropout(softmax(scores), config.attentionDropout);
   return mergeHeads(attentionContext(probabilities, value));
 }
@@ -252,12 +262,13 @@ double ModelBuilder::residualDeviation() const {
                                    : config.initializerRange;
 }
 
-Value ModelBuilder::causalBias(std::optional<int64_t> window) {
-  SmallVector<int64_t> shape = {sequence, sequence};
+Value ModelBuilder::causalBias(std::optional<int64_t> window, std::optional<int64_t> length) {
+  const int64_t size = length.value_or(sequence);
+  SmallVector<int64_t> shape = {size, size};
   Type word = builder.getI32Type();
   Value rows = emit.iota(shape, word, 0), columns = emit.iota(shape, word, 1);
   Value visible = emit.compare(ComparisonDirection::GE, rows, columns);
-  if (window && *window < sequence) {
+  if (window && *window < size) {
     Value begin = emit.offset(columns, *window);
     visible = emit.bitAnd(visible, emit.compare(ComparisonDirection::LT, rows, begin));
   }

@@ -18,8 +18,9 @@ static func::FuncOp createMain(OpBuilder &builder, ModuleOp module) {
 }
 
 ModelBuilder::ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch,
-                           int64_t sequence)
-    : config(config), batch(batch), sequence(sequence), builder(module.getContext()),
+                           int64_t sequence, std::optional<int64_t> targetSequence)
+    : config(config), batch(batch), sequence(sequence),
+      targetSequence(targetSequence.value_or(sequence)), builder(module.getContext()),
       function(createMain(builder, module)), signature(function),
       emit(builder, &function.front(), builder.getUnknownLoc()) {
   builder.setListener(this);
@@ -61,6 +62,10 @@ static DictionaryAttr initAttr(Builder &builder, Init init) {
   case Init::Ones:
     kind("ones");
     break;
+  case Init::Constant:
+    kind("constant");
+    fields.push_back(builder.getNamedAttr("value", builder.getF64FloatAttr(init.value)));
+    break;
   case Init::Normal:
     kind("normal");
     fields.push_back(builder.getNamedAttr("std", builder.getF64FloatAttr(init.standardDeviation)));
@@ -84,6 +89,13 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
     attrs.push_back(builder.getNamedAttr(kNoDecayAttr, builder.getUnitAttr()));
   return signature.insertArgument(
       parameterCount++, RankedTensorType::get(shape, builder.getF32Type()), attrs, emit.loc);
+}
+
+Value ModelBuilder::frozenParameter(const Twine &name, ArrayRef<int64_t> shape, Init init) {
+  Value frozen = parameter(name, shape, init, /*decays=*/false);
+  signature.setArgumentAttr(cast<BlockArgument>(frozen).getArgNumber(), kFrozenAttr,
+                            builder.getUnitAttr());
+  return frozen;
 }
 
 Value ModelBuilder::unshardedWeight(const Twine &name, ArrayRef<int64_t> shape) {

@@ -12,10 +12,11 @@ namespace mlir::st {
 
 /// The initial value of a parameter, as in the attribute `st.init`.
 struct Init {
-  enum Kind { Normal, Zeros, Ones } kind;
+  enum Kind { Normal, Zeros, Ones, Constant } kind;
   double standardDeviation = 0.0;
   /// A row of a Normal matrix that starts as zero.
   std::optional<int64_t> zeroRow = std::nullopt;
+  double value = 0.0; ///< of a Constant
 };
 
 /// The dimensions of a weight matrix: [out, in] for Linear layers, [in, out] for Conv1D layers.
@@ -24,15 +25,24 @@ enum class WeightLayout { OutIn, InOut };
 struct DecoderFamily;
 struct EncoderFamily;
 
+/// Added to scores [B, heads, S, T]: a value, if not null, whose dimensions are `dims` of them.
+struct ScoreBias {
+  Value value;
+  SmallVector<int64_t> dims;
+};
+
 /// Builds @main op by op. Parameters and batch arguments join the signature when they are first
 /// requested, parameters before the batch.
 class ModelBuilder : private OpBuilder::Listener {
 public:
-  ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch, int64_t sequence);
+  /// `targetSequence`, if given, is the length of a decoder's sequences; else `sequence`.
+  ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch, int64_t sequence,
+               std::optional<int64_t> targetSequence = std::nullopt);
 
   const ModelConfig &config;
   const int64_t batch;
   const int64_t sequence;
+  const int64_t targetSequence;
 
 private:
   OpBuilder builder;
@@ -61,6 +71,8 @@ public:
   Value weight(const Twine &name, ArrayRef<int64_t> shape) {
     return parameter(name, shape, {Init::Normal, config.initializerRange});
   }
+  /// A parameter that is not trained, which checkpoints have.
+  Value frozenParameter(const Twine &name, ArrayRef<int64_t> shape, Init init);
   /// A weight that tensor shards replicate.
   Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
   /// The weights `<name>` [...] of `count` equal parts of the model, stacked: [count, ...]. In
@@ -112,19 +124,24 @@ public:
   /// Zeroes each element with the probability and scales the others up. Emits nothing if the
   /// probability is 0.
   Value dropout(Value x, double probability);
-  /// Reshapes x [B, S, heads * d] to [B, S, heads, d]. A value that is already split stays.
-  Value splitHeads(Value x);
+  /// Reshapes x [B, S, heads * d] to [B, S, heads, d]; the default d is that of the configuration.
+  /// A value that is already split stays.
+  Value splitHeads(Value x, std::optional<int64_t> size = std::nullopt);
   /// softmax(scale q k^T + bias) v over heads, with dropout; the default `scale` is 1 / sqrt(d). q,
   /// k and v are [B, S, heads * d], split or not; `bias`, if not null, broadcasts along `biasDims`
   /// to [B, heads, S, S]. Returns [B, S, heads * d]. If the configuration says so, layer `layer`,
   /// counted from 0, divides the products by its number and multiplies the scores by it.
   Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims,
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
+  /// The same with several biases. Keys and values may have another length than queries.
+  Value attention(Value query, Value key, Value value, ArrayRef<ScoreBias> biases,
+                  std::optional<double> scale = std::nullopt, int64_t layer = 0);
   /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
   /// [S, S]: 0 where a position attends to another, the lowest number for later positions and for
-  /// those before its `window` of positions, its own included.
-  Value causalBias(std::optional<int64_t> window = std::nullopt);
+  /// those before its `window` of positions, its own included. S is `length`, if given.
+  Value causalBias(std::optional<int64_t> window = std::nullopt,
+                   std::optional<int64_t> length = std::nullopt);
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are not `ignored`. A
   /// label outside of [0, C) selects no probability.
   Value crossEntropy(Value logits, Value labels, int64_t ignored);

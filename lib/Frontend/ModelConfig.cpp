@@ -3,8 +3,8 @@
 #include "lib/Frontend/ModelConfig.h"
 
 #include "lib/Frontend/ConfigKeys.h"
-#include "lib/Frontend/DecoderFamily.h"
 #include "lib/Frontend/ModelReaders.h"
+#include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 #include "lib/Support/InputFile.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -17,6 +17,8 @@ using namespace mlir::st;
 
 StringRef mlir::st::stringify(ModelType type) {
   switch (type) {
+  case ModelType::Bart:
+    return "bart";
   case ModelType::Bert:
     return "bert";
   case ModelType::DistilBert:
@@ -49,6 +51,8 @@ StringRef mlir::st::stringify(ModelType type) {
     return "qwen3";
   case ModelType::Roberta:
     return "roberta";
+  case ModelType::T5:
+    return "t5";
   case ModelType::Vit:
     return "vit";
   }
@@ -63,6 +67,8 @@ StringRef mlir::st::stringify(Task task) {
     return "span";
   case Task::CausalLm:
     return "clm";
+  case Task::Seq2Seq:
+    return "seq2seq";
   case Task::Classify:
     return "classify";
   case Task::Encode:
@@ -76,23 +82,27 @@ std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
       .Case("mlm", Task::MaskedLm)
       .Case("span", Task::Span)
       .Case("clm", Task::CausalLm)
+      .Case("seq2seq", Task::Seq2Seq)
       .Case("classify", Task::Classify)
       .Case("encode", Task::Encode)
       .Default(std::nullopt);
 }
 
-Activation mlir::st::readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
+std::optional<Activation> mlir::st::symbolizeActivation(StringRef name) {
   // Some functions have several names, for implementations that agree in f32.
-  auto activation = llvm::StringSwitch<std::optional<Activation>>(reader.string(key, fallback))
-                        .Cases({"gelu", "gelu_python"}, Activation::Gelu)
-                        .Cases({"gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh",
-                                "gelu_python_tanh"},
-                               Activation::GeluTanh)
-                        .Case("quick_gelu", Activation::QuickGelu)
-                        .Case("relu", Activation::Relu)
-                        .Cases({"silu", "swish"}, Activation::Silu)
-                        .Case("tanh", Activation::Tanh)
-                        .Default(std::nullopt);
+  return llvm::StringSwitch<std::optional<Activation>>(name)
+      .Cases({"gelu", "gelu_python"}, Activation::Gelu)
+      .Cases({"gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh", "gelu_python_tanh"},
+             Activation::GeluTanh)
+      .Case("quick_gelu", Activation::QuickGelu)
+      .Case("relu", Activation::Relu)
+      .Cases({"silu", "swish"}, Activation::Silu)
+      .Case("tanh", Activation::Tanh)
+      .Default(std::nullopt);
+}
+
+Activation mlir::st::readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
+  std::optional<Activation> activation = symbolizeActivation(reader.string(key, fallback));
   if (!activation)
     reader.unexpected(key, "one of gelu, gelu_accurate, gelu_fast, gelu_new, gelu_python, "
                            "gelu_python_tanh, gelu_pytorch_tanh, quick_gelu, relu, silu, swish, "
@@ -107,10 +117,10 @@ void mlir::st::requireFlag(ConfigReader &reader, StringRef key, bool supported) 
                           ", an architecture that is not supported");
 }
 
-static void refuseUnsupportedCommon(ConfigReader &reader) {
-  for (StringRef key :
-       {"add_cross_attention", "is_encoder_decoder", "is_decoder", "tie_encoder_decoder"})
+static void refuseUnsupportedCommon(ConfigReader &reader, ModelType type) {
+  for (StringRef key : {"add_cross_attention", "is_decoder", "tie_encoder_decoder"})
     requireFlag(reader, key, false);
+  requireFlag(reader, "is_encoder_decoder", findSeq2SeqFamily(type));
   const llvm::json::Value *pruned = reader.object().get("pruned_heads");
   if (!pruned || pruned->getAsNull())
     return;
@@ -294,6 +304,7 @@ struct ModelReader {
 } // namespace
 
 static const ModelReader modelReaders[] = {
+    {ModelType::Bart, readBart, "d_model", "encoder_attention_heads", true},
     {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true},
     {ModelType::DistilBert, readDistilBert, "dim", "n_heads", true},
     {ModelType::Gemma, readGemma, "hidden_size", "num_attention_heads", true},
@@ -310,6 +321,7 @@ static const ModelReader modelReaders[] = {
     {ModelType::Qwen2Moe, readQwen2Moe, "hidden_size", "num_attention_heads", false},
     {ModelType::Qwen3, readQwen3, "hidden_size", "num_attention_heads", false},
     {ModelType::Roberta, readRoberta, "hidden_size", "num_attention_heads", true},
+    {ModelType::T5, readT5, "d_model", "num_heads", true},
     {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
 };
 
@@ -373,7 +385,7 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
     config.vocabRows = config.vocabSize;
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
   config.problem = readProblem(reader, config.labelCount);
-  refuseUnsupportedCommon(reader);
+  refuseUnsupportedCommon(reader, config.type);
   reader.checkKeys(keysOf(config.type));
   if (reader.failed())
     return failure();

@@ -19,6 +19,7 @@
 namespace mlir::st {
 
 enum class ModelType {
+  Bart,
   Bert,
   DistilBert,
   Gemma,
@@ -35,6 +36,7 @@ enum class ModelType {
   Qwen2Moe,
   Qwen3,
   Roberta,
+  T5,
   Vit
 };
 
@@ -48,6 +50,9 @@ enum class Task {
   /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM and their like, GPTModel of
   /// Megatron-LM).
   CausalLm,
+  /// `seq2seq`: the tokens of a target, given a source (T5ForConditionalGeneration,
+  /// BartForConditionalGeneration).
+  Seq2Seq,
   /// `classify`: the class of an image (ViTForImageClassification).
   Classify,
   /// `encode`: no training; computes the last hidden states without dropout (BertModel).
@@ -103,6 +108,24 @@ struct ExpertsConfig {
   std::vector<bool> layers;
 };
 
+/// The decoder of a model that also has an encoder; the encoder's sizes are in ModelConfig.
+struct DecoderConfig {
+  int64_t layerCount = 0;
+  int64_t headCount = 0;
+  int64_t intermediateSize = 0;
+  /// The decoder's first input, before the labels.
+  int64_t startToken = 0;
+  /// Its input behind a label that is ignored.
+  int64_t paddingToken = 0;
+};
+
+/// Biases of scores by the distance of two positions (Raffel et al., 2019).
+struct RelativePositions {
+  int64_t bucketCount = 0;
+  /// Distances from here on share a bucket.
+  int64_t maxDistance = 0;
+};
+
 /// The sides of an image or of a patch, in pixels.
 struct Extent {
   int64_t height = 0;
@@ -140,9 +163,11 @@ struct ModelConfig {
   double embeddingDropout = 0.0;
   double attentionDropout = 0.0;
   double hiddenDropout = 0.0;
-  double spanDropout = 0.0; ///< before the head of `span`
+  double activationDropout = 0.0; ///< after the activation of an MLP
+  double spanDropout = 0.0;       ///< before the head of `span`
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
+  double normInitialValue = 1.0; ///< of the weights of root mean square norms
   bool tieWordEmbeddings = true;
   /// True if the projections of queries, keys and values, of the output of attention and of the
   /// inner layers have a bias.
@@ -173,6 +198,14 @@ struct ModelConfig {
   /// True if both branches of a block read the same input.
   bool hasParallelBranches = false;
   ExpertsConfig experts;
+  DecoderConfig decoder;
+  RelativePositions relativePositions;
+  /// True if embeddings are multiplied by the root of hiddenSize, and the head's input divided by
+  /// it.
+  bool scalesEmbeddings = false;
+  bool scalesHeadInput = false;
+  /// True if a product of the same size is the gate of an MLP's inner layer.
+  bool gatesMlp = false;
   /// patchSize divides imageSize.
   Extent imageSize;
   Extent patchSize;

@@ -15,6 +15,8 @@ constexpr int64_t kMaxChoices = 64;
 /// A layer has a number for each token and expert.
 constexpr int64_t kMaxExperts = 1 << 16;
 
+/// The function of that name in transformers.
+std::optional<Activation> symbolizeActivation(StringRef name);
 Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback);
 
 /// Reports a flag that selects an unsupported architecture.
@@ -42,6 +44,10 @@ void readPhi(ConfigReader &reader, ModelConfig &config);
 void readQwen2(ConfigReader &reader, ModelConfig &config);
 void readQwen2Moe(ConfigReader &reader, ModelConfig &config);
 void readQwen3(ConfigReader &reader, ModelConfig &config);
+
+// Models with an encoder and a decoder.
+void readBart(ConfigReader &reader, ModelConfig &config);
+void readT5(ConfigReader &reader, ModelConfig &config);
 
 } // namespace mlir::st
 

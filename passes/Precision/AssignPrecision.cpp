@@ -157,9 +157,12 @@ Decision PrecisionAssignment::decide(Operation *op) {
   return decision;
 }
 
-/// Nothing updates a frozen matrix, so it is stored in the type in which products read it.
+/// Nothing updates a frozen matrix, so it is stored in the type in which products read it. A single
+/// row is a vector.
 bool PrecisionAssignment::isStoredNarrow(BlockArgument argument) {
-  return isFloatTensor(argument) && cast<RankedTensorType>(argument.getType()).getRank() > 1 &&
+  auto isLong = [](int64_t size) { return size > 1; };
+  return isFloatTensor(argument) &&
+         llvm::count_if(cast<RankedTensorType>(argument.getType()).getShape(), isLong) > 1 &&
          function.getArgAttrOfType<UnitAttr>(argument.getArgNumber(), kFrozenAttr);
 }
 

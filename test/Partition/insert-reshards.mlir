@@ -73,3 +73,27 @@ func.func @parts(%x: tensor<128x512xf32> {st.stage = 0 : i64, st.sharding = #st.
   %3 = stablehlo.tanh %2 {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>, st.stage = 1 : i64} : tensor<16x16xf32>
   return %1, %3 : tensor<128x512xf32>, tensor<16x16xf32>
 }
+
+// -----
+
+// A sum over the micro-batches that an operand leaves open is passed on by a product, although
+// slices of the contracted dimensions would be fewer operations: a sum has no slice for each of
+// the micro-batches.
+
+st.mesh @mesh <[], micro=4>
+// CHECK-LABEL: func.func @open_sum
+func.func @open_sum(%x: tensor<8x4x16x16xf32> {st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}, {}, {}, {}]>},
+                    %w: tensor<4x16x16xf32> {st.role = "parameter", st.sharding = #st.sharding<@mesh, [{}, {}, {}]>},
+                    %b: tensor<16x16x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {}, {}]>})
+    -> (tensor<32x4xf32> {st.sharding = #st.sharding<@mesh, [{}, {}]>}) {
+  %zero = stablehlo.constant {st.sharding = #st.sharding<@mesh, []>} dense<0.0> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %w, dims = [1, 2, 3] {st.sharding = #st.sharding<@mesh, [{"micro"}, {}, {}, {}]>} : (tensor<4x16x16xf32>) -> tensor<8x4x16x16xf32>
+  %1 = stablehlo.multiply %x, %0 {st.sharding = #st.sharding<@mesh, [{"micro"}, {}, {}, {}]>} : tensor<8x4x16x16xf32>
+  // CHECK: %[[SUM:.*]] = stablehlo.reduce
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0] {st.sharding = #st.sharding<@mesh, [{}, {}, {}], unreduced = sum ["micro"]>} : (tensor<8x4x16x16xf32>, tensor<f32>) -> tensor<4x16x16xf32>
+  // CHECK-NOT: st.reshard
+  // CHECK: %[[DOT:.*]] = stablehlo.dot_general %{{.*}}, %[[SUM]]
+  %3 = stablehlo.dot_general %b, %2, contracting_dims = [0, 1] x [1, 2] {st.sharding = #st.sharding<@mesh, [{}, {}], unreduced = sum ["micro"]>} : (tensor<16x16x32xf32>, tensor<4x16x16xf32>) -> tensor<32x4xf32>
+  // CHECK: st.reshard %[[DOT]] to <@mesh, [{}, {}]>
+  return %3 : tensor<32x4xf32>
+}

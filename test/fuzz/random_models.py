@@ -11,10 +11,11 @@ from random_steps import OPTIMIZERS, PREPARE, ROADS, Step, quoted
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TRANSLATE = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin/st-translate"
-FAMILIES = ("bert", "distilbert", "gemma", "gpt2", "gpt_neox", "llama", "megatron-bert", "megatron-gpt", "mistral", "mixtral",
-            "opt", "phi", "qwen2", "qwen2_moe", "qwen3", "roberta")
+FAMILIES = ("bart", "bert", "distilbert", "gemma", "gpt2", "gpt_neox", "llama", "megatron-bert", "megatron-gpt", "mistral", "mixtral",
+            "opt", "phi", "qwen2", "qwen2_moe", "qwen3", "roberta", "t5")
 WITH_EXPERTS = ("mixtral", "qwen2_moe")
 ENCODERS = ("bert", "distilbert", "megatron-bert", "roberta")
+SEQ2SEQ = ("bart", "t5")
 # Moments of 8 bits are left out: a rounding of the deep programs of models may change a code.
 MODEL_OPTIMIZERS = tuple(optimizer for optimizer in OPTIMIZERS if "state-bits" not in optimizer)
 ACTIVATIONS = ("gelu", "gelu_new", "quick_gelu", "silu", "tanh")
@@ -54,6 +55,8 @@ class ModelStep(Step):
             return {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_dim": inner,
                     "vocab_size": vocabulary, "max_position_embeddings": positions, "dropout": drop, **ties,
                     **self.maybe(enable_bias=[False], activation_function=["relu", "gelu"])}
+        if family in SEQ2SEQ:
+            return self.seq2seq(hidden, layers, heads, inner, vocabulary, positions, drop)
         common = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": inner,
                   "vocab_size": vocabulary, "max_position_embeddings": positions, **self.maybe(hidden_act=ACTIVATIONS), **ties}
         if family in ENCODERS:
@@ -83,6 +86,23 @@ class ModelStep(Step):
             common |= {"use_sliding_window": True, "sliding_window": rng.randint(1, 4), "max_window_layers": rng.randint(0, 2)}
         return common
 
+    def seq2seq(self, hidden, layers, heads, inner, vocabulary, positions, drop):
+        """The keys of an encoder with a decoder."""
+        rng = self.rng
+        decoder_layers, start = rng.choice([1, 2, 3]), rng.randint(0, 3)
+        if self.family == "bart":
+            return {"d_model": hidden, "encoder_layers": layers, "decoder_layers": decoder_layers, "encoder_attention_heads": heads,
+                    "decoder_attention_heads": rng.choice([n for n in (1, 2, 4) if hidden % n == 0]), "encoder_ffn_dim": inner,
+                    "decoder_ffn_dim": rng.choice([8, 12, 20]), "vocab_size": vocabulary, "max_position_embeddings": positions,
+                    "dropout": drop, "activation_dropout": drop, "decoder_start_token_id": start,
+                    **self.maybe(scale_embedding=[True], activation_function=["relu", "gelu"], attention_dropout=[drop])}
+        buckets = rng.choice([4, 6, 8])
+        return {"d_model": hidden, "d_kv": rng.choice([4, 6]), "num_layers": layers, "num_heads": heads, "d_ff": inner,
+                "vocab_size": vocabulary, "dropout_rate": drop, "relative_attention_num_buckets": buckets,
+                "relative_attention_max_distance": rng.randint(buckets // 2 + 1, 9), "decoder_start_token_id": start,
+                **self.maybe(num_decoder_layers=[decoder_layers], feed_forward_proj=["gated-gelu", "gated-silu", "gelu"],
+                             tie_word_embeddings=[True, False])}
+
     def experts(self):
         """The keys of layers with experts; the balance loss needs the whole batch."""
         rng, count = self.rng, self.rng.choice([2, 3, 4, 6])
@@ -96,10 +116,15 @@ class ModelStep(Step):
                        **self.maybe(norm_topk_prob=[True], decoder_sparse_step=[2], mlp_only_layers=[[0]], qkv_bias=[False])}
 
     def text(self):
-        task = "mlm" if self.family in ENCODERS else "clm"
+        task = "mlm" if self.family in ENCODERS else "seq2seq" if self.family in SEQ2SEQ else "clm"
+        flags = []
+        if task == "seq2seq" and self.rng.random() < 0.5:
+            labels = self.rng.randint(2, self.sequence)
+            self.tokens.add(labels)
+            flags.append(f"--label-seq={labels}")
         config = json.dumps({"model_type": self.family, **self.config()})
         done = subprocess.run([TRANSLATE, "--import-hf-config", f"--task={task}", f"--batch={self.batch}",
-                               f"--seq={self.sequence}"], input=config, capture_output=True, text=True)
+                               f"--seq={self.sequence}", *flags], input=config, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{config}: {done.stderr.strip()}")
         parallel, road = self.parallel(), self.rng.choice(ROADS)

@@ -102,7 +102,7 @@ absl::Status FitTool::loadModel(::st::RowDefaults &defaults) {
   std::optional<Task> task;
   if (!flags.task.empty()) {
     task = symbolizeTask(flags.task);
-    if (!task || *task == Task::Encode)
+    if (!task || *task == Task::Encode || *task == Task::Seq2Seq)
       return absl::InvalidArgumentError(
           absl::StrCat("--task=", flags.task.getValue(), ": expected mlm, span, clm or classify"));
   }

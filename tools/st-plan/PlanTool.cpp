@@ -132,7 +132,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
   std::optional<Task> task;
   if (!flags.task.empty()) {
     task = symbolizeTask(flags.task);
-    if (!task || *task == Task::Encode)
+    if (!task || *task == Task::Encode || *task == Task::Seq2Seq)
       return invalid("--task=", flags.task.getValue(), ": expected mlm, span, clm or classify");
   }
   PlanInput input;

@@ -18,6 +18,7 @@ struct ImportOptions {
       cl::values(clEnumValN(Task::MaskedLm, "mlm", "masked LM and next sentence"),
                  clEnumValN(Task::Span, "span", "start and end of answers"),
                  clEnumValN(Task::CausalLm, "clm", "causal LM"),
+                 clEnumValN(Task::Seq2Seq, "seq2seq", "a target, given a source"),
                  clEnumValN(Task::Classify, "classify", "image classes"),
                  clEnumValN(Task::Encode, "encode", "hidden states of bert, no training")),
       cl::init(Task::MaskedLm)};
@@ -25,6 +26,9 @@ struct ImportOptions {
                          cl::desc("--import-hf-config: sequences in a batch (default: 1)")};
   cl::opt<int64_t> sequence{"seq", cl::init(128), cl::value_desc("n"),
                             cl::desc("--import-hf-config: tokens in a sequence (default: 128)")};
+  cl::opt<int64_t> labelSequence{
+      "label-seq", cl::init(0), cl::value_desc("n"),
+      cl::desc("--import-hf-config: tokens in a target (default: as many as in a source)")};
 };
 
 OwningOpRef<Operation *> importConfig(const ImportOptions &options, llvm::SourceMgr &source,
@@ -37,7 +41,11 @@ OwningOpRef<Operation *> importConfig(const ImportOptions &options, llvm::Source
   std::optional<int64_t> sequence;
   if (options.sequence.getNumOccurrences() > 0)
     sequence = options.sequence;
-  return buildModel(context, *config, options.task, options.batch, sequence);
+  std::optional<int64_t> labels;
+  if (options.labelSequence.getNumOccurrences() > 0)
+    labels = options.labelSequence;
+  return buildModel(context, *config, options.task, options.batch, sequence, Purpose::Train,
+                    labels);
 }
 
 } // namespace

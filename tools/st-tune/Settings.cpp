@@ -104,7 +104,7 @@ static absl::Status readModel(const TuneFlags &flags, TuneSettings &settings) {
   std::optional<Task> task;
   if (std::string name = flags.planFlag("task"); !name.empty()) {
     task = symbolizeTask(name);
-    if (!task || *task == Task::Encode)
+    if (!task || *task == Task::Encode || *task == Task::Seq2Seq)
       return invalid("--task=", name, ": expected mlm, span, clm or classify");
   }
   if (!absl::EndsWith(file, ".json"))

@@ -105,11 +105,14 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
   std::optional<Task> task = symbolizeTask(taskName);
   if (!task)
     return error(context) << "--task=" << taskName
-                          << ": expected mlm, span, clm, classify or encode";
-  int64_t batch = 0, sequence = 0;
-  for (auto [name, value] :
-       {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
+                          << ": expected mlm, span, clm, seq2seq, classify or encode";
+  int64_t batch = 0, sequence = 0, labels = 0;
+  for (auto [name, value] : {std::pair<StringRef, int64_t *>{"batch", &batch},
+                             {"seq", &sequence},
+                             {"label-seq", &labels}}) {
     std::string text = options.get(*none, name);
+    if (text.empty())
+      continue; // not given, and without a default
     if (StringRef(text).getAsInteger(10, *value) || *value < 1 || *value > INT32_MAX)
       return error(context) << "--" << name << "=" << text << ": expected an integer from 1 to "
                             << INT32_MAX;
@@ -127,7 +130,8 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
     config->scalesScores = target.ok() && target->isGpu();
   module = buildModel(context, *config, *task, batch,
                       options.isGiven("seq") ? std::optional(sequence) : std::nullopt,
-                      request.isEvaluation() ? Purpose::Evaluate : Purpose::Train);
+                      request.isEvaluation() ? Purpose::Evaluate : Purpose::Train,
+                      labels > 0 ? std::optional(labels) : std::nullopt);
   if (!module)
     return failure();
   Builder builder(context);

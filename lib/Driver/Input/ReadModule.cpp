@@ -21,7 +21,7 @@ LogicalResult mlir::st::refuseModelOptions(const CompileRequest &request, Module
   // A model that an earlier compilation imported records its options, which were already compared.
   if (program->hasAttr("st.options"))
     return success();
-  for (StringRef name : {"task", "batch", "seq", "expert-capacity-factor"})
+  for (StringRef name : {"task", "batch", "seq", "label-seq", "expert-capacity-factor"})
     if (options.isGiven(name))
       return error(context) << "--" << name
                             << " has no effect: the input is a program and no model";

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Autodiff/Passes.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
 
@@ -70,9 +71,11 @@ static std::string describeAdapters(ModuleOp module, const AddAdaptersOptions &a
     isStoredTransposed |= cast<RankedTensorType>(weight.getType()).getDimSize(1) != in;
   }
   auto task = module->getAttrOfType<StringAttr>("st.task");
-  StringRef type = task && task.getValue() == "clm"    ? "CAUSAL_LM"
-                   : task && task.getValue() == "span" ? "QUESTION_ANS"
-                                                       : "";
+  StringRef type = llvm::StringSwitch<StringRef>(task ? task.getValue() : "")
+                       .Case("clm", "CAUSAL_LM")
+                       .Case("seq2seq", "SEQ_2_SEQ_LM")
+                       .Case("span", "QUESTION_ANS")
+                       .Default("");
   llvm::json::Object config{
       {"peft_type", "LORA"},
       {"base_model_name_or_path", nullptr},

@@ -3,6 +3,7 @@
 #include "lib/Driver/Planning/RunProfile.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
 #include "lib/Frontend/EncoderFamily.h"
+#include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 
 #include "absl/strings/str_cat.h"
 #include "mlir/IR/Diagnostics.h"
@@ -71,6 +72,11 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
   });
   if (!loaded.ok())
     return loaded;
+  if (findSeq2SeqFamily(input.config.type))
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a ", stringify(input.config.type).str(),
+                     " has layers of two kinds, an encoder's and a decoder's; plans are for models "
+                     "with layers of one kind"));
   input.task = task.value_or(defaultTask(input.config.type));
   StringRef name = StringRef(path).rtrim('/');
   name.consume_back("/config.json");

@@ -1,6 +1,7 @@
 #include "lib/Runtime/Data/BatchSource.h"
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/Sources/PictureSource.h"
+#include "lib/Runtime/Data/Sources/Seq2SeqSource.h"
 #include "lib/Runtime/Data/Sources/SquadSource.h"
 #include "lib/Runtime/Data/Sources/TensorFileSource.h"
 
@@ -48,6 +49,16 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
         absl::StrCat("--data=", data, ": expected the name of a file"));
   if (isSynthetic && spec.task == "classify")
     return createPictureSource(spec);
+  if (spec.task == "seq2seq") {
+    if (isSynthetic)
+      return createSyntheticPairs(spec);
+    if (isJsonLines)
+      return createJsonLinesPairs(std::string(path), spec);
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=", data,
+                     ": the task seq2seq needs sources and targets; expected synthetic, jsonl:FILE "
+                     "or a .safetensors file"));
+  }
   if (spec.task != "mlm" && spec.task != "span" && spec.task != "clm")
     return absl::InvalidArgumentError(
         absl::StrCat("--data=", data,

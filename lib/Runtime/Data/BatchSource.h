@@ -35,12 +35,14 @@ struct HostTensor {
 ///   mlm   input_ids, token_type_ids, attention_mask, labels [B,S]; next_sentence_label [B]
 ///   span  input_ids, token_type_ids, attention_mask [B,S]; start_positions, end_positions [B]
 ///   clm   input_ids, labels [B,S]
+///   seq2seq   input_ids, attention_mask [B,S], labels [B,T]
 ///   classify  pixel_values [B,channels,height,width], labels [B]
 ///
 /// Optional for clm, if the program reads them: position_ids [B,S], segment_ids [B,S] (a position
 /// attends only to positions with the same number) and prefix_length [B] (the first prefix_length
 /// positions attend to each other in both directions). A label of -100 is ignored. The label of
-/// position i in clm is token i + 1, and -100 for the last position. next_sentence_label is 0 if
+/// position i in clm is token i + 1, and -100 for the last position; labels of seq2seq are the
+/// target's tokens. next_sentence_label is 0 if
 /// the second segment follows the first in the text. Sequences are padded on the right, where the
 /// attention mask is 0.
 using Batch = std::vector<HostTensor>;
@@ -53,8 +55,8 @@ struct BatchSpec {
     std::vector<int64_t> shape;
     int64_t limit = 0; ///< values are in [0, limit), a label may also be -100; 0: unknown
   };
-  std::string task; ///< "mlm", "span", "clm" or "classify"; for other tasks, batches can only come
-                    ///< from a file
+  std::string task; ///< "mlm", "span", "clm", "seq2seq" or "classify"; for other tasks, batches can
+                    ///< only come from a file
   int64_t batch = 0, sequence = 0;
   int64_t vocabulary = 0; ///< number of token ids, or of classes
   std::string configJson;

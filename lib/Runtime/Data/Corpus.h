@@ -2,6 +2,8 @@
 #ifndef ST_RUNTIME_DATA_CORPUS_H
 #define ST_RUNTIME_DATA_CORPUS_H
 
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "lib/Runtime/Data/BatchSource.h"
 #include "lib/Runtime/Data/IndexedDataset.h"
 #include "lib/Runtime/Data/Tokenizer.h"
@@ -73,6 +75,15 @@ absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchS
 /// Text from a Markov chain, so that a model can learn it: each token has one likely successor and
 /// three less likely ones.
 absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec);
+
+/// The texts of a file of JSON lines: those under `keys` of each line that is not empty, one after
+/// the other.
+absl::StatusOr<std::vector<std::string>> readJsonLines(const std::string &path,
+                                                       absl::Span<const char *const> keys);
+
+/// Encodes texts on all processors and delivers their tokens in order.
+absl::Status encodeAll(const Tokenizer &tokenizer, absl::Span<const absl::string_view> texts,
+                       absl::FunctionRef<void(size_t, const std::vector<Token> &)> add);
 
 /// The tokenizer of the model folder, or bytes if it has none. An error names a token that the task
 /// needs and the tokenizer lacks.

@@ -5,23 +5,31 @@
 
 namespace st {
 
+int64_t labelSequence(const BatchSpec &spec) {
+  for (const BatchSpec::Input &input : spec.inputs)
+    if (spec.task == "seq2seq" && input.name == "labels" && input.shape.size() == 2)
+      return input.shape[1];
+  return spec.sequence;
+}
+
 TaskBatch::TaskBatch(const BatchSpec &spec, const TokenIds &ids)
     : batch(spec.batch), sequence(spec.sequence), ids(ids) {
   auto add = [&](const char *name, std::vector<int64_t> shape) {
     tensors.emplace_back(name, ElementType::I32, std::move(shape));
   };
   add("input_ids", {batch, sequence});
-  if (spec.task != "clm") {
+  if (spec.task != "clm" && spec.task != "seq2seq")
     add("token_type_ids", {batch, sequence});
+  if (spec.task != "clm")
     add("attention_mask", {batch, sequence});
-  }
   if (spec.task == "span") {
     add("start_positions", {batch});
     add("end_positions", {batch});
   } else {
-    add("labels", {batch, sequence});
+    const int64_t length = labelSequence(spec);
+    add("labels", {batch, length});
     int32_t *labels = tensors.back().ints();
-    std::fill(labels, labels + batch * sequence, kIgnoredLabel);
+    std::fill(labels, labels + batch * length, kIgnoredLabel);
   }
   if (spec.task == "mlm")
     add("next_sentence_label", {batch});
@@ -59,6 +67,14 @@ void TaskBatch::setPair(int64_t index, absl::Span<const int32_t> first,
     put(token, 1);
   put(ids.sep, 1);
   std::fill(tokens.begin() + end, tokens.end(), ids.pad);
+}
+
+void TaskBatch::setSourceAndTarget(int64_t index, absl::Span<const int32_t> source,
+                                   absl::Span<const int32_t> target) {
+  absl::Span<int32_t> tokens = row("input_ids", index), mask = row("attention_mask", index);
+  std::fill(std::copy(source.begin(), source.end(), tokens.begin()), tokens.end(), ids.pad);
+  std::fill_n(mask.begin(), source.size(), 1);
+  std::copy(target.begin(), target.end(), row("labels", index).begin());
 }
 
 bool TaskBatch::has(const char *name) const {

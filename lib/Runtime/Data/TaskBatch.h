@@ -22,6 +22,10 @@ public:
   /// Writes [CLS] first [SEP] second [SEP] and padding to a row.
   void setPair(int64_t row, absl::Span<const int32_t> first, absl::Span<const int32_t> second);
 
+  /// Writes a row of seq2seq, with padding; both fit.
+  void setSourceAndTarget(int64_t row, absl::Span<const int32_t> source,
+                          absl::Span<const int32_t> target);
+
   /// Writes a row of clm: the tokens fill the sequence.
   void setText(int64_t row, absl::Span<const int32_t> tokens);
 
@@ -43,6 +47,9 @@ private:
   TokenIds ids;
   Batch tensors;
 };
+
+/// The labels in a row: those of a target, or of the sequence.
+int64_t labelSequence(const BatchSpec &spec);
 
 /// Tokens of a row of mlm and span that are not text: [CLS] and two [SEP].
 constexpr int64_t kPairOverhead = 3;

@@ -69,7 +69,8 @@ void addDocument(Corpus &corpus, int32_t closing) {
   corpus.documents.push_back(first);
 }
 
-// Encodes texts on all processors and delivers their tokens in order.
+} // namespace
+
 absl::Status encodeAll(const Tokenizer &tokenizer, absl::Span<const absl::string_view> texts,
                        absl::FunctionRef<void(size_t, const std::vector<Token> &)> add) {
   constexpr size_t kTogether = 4096, kBlock = 64;
@@ -91,23 +92,26 @@ absl::Status encodeAll(const Tokenizer &tokenizer, absl::Span<const absl::string
   return absl::OkStatus();
 }
 
-// The "text" of each line.
-absl::Status readJsonLines(const std::string &path, absl::string_view file,
-                           std::vector<std::string> &texts) {
+absl::StatusOr<std::vector<std::string>> readJsonLines(const std::string &path,
+                                                       absl::Span<const char *const> keys) {
+  ST_ASSIGN_OR_RETURN(const std::string file, readFile(path, kLargestText));
+  std::vector<std::string> texts;
   int64_t number = 0;
   for (absl::string_view line : absl::StrSplit(file, '\n')) {
     const std::string place = absl::StrCat(path, ":", ++number);
     if (absl::StripAsciiWhitespace(line).empty())
       continue;
     ST_ASSIGN_OR_RETURN(nlohmann::json entry, parseJsonText(line, place));
-    ST_ASSIGN_OR_RETURN(JsonNode field, JsonNode(entry, place).at("text"));
-    ST_ASSIGN_OR_RETURN(std::string text, field.text());
-    texts.push_back(std::move(text));
+    for (const char *key : keys) {
+      ST_ASSIGN_OR_RETURN(JsonNode field, JsonNode(entry, place).at(key));
+      ST_ASSIGN_OR_RETURN(std::string text, field.text());
+      texts.push_back(std::move(text));
+    }
   }
-  return texts.empty() ? inFile(path, "no documents") : absl::OkStatus();
+  if (texts.empty())
+    return inFile(path, "no documents");
+  return texts;
 }
-
-} // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> createTokenizer(const BatchSpec &spec) {
   if (spec.tokenizerFiles.empty())
@@ -116,10 +120,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createTokenizer(const BatchSpec &spec
       std::unique_ptr<Tokenizer> tokenizer,
       createFileTokenizer(spec.tokenizerFiles, spec.configJson, spec.vocabulary, kModelsPrefix));
   const TokenIds &ids = tokenizer->ids();
+  const bool hasPairs = spec.task == "mlm" || spec.task == "span";
   const std::tuple<const char *, int32_t, bool> needed[] = {
       {"[PAD] or <pad>", ids.pad, spec.task != "clm"},
-      {"[CLS] or <s>", ids.cls, spec.task != "clm"},
-      {"[SEP] or </s>", ids.sep, spec.task != "clm"},
+      {"[CLS] or <s>", ids.cls, hasPairs},
+      {"[SEP] or </s>", ids.sep, hasPairs},
       {"[MASK] or <mask>", ids.mask, spec.task == "mlm"}};
   for (auto [name, id, isNeeded] : needed)
     if (isNeeded && id < 0)
@@ -147,9 +152,7 @@ absl::StatusOr<Corpus> readTextCorpus(const std::string &path, const BatchSpec &
 
 absl::StatusOr<Corpus> readJsonLinesCorpus(const std::string &path, const BatchSpec &spec) {
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
-  ST_ASSIGN_OR_RETURN(const std::string file, readFile(path, kLargestText));
-  std::vector<std::string> texts;
-  ST_RETURN_IF_ERROR(readJsonLines(path, file, texts));
+  ST_ASSIGN_OR_RETURN(const std::vector<std::string> texts, readJsonLines(path, {"text"}));
   std::vector<absl::string_view> sentences;
   std::vector<size_t> firsts; // sentence of each document
   for (const std::string &text : texts) {

@@ -108,7 +108,9 @@ std::map<std::string, double> EvaluationSums::values() const {
     values["exact_match"] = exact / static_cast<double>(answers);
     values["f1"] = f1 / static_cast<double>(answers);
   }
-  const char *language = task == "mlm" ? "lm_loss" : task == "clm" ? "loss" : nullptr;
+  const char *language = task == "mlm"                        ? "lm_loss"
+                         : task == "clm" || task == "seq2seq" ? "loss"
+                                                              : nullptr;
   if (language && values.count(language))
     values["perplexity"] = std::exp(values[language]);
   return values;

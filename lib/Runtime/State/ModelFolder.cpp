@@ -102,6 +102,24 @@ constexpr ConfigKey kMegatronGptKeys[] = {{"num_layers", "24"},
                                           {"num_attention_heads", "16"},
                                           {"hidden_act", "\"gelu_new\""},
                                           {"layernorm_epsilon", "1e-5"}};
+constexpr ConfigKey kBartKeys[] = {{"encoder_layers", "12"},
+                                   {"decoder_layers", "12"},
+                                   {"encoder_attention_heads", "16"},
+                                   {"decoder_attention_heads", "16"},
+                                   {"activation_function", "\"gelu\""},
+                                   {"scale_embedding", "false"},
+                                   {"pad_token_id", "1"},
+                                   {"decoder_start_token_id", "2"}};
+constexpr ConfigKey kT5Keys[] = {{"num_layers", "6"},
+                                 {"num_decoder_layers", ""},
+                                 {"num_heads", "8"},
+                                 {"relative_attention_num_buckets", "32"},
+                                 {"relative_attention_max_distance", "128"},
+                                 {"feed_forward_proj", "\"relu\""},
+                                 {"layer_norm_epsilon", "1e-6"},
+                                 {"scale_decoder_outputs", ""},
+                                 {"pad_token_id", "0"},
+                                 {"decoder_start_token_id", "0"}};
 constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
                                   {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
                                   {"image_size", "224"},       {"patch_size", "16"}};
@@ -122,6 +140,9 @@ constexpr ConfigKey kPhiDropouts[] = {
     {"embd_pdrop", "0"}, {"resid_pdrop", "0"}, {"attention_dropout", "0"}};
 constexpr ConfigKey kMegatronGptDropouts[] = {{"hidden_dropout", "0.1"},
                                               {"attention_dropout", "0.1"}};
+constexpr ConfigKey kBartDropouts[] = {
+    {"dropout", "0.1"}, {"attention_dropout", "0"}, {"activation_dropout", "0"}};
+constexpr ConfigKey kT5Dropouts[] = {{"dropout_rate", "0.1"}};
 constexpr ConfigKey kVitDropouts[] = {{"hidden_dropout_prob", "0"},
                                       {"attention_probs_dropout_prob", "0"}};
 
@@ -129,7 +150,8 @@ struct ModelKeys {
   absl::string_view type;
   absl::Span<const ConfigKey> function, dropouts;
 };
-constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
+constexpr ModelKeys kModels[] = {{"bart", kBartKeys, kBartDropouts},
+                                 {"bert", kBertKeys, kBertDropouts},
                                  {"distilbert", kDistilBertKeys, kDistilBertDropouts},
                                  {"gemma", kGemmaKeys, kLlamaDropouts},
                                  {"gpt2", kGpt2Keys, kGpt2Dropouts},
@@ -145,13 +167,15 @@ constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
                                  {"qwen2_moe", kQwen2MoeKeys, kExpertDropouts},
                                  {"qwen3", kQwen3Keys, kLlamaDropouts},
                                  {"roberta", kRobertaKeys, kBertDropouts},
+                                 {"t5", kT5Keys, kT5Dropouts},
                                  {"vit", kVitKeys, kVitDropouts}};
 
 // The transformers class whose parameters have the names of a task's parameters.
 struct TaskClass {
   absl::string_view type, task, name;
 };
-constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
+constexpr TaskClass kClasses[] = {{"bart", "seq2seq", "BartForConditionalGeneration"},
+                                  {"bert", "mlm", "BertForPreTraining"},
                                   {"bert", "span", "BertForQuestionAnswering"},
                                   {"bert", "encode", "BertModel"},
                                   {"distilbert", "mlm", "DistilBertForMaskedLM"},
@@ -174,6 +198,7 @@ constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
                                   {"roberta", "mlm", "RobertaForMaskedLM"},
                                   {"roberta", "span", "RobertaForQuestionAnswering"},
                                   {"roberta", "encode", "RobertaModel"},
+                                  {"t5", "seq2seq", "T5ForConditionalGeneration"},
                                   {"vit", "classify", "ViTForImageClassification"}};
 
 // transformers' names for arguments of Megatron-LM, and its older names for rotary positions.
@@ -205,7 +230,7 @@ const ModelKeys *keysOf(const ModelConfig &program) {
   return nullptr;
 }
 
-// Defaults that depend on other keys, for Llama and its like.
+// Defaults that depend on other keys, for Llama and its like and for T5.
 Value derivedDefault(const ModelConfig &config, absl::string_view key) {
   Value value;
   const double heads = numberOf(config, "num_attention_heads", 32);
@@ -213,6 +238,10 @@ Value derivedDefault(const ModelConfig &config, absl::string_view key) {
     value.set_number_value(heads);
   else if (key == "head_dim" && heads > 0)
     value.set_number_value(numberOf(config, "hidden_size", 4096) / heads);
+  else if (key == "num_decoder_layers")
+    value.set_number_value(numberOf(config, "num_layers", 6));
+  else if (key == "scale_decoder_outputs")
+    value.set_bool_value(tiesEmbeddings(config));
   else
     value.set_null_value(google::protobuf::NULL_VALUE);
   return value;
@@ -332,8 +361,8 @@ bool tiesEmbeddings(const ModelConfig &config) {
   if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
-  for (absl::string_view ties :
-       {"bert", "distilbert", "gemma", "gpt2", "megatron-bert", "megatron-gpt", "opt", "roberta"})
+  for (absl::string_view ties : {"bart", "bert", "distilbert", "gemma", "gpt2", "megatron-bert",
+                                 "megatron-gpt", "opt", "roberta", "t5"})
     if (type == ties)
       return true;
   // The first BERTs do not name their model type.

@@ -23,6 +23,9 @@ namespace {
 constexpr absl::string_view kBases[] = {"bert.", "transformer.", "model.",     "gpt_neox.",
                                         "vit.",  "roberta.",     "distilbert."};
 
+// Beginnings of the names of a base model without a prefix, T5's.
+constexpr absl::string_view kParts[] = {"shared.", "encoder.", "decoder."};
+
 // Parts of a base model that only some tasks use, so folders of other tasks may lack them.
 constexpr absl::string_view kOptionalParts[] = {"bert.pooler.", "roberta.pooler.", "vit.pooler."};
 
@@ -34,6 +37,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kTied[] = {
     {"lm_head.weight", "transformer.wte.weight"},
     {"lm_head.weight", "model.embed_tokens.weight"},
     {"lm_head.weight", "model.decoder.embed_tokens.weight"},
+    {"lm_head.weight", "shared.weight"},
     {"embed_out.weight", "gpt_neox.embed_in.weight"},
 };
 
@@ -66,6 +70,11 @@ std::vector<absl::string_view> standIns(absl::string_view name, bool ties) {
       names.push_back(source);
   if (name == "cls.predictions.bias")
     names.push_back("cls.predictions.decoder.bias");
+  // Older files keep one of the embeddings of both stacks.
+  if (name == "shared.weight")
+    names.push_back("encoder.embed_tokens.weight");
+  if (name == "model.shared.weight")
+    names.push_back("model.encoder.embed_tokens.weight");
   return names;
 }
 
@@ -73,10 +82,9 @@ bool isBase(absl::string_view name) {
   for (absl::string_view part : kOptionalParts)
     if (absl::StartsWith(name, part))
       return false;
-  for (absl::string_view base : kBases)
-    if (absl::StartsWith(name, base))
-      return true;
-  return false;
+  auto begins = [&](absl::string_view start) { return absl::StartsWith(name, start); };
+  return std::any_of(std::begin(kBases), std::end(kBases), begins) ||
+         std::any_of(std::begin(kParts), std::end(kParts), begins);
 }
 
 // Returns true for a step that does not define initial values of its optimizer.

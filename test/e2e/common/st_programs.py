@@ -26,6 +26,10 @@ class Argument:
         return int(re.search(r"st\.limit = (\d+)", self.attributes).group(1))
 
     @property
+    def is_frozen(self):
+        return "st.frozen" in self.attributes
+
+    @property
     def init(self):
         return re.search(r'kind = "(\w+)"', self.attributes).group(1)
 
@@ -47,13 +51,13 @@ def signature(program):
     return list(_values(arguments)), list(_values(results))
 
 
-def import_model(folder, config, task, batch, seq):
+def import_model(folder, config, task, batch, seq, *flags):
     """The forward loss of a configuration; returns the path of the program."""
     path = write_json(pathlib.Path(folder) / "config.json", config)
     program = path.with_name(f"{task}.mlir")
     sequence = [] if config["model_type"] == "vit" else [f"--seq={seq}"]
     check_run([BIN / "st-translate", "--import-hf-config", f"--task={task}", f"--batch={batch}", *sequence,
-               path, "-o", program])
+               *flags, path, "-o", program])
     return program
 
 

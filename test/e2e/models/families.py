@@ -1,10 +1,14 @@
 """Small configurations of each family of models, and the values of their parameters and batches."""
 
+import pathlib
 import zlib
 
 import numpy as np
 
-BATCH, SEQ = 2, 12
+BATCH, SEQ, TARGET = 2, 12, 9  # TARGET: tokens in a target, for families with an encoder and a decoder
+# The training that record_families.py records; so large an epsilon keeps rounding errors from becoming updates.
+STEPS = 5
+ADAMW = {"lr": 1e-2, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-3, "weight-decay": 0.1}
 
 # Llama's keys, which most families share.
 BLOCKS = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 61,
@@ -17,8 +21,17 @@ ROBERTA = {"model_type": "roberta", **BLOCKS, "type_vocab_size": 1, "hidden_drop
 GROUPED = {**BLOCKS, "num_key_value_heads": 2}
 QWEN2_MOE = {"model_type": "qwen2_moe", **GROUPED, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
              "shared_expert_intermediate_size": 12}
+T5 = {"model_type": "t5", "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4, "vocab_size": 61,
+      "dropout_rate": 0.0, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 10,
+      "decoder_start_token_id": 0}
+BART = {"model_type": "bart", "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "vocab_size": 61,
+        "max_position_embeddings": 16, "dropout": 0.0}
 
 FAMILIES = {
+    "bart": BART,
+    "bart-sizes": {**BART, "encoder_layers": 1, "decoder_layers": 3, "decoder_attention_heads": 2, "decoder_ffn_dim": 40,
+                   "scale_embedding": True, "activation_function": "relu", "pad_token_id": 0, "decoder_start_token_id": 1},
     "gemma": {"model_type": "gemma", **GROUPED, "num_key_value_heads": 1, "head_dim": 6, "hidden_act": "gelu"},
     "gemma-biases": {"model_type": "gemma", **GROUPED, "head_dim": 4, "attention_bias": True, "tie_word_embeddings": False},
     "bert": {"model_type": "bert", **BLOCKS, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
@@ -65,13 +78,30 @@ FAMILIES = {
                      "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
     "roberta": ROBERTA,
     "roberta-types": {**ROBERTA, "pad_token_id": 3, "type_vocab_size": 2, "hidden_act": "relu"},
+    "t5": T5,
+    "t5-untied": {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "num_decoder_layers": 3, "d_kv": 6,
+                  "relative_attention_num_buckets": 6, "relative_attention_max_distance": 5, "pad_token_id": 3,
+                  "decoder_start_token_id": 2},
 }
 # Families without this task train to find the next token.
 MASKED = ("bert", "distilbert", "roberta")
+SEQ2SEQ = ("bart", "t5")
 
 
 def task_of(config):
+    if config["model_type"] in SEQ2SEQ:
+        return "seq2seq"
     return "mlm" if config["model_type"] in MASKED else "clm"
+
+
+def references(config):
+    """The folder of the references that record_families.py writes."""
+    folder = pathlib.Path(__file__).resolve().parent / "references"
+    return folder / "seq2seq" if task_of(config) == "seq2seq" else folder
+
+
+def label_sequence(config):
+    return TARGET if task_of(config) == "seq2seq" else SEQ
 
 
 def parameter(name, shape):
@@ -82,15 +112,16 @@ def parameter(name, shape):
     return (noise + is_norm).astype(np.float32)
 
 
-def batch(config):
-    """Tokens, and labels for most positions; for masked tokens a padded sequence."""
-    rng = np.random.default_rng(7)
+def batch(config, index=0):
+    """Tokens, and labels for most positions; for an encoder a padded sequence."""
+    rng = np.random.default_rng(7 + index)
     ids = rng.integers(2, config["vocab_size"], (BATCH, SEQ))
-    labels = np.where(rng.random((BATCH, SEQ)) < 0.8, rng.integers(0, config["vocab_size"], (BATCH, SEQ)), -100)
+    shape = BATCH, label_sequence(config)
+    labels = np.where(rng.random(shape) < 0.8, rng.integers(0, config["vocab_size"], shape), -100)
     values = {"input_ids": ids, "labels": labels}
-    if task_of(config) == "mlm":
+    if task_of(config) != "clm":
         values["attention_mask"] = np.arange(SEQ)[None] < np.array([[SEQ], [SEQ - 4]])
-        values["input_ids"] = np.where(values["attention_mask"], ids, config.get("pad_token_id", {"roberta": 1}.get(config["model_type"], 0)))
+        values["input_ids"] = np.where(values["attention_mask"], ids, config.get("pad_token_id", {"roberta": 1, "bart": 1}.get(config["model_type"], 0)))
     if config["model_type"] == "bert":
         values |= {"token_type_ids": rng.integers(0, 2, (BATCH, SEQ)), "next_sentence_label": np.array([1, 0])}
     return {name: value.astype(np.int32) for name, value in values.items()}

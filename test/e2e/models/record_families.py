@@ -3,20 +3,21 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers numpy
     VENV/bin/python test/e2e/models/record_families.py
 
-Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz: the loss, and the gradient of each parameter.
+Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz (of
+families with an encoder and a decoder, in references/seq2seq): the loss, and the gradient of each parameter. For the latter,
+NAME-steps.npz has the losses of five steps of AdamW, and the parameters behind them.
 """
 
 import math
-import pathlib
 import sys
 
 import numpy as np
 import torch
 import transformers
-from families import BATCH, FAMILIES, SEQ, batch, parameter, task_of
+from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, batch, parameter, references, task_of
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "references"
-CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining}
+CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining,
+           "seq2seq": transformers.AutoModelForSeq2SeqLM}
 
 
 def name_in_files(config, name):
@@ -62,23 +63,41 @@ def balance_of_sequences(settings, outputs):
                for i in range(BATCH)) / BATCH
 
 
-def reference(config):
-    """The loss and the gradients by name."""
+def build(config):
+    """The model with the values of its parameters, and its configuration."""
     config = dict(config)
-    capacity, of_sequences = config.pop("expert_capacity_factor", None), config.pop("balance_loss_per_sequence", False)
+    capacity = config.pop("expert_capacity_factor", None)
+    config.pop("balance_loss_per_sequence", None)
     settings = transformers.AutoConfig.for_model(**config)
     settings._attn_implementation = settings._experts_implementation = "eager"
     model = CLASSES[task_of(config)].from_config(settings).double().eval()
+    if config["model_type"] == "t5" and not config.get("tie_word_embeddings", True):
+        # The class ties them, unless a checkpoint has both.
+        model.lm_head.weight = torch.nn.Parameter(torch.zeros_like(model.lm_head.weight))
     with torch.no_grad():
+        for name, value in model.named_buffers():
+            if name == "final_logits_bias":
+                value.copy_(torch.from_numpy(parameter(name, tuple(value.shape))))
         for name, value in model.named_parameters():
             for key, part in tensors_in_files(config, name, value).items():
                 part.copy_(torch.from_numpy(parameter(key, tuple(part.shape))))
     for module in model.modules():
         if capacity and hasattr(module, "gate_up_proj"):
             module.register_forward_pre_hook(drop_tokens(capacity))
-    given = {name: torch.from_numpy(value).long() for name, value in batch(config).items()}
+    return model, settings
+
+
+def given_batch(config, index=0):
+    return {name: torch.from_numpy(value).long() for name, value in batch(config, index).items()}
+
+
+def reference(config):
+    """The loss and the gradients by name."""
+    of_sequences = config.get("balance_loss_per_sequence", False)
+    model, settings = build(config)
+    given = given_batch(config)
     labels = given.pop("labels")
-    if "next_sentence_label" in given:
+    if "next_sentence_label" in given or task_of(config) == "seq2seq":
         loss = model(**given, labels=labels).loss
     else:
         outputs = model(**given)
@@ -91,13 +110,33 @@ def reference(config):
     return {"loss": loss.item()} | gradients
 
 
+def training(config):
+    """The losses of some steps of AdamW and the parameters behind the last one. Norms and biases do not decay."""
+    model, _ = build(config)
+    options = {"lr": ADAMW["lr"], "betas": (ADAMW["beta1"], ADAMW["beta2"]), "eps": ADAMW["epsilon"]}
+    parameters = list(model.parameters())
+    groups = [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": ADAMW["weight-decay"]},
+              {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}]
+    optimizer, losses = torch.optim.AdamW(groups, **options), []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = model(**given_batch(config, step)).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": np.array(losses)} | {name: value.detach().numpy().astype(np.float32)
+                                           for name, value in model.named_parameters()}
+
+
 def main():
-    FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or FAMILIES:
         config = FAMILIES[name]
-        found = reference(config)
-        np.savez_compressed(FOLDER / f"{name}.npz",
+        found, folder = reference(config), references(config)
+        folder.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(folder / f"{name}.npz",
                             **{key: np.asarray(value, np.float32 if key != "loss" else np.float64) for key, value in found.items()})
+        if task_of(config) == "seq2seq":
+            np.savez_compressed(folder / f"{name}-steps.npz", **training(config))
         print(f"{name}: loss {found['loss']:.6f}, {len(found) - 1} gradients")
     print(f"torch {torch.__version__}, transformers {transformers.__version__}")
 

@@ -6,22 +6,23 @@ import sys
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
-from families import BATCH, FAMILIES, SEQ, batch, parameter, task_of
+from families import BATCH, FAMILIES, SEQ, TARGET, batch, parameter, references, task_of
 from st_programs import import_model, interpret, signature, transform
 from st_testing import expect, main
-
-FOLDER = pathlib.Path(__file__).resolve().parent / "references"
 
 
 def like_transformers(name):
     config = FAMILIES[name]
 
     def run(folder):
-        reference = dict(np.load(FOLDER / f"{name}.npz"))
+        reference = dict(np.load(references(config) / f"{name}.npz"))
         loss = float(reference.pop("loss"))
-        program = transform(import_model(folder, config, task_of(config), BATCH, SEQ), "--differentiate")
-        parameters = {a.name: parameter(a.name, a.shape) for a in signature(program)[0] if a.role == "parameter"}
-        expect(parameters.keys() == reference.keys(), f"other parameters: {sorted(parameters.keys() ^ reference.keys())}")
+        flags = [f"--label-seq={TARGET}"] if task_of(config) == "seq2seq" else []
+        program = transform(import_model(folder, config, task_of(config), BATCH, SEQ, *flags), "--differentiate")
+        arguments = [a for a in signature(program)[0] if a.role == "parameter"]
+        parameters = {a.name: parameter(a.name, a.shape) for a in arguments}
+        trained = {a.name for a in arguments if not a.is_frozen}
+        expect(trained == reference.keys(), f"other parameters: {sorted(trained ^ reference.keys())}")
         found = interpret(program, parameters | batch(config))
         difference = abs(float(found["loss"]) - loss) / loss
         expect(difference <= 1e-5, f"loss {float(found['loss'])}, transformers' is {loss}")

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FailureOr<ModelConfig> config = parseModelConfig(text, "config.json", &context);
   if (failed(config) || !isSmall(*config))
     return 0;
-  for (Task task : {Task::MaskedLm, Task::Span, Task::CausalLm, Task::Classify})
+  for (Task task : {Task::MaskedLm, Task::Span, Task::CausalLm, Task::Seq2Seq, Task::Classify})
     (void)buildModel(&context, *config, task, /*batch=*/1, /*sequence=*/4);
   return 0;
 }
