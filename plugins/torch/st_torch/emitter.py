@@ -89,6 +89,7 @@ class Emitter:
         self.lines = []
         self.known = {}
         self.place = ""
+        self.sites = 0  # random masks so far
 
     def emit(self, text, type, data=None):
         """Adds an op, `text` up to its type; returns its value."""
@@ -98,6 +99,17 @@ class Emitter:
         self.lines.append(f"    {value.name} = {text} loc(\"{self.place}\")" if self.place else f"    {value.name} = {text}")
         self.known[text] = value
         return value
+
+    # Random masks
+
+    def random_key(self):
+        """The program's argument [seed, step]."""
+        return Value("%key", Type((2,), "ui32"))
+
+    def next_site(self):
+        """The number of a random mask."""
+        self.sites += 1
+        return self.sites - 1
 
     # Constants
 
@@ -163,7 +175,7 @@ class Emitter:
 
     def compare(self, direction, a, b):
         assert a.type == b.type, (a, b)
-        kind = "FLOAT" if is_float(a.dtype) else "UNSIGNED" if a.dtype in ("i1", "ui8", "ui32") else "SIGNED"
+        kind = "FLOAT" if is_float(a.dtype) else "UNSIGNED" if a.dtype in ("i1", "ui8", "ui32", "ui64") else "SIGNED"
         type = Type(a.shape, "i1")
         return self.emit(f"stablehlo.compare {direction}, {a.name}, {b.name}, {kind} : ({a.type}, {b.type}) -> {type}", type)
 

@@ -9,7 +9,8 @@ import json
 import zlib
 
 # Element types as StableHLO names them, with their sizes in bytes.
-SIZES = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "ui8": 1, "i1": 1}
+SIZES = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "ui8": 1, "ui32": 4, "ui64": 8,
+         "i1": 1}
 
 
 class UnsupportedError(Exception):

@@ -69,12 +69,15 @@ def print_program(graph):
     for node in graph.nodes:
         values[node.name] = _call(emitter, node, values)
     results = {output.label: i for i, output in enumerate(graph.outputs) if output.role == "state"}
-    declared = ", ".join(_argument(i, value, results) for i, value in enumerate(arguments))
+    declared = [_argument(i, value, results) for i, value in enumerate(arguments)]
+    if emitter.sites:
+        key = emitter.random_key()
+        declared.append(f'{key.name}: {key.type} {{st.name = "rng_key", st.role = "key"}}')
     returned = [values[o.ref.name] if isinstance(values[o.ref.name], Value) else values[o.ref.name][o.ref.index] for o in graph.outputs]
     roles = {"state": "optimizer_state"}
     types = ", ".join(f'{v.type} {{st.name = "{o.label}", st.role = "{roles.get(o.role, o.role)}"}}' for v, o in zip(returned, graph.outputs))
     batch = _batch_size(arguments)
     attributes = f" attributes {{st.batch = {batch} : i64}}" if batch else ""
     return "\n".join([
-        f"module @{graph.name}{attributes} {{", f"  func.func @main({declared}) -> ({types}) {{", *emitter.lines,
+        f"module @{graph.name}{attributes} {{", f"  func.func @main({', '.join(declared)}) -> ({types}) {{", *emitter.lines,
         f"    return {', '.join(v.name for v in returned)} : {', '.join(str(v.type) for v in returned)}", "  }", "}", ""])

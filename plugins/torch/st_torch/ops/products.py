@@ -7,6 +7,7 @@ import struct
 from ..emitter import is_float, unsupported
 from ..graph import Type
 from .elementwise import operand
+from .random import native_dropout
 from .reductions import LOWEST, softmax, wide
 from .shapes import axis
 from .table import op
@@ -63,8 +64,6 @@ def matmul(e, out, a, b):
 
 @op("scaled_dot_product_attention.default")
 def attention(e, out, query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None, enable_gqa=False):
-    if dropout:
-        unsupported(f"dropout of {dropout}: export the module after .eval(), or with this dropout set to 0")
     lead = list(query.shape[:-2])
     n = len(lead)
     if enable_gqa:
@@ -87,6 +86,7 @@ def attention(e, out, query, key, value, mask=None, dropout=0.0, is_causal=False
         # A row without any allowed column is zero.
         allowed = e.spread(e.sum(masked, [n + 1]), [n + 1], scores.shape)
         weights = e.select(allowed, weights, e.like(weights, 0))
+    weights, _ = native_dropout(e, weights.type, weights, dropout)
     return e.dot(weights, value, (batch, batch), ([n + 1], [n]))
 
 
