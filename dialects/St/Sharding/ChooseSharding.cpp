@@ -171,14 +171,17 @@ static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &
     if (auto option = follow(rule, how, tensor, *sharding, axis, context.axes))
       options.push_back(std::move(*option));
   };
+  std::optional<OpSharding> passing = passOn(op, rule, how, axis, part, context);
+  // A sum over the micro-batches is known after the last one, so no micro-batch can read a part.
+  const bool needsWholeSum = axis == kMicroAxis && passing;
   for (auto [i, tensor] : llvm::enumerate(rule.results)) {
     if (rule.partOf(i) != part)
       continue;
     add(context.wanted[i], tensor);
-    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis))
+    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis) && !needsWholeSum)
       addReductions(rule, how, axis, context.axes, options);
   }
-  if (auto passing = passOn(op, rule, how, axis, part, context))
+  if (passing)
     options.push_back(std::move(*passing));
   for (auto [i, tensor] : llvm::enumerate(rule.operands))
     if (rule.partOf(i) == part)

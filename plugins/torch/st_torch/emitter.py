@@ -193,7 +193,7 @@ class Emitter:
 
     def stop_gradient(self, x):
         """The same value, which passes no gradient on."""
-        return self.emit(f"stablehlo.optimization_barrier {x.name} {{st.stop_gradient}} : {x.type}", x.type)
+        return self.emit(f"stablehlo.optimization_barrier {{st.stop_gradient}} {x.name} : {x.type}", x.type)
 
     # Shapes
 

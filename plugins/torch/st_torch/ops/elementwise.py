@@ -131,6 +131,12 @@ def atan2(e, out, y, x):
     return e.binary("atan2", *operands(e, out, y, x))
 
 
+@op("hypot.default")
+def hypot(e, out, x, y):
+    x, y = operands(e, out, x, y)
+    return e.unary("sqrt", e.add(e.mul(x, x), e.mul(y, y)))
+
+
 @op("addcmul.default")
 def addcmul(e, out, x, a, b, value=1):
     x, a, b = operands(e, out, x, a, b)
@@ -386,6 +392,11 @@ def to_copy(e, out, x, dtype=None, **_):
     if is_float(x.dtype) and not is_float(out.dtype) and out.dtype != "i1":
         return e.convert(trunc(e, out, x), out.dtype)
     return e.convert(x, out.dtype)
+
+
+@op("copy.default")
+def copy(e, out, x, source, non_blocking=False):
+    return operand(e, source, out.dtype, out.shape)
 
 
 @op("detach.default")
