@@ -62,13 +62,18 @@ class _Converter:
                 self.add_outputs(node.args[0])
             else:
                 raise UnsupportedError(f"node {node.name}: {node.op} is not supported")
-        used = self.used_names()
-        kept = [i for i in self.inputs if i.name in used or i.role in ("parameter", "batch", "state")]
+        used = self.reached([o.ref.name for o in self.outputs])
+        trained = self.reached([o.ref.name for o in self.outputs if o.role == "loss"], through_detach=False)
+        for i in self.inputs:
+            # PyTorch's optimizers leave a parameter without gradient as it is.
+            if i.role == "parameter" and i.name not in trained:
+                i.role = "frozen"
+        kept = [i for i in self.inputs if i.name in used or i.role != "constant"]
         return Graph(name, kept, [n for n in self.nodes if n.name in used], self.outputs)
 
-    def used_names(self):
-        """The names of all nodes and inputs that an output depends on."""
-        used = {o.ref.name for o in self.outputs}
+    def reached(self, names, through_detach=True):
+        """The names of all nodes and inputs that `names` depend on."""
+        used = set(names)
 
         def visit(value):
             if isinstance(value, Ref):
@@ -78,7 +83,7 @@ class _Converter:
                     visit(item)
 
         for node in reversed(self.nodes):
-            if node.name in used:
+            if node.name in used and (through_detach or node.op != "aten.detach.default"):
                 visit(node.args)
                 visit(list(node.kwargs.values()))
         return used

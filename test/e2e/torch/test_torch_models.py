@@ -13,7 +13,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import numpy as np
 import st_testing as st
 from safetensors.numpy import load_file, save_file
-from torch_programs import RATE, REFERENCES, STEPS, differences, digest, evaluate, make_batches, make_values, read_reference
+from torch_programs import EPSILON, RATE, REFERENCES, STEPS, differences, digest, evaluate, make_batches, make_values, read_reference
 
 import st_torch
 
@@ -47,7 +47,7 @@ def train(folder, layout, parallel):
     """Trains with a layout; returns the losses and the final tensors."""
     binary = folder / layout.replace(" ", "-")
     flags = [f"--parallel={st.write_json(folder / 'parallel.json', parallel)}"] if parallel else []
-    st.check_run([*st.COMPILE, folder / "model.mlir", "--target=dtu-t10", "--predict=false", "-o", binary, *flags])
+    st.check_run([*st.COMPILE, folder / "model.mlir", "--target=dtu-t10", "--predict=false", f"--epsilon={EPSILON}", "-o", binary, *flags])
     losses = st.losses(st.train(binary, f"--init={folder}", f"--data={folder / 'batches.safetensors'}", f"--lr={RATE}",
                                 f"--save={folder / 'saved'}", steps=STEPS))
     return losses, load_file(folder / "saved" / "model.safetensors") | load_file(folder / "saved" / "optimizer.safetensors")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch_models import MODELS
 from torch_ops import as_array, draw, reference
-from torch_programs import RATE, STEPS, differences, digest, make_batches, make_values
+from torch_programs import EPSILON, RATE, STEPS, differences, digest, make_batches, make_values
 
 import st_torch
 
@@ -19,14 +19,14 @@ def record_op(name, seed):
     return {"graph": graph, "inputs": inputs, "expected": reference(module, batch)}
 
 
-def _train(module, inputs, values, batches, dtype):
+def _train(module, inputs, values, batches, trained, dtype):
     """The losses of STEPS steps of AdamW, the digests of the first gradients, and those of the last parameters and buffers."""
     module.to(dtype)
     with torch.no_grad():
         for key, tensor in module.state_dict(keep_vars=True).items():
             if key in values:
                 tensor.copy_(torch.from_numpy(values[key]))
-    optimizer = torch.optim.AdamW(module.parameters(), lr=RATE)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=RATE, eps=EPSILON)
     losses, gradients = [], {}
     for step in range(STEPS):
         batch = [torch.from_numpy(batches[label][step]) for label in inputs]
@@ -34,7 +34,7 @@ def _train(module, inputs, values, batches, dtype):
         optimizer.zero_grad()
         loss.backward()
         if step == 0:
-            gradients = {key: digest(key, as_gradient(p)) for key, p in module.named_parameters()}
+            gradients = {key: digest(key, np.asarray(p.grad)) for key, p in module.named_parameters() if key in trained}
         optimizer.step()
         losses.append(loss.item())
     last = module.state_dict()
@@ -51,12 +51,8 @@ def record_model(name):
     graph = st_torch.to_graph(torch.export.export(module, example), name)
     limits = {label: limit for label, (limit, _) in inputs.items()}
     values, batches = make_values(graph), make_batches(graph, limits)
-    losses, gradients, final = _train(module, inputs, values, batches, torch.float64)
-    _, narrow_gradients, narrow_final = _train(module, inputs, values, batches, torch.float32)
+    trained = {i.label for i in graph.inputs if i.role == "parameter"}
+    losses, gradients, final = _train(module, inputs, values, batches, trained, torch.float64)
+    _, narrow_gradients, narrow_final = _train(module, inputs, values, batches, trained, torch.float32)
     return {"graph": graph, "limits": limits, "losses": losses, "gradients": gradients, "final": final,
             "gradient_errors": differences(narrow_gradients, gradients), "final_errors": differences(narrow_final, final)}
-
-
-def as_gradient(parameter):
-    gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-    return np.asarray(gradient)
