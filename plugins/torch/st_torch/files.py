@@ -53,8 +53,10 @@ def save_batches(path, batches):
 def load(module, folder):
     """Reads the parameters and buffers of a checkpoint that a binary saved into a module; returns the module."""
     folder, values = pathlib.Path(folder), {}
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in sorted((*folder.glob("model*.safetensors"), *folder.glob("optimizer*.safetensors"))):
         values |= load_file(path)
+    if not values:
+        raise FileNotFoundError(f"{folder}: has no model.safetensors")
     with torch.no_grad():
         for name, tensor in module.state_dict(keep_vars=True).items():
             if name in values:
