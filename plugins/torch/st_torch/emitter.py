@@ -91,12 +91,14 @@ class Emitter:
         self.place = ""
         self.sites = 0  # random masks so far
 
-    def emit(self, text, type, data=None):
-        """Adds an op, `text` up to its type; returns its value."""
+    def emit(self, text, type, data=None, results=1):
+        """Adds an op, `text` with its types; returns its first result, of type `type`."""
         if text in self.known:
             return self.known[text]
-        value = Value(f"%{len(self.lines)}", type, data)
-        self.lines.append(f"    {value.name} = {text} loc(\"{self.place}\")" if self.place else f"    {value.name} = {text}")
+        name = f"%{len(self.lines)}"
+        value = Value(name if results == 1 else f"{name}#0", type, data)
+        left = name if results == 1 else f"{name}:{results}"
+        self.lines.append(f"    {left} = {text} loc(\"{self.place}\")" if self.place else f"    {left} = {text}")
         self.known[text] = value
         return value
 

@@ -61,7 +61,7 @@ class _Converter:
             elif node.op == "output":
                 self.add_outputs(node.args[0])
             else:
-                raise UnsupportedError(f"node {node.name}: {node.op} is not supported")
+                raise UnsupportedError(f"node {node.name}: {node.op}, as in control flow of torch.cond, is not supported")
         used = self.reached([o.ref.name for o in self.outputs])
         trained = self.reached([o.ref.name for o in self.outputs if o.role == "loss"], through_detach=False)
         for i in self.inputs:

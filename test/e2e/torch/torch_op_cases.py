@@ -253,6 +253,19 @@ def softmax_of_16_bits():
     return (lambda x: (F.softmax(x.bfloat16(), -1), F.log_softmax(x.half(), -1))), [floats(3, 5)]
 
 
+@case
+def sorting():
+    dim, descending, largest = some_dim(2), random.random() < 0.5, random.random() < 0.5
+    return (lambda x: (*x.sort(dim, descending), *x.topk(2, dim, largest), *x.sort(stable=True, dim=dim, descending=descending))), [floats(3, 4)]
+
+
+@case
+def extremes():
+    dim, keepdim = some_dim(2), random.random() < 0.5
+    return (lambda x, i: (*x.max(dim, keepdim), *x.min(dim, keepdim), x.argmax(), x.argmin(dim, keepdim), i.argmax(dim))), [
+        floats(3, 4), torch.randperm(12).view(3, 4)]
+
+
 # Shapes
 
 
@@ -486,6 +499,13 @@ def adaptive_pool():
 @case
 def upsample():
     return (lambda x: F.interpolate(x, scale_factor=2.0, mode="nearest")), [floats(2, 3, 3, 4)]
+
+
+@case
+def upsample_linear():
+    align, size = random.random() < 0.5, [random.randint(1, 8), random.randint(1, 8)]
+    return (lambda x: (F.interpolate(x, size, mode="bilinear", align_corners=align), F.interpolate(x, scale_factor=1.7, mode="bilinear"))), [
+        floats(2, 3, 4, 5)]
 
 
 # Normalisation

@@ -205,25 +205,54 @@ def avg_pool(e, out, x, sizes, strides=(), padding=0, ceil_mode=False, count_inc
     return e.convert(e.mul(total, e.expand(factors, out.shape)), out.dtype)
 
 
+def _product_along(e, x, dim, rows):
+    """Multiplies by a matrix along a dimension, whose size becomes the number of rows."""
+    code = {"f32": "f", "f64": "d"}[x.dtype]
+    numbers = [number for row in rows for number in row]
+    matrix = e.constant(Type((len(rows), x.shape[dim]), x.dtype), struct.pack(f"<{len(numbers)}{code}", *numbers))
+    order = list(range(x.rank - 1))
+    order.insert(dim, x.rank - 1)
+    return e.transpose(e.dot(x, matrix, contract=([dim], [1])), order)
+
+
 @op("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
 def adaptive_avg_pool(e, out, x, sizes):
     """A product with a matrix of averages for each dimension."""
-    n = len(sizes)
     result = wide(e, x)
-    for dim in range(x.rank - n, x.rank):
+    for dim in range(x.rank - len(sizes), x.rank):
         length, outputs = x.shape[dim], out.shape[dim]
-        if length == outputs:
-            continue
         rows = []
         for i in range(outputs):
             start, end = i * length // outputs, -(-(i + 1) * length // outputs)
-            rows += [1 / (end - start) if start <= j < end else 0.0 for j in range(length)]
-        code = {"f32": "f", "f64": "d"}[result.dtype]
-        matrix = e.constant(Type((outputs, length), result.dtype), struct.pack(f"<{len(rows)}{code}", *rows))
-        product = e.dot(result, matrix, contract=([dim], [1]))
-        order = list(range(x.rank - 1))
-        order.insert(dim, x.rank - 1)
-        result = e.transpose(product, order)
+            rows.append([1 / (end - start) if start <= j < end else 0.0 for j in range(length)])
+        if length != outputs:
+            result = _product_along(e, result, dim, rows)
+    return e.convert(result, out.dtype)
+
+
+def _interpolation(length, outputs, align_corners, factor):
+    """The weights of linear interpolation: a row for each output."""
+    rows = []
+    for i in range(outputs):
+        if align_corners:
+            at = i * (length - 1) / (outputs - 1) if outputs > 1 else 0.0
+        else:
+            at = max((i + 0.5) * (1 / factor if factor else length / outputs) - 0.5, 0.0)
+        left = min(int(at), length - 1)
+        right, share = min(left + 1, length - 1), at - left
+        row = [0.0] * length
+        row[left] += 1 - share
+        row[right] += share
+        rows.append(row)
+    return rows
+
+
+@op("upsample_bilinear2d.vec", "upsample_linear1d.vec")
+def upsample_linear(e, out, x, size, align_corners, factors=None):
+    result = wide(e, x)
+    for dim in range(2, x.rank):
+        factor = factors[dim - 2] if factors else None
+        result = _product_along(e, result, dim, _interpolation(x.shape[dim], out.shape[dim], align_corners, factor))
     return e.convert(result, out.dtype)
 
 

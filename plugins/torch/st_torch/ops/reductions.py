@@ -95,11 +95,6 @@ def vector_norm(e, out, x, order=2, dims=None, keepdim=False, dtype=None):
     return e.reshape(e.convert(e.select(positive, root, zeros), out.dtype), out.shape)
 
 
-@op("argmax.default", "argmin.default", "sort.default", "topk.default", "max.dim", "min.dim")
-def positions(e, out, *_, **__):
-    unsupported("positions of elements by their order")
-
-
 @op("cumsum.default")
 def cumsum(e, out, x, dim, dtype=None):
     x = e.convert(x, out.dtype)
