@@ -124,8 +124,10 @@ LogicalResult Compiler::read(CompilePhase &phase) {
       return error() << "--unroll=" << given << ": expected a number of trips";
     if (files.roles())
       numberPorts(*module);
-    if (!request.startFrom && !hasRoles(*module) &&
-        failed(importProgram(*module, options.get(*module, "roles"), unroll, request.quiet)))
+    if (!request.startFrom &&
+        failed(hasRoles(*module)
+                   ? markLayers(*module)
+                   : importProgram(*module, options.get(*module, "roles"), unroll, request.quiet)))
       return failure();
   }
   options.record(*module, CompilePhase::Import);

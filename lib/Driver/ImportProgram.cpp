@@ -151,6 +151,12 @@ LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, int64_t 
   return success();
 }
 
+LogicalResult mlir::st::markLayers(ModuleOp module) {
+  PassManager manager(module.getContext());
+  manager.addPass(createMarkBlocks());
+  return manager.run(module);
+}
+
 LogicalResult mlir::st::importFunction(ModuleOp module, int64_t unroll) {
   Builder builder(module.getContext());
   auto removeDonations = [](func::FuncOp function) {

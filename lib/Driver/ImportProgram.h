@@ -18,6 +18,9 @@ bool computesLoss(ModuleOp module);
 /// roles on stderr.
 LogicalResult importProgram(ModuleOp module, StringRef roles, int64_t unroll, bool quiet);
 
+/// Marks the layers of a program with roles, unless it has marks.
+LogicalResult markLayers(ModuleOp module);
+
 /// Simplifies a function that runs as it is: the caller passes every argument anew and receives
 /// every result, by names argN and resultN. Ignores donations and other roles. Unrolls loops of at
 /// most `unroll` trips.

@@ -132,6 +132,9 @@ LogicalResult StepBuilder::collect() {
       lossScale = argument;
       continue;
     }
+    // The forward pass itself replaces such a state, such as running statistics of a batch norm.
+    if (role == "optimizer_state" && function.getArgAttr(i, "tf.aliasing_output"))
+      continue;
     if (role == "optimizer_state")
       return function.emitOpError("already has optimizer state");
     if (role != "parameter" || function.getArgAttr(i, kFrozenAttr))

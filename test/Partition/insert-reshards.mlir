@@ -97,3 +97,30 @@ func.func @open_sum(%x: tensor<8x4x16x16xf32> {st.role = "batch", st.sharding = 
   // CHECK: st.reshard %[[DOT]] to <@mesh, [{}, {}]>
   return %3 : tensor<32x4xf32>
 }
+
+// -----
+
+// Updates that are a sum over the micro-batches stay one: no micro-batch knows its part of the whole sum.
+
+st.mesh @mesh <[], micro=2>
+// CHECK-LABEL: func.func @sum_of_updates
+func.func @sum_of_updates(%x: tensor<8x4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>},
+                          %w: tensor<4xf32> {st.name = "w", st.role = "parameter", st.sharding = #st.sharding<@mesh, [{}]>},
+                          %rows: tensor<4x1xi32> {st.name = "rows", st.role = "parameter", st.sharding = #st.sharding<@mesh, [{}, {}]>})
+    -> (tensor<6xf32> {st.name = "table", st.role = "gradient", st.sharding = #st.sharding<@mesh, [{}]>}) {
+  %zero = stablehlo.constant {st.sharding = #st.sharding<@mesh, []>} dense<0.0> : tensor<f32>
+  %zeros = stablehlo.constant {st.sharding = #st.sharding<@mesh, [{}]>} dense<0.0> : tensor<6xf32>
+  // CHECK: %[[SUM:.*]] = stablehlo.reduce
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] {st.sharding = #st.sharding<@mesh, [{}], unreduced = sum ["micro"]>} : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+  // CHECK-NOT: st.reshard %[[SUM]]
+  // CHECK: %[[SCALED:.*]] = stablehlo.multiply %[[SUM]], %{{.*}} {st.sharding = #st.sharding<@mesh, [{}], unreduced = sum ["micro"]>}
+  %1 = stablehlo.multiply %0, %w {st.sharding = #st.sharding<@mesh, [{}], unreduced = sum ["micro"]>} : tensor<4xf32>
+  // CHECK-NOT: st.reshard
+  // CHECK: stablehlo.scatter"(%{{.*}}, %{{.*}}, %[[SCALED]])
+  %2 = "stablehlo.scatter"(%zeros, %rows, %1) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %3 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %3 : tensor<f32>
+  }) {st.sharding = #st.sharding<@mesh, [{}], unreduced = sum ["micro"]>} : (tensor<6xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<6xf32>
+  return %2 : tensor<6xf32>
+}

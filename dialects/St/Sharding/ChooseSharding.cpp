@@ -172,13 +172,13 @@ static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &
       options.push_back(std::move(*option));
   };
   std::optional<OpSharding> passing = passOn(op, rule, how, axis, part, context);
-  // A sum over the micro-batches that an operand leaves open has no slices for each of them.
-  const bool hasOpenSum = axis == kMicroAxis && passing;
+  // A sum over the micro-batches is known after the last one, so no micro-batch can read a part.
+  const bool needsWholeSum = axis == kMicroAxis && passing;
   for (auto [i, tensor] : llvm::enumerate(rule.results)) {
     if (rule.partOf(i) != part)
       continue;
     add(context.wanted[i], tensor);
-    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis) && !hasOpenSum)
+    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis) && !needsWholeSum)
       addReductions(rule, how, axis, context.axes, options);
   }
   if (passing)
