@@ -9,6 +9,7 @@
 #include "passes/Import/Passes.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
 #include "plugins/pjrt/compile/HostSteps.h"
+#include "plugins/pjrt/compile/Inspections.h"
 #include "plugins/pjrt/compile/Pages.h"
 #include "plugins/pjrt/compile/Ports.h"
 #include "plugins/pjrt/compile/ReadFunction.h"
@@ -167,6 +168,23 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
   return splitAtCallbacks(module, compile, *program.mutable_host());
 }
 
+/// Answers the function's questions for shardings.
+static absl::Status inspectShardings(ModuleOp module, const FunctionSource &source,
+                                     const DiagnosticCollector &diagnostics,
+                                     proto::PluginProgram &program) {
+  const auto compile = [&](OwningOpRef<ModuleOp> probe) -> absl::StatusOr<proto::PluginProgram> {
+    proto::PluginProgram made;
+    made.set_partitions(source.partitions);
+    if (absl::Status status = addPorts(*probe, made); !status.ok())
+      return status;
+    if (absl::Status status = compileOnDevices(std::move(probe), source, diagnostics, made);
+        !status.ok())
+      return status;
+    return made;
+  };
+  return answerInspections(module, compile, program);
+}
+
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
   MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
   DiagnosticCollector diagnostics(&context);
@@ -184,6 +202,8 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
   if (absl::Status status = addPorts(*module, program); !status.ok())
     return status;
   takeDeviceOrders(*module, program);
+  if (absl::Status status = inspectShardings(*module, source, diagnostics, program); !status.ok())
+    return status;
   // A function without results and calls to the host has no steps.
   const bool computesNothing = program.results().empty();
   const absl::Status status =

@@ -3,6 +3,7 @@
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/DtuDescription.h"
 #include "plugins/pjrt/compile/CompileFunction.h"
+#include "plugins/pjrt/runtime/HostCallback.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -131,6 +132,7 @@ PluginClient::load(std::shared_ptr<const proto::PluginProgram> program, absl::st
   ST_ASSIGN_OR_RETURN(const proto::PluginCompileOptions parsed, parseOptions(options));
   ST_ASSIGN_OR_RETURN(std::vector<PluginDevice *> places,
                       placesOf(parsed.executable_build_options(), program->partitions()));
+  ST_RETURN_IF_ERROR(reportShardings(*program));
   std::lock_guard<std::mutex> lock(mutex);
   return LoadedProgram::create(std::move(program), std::move(places), *runtime);
 }
