@@ -4,6 +4,7 @@
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/ImportProgram.h"
+#include "lib/Timing/GpuDescription.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Import/Passes.h"
@@ -36,13 +37,14 @@ std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::stri
 }
 
 /// The text of a parallel-config file with one stage and one device per partition.
-static std::string layoutOf(ArrayRef<int64_t> hardwareIds) {
+static std::string layoutOf(ArrayRef<int64_t> hardwareIds, const std::string &target) {
+  const absl::string_view prefix = isGpuName(target) ? "GPU:" : "/device:XLA_DTU:";
   std::string text =
       absl::StrCat("{\"mode\": \"sharding\", \"sharding_size\": ", hardwareIds.size(),
                    ", \"stage_cnt\": 1, \"accum_degree\": 1, \"device_mapping\": "
                    "{\"stage_0\": {");
   for (auto [i, id] : llvm::enumerate(hardwareIds))
-    absl::StrAppend(&text, i ? ", " : "", "\"shard_", i, "\": \"/device:XLA_DTU:", id, "\"");
+    absl::StrAppend(&text, i ? ", " : "", "\"shard_", i, "\": \"", prefix, id, "\"");
   return text + "}}}";
 }
 
@@ -67,7 +69,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   request.input = "<function>";
   request.quiet = true;
   request.parallel = "<devices>";
-  request.parallelText = layoutOf(hardwareIds);
+  request.parallelText = layoutOf(hardwareIds, source.target);
   request.options = mlir::st::CompileOptions({{"target", source.target}});
   request.program = [&] { return std::move(module); };
   Pages pages(source.reportFolder, source.explainFolder,

@@ -2,6 +2,7 @@
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 
 #include "plugins/pjrt/runtime/ArrayType.h"
 #include "plugins/pjrt/runtime/PluginDevice.h"
@@ -86,6 +87,20 @@ absl::Status addPort(Type type, const std::string &what, proto::PluginPort &port
   return absl::OkStatus();
 }
 
+/// The layout that a program constrains its result to, if the caller leaves it open: "{0,1}".
+static StringAttr findConstrainedLayout(Value result) {
+  auto call = result.getDefiningOp<stablehlo::CustomCallOp>();
+  auto layouts = call && call.getCallTargetName() == "LayoutConstraint"
+                     ? call->getAttrOfType<ArrayAttr>("result_layouts")
+                     : nullptr;
+  auto order = layouts && layouts.size() == 1 ? dyn_cast<DenseIntElementsAttr>(layouts[0])
+                                              : DenseIntElementsAttr();
+  if (!order)
+    return nullptr;
+  return StringAttr::get(result.getContext(),
+                         "{" + absl::StrJoin(order.getValues<int64_t>(), ",") + "}");
+}
+
 /// Sets the memory and the layout that a caller wants for a port.
 static absl::Status choosePlace(StringAttr memory, StringAttr layout, const std::string &what,
                                 proto::PluginPort &port) {
@@ -147,8 +162,10 @@ absl::Status addPorts(ModuleOp module, proto::PluginProgram &program) {
     const auto textOf = [&](StringRef name) {
       return dyn_cast_or_null<StringAttr>(function.getResultAttr(i, name));
     };
-    if (absl::Status status =
-            choosePlace(textOf("mhlo.memory_kind"), textOf("mhlo.layout_mode"), what, port);
+    StringAttr layout = textOf("mhlo.layout_mode");
+    if (layout && layout.getValue() == "auto")
+      layout = findConstrainedLayout(function.front().getTerminator()->getOperand(i));
+    if (absl::Status status = choosePlace(textOf("mhlo.memory_kind"), layout, what, port);
         !status.ok())
       return status;
   }
