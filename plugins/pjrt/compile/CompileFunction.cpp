@@ -188,7 +188,7 @@ static absl::Status inspectShardings(ModuleOp module, const FunctionSource &sour
 }
 
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
-  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  MLIRContext context(functionDialects(source.target), MLIRContext::Threading::DISABLED);
   DiagnosticCollector diagnostics(&context);
   OwningOpRef<ModuleOp> module =
       readFunction(StringRef(source.code.data(), source.code.size()), &context);
@@ -218,7 +218,7 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
 }
 
 absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {
-  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  MLIRContext context(functionDialects(program.target()), MLIRContext::Threading::DISABLED);
   DiagnosticCollector diagnostics(&context);
   OwningOpRef<ModuleOp> module = readFunction(program.source(), &context);
   if (!module)
