@@ -81,8 +81,8 @@ Value RaggedExchange::run() {
   Value step = emit.sub(row, spread(to));
   Value arrives = emit.bitAnd(emit.compare(Direction::GE, step, emit.zerosLike(step)),
                               emit.compare(Direction::LT, step, spread(count)));
-  Value source = emit.add(emit.scale(member, static_cast<double>(numRows)),
-                          emit.add(step, spread(first)));
+  Value source =
+      emit.add(emit.scale(member, static_cast<double>(numRows)), emit.add(step, spread(first)));
   source = emit.reduceMax(emit.select(arrives, source, emit.splatLike(source, -1)), {0});
   Value isReceived = emit.compare(Direction::GE, source, emit.zerosLike(source));
   Value received = takeRows(gather(rows), emit.max(source, emit.zerosLike(source)));
@@ -113,7 +113,8 @@ LogicalResult mlir::st::importCustomCalls(ModuleOp module) {
   });
   for (hlo::CustomCallOp op : placements) {
     if (TypeRange(op->getOperandTypes()) != TypeRange(op->getResultTypes()))
-      return op->emitOpError("@") << op.getCallTargetName() << " expects results of its operands' types";
+      return op->emitOpError("@") << op.getCallTargetName()
+                                  << " expects results of its operands' types";
     op->replaceAllUsesWith(op->getOperands());
     op->erase();
   }

@@ -105,8 +105,8 @@ Value ComplexEmitter::isHuge(Parts z, Value &larger, Value &ratio) {
   constexpr double kHuge = 1e18;
   Value x = emit.abs(z.re), y = emit.abs(z.im);
   larger = emit.max(x, y);
-  Value isInfinite = emit.compare(
-      Direction::EQ, larger, emit.splatLike(larger, std::numeric_limits<double>::infinity()));
+  Value isInfinite = emit.compare(Direction::EQ, larger,
+                                  emit.splatLike(larger, std::numeric_limits<double>::infinity()));
   ratio = emit.select(isInfinite, emit.zerosLike(larger), emit.div(emit.min(x, y), larger));
   return emit.compare(Direction::GT, larger, emit.splatLike(larger, kHuge));
 }
@@ -130,8 +130,7 @@ Parts ComplexEmitter::acos(Parts z) {
   Parts below = root({emit.sub(emit.splatLike(z.re, 1), z.re), emit.neg(z.im)}),
         above = root({emit.offset(z.re, 1), z.im});
   Value larger, ratio, huge = isHuge(z, larger, ratio);
-  return {emit.select(huge, atan2(emit.abs(z.im), z.re),
-                      emit.scale(atan2(below.re, above.re), 2)),
+  return {emit.select(huge, atan2(emit.abs(z.im), z.re), emit.scale(atan2(below.re, above.re), 2)),
           emit.select(huge, withSignOf(logOfTwice(larger, ratio), emit.neg(z.im)),
                       real<chlo::AsinhOp>(mul(conjugate(above), below).im))};
 }
@@ -151,7 +150,8 @@ Parts ComplexEmitter::atanh(Parts z) {
   Value near = emit.scale(emit.log(emit.div(emit.splatLike(x, 2), distance)), 0.5);
   Value isNear = emit.compare(Direction::LT, distance, emit.splatLike(x, kNear));
   Value re = emit.select(isNear, near, emit.scale(real<stablehlo::Log1pOp>(quotient), 0.25));
-  Value angle = emit.scale(atan2(emit.scale(z.im, 2), emit.sub(emit.mul(below, above), square)), 0.5);
+  Value angle =
+      emit.scale(atan2(emit.scale(z.im, 2), emit.sub(emit.mul(below, above), square)), 0.5);
   // The real part of 1 / z, and a right angle.
   Value larger, ratio, huge = isHuge(z, larger, ratio);
   Value share = emit.select(emit.compare(Direction::LT, x, larger), ratio, emit.splatLike(x, 1));

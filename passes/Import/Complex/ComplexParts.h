@@ -54,7 +54,8 @@ public:
   template <typename Op> Value real(Value x) {
     return Op::create(emit.builder, emit.loc, x.getType(), x);
   }
-  /// A hyperbolic function times a sine or cosine: 0 if the latter is, even if the former overflows.
+  /// A hyperbolic function times a sine or cosine: 0 if the latter is, even if the former
+  /// overflows.
   Value timesAngle(Value hyperbolic, Value angle) {
     Value isZero = emit.compare(stablehlo::ComparisonDirection::EQ, angle, emit.zerosLike(angle));
     return emit.select(isZero, angle, emit.mul(hyperbolic, angle));

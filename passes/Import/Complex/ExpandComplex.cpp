@@ -240,9 +240,7 @@ std::optional<Parts> OpExpansion::expandFunction() {
       })
       .Case([&](BitcastConvertOp) { return a; })
       .Case([&](SignOp) { return sign(a); })
-      .Case([&](chlo::ConjOp) {
-        return Parts{a.re, emit.neg(a.im)};
-      })
+      .Case([&](chlo::ConjOp) { return Parts{a.re, emit.neg(a.im)}; })
       .Case([&](chlo::SquareOp) { return math.mul(a, a); })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -252,9 +250,7 @@ std::optional<Parts> OpExpansion::expand() {
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
             ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp,
-            st::ConstrainOp>([&](auto) {
-        return Parts{cloneFor(false), cloneFor(true)};
-      })
+            st::ConstrainOp>([&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
       .Case<ReduceOp, ReduceWindowOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
         if (!hasSeparateParts(combining))
           return std::nullopt;

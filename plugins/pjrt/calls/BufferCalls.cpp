@@ -85,18 +85,17 @@ absl::Status readyEvent(PJRT_Buffer_ReadyEvent_Args &args) {
 }
 
 absl::Status copyToDeviceCall(PJRT_Buffer_CopyToDevice_Args &args) {
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy,
-                      copyToDevice(*args.buffer->array, *args.dst_device->device,
-                                   args.buffer->array->memory()));
+  ST_ASSIGN_OR_RETURN(
+      std::shared_ptr<DeviceArray> copy,
+      copyToDevice(*args.buffer->array, *args.dst_device->device, args.buffer->array->memory()));
   args.dst_buffer = makeBuffer(std::move(copy), args.dst_device->client);
   return absl::OkStatus();
 }
 
 absl::Status copyToMemory(PJRT_Buffer_CopyToMemory_Args &args) {
   PJRT_DeviceMemory &memory = *static_cast<PJRT_DeviceMemory *>(args.dst_memory);
-  ST_ASSIGN_OR_RETURN(
-      std::shared_ptr<DeviceArray> copy,
-      copyToDevice(*args.buffer->array, *memory.device->device, memory.kind));
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy,
+                      copyToDevice(*args.buffer->array, *memory.device->device, memory.kind));
   args.dst_buffer = makeBuffer(std::move(copy), memory.device->client);
   return absl::OkStatus();
 }

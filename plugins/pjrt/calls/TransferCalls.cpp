@@ -184,8 +184,8 @@ absl::Status transferData(PJRT_AsyncHostToDeviceTransferManager_TransferData_Arg
 absl::Status retrieve(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args &args) {
   PJRT_AsyncHostToDeviceTransferManager &manager = *args.transfer_manager;
   ST_RETURN_IF_ERROR(checkIndex(manager, args.buffer_index));
-  args.buffer_out =
-      makeBuffer(manager.arrays[static_cast<size_t>(args.buffer_index)], manager.memory->device->client);
+  args.buffer_out = makeBuffer(manager.arrays[static_cast<size_t>(args.buffer_index)],
+                               manager.memory->device->client);
   return absl::OkStatus();
 }
 

@@ -42,8 +42,7 @@ static void removeCallbacks(ModuleOp module) {
     for (Value result : call->getResults()) {
       auto type = cast<RankedTensorType>(result.getType());
       auto zeros = DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType()));
-      result.replaceAllUsesWith(
-          stablehlo::ConstantOp::create(builder, call.getLoc(), type, zeros));
+      result.replaceAllUsesWith(stablehlo::ConstantOp::create(builder, call.getLoc(), type, zeros));
     }
     call->erase();
   }

@@ -11,9 +11,9 @@ namespace st::pjrt {
 /// number is in the backend_config.
 constexpr char kInspectSharding[] = "st_inspect_sharding";
 
-/// Removes the calls that ask for shardings, and adds their answers to `program`. `compile` compiles
-/// a copy of the function whose additional results are the values asked for. In the body of a
-/// computation on shards a value is manual.
+/// Removes the calls that ask for shardings, and adds their answers to `program`. `compile`
+/// compiles a copy of the function whose additional results are the values asked for. In the body
+/// of a computation on shards a value is manual.
 absl::Status answerInspections(mlir::ModuleOp module, const SegmentCompiler &compile,
                                proto::PluginProgram &program);
 

@@ -127,9 +127,9 @@ static absl::Status choosePlace(StringAttr memory, StringAttr layout, const std:
     port.add_minor_to_major(static_cast<int64_t>(dim));
   }
   if (!isList || parts.size() != seen.size() || port.minor_to_major_size() != port.dims_size())
-    return absl::UnimplementedError(
-        absl::StrCat(what, " has layout ", layout.getValue().str(),
-                     ": expected an order of its ", seen.size(), " dimensions, without tiles"));
+    return absl::UnimplementedError(absl::StrCat(what, " has layout ", layout.getValue().str(),
+                                                 ": expected an order of its ", seen.size(),
+                                                 " dimensions, without tiles"));
   if (llvm::equal(llvm::reverse(port.minor_to_major()), llvm::seq<int64_t>(0, port.dims_size())))
     port.clear_minor_to_major();
   return absl::OkStatus();

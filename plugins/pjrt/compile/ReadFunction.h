@@ -6,8 +6,8 @@
 
 namespace st::pjrt {
 
-/// The dialects of functions and of programs for a target. The first call also registers the passes,
-/// and the first one for GPUs what only GPUs need.
+/// The dialects of functions and of programs for a target. The first call also registers the
+/// passes, and the first one for GPUs what only GPUs need.
 const mlir::DialectRegistry &functionDialects(const std::string &target);
 
 /// Reads text or bytecode. Null, with a diagnostic, if it is neither or invalid.

@@ -42,9 +42,8 @@ void Storage::donate() {
     device.release(count);
 }
 
-absl::StatusOr<std::shared_ptr<DeviceArray>> DeviceArray::create(ArrayType type,
-                                                                 PluginDevice &device,
-                                                                 MemoryKind kind) {
+absl::StatusOr<std::shared_ptr<DeviceArray>>
+DeviceArray::create(ArrayType type, PluginDevice &device, MemoryKind kind) {
   ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> storage,
                       Storage::create(device, type.numBytes(), kind));
   return std::shared_ptr<DeviceArray>(
@@ -78,7 +77,7 @@ absl::StatusOr<std::shared_ptr<DeviceArray>> copyToDevice(const DeviceArray &arr
   std::shared_ptr<Storage> from = array.storage();
   if (!from)
     return absl::FailedPreconditionError("Array has been deleted: it cannot be copied");
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy, 
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy,
                       DeviceArray::create(array.type(), device, kind));
   std::shared_ptr<Storage> to = copy->storage();
   array.ready().onReady([from, to, done = copy->ready()](const absl::Status &status) {

@@ -12,7 +12,8 @@
 
 namespace st::pjrt {
 
-/// Bytes allocated in a memory of a device. Work that reads them holds a reference; the last one frees them.
+/// Bytes allocated in a memory of a device. Work that reads them holds a reference; the last one
+/// frees them.
 class Storage {
 public:
   /// ResourceExhausted if the device or the host is out of memory.
@@ -42,8 +43,8 @@ private:
 class DeviceArray {
 public:
   /// An array whose elements arrive later. The caller must set `ready`.
-  static absl::StatusOr<std::shared_ptr<DeviceArray>>
-  create(ArrayType type, PluginDevice &device, MemoryKind kind = MemoryKind::kDevice);
+  static absl::StatusOr<std::shared_ptr<DeviceArray>> create(ArrayType type, PluginDevice &device,
+                                                             MemoryKind kind = MemoryKind::kDevice);
   /// An array that will never have elements.
   static std::shared_ptr<DeviceArray> createFailed(ArrayType type, PluginDevice &device,
                                                    absl::Status status);
@@ -73,7 +74,8 @@ private:
   std::shared_ptr<Storage> held;
 };
 
-/// A copy in a memory of a device, possibly the array's own. FailedPrecondition for a deleted array.
+/// A copy in a memory of a device, possibly the array's own. FailedPrecondition for a deleted
+/// array.
 absl::StatusOr<std::shared_ptr<DeviceArray>> copyToDevice(const DeviceArray &array,
                                                           PluginDevice &device, MemoryKind kind);
 

@@ -114,9 +114,9 @@ absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &argum
     run.results.emplace_back();
     std::vector<Operand> &operands = pending->results.emplace_back();
     for (const proto::PluginPort &port : source->results()) {
-      ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array,
-                          DeviceArray::create(arrayType(port), *device,
-                                              static_cast<MemoryKind>(port.memory())));
+      ST_ASSIGN_OR_RETURN(
+          std::shared_ptr<DeviceArray> array,
+          DeviceArray::create(arrayType(port), *device, static_cast<MemoryKind>(port.memory())));
       operands.push_back(operandOf(*array));
       run.results.back().push_back(std::move(array));
     }
@@ -147,9 +147,9 @@ absl::Status LoadedProgram::run(Pending &pending) {
       ST_RETURN_IF_ERROR(argument.ready.wait());
       if (argument.type.dims.empty())
         continue;
-      ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> copy,
-                          Storage::create(*places.front(), argument.bytes->size(),
-                                          MemoryKind::kUnpinnedHost));
+      ST_ASSIGN_OR_RETURN(
+          std::shared_ptr<Storage> copy,
+          Storage::create(*places.front(), argument.bytes->size(), MemoryKind::kUnpinnedHost));
       ArrayType rowMajor = argument.type;
       rowMajor.minorToMajor.clear();
       copyStrided(rowMajor, argument.bytes->data(), argument.type.strides(), copy->data(),

@@ -38,8 +38,9 @@ absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::createOnGpus(PluginO
   ST_RETURN_IF_ERROR(checkGpuId(description, options.devices - 1));
   std::unique_ptr<PluginClient> client(new PluginClient(std::move(options)));
   for (int i = 0; i < client->chosen.devices; ++i)
-    client->all.push_back(std::make_unique<PluginDevice>(i, /*hardwareId=*/i, description.name(),
-                                                         static_cast<int64_t>(description.memory_bytes().value())));
+    client->all.push_back(
+        std::make_unique<PluginDevice>(i, /*hardwareId=*/i, description.name(),
+                                       static_cast<int64_t>(description.memory_bytes().value())));
   client->communicator = createInProcessCommunicator();
   client->runtime = createCudaClient({}, *client->communicator);
   client->versionText = absl::StrCat("st 0.1, ", description.name());

@@ -1,8 +1,8 @@
 // A machine of simulated devices with the functions compiled for it: the class behind PJRT_Client.
 #pragma once
 
-#include "plugins/pjrt/compile/options.pb.h"
 #include "include/st/Runtime/Communicator.h"
+#include "plugins/pjrt/compile/options.pb.h"
 #include "plugins/pjrt/runtime/LoadedProgram.h"
 #include "plugins/pjrt/runtime/Options.h"
 #include "plugins/pjrt/runtime/WorkQueue.h"

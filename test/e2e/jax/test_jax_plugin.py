@@ -418,6 +418,28 @@ def wrong_options(_):
         st.expect(text in out, f"{name}={value} gives {out[:300]!r}")
 
 
+def gpu_programs(_):
+    """Programs of the CUDA backend on the host; without a driver the error of a GPU says what is missing."""
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+x = np.arange(16, dtype="f").reshape(4, 4)
+mesh = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("x", "y"))
+try:
+    a = jax.device_put(x, NamedSharding(mesh, P("x", "y")))
+    total = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a, "x"), mesh=mesh, in_specs=P("x", "y"), out_specs=P(None, "y")))
+    step = jax.jit(jax.value_and_grad(lambda x: jnp.tanh(x @ x / 100).sum()))
+    print(jax.devices()[0].device_kind, np.array_equal(total(a), x[:2] + x[2:]), np.array_equal(jax.jit(lambda a: a @ a)(a), x @ x),
+          jnp.sort(-x, axis=0)[0, 0], round(float(step(x)[0]), 4))
+except jax.errors.JaxRuntimeError as error:
+    print(error)
+"""
+    found = run_python(code, ST_TARGET="cuda-host", ST_DEVICES="4")
+    st.expect(found.split() == ["cuda-host", "True", "True", "-12.0", "14.0365"], f"the host computes {found!r}")
+    found = run_python(code, ST_TARGET="cuda-sm_90", ST_DEVICES="4", ST_CUDA_LIBRARIES="/nowhere")
+    st.expect("libcuda.so.1 is missing" in found or found.startswith("cuda-sm_90 True True"), f"a GPU says {found!r}")
+
+
 def work_in_flight(_):
     """A process that exits while the device works exits cleanly."""
     run_python("""
@@ -454,7 +476,7 @@ def primitives(folder):
 
 CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, ordered_callbacks,
          small_types, host_decompositions, complex_functions, one_device, memories, layouts, donation, errors, nan_debugging,
-         executables, simulated_time, caches, pages, wrong_options, work_in_flight, conformance, primitives]
+         executables, simulated_time, caches, pages, wrong_options, gpu_programs, work_in_flight, conformance, primitives]
 
 
 if __name__ == "__main__":
