@@ -5,6 +5,7 @@
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Import/CustomCalls.h"
 #include "passes/Import/FrontendAttributes.h"
 #include "passes/Import/GspmdSharding.h"
 #include "passes/Import/MeshAxes.h"
@@ -564,6 +565,8 @@ struct ImportShardings : mlir::st::impl::ImportShardingsBase<ImportShardings> {
     if (getMesh(getOperation()))
       return;
     if (failed(readFrontendAttributes(getOperation())))
+      return signalPassFailure();
+    if (failed(importCustomCalls(getOperation())))
       return signalPassFailure();
     bool hasSdy = !getOperation().getOps<sdy::MeshOp>().empty();
     if (failed(hasSdy ? importSdy(getOperation()) : GspmdImport(getOperation()).run()))

@@ -174,6 +174,10 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     of those, sharded by it: the terms of the sum. Elsewhere a value stands for its sum. Without a
     mesh, or with one of one device, collectives of one device become their operands.
 
+    JAX's `@ragged_all_to_all` becomes an exchange of the slices' places, a gather of all rows, and a
+    choice of rows. `@annotate_device_placement` and `@LayoutConstraint` become their operands: the
+    compiler chooses the memory and the layout of intermediate values.
+
     ```mlir
     sdy.mesh @m = <["data"=2, "model"=2]>
     %1 = sdy.sharding_constraint %0 <@m, [{"data"}, {"model"} ]> : tensor<8x32xf32>

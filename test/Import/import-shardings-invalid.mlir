@@ -205,3 +205,19 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   } : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
+  // expected-error @+1 {{@ragged_all_to_all expects six operands, one result and replica_groups in its backend_config}}
+  %0 = stablehlo.custom_call @ragged_all_to_all(%x) : (tensor<6xf32>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<6xf32>) -> tensor<3xf32> {
+  // expected-error @+1 {{@LayoutConstraint expects results of its operands' types}}
+  %0 = stablehlo.custom_call @LayoutConstraint(%x) : (tensor<6xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}

@@ -148,3 +148,30 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"
   %1 = sdy.sharding_constraint %0 <@n, [{"y"}, {}], unreduced={"x"}> : tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// -----
+
+// ragged_all_to_all: all rows go to each device, which takes those that are for it. A choice of memory or of layout for an
+// intermediate value changes nothing.
+// CHECK: st.mesh @mesh <["x"=2], micro=1>
+// CHECK: %[[TO:.*]] = stablehlo.compare GE
+// CHECK: %[[ROWS:.*]] = st.constrain %{{.*}} to <@mesh, [{}]> : tensor<6xf32>
+// CHECK: %[[ALL:.*]] = stablehlo.broadcast_in_dim %[[ROWS]], dims = [1] : (tensor<6xf32>) -> tensor<2x6xf32>
+// CHECK: "stablehlo.gather"(%[[ALL]], %{{.*}}) {{.*}} -> tensor<2x4xf32>
+// CHECK: stablehlo.select
+// CHECK-NOT: custom_call
+sdy.mesh @m = <["x"=2]>
+func.func @main(%rows: tensor<6xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %out: tensor<8xf32>, %n: tensor<4xi32>)
+    -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%rows, %out, %n)
+      in_shardings=[<@m, [{"x"}]>, <@m, [{"x"}]>, <@m, [{"x"}]>] out_shardings=[<@m, [{"x"}]>] manual_axes={"x"}
+      (%a: tensor<3xf32>, %b: tensor<4xf32>, %c: tensor<2xi32>) {
+    %1 = stablehlo.custom_call @ragged_all_to_all(%a, %b, %c, %c, %c, %c)
+        {api_version = 4 : i32, backend_config = {channel_id = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}
+        : (tensor<3xf32>, tensor<4xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<6xf32>, tensor<8xf32>, tensor<4xi32>) -> tensor<8xf32>
+  %2 = stablehlo.custom_call @annotate_device_placement(%0) {has_side_effect = true} : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = stablehlo.custom_call @LayoutConstraint(%2) : (tensor<8xf32>) -> tensor<8xf32>
+  return %3 : tensor<8xf32>
+}

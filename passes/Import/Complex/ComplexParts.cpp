@@ -90,23 +90,55 @@ Parts ComplexEmitter::angle(Parts y, Parts x) {
 // ---- inverse functions, from roots of 1 - z and 1 + z, which do not cancel (Kahan: Branch Cuts
 // for Complex Elementary Functions, 1987) ---------------------------------------------------------
 
+/// Returns where a number is negative or -0.
+Value ComplexEmitter::isBelowZero(Value x) {
+  return emit.compare(Direction::LT, atan2(x, emit.splatLike(x, -1)), emit.zerosLike(x));
+}
+
+Value ComplexEmitter::withSignOf(Value positive, Value sign) {
+  return emit.select(isBelowZero(sign), emit.neg(positive), positive);
+}
+
+/// The number's larger part. Where it is this large, the inverse functions are the first terms of
+/// their series in 1 / z, and squares of parts overflow.
+Value ComplexEmitter::isHuge(Parts z, Value &larger, Value &ratio) {
+  constexpr double kHuge = 1e18;
+  Value x = emit.abs(z.re), y = emit.abs(z.im);
+  larger = emit.max(x, y);
+  Value isInfinite = emit.compare(Direction::EQ, larger,
+                                  emit.splatLike(larger, std::numeric_limits<double>::infinity()));
+  ratio = emit.select(isInfinite, emit.zerosLike(larger), emit.div(emit.min(x, y), larger));
+  return emit.compare(Direction::GT, larger, emit.splatLike(larger, kHuge));
+}
+
+/// log |2 z|.
+Value ComplexEmitter::logOfTwice(Value larger, Value ratio) {
+  Value rest = emit.scale(real<stablehlo::Log1pOp>(emit.mul(ratio, ratio)), 0.5);
+  return emit.add(emit.offset(emit.log(larger), llvm::numbers::ln2), rest);
+}
+
 Parts ComplexEmitter::asin(Parts z) {
   Parts below = root({emit.sub(emit.splatLike(z.re, 1), z.re), emit.neg(z.im)}),
         above = root({emit.offset(z.re, 1), z.im});
-  return {atan2(z.re, mul(below, above).re), real<chlo::AsinhOp>(mul(conjugate(below), above).im)};
+  Value larger, ratio, huge = isHuge(z, larger, ratio);
+  return {emit.select(huge, atan2(z.re, emit.abs(z.im)), atan2(z.re, mul(below, above).re)),
+          emit.select(huge, withSignOf(logOfTwice(larger, ratio), z.im),
+                      real<chlo::AsinhOp>(mul(conjugate(below), above).im))};
 }
 
 Parts ComplexEmitter::acos(Parts z) {
   Parts below = root({emit.sub(emit.splatLike(z.re, 1), z.re), emit.neg(z.im)}),
         above = root({emit.offset(z.re, 1), z.im});
-  return {emit.scale(atan2(below.re, above.re), 2),
-          real<chlo::AsinhOp>(mul(conjugate(above), below).im)};
+  Value larger, ratio, huge = isHuge(z, larger, ratio);
+  return {emit.select(huge, atan2(emit.abs(z.im), z.re), emit.scale(atan2(below.re, above.re), 2)),
+          emit.select(huge, withSignOf(logOfTwice(larger, ratio), emit.neg(z.im)),
+                      real<chlo::AsinhOp>(mul(conjugate(above), below).im))};
 }
 
+/// i acos z or -i acos z, the one whose real part is not negative.
 Parts ComplexEmitter::acosh(Parts z) {
-  Parts below = root({emit.offset(z.re, -1), z.im}), above = root({emit.offset(z.re, 1), z.im});
-  return {real<chlo::AsinhOp>(mul(conjugate(below), above).re),
-          emit.scale(atan2(below.im, above.re), 2)};
+  Parts angle = acos(z);
+  return {emit.abs(angle.im), withSignOf(angle.re, z.im)};
 }
 
 Parts ComplexEmitter::atanh(Parts z) {
@@ -114,11 +146,18 @@ Parts ComplexEmitter::atanh(Parts z) {
   constexpr double kNear = 1e-15;
   Value x = emit.abs(z.re), below = emit.sub(emit.splatLike(x, 1), x), above = emit.offset(x, 1);
   Value square = emit.mul(z.im, z.im), distance = magnitude({below, z.im});
-  Value ratio = emit.div(emit.scale(x, 4), emit.add(emit.mul(below, below), square));
+  Value quotient = emit.div(emit.scale(x, 4), emit.add(emit.mul(below, below), square));
   Value near = emit.scale(emit.log(emit.div(emit.splatLike(x, 2), distance)), 0.5);
   Value isNear = emit.compare(Direction::LT, distance, emit.splatLike(x, kNear));
-  Value re = emit.select(isNear, near, emit.scale(real<stablehlo::Log1pOp>(ratio), 0.25));
+  Value re = emit.select(isNear, near, emit.scale(real<stablehlo::Log1pOp>(quotient), 0.25));
+  Value angle =
+      emit.scale(atan2(emit.scale(z.im, 2), emit.sub(emit.mul(below, above), square)), 0.5);
+  // The real part of 1 / z, and a right angle.
+  Value larger, ratio, huge = isHuge(z, larger, ratio);
+  Value share = emit.select(emit.compare(Direction::LT, x, larger), ratio, emit.splatLike(x, 1));
+  Value inverse = emit.div(emit.div(share, emit.offset(emit.mul(ratio, ratio), 1)), larger);
+  re = emit.select(huge, inverse, re);
+  Value right = withSignOf(emit.splatLike(x, llvm::numbers::pi / 2), z.im);
   Value isNegative = emit.compare(Direction::LT, z.re, emit.zerosLike(x));
-  Value angle = atan2(emit.scale(z.im, 2), emit.sub(emit.mul(below, above), square));
-  return {emit.select(isNegative, emit.neg(re), re), emit.scale(angle, 0.5)};
+  return {emit.select(isNegative, emit.neg(re), re), emit.select(huge, right, angle)};
 }

@@ -54,6 +54,20 @@ public:
   template <typename Op> Value real(Value x) {
     return Op::create(emit.builder, emit.loc, x.getType(), x);
   }
+  /// A hyperbolic function times a sine or cosine: 0 if the latter is, even if the former
+  /// overflows.
+  Value timesAngle(Value hyperbolic, Value angle) {
+    Value isZero = emit.compare(stablehlo::ComparisonDirection::EQ, angle, emit.zerosLike(angle));
+    return emit.select(isZero, angle, emit.mul(hyperbolic, angle));
+  }
+
+private:
+  Value isBelowZero(Value x);
+  /// `positive` with the sign of `sign`, also if it is -0.
+  Value withSignOf(Value positive, Value sign);
+  /// Returns where z is huge, and sets its larger part and the ratio of the smaller to the larger.
+  Value isHuge(Parts z, Value &larger, Value &ratio);
+  Value logOfTwice(Value larger, Value ratio);
 };
 
 /// The Fourier transform of pairs; a real input has no imaginary part; of an IRFFT, use the real

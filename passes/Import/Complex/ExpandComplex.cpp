@@ -132,12 +132,16 @@ Parts OpExpansion::product() {
 }
 
 /// tanh z = (t (1 + s^2) + i s (1 - t^2)) / (1 + t^2 s^2) with t = tanh re z and s = tan im z.
+/// At an infinite real part it is t, whatever the imaginary part is.
 Parts OpExpansion::tanh(Parts z) {
   Value t = real<stablehlo::TanhOp>(z.re), s = real<stablehlo::TanOp>(z.im);
   Value tt = emit.mul(t, t), ss = emit.mul(s, s), divisor = emit.offset(emit.mul(tt, ss), 1);
   Value re = emit.mul(t, emit.offset(ss, 1));
   Value im = emit.mul(s, emit.sub(emit.splatLike(tt, 1), tt));
-  return {emit.div(re, divisor), emit.div(im, divisor)};
+  Value size = emit.abs(z.re);
+  Value isInfinite = emit.compare(Direction::EQ, size,
+                                  emit.splatLike(size, std::numeric_limits<double>::infinity()));
+  return choose(isInfinite, {t, emit.zerosLike(t)}, {emit.div(re, divisor), emit.div(im, divisor)});
 }
 
 /// z / |z|, and 0 for 0.
@@ -187,12 +191,12 @@ std::optional<Parts> OpExpansion::expandTrigonometric(Parts a) {
   using namespace stablehlo;
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case<chlo::SinhOp>([&](auto) {
-        return Parts{emit.mul(real<chlo::SinhOp>(a.re), emit.cosine(a.im)),
-                     emit.mul(real<chlo::CoshOp>(a.re), emit.sine(a.im))};
+        return Parts{math.timesAngle(real<chlo::SinhOp>(a.re), emit.cosine(a.im)),
+                     math.timesAngle(real<chlo::CoshOp>(a.re), emit.sine(a.im))};
       })
       .Case<chlo::CoshOp>([&](auto) {
-        return Parts{emit.mul(real<chlo::CoshOp>(a.re), emit.cosine(a.im)),
-                     emit.mul(real<chlo::SinhOp>(a.re), emit.sine(a.im))};
+        return Parts{math.timesAngle(real<chlo::CoshOp>(a.re), emit.cosine(a.im)),
+                     math.timesAngle(real<chlo::SinhOp>(a.re), emit.sine(a.im))};
       })
       .Case([&](SineOp) {
         return Parts{emit.mul(emit.sine(a.re), real<chlo::CoshOp>(a.im)),
@@ -236,9 +240,7 @@ std::optional<Parts> OpExpansion::expandFunction() {
       })
       .Case([&](BitcastConvertOp) { return a; })
       .Case([&](SignOp) { return sign(a); })
-      .Case([&](chlo::ConjOp) {
-        return Parts{a.re, emit.neg(a.im)};
-      })
+      .Case([&](chlo::ConjOp) { return Parts{a.re, emit.neg(a.im)}; })
       .Case([&](chlo::SquareOp) { return math.mul(a, a); })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -248,9 +250,7 @@ std::optional<Parts> OpExpansion::expand() {
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
             ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp,
-            st::ConstrainOp>([&](auto) {
-        return Parts{cloneFor(false), cloneFor(true)};
-      })
+            st::ConstrainOp>([&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
       .Case<ReduceOp, ReduceWindowOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
         if (!hasSeparateParts(combining))
           return std::nullopt;

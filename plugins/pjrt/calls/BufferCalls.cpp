@@ -56,7 +56,9 @@ absl::Status deviceOf(PJRT_Buffer_Device_Args &args) {
 }
 
 absl::Status memoryOf(PJRT_Buffer_Memory_Args &args) {
-  args.memory = &args.buffer->client->find(args.buffer->array->device())->memory;
+  const DeviceArray &array = *args.buffer->array;
+  args.memory =
+      &args.buffer->client->find(array.device())->memories[static_cast<size_t>(array.memory())];
   return absl::OkStatus();
 }
 
@@ -83,17 +85,18 @@ absl::Status readyEvent(PJRT_Buffer_ReadyEvent_Args &args) {
 }
 
 absl::Status copyToDeviceCall(PJRT_Buffer_CopyToDevice_Args &args) {
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy,
-                      copyToDevice(*args.buffer->array, *args.dst_device->device));
+  ST_ASSIGN_OR_RETURN(
+      std::shared_ptr<DeviceArray> copy,
+      copyToDevice(*args.buffer->array, *args.dst_device->device, args.buffer->array->memory()));
   args.dst_buffer = makeBuffer(std::move(copy), args.dst_device->client);
   return absl::OkStatus();
 }
 
 absl::Status copyToMemory(PJRT_Buffer_CopyToMemory_Args &args) {
-  PJRT_Device *device = static_cast<PJRT_DeviceMemory *>(args.dst_memory)->device;
+  PJRT_DeviceMemory &memory = *static_cast<PJRT_DeviceMemory *>(args.dst_memory);
   ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy,
-                      copyToDevice(*args.buffer->array, *device->device));
-  args.dst_buffer = makeBuffer(std::move(copy), device->client);
+                      copyToDevice(*args.buffer->array, *memory.device->device, memory.kind));
+  args.dst_buffer = makeBuffer(std::move(copy), memory.device->client);
   return absl::OkStatus();
 }
 

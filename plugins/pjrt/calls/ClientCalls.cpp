@@ -37,11 +37,17 @@ void addDevices(PJRT_Client &client) {
     PJRT_Device &made = *client.devices.emplace_back(std::make_unique<PJRT_Device>());
     made.device = device.get();
     made.client = &client;
-    made.memory.device = &made;
-    made.memory.text = absl::StrCat("StMemory(id=", device->index(), ")");
+    for (size_t kind = 0; kind < std::size(kMemoryKinds); ++kind) {
+      PJRT_DeviceMemory &memory = made.memories[kind];
+      memory.device = &made;
+      memory.kind = static_cast<MemoryKind>(kind);
+      memory.id = static_cast<int>(kind * client.client->devices().size()) + device->index();
+      memory.text = absl::StrCat("StMemory(id=", memory.id, ", kind=", kMemoryKinds[kind], ")");
+      made.memoryPointers.push_back(&memory);
+      client.memoryPointers.push_back(&memory);
+    }
     made.description = describeDevice(*device);
     client.devicePointers.push_back(&made);
-    client.memoryPointers.push_back(&made.memory);
     client.topology.descriptions.push_back(&made.description);
   }
 }

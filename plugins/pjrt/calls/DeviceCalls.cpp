@@ -55,13 +55,13 @@ absl::Status localHardwareId(PJRT_Device_LocalHardwareId_Args &args) {
 }
 
 absl::Status memoriesOf(PJRT_Device_AddressableMemories_Args &args) {
-  args.memories = args.device->memories;
-  args.num_memories = 1;
+  args.memories = args.device->memoryPointers.data();
+  args.num_memories = args.device->memoryPointers.size();
   return absl::OkStatus();
 }
 
 absl::Status defaultMemory(PJRT_Device_DefaultMemory_Args &args) {
-  args.memory = &args.device->memory;
+  args.memory = &args.device->memories[0];
   return absl::OkStatus();
 }
 

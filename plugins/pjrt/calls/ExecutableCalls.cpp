@@ -58,8 +58,9 @@ absl::Status costsOf(PJRT_Executable_GetCostAnalysis_Args &args) {
 
 absl::Status outputMemoryKinds(PJRT_Executable_OutputMemoryKinds_Args &args) {
   args.num_outputs = static_cast<size_t>(args.executable->program->results_size());
-  args.memory_kinds = args.executable->memoryKinds.data();
-  args.memory_kind_sizes = args.executable->memoryKindSizes.data();
+  const int arguments = args.executable->program->arguments_size();
+  args.memory_kinds = args.executable->memoryKinds.data() + arguments;
+  args.memory_kind_sizes = args.executable->memoryKindSizes.data() + arguments;
   return absl::OkStatus();
 }
 
@@ -137,11 +138,12 @@ absl::Status memoryStats(PJRT_Executable_GetCompiledMemoryStats_Args &args) {
   int64_t donated = 0;
   for (const proto::PluginPort &port : program.arguments()) {
     const int64_t bytes = localType(port).numBytes();
-    args.argument_size_in_bytes += bytes;
+    (port.memory() ? args.host_argument_size_in_bytes : args.argument_size_in_bytes) += bytes;
     donated += port.is_donated() ? bytes : 0;
   }
   for (const proto::PluginPort &port : program.results())
-    args.output_size_in_bytes += localType(port).numBytes();
+    (port.memory() ? args.host_output_size_in_bytes : args.output_size_in_bytes) +=
+        localType(port).numBytes();
   args.alias_size_in_bytes = std::min(donated, args.output_size_in_bytes);
   for (const proto::Group &group : program.code().groups())
     args.temp_size_in_bytes += group.arena_bytes();

@@ -3,8 +3,10 @@
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <cstring>
+#include <numeric>
 
 namespace st::pjrt {
 
@@ -53,19 +55,28 @@ PJRT_DeviceDescription describeDevice(const PluginDevice &device) {
   return made;
 }
 
+static std::vector<int64_t> rowMajor(size_t rank) {
+  std::vector<int64_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), 0);
+  return order;
+}
+
+PJRT_Layouts_MemoryLayout layoutWith(absl::Span<const int64_t> minorToMajor, size_t rank) {
+  return minorToMajor.empty()
+             ? layoutOfRank(rank)
+             : PJRT_Layouts_MemoryLayout{absl::StrCat("{", absl::StrJoin(minorToMajor, ","), "}")};
+}
+
 PJRT_Layouts_MemoryLayout layoutOfRank(size_t rank) {
-  std::string text = "{";
-  for (size_t i = rank; i-- > 0;)
-    absl::StrAppend(&text, i, i > 0 ? "," : "");
-  return {text + "}"};
+  return {absl::StrCat("{", absl::StrJoin(rowMajor(rank), ","), "}")};
 }
 
 PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client) {
   auto *buffer = new PJRT_Buffer();
   buffer->array = std::move(array);
   buffer->client = client;
-  for (size_t i = buffer->array->type().dims.size(); i-- > 0;)
-    buffer->minorToMajor.push_back(static_cast<int64_t>(i));
+  const ArrayType &type = buffer->array->type();
+  buffer->minorToMajor = type.minorToMajor.empty() ? rowMajor(type.dims.size()) : type.minorToMajor;
   return buffer;
 }
 
@@ -83,19 +94,18 @@ PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> prog
     executable->resultRanks.push_back(type.dims.size());
     executable->resultDims.insert(executable->resultDims.end(), type.dims.begin(), type.dims.end());
   }
-  const int count = std::max(program->results_size(), program->arguments_size());
-  executable->memoryKinds.assign(static_cast<size_t>(count), kMemoryKind);
-  executable->memoryKindSizes.assign(static_cast<size_t>(count), std::strlen(kMemoryKind));
   for (const auto *ports : {&program->arguments(), &program->results()})
-    for (const proto::PluginPort &port : *ports)
+    for (const proto::PluginPort &port : *ports) {
+      executable->memoryKinds.push_back(kMemoryKinds[port.memory()]);
+      executable->memoryKindSizes.push_back(std::strlen(kMemoryKinds[port.memory()]));
       executable->shardings.push_back(port.sharding().SerializeAsString());
+      executable->layouts.push_back(
+          layoutWith(port.minor_to_major(), static_cast<size_t>(port.dims_size())));
+    }
   for (const std::string &sharding : executable->shardings) {
     executable->shardingPointers.push_back(sharding.data());
     executable->shardingSizes.push_back(sharding.size());
   }
-  for (const auto *ports : {&program->arguments(), &program->results()})
-    for (const proto::PluginPort &port : *ports)
-      executable->layouts.push_back(layoutOfRank(static_cast<size_t>(port.dims_size())));
   for (PJRT_Layouts_MemoryLayout &layout : executable->layouts)
     executable->layoutPointers.push_back(&layout);
   double moved = 0;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,7 @@ struct PJRT_Event {
   st::pjrt::Completion completion;
 };
 
-/// The only memory of a device. Destroys what callers attached to it.
+/// A memory of a device. Destroys what callers attached to it.
 struct PJRT_DeviceMemory : PJRT_Memory {
   PJRT_DeviceMemory();
   ~PJRT_DeviceMemory();
@@ -26,6 +27,8 @@ struct PJRT_DeviceMemory : PJRT_Memory {
   PJRT_DeviceMemory &operator=(const PJRT_DeviceMemory &) = delete;
 
   PJRT_Device *device = nullptr;
+  st::pjrt::MemoryKind kind = st::pjrt::MemoryKind::kDevice;
+  int id = 0; ///< unique in the client
   std::string text;
   std::mutex mutex;
   std::map<const void *, std::pair<void *, void (*)(void *)>> userData;
@@ -41,8 +44,9 @@ struct PJRT_DeviceDescription {
 struct PJRT_Device {
   st::pjrt::PluginDevice *device = nullptr;
   PJRT_DeviceDescription description;
-  PJRT_DeviceMemory memory;
-  PJRT_Memory *memories[1] = {&memory};
+  /// One of each kind; the first is the default.
+  PJRT_DeviceMemory memories[std::size(st::pjrt::kMemoryKinds)];
+  std::vector<PJRT_Memory *> memoryPointers;
   PJRT_Client *client = nullptr;
 };
 
@@ -93,7 +97,7 @@ struct PJRT_Executable {
   std::vector<PJRT_Buffer_Type> resultTypes;
   std::vector<int64_t> resultDims;
   std::vector<size_t> resultRanks;
-  std::vector<const char *> memoryKinds; ///< one per argument or result
+  std::vector<const char *> memoryKinds; ///< of the arguments, then of the results
   std::vector<size_t> memoryKindSizes;
   std::vector<std::string> shardings; ///< of the arguments, then of the results, serialised
   std::vector<const char *> shardingPointers;
@@ -117,9 +121,6 @@ struct PJRT_Serialized {
 
 namespace st::pjrt {
 
-/// The memory kind of all memories.
-constexpr char kMemoryKind[] = "device";
-
 /// An error for callers; null for an OK status.
 PJRT_Error *makeError(absl::Status status);
 /// The status with a caller's code and message.
@@ -132,7 +133,8 @@ absl::StatusOr<PluginOptions> optionsOf(const PJRT_NamedValue *options, size_t c
                                         std::map<std::string, std::string> given);
 /// The attributes of a device that callers can query.
 PJRT_DeviceDescription describeDevice(const PluginDevice &device);
-/// The row-major layout that all arrays have.
+/// The layout with an order of dimensions, the fastest first; row-major if that is empty.
+PJRT_Layouts_MemoryLayout layoutWith(absl::Span<const int64_t> minorToMajor, size_t rank);
 PJRT_Layouts_MemoryLayout layoutOfRank(size_t rank);
 PJRT_Buffer *makeBuffer(std::shared_ptr<DeviceArray> array, PJRT_Client *client);
 PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> program);

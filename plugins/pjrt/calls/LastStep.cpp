@@ -90,6 +90,10 @@ extern "C" char *st_last_step(int withTimeline) {
 extern "C" void st_free(char *text) { free(text); }
 
 /// Sets the handler of the callbacks of programs (runtime/HostCallback.h).
+extern "C" void st_set_sharding_handler(st::pjrt::StShardingHandler handler) {
+  st::pjrt::setShardingHandler(handler);
+}
+
 extern "C" void st_set_host_handler(st::pjrt::StHostHandler handler) {
   st::pjrt::setHostHandler(handler);
 }

@@ -30,7 +30,8 @@ absl::Status defaultOfTopology(PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args 
 }
 
 absl::Status layoutOfBuffer(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args &args) {
-  args.layout = new PJRT_Layouts_MemoryLayout(layoutOfRank(args.buffer->array->type().dims.size()));
+  const ArrayType &type = args.buffer->array->type();
+  args.layout = new PJRT_Layouts_MemoryLayout(layoutWith(type.minorToMajor, type.dims.size()));
   return absl::OkStatus();
 }
 

@@ -34,18 +34,18 @@ constexpr PJRT_Memory_FunctionTable kMemoryTable = {sizeof(PJRT_Memory_FunctionT
                                                     setUserData};
 
 absl::Status idOf(PJRT_Memory_Id_Args &args) {
-  args.id = asDevice(args.memory)->device->description.id;
+  args.id = asDevice(args.memory)->id;
   return absl::OkStatus();
 }
 
 absl::Status kindOf(PJRT_Memory_Kind_Args &args) {
-  args.kind = kMemoryKind;
-  args.kind_size = std::strlen(kMemoryKind);
+  args.kind = kMemoryKinds[static_cast<size_t>(asDevice(args.memory)->kind)];
+  args.kind_size = std::strlen(args.kind);
   return absl::OkStatus();
 }
 
 absl::Status kindIdOf(PJRT_Memory_Kind_Id_Args &args) {
-  args.kind_id = 0;
+  args.kind_id = static_cast<int>(asDevice(args.memory)->kind);
   return absl::OkStatus();
 }
 

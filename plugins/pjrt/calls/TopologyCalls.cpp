@@ -74,7 +74,7 @@ absl::Status deserializeTopology(PJRT_TopologyDescription_Deserialize_Args &args
 }
 
 absl::Status memoryKinds(PJRT_TopologyDescription_GetMemorySpaceKindIds_Args &args) {
-  static constexpr int kKinds[] = {0};
+  static constexpr int kKinds[] = {0, 1, 2};
   args.memory_space_kind_ids = kKinds;
   args.num_memory_space_kind_ids = std::size(kKinds);
   return absl::OkStatus();

@@ -7,7 +7,7 @@
 
 /// Arrays that a caller transfers in chunks.
 struct PJRT_AsyncHostToDeviceTransferManager {
-  PJRT_Device *device = nullptr;
+  PJRT_DeviceMemory *memory = nullptr;
   std::vector<std::shared_ptr<st::pjrt::DeviceArray>> arrays;
   std::vector<std::shared_ptr<st::pjrt::Storage>> bytes;
 };
@@ -17,10 +17,15 @@ namespace st::pjrt {
 namespace {
 
 /// The target of a transfer: a caller names a device or a memory.
-PJRT_Device *placeOf(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory) {
+PJRT_DeviceMemory &placeOf(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory) {
   if (memory)
-    return static_cast<PJRT_DeviceMemory *>(memory)->device;
-  return device ? device : client->devicePointers.front();
+    return *static_cast<PJRT_DeviceMemory *>(memory);
+  return (device ? device : client->devicePointers.front())->memories[0];
+}
+
+absl::StatusOr<std::shared_ptr<DeviceArray>> createIn(const PJRT_DeviceMemory &memory,
+                                                      ArrayType type) {
+  return DeviceArray::create(std::move(type), *memory.device->device, memory.kind);
 }
 
 absl::StatusOr<ArrayType> typeOf(PJRT_Buffer_Type element, const int64_t *dims, size_t count) {
@@ -46,7 +51,7 @@ absl::StatusOr<std::vector<int64_t>> stridesIn(const ArrayType &type,
 }
 
 absl::Status fromHost(PJRT_Client_BufferFromHostBuffer_Args &args) {
-  PJRT_Device *device = placeOf(args.client, args.device, args.memory);
+  const PJRT_DeviceMemory &memory = placeOf(args.client, args.device, args.memory);
   ST_ASSIGN_OR_RETURN(ArrayType type, typeOf(args.type, args.dims, args.num_dims));
   std::vector<int64_t> strides = type.strides();
   if (args.byte_strides && args.num_byte_strides == type.dims.size())
@@ -54,8 +59,7 @@ absl::Status fromHost(PJRT_Client_BufferFromHostBuffer_Args &args) {
   else if (args.byte_strides && args.num_byte_strides > 0)
     return absl::InvalidArgumentError(
         absl::StrCat(args.num_byte_strides, " strides of ", type.describe()));
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array,
-                      DeviceArray::create(type, *device->device));
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array, createIn(memory, type));
   copyStrided(type, static_cast<const uint8_t *>(args.data), strides, array->storage()->data(),
               type.strides());
   array->ready().set(absl::OkStatus());
@@ -65,21 +69,20 @@ absl::Status fromHost(PJRT_Client_BufferFromHostBuffer_Args &args) {
 }
 
 absl::Status createUninitialized(PJRT_Client_CreateUninitializedBuffer_Args &args) {
-  PJRT_Device *device = placeOf(args.client, args.device, args.memory);
+  const PJRT_DeviceMemory &memory = placeOf(args.client, args.device, args.memory);
   ST_ASSIGN_OR_RETURN(ArrayType type,
                       typeOf(args.shape_element_type, args.shape_dims, args.shape_num_dims));
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array,
-                      DeviceArray::create(std::move(type), *device->device));
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array, createIn(memory, std::move(type)));
   array->ready().set(absl::OkStatus());
   args.buffer = makeBuffer(std::move(array), args.client);
   return absl::OkStatus();
 }
 
 absl::Status createFailed(PJRT_Client_CreateErrorBuffer_Args &args) {
-  PJRT_Device *device = placeOf(args.client, nullptr, args.memory);
+  const PJRT_DeviceMemory &memory = placeOf(args.client, nullptr, args.memory);
   ST_ASSIGN_OR_RETURN(ArrayType type,
                       typeOf(args.shape_element_type, args.shape_dims, args.shape_num_dims));
-  args.buffer = makeBuffer(DeviceArray::createFailed(std::move(type), *device->device,
+  args.buffer = makeBuffer(DeviceArray::createFailed(std::move(type), *memory.device->device,
                                                      statusOf(args.error_code, args.error_message,
                                                               args.error_message_size)),
                            args.client);
@@ -136,12 +139,12 @@ absl::Status toHostRaw(PJRT_Buffer_CopyRawToHost_Args &args) {
 
 absl::Status createManager(PJRT_Client_CreateBuffersForAsyncHostToDevice_Args &args) {
   auto manager = std::make_unique<PJRT_AsyncHostToDeviceTransferManager>();
-  manager->device = placeOf(args.client, nullptr, args.memory);
+  manager->memory = &placeOf(args.client, nullptr, args.memory);
   for (size_t i = 0; i < args.num_shape_specs; ++i) {
     const PJRT_ShapeSpec &shape = args.shape_specs[i];
     ST_ASSIGN_OR_RETURN(ArrayType type, typeOf(shape.element_type, shape.dims, shape.num_dims));
     ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array,
-                        DeviceArray::create(std::move(type), *manager->device->device));
+                        createIn(*manager->memory, std::move(type)));
     manager->bytes.push_back(array->storage());
     manager->arrays.push_back(std::move(array));
   }
@@ -181,13 +184,13 @@ absl::Status transferData(PJRT_AsyncHostToDeviceTransferManager_TransferData_Arg
 absl::Status retrieve(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args &args) {
   PJRT_AsyncHostToDeviceTransferManager &manager = *args.transfer_manager;
   ST_RETURN_IF_ERROR(checkIndex(manager, args.buffer_index));
-  args.buffer_out =
-      makeBuffer(manager.arrays[static_cast<size_t>(args.buffer_index)], manager.device->client);
+  args.buffer_out = makeBuffer(manager.arrays[static_cast<size_t>(args.buffer_index)],
+                               manager.memory->device->client);
   return absl::OkStatus();
 }
 
 absl::Status deviceOfManager(PJRT_AsyncHostToDeviceTransferManager_Device_Args &args) {
-  args.device_out = args.transfer_manager->device;
+  args.device_out = args.transfer_manager->memory->device;
   return absl::OkStatus();
 }
 

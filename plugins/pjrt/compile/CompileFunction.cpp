@@ -4,11 +4,13 @@
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/ImportProgram.h"
+#include "lib/Timing/GpuDescription.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Import/Passes.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
 #include "plugins/pjrt/compile/HostSteps.h"
+#include "plugins/pjrt/compile/Inspections.h"
 #include "plugins/pjrt/compile/Pages.h"
 #include "plugins/pjrt/compile/Ports.h"
 #include "plugins/pjrt/compile/ReadFunction.h"
@@ -35,13 +37,14 @@ std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::stri
 }
 
 /// The text of a parallel-config file with one stage and one device per partition.
-static std::string layoutOf(ArrayRef<int64_t> hardwareIds) {
+static std::string layoutOf(ArrayRef<int64_t> hardwareIds, const std::string &target) {
+  const absl::string_view prefix = isGpuName(target) ? "GPU:" : "/device:XLA_DTU:";
   std::string text =
       absl::StrCat("{\"mode\": \"sharding\", \"sharding_size\": ", hardwareIds.size(),
                    ", \"stage_cnt\": 1, \"accum_degree\": 1, \"device_mapping\": "
                    "{\"stage_0\": {");
   for (auto [i, id] : llvm::enumerate(hardwareIds))
-    absl::StrAppend(&text, i ? ", " : "", "\"shard_", i, "\": \"/device:XLA_DTU:", id, "\"");
+    absl::StrAppend(&text, i ? ", " : "", "\"shard_", i, "\": \"", prefix, id, "\"");
   return text + "}}}";
 }
 
@@ -66,7 +69,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   request.input = "<function>";
   request.quiet = true;
   request.parallel = "<devices>";
-  request.parallelText = layoutOf(hardwareIds);
+  request.parallelText = layoutOf(hardwareIds, source.target);
   request.options = mlir::st::CompileOptions({{"target", source.target}});
   request.program = [&] { return std::move(module); };
   Pages pages(source.reportFolder, source.explainFolder,
@@ -167,8 +170,25 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
   return splitAtCallbacks(module, compile, *program.mutable_host());
 }
 
+/// Answers the function's questions for shardings.
+static absl::Status inspectShardings(ModuleOp module, const FunctionSource &source,
+                                     const DiagnosticCollector &diagnostics,
+                                     proto::PluginProgram &program) {
+  const auto compile = [&](OwningOpRef<ModuleOp> probe) -> absl::StatusOr<proto::PluginProgram> {
+    proto::PluginProgram made;
+    made.set_partitions(source.partitions);
+    if (absl::Status status = addPorts(*probe, made); !status.ok())
+      return status;
+    if (absl::Status status = compileOnDevices(std::move(probe), source, diagnostics, made);
+        !status.ok())
+      return status;
+    return made;
+  };
+  return answerInspections(module, compile, program);
+}
+
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {
-  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  MLIRContext context(functionDialects(source.target), MLIRContext::Threading::DISABLED);
   DiagnosticCollector diagnostics(&context);
   OwningOpRef<ModuleOp> module =
       readFunction(StringRef(source.code.data(), source.code.size()), &context);
@@ -184,6 +204,8 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
   if (absl::Status status = addPorts(*module, program); !status.ok())
     return status;
   takeDeviceOrders(*module, program);
+  if (absl::Status status = inspectShardings(*module, source, diagnostics, program); !status.ok())
+    return status;
   // A function without results and calls to the host has no steps.
   const bool computesNothing = program.results().empty();
   const absl::Status status =
@@ -196,7 +218,7 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
 }
 
 absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {
-  MLIRContext context(functionDialects(), MLIRContext::Threading::DISABLED);
+  MLIRContext context(functionDialects(program.target()), MLIRContext::Threading::DISABLED);
   DiagnosticCollector diagnostics(&context);
   OwningOpRef<ModuleOp> module = readFunction(program.source(), &context);
   if (!module)

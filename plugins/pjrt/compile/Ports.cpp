@@ -2,8 +2,10 @@
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 
 #include "plugins/pjrt/runtime/ArrayType.h"
+#include "plugins/pjrt/runtime/PluginDevice.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -85,6 +87,54 @@ absl::Status addPort(Type type, const std::string &what, proto::PluginPort &port
   return absl::OkStatus();
 }
 
+/// The layout that a program constrains its result to, if the caller leaves it open: "{0,1}".
+static StringAttr findConstrainedLayout(Value result) {
+  auto call = result.getDefiningOp<stablehlo::CustomCallOp>();
+  auto layouts = call && call.getCallTargetName() == "LayoutConstraint"
+                     ? call->getAttrOfType<ArrayAttr>("result_layouts")
+                     : nullptr;
+  auto order = layouts && layouts.size() == 1 ? dyn_cast<DenseIntElementsAttr>(layouts[0])
+                                              : DenseIntElementsAttr();
+  if (!order)
+    return nullptr;
+  return StringAttr::get(result.getContext(),
+                         "{" + absl::StrJoin(order.getValues<int64_t>(), ",") + "}");
+}
+
+/// Sets the memory and the layout that a caller wants for a port.
+static absl::Status choosePlace(StringAttr memory, StringAttr layout, const std::string &what,
+                                proto::PluginPort &port) {
+  if (memory) {
+    const auto *kind = llvm::find(kMemoryKinds, memory.getValue());
+    if (kind == std::end(kMemoryKinds))
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " is in memory \"", memory.getValue().str(),
+                       "\": expected device, pinned_host or unpinned_host"));
+    port.set_memory(static_cast<int>(kind - std::begin(kMemoryKinds)));
+  }
+  if (!layout || layout.getValue() == "default" || layout.getValue() == "auto")
+    return absl::OkStatus();
+  StringRef text = layout.getValue();
+  SmallVector<StringRef> parts;
+  const bool isList = text.consume_front("{") && text.consume_back("}");
+  text.split(parts, ',', -1, /*KeepEmpty=*/false);
+  std::vector<bool> seen(static_cast<size_t>(port.dims_size()));
+  for (StringRef part : parts) {
+    uint64_t dim = 0;
+    if (part.getAsInteger(10, dim) || dim >= seen.size() || seen[dim])
+      break;
+    seen[dim] = true;
+    port.add_minor_to_major(static_cast<int64_t>(dim));
+  }
+  if (!isList || parts.size() != seen.size() || port.minor_to_major_size() != port.dims_size())
+    return absl::UnimplementedError(absl::StrCat(what, " has layout ", layout.getValue().str(),
+                                                 ": expected an order of its ", seen.size(),
+                                                 " dimensions, without tiles"));
+  if (llvm::equal(llvm::reverse(port.minor_to_major()), llvm::seq<int64_t>(0, port.dims_size())))
+    port.clear_minor_to_major();
+  return absl::OkStatus();
+}
+
 absl::Status addPorts(ModuleOp module, proto::PluginProgram &program) {
   auto function = module.lookupSymbol<func::FuncOp>("main");
   if (!function)
@@ -92,16 +142,33 @@ absl::Status addPorts(ModuleOp module, proto::PluginProgram &program) {
   program.set_name(module.getName().value_or("main").str());
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     proto::PluginPort &port = *program.add_arguments();
-    if (absl::Status status = addPort(type, absl::StrCat("argument ", i), port); !status.ok())
+    const std::string what = absl::StrCat("argument ", i);
+    if (absl::Status status = addPort(type, what, port); !status.ok())
+      return status;
+    if (absl::Status status =
+            choosePlace(function.getArgAttrOfType<StringAttr>(i, "mhlo.memory_kind"),
+                        function.getArgAttrOfType<StringAttr>(i, "mhlo.layout_mode"), what, port);
+        !status.ok())
       return status;
     auto donor = function.getArgAttrOfType<BoolAttr>(i, "jax.buffer_donor");
     port.set_is_donated(function.getArgAttr(i, "tf.aliasing_output") ||
                         (donor && donor.getValue()));
   }
-  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    if (absl::Status status = addPort(type, absl::StrCat("result ", i), *program.add_results());
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    const std::string what = absl::StrCat("result ", i);
+    proto::PluginPort &port = *program.add_results();
+    if (absl::Status status = addPort(type, what, port); !status.ok())
+      return status;
+    const auto textOf = [&](StringRef name) {
+      return dyn_cast_or_null<StringAttr>(function.getResultAttr(i, name));
+    };
+    StringAttr layout = textOf("mhlo.layout_mode");
+    if (layout && layout.getValue() == "auto")
+      layout = findConstrainedLayout(function.front().getTerminator()->getOperand(i));
+    if (absl::Status status = choosePlace(textOf("mhlo.memory_kind"), layout, what, port);
         !status.ok())
       return status;
+  }
   return absl::OkStatus();
 }
 

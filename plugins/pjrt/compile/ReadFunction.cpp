@@ -8,6 +8,7 @@
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/ProgramFile.h"
+#include "lib/Timing/GpuDescription.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Collectives/Passes.h"
@@ -17,7 +18,10 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Propagation/Passes.h"
+#include "plugins/pjrt/compile/GpuDialects.h"
 #include "llvm/Support/SourceMgr.h"
+
+#include <mutex>
 
 using namespace mlir;
 
@@ -35,14 +39,20 @@ static void registerPasses() {
   mlir::st::registerPropagationPasses();
 }
 
-const DialectRegistry &functionDialects() {
-  static const DialectRegistry *const registry = [] {
-    registerPasses();
-    auto *made = new DialectRegistry();
-    made->insert<chlo::ChloDialect, dtu::DtuDialect, func::FuncDialect, sdy::SdyDialect,
-                 mlir::st::StDialect, stablehlo::StableHLODialect>();
-    return made;
-  }();
+static DialectRegistry *makeRegistry() {
+  registerPasses();
+  auto *made = new DialectRegistry();
+  made->insert<chlo::ChloDialect, dtu::DtuDialect, func::FuncDialect, sdy::SdyDialect,
+               mlir::st::StDialect, stablehlo::StableHLODialect>();
+  return made;
+}
+
+const DialectRegistry &functionDialects(const std::string &target) {
+  static DialectRegistry *const registry = makeRegistry();
+  if (isGpuName(target)) {
+    static std::once_flag once;
+    std::call_once(once, registerGpuLowering, *registry);
+  }
   return *registry;
 }
 

@@ -6,8 +6,9 @@
 
 namespace st::pjrt {
 
-/// The dialects of functions and programs. The first call also registers the passes.
-const mlir::DialectRegistry &functionDialects();
+/// The dialects of functions and of programs for a target. The first call also registers the
+/// passes, and the first one for GPUs what only GPUs need.
+const mlir::DialectRegistry &functionDialects(const std::string &target);
 
 /// Reads text or bytecode. Null, with a diagnostic, if it is neither or invalid.
 mlir::OwningOpRef<mlir::ModuleOp> readFunction(llvm::StringRef code, mlir::MLIRContext *context);

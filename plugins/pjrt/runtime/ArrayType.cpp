@@ -80,9 +80,11 @@ int64_t ArrayType::numElements() const {
 std::vector<int64_t> ArrayType::strides() const {
   std::vector<int64_t> strides(dims.size());
   int64_t step = byteWidth(element);
-  for (size_t i = dims.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= dims[i];
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const size_t dim =
+        minorToMajor.empty() ? dims.size() - 1 - i : static_cast<size_t>(minorToMajor[i]);
+    strides[dim] = step;
+    step *= dims[dim];
   }
   return strides;
 }

@@ -21,10 +21,12 @@ const char *typeName(PJRT_Buffer_Type type);
 struct ArrayType {
   PJRT_Buffer_Type element = PJRT_Buffer_Type_INVALID;
   std::vector<int64_t> dims;
+  /// The dimensions in their order in memory, the fastest first; empty: row-major.
+  std::vector<int64_t> minorToMajor = {};
 
   int64_t numElements() const;
   int64_t numBytes() const { return numElements() * byteWidth(element); }
-  /// Byte strides of each dimension, dense and row-major.
+  /// Byte strides of each dimension of the dense array.
   std::vector<int64_t> strides() const;
   std::string describe() const; ///< "f32[2,3]"
 };

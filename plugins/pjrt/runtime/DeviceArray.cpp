@@ -18,9 +18,13 @@ void Storage::Free::operator()(uint8_t *bytes) const { std::free(bytes); }
 
 Storage::Storage(PluginDevice &device, int64_t count) : device(device), count(count) {}
 
-absl::StatusOr<std::shared_ptr<Storage>> Storage::create(PluginDevice &device, int64_t bytes) {
-  ST_RETURN_IF_ERROR(device.allocate(bytes));
+absl::StatusOr<std::shared_ptr<Storage>> Storage::create(PluginDevice &device, int64_t bytes,
+                                                         MemoryKind kind) {
+  const bool isOnDevice = kind == MemoryKind::kDevice;
+  if (isOnDevice)
+    ST_RETURN_IF_ERROR(device.allocate(bytes));
   std::shared_ptr<Storage> storage(new Storage(device, bytes));
+  storage->isDonated = !isOnDevice;
   const size_t rounded =
       (std::max<size_t>(static_cast<size_t>(bytes), 1) + kAlignment - 1) / kAlignment * kAlignment;
   storage->bytes.reset(static_cast<uint8_t *>(std::aligned_alloc(kAlignment, rounded)));
@@ -38,10 +42,12 @@ void Storage::donate() {
     device.release(count);
 }
 
-absl::StatusOr<std::shared_ptr<DeviceArray>> DeviceArray::create(ArrayType type,
-                                                                 PluginDevice &device) {
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> storage, Storage::create(device, type.numBytes()));
-  return std::shared_ptr<DeviceArray>(new DeviceArray(std::move(type), device, std::move(storage)));
+absl::StatusOr<std::shared_ptr<DeviceArray>>
+DeviceArray::create(ArrayType type, PluginDevice &device, MemoryKind kind) {
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> storage,
+                      Storage::create(device, type.numBytes(), kind));
+  return std::shared_ptr<DeviceArray>(
+      new DeviceArray(std::move(type), device, kind, std::move(storage)));
 }
 
 std::shared_ptr<DeviceArray> DeviceArray::createFailed(ArrayType type, PluginDevice &device,
@@ -49,7 +55,7 @@ std::shared_ptr<DeviceArray> DeviceArray::createFailed(ArrayType type, PluginDev
   type.dims.assign(1, 0);
   auto none = Storage::create(device, 0);
   std::shared_ptr<DeviceArray> array(
-      new DeviceArray(std::move(type), device, none.ok() ? *none : nullptr));
+      new DeviceArray(std::move(type), device, MemoryKind::kDevice, none.ok() ? *none : nullptr));
   array->completion.set(std::move(status));
   return array;
 }
@@ -67,11 +73,12 @@ std::shared_ptr<Storage> DeviceArray::donate() {
 }
 
 absl::StatusOr<std::shared_ptr<DeviceArray>> copyToDevice(const DeviceArray &array,
-                                                          PluginDevice &device) {
+                                                          PluginDevice &device, MemoryKind kind) {
   std::shared_ptr<Storage> from = array.storage();
   if (!from)
     return absl::FailedPreconditionError("Array has been deleted: it cannot be copied");
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy, DeviceArray::create(array.type(), device));
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> copy,
+                      DeviceArray::create(array.type(), device, kind));
   std::shared_ptr<Storage> to = copy->storage();
   array.ready().onReady([from, to, done = copy->ready()](const absl::Status &status) {
     if (status.ok())

@@ -1,4 +1,4 @@
-// An array in the memory of one device: the class behind PJRT_Buffer.
+// An array in a memory of one device: the class behind PJRT_Buffer.
 #pragma once
 
 #include "plugins/pjrt/runtime/ArrayType.h"
@@ -12,11 +12,13 @@
 
 namespace st::pjrt {
 
-/// Bytes allocated on a device. Work that reads them holds a reference; the last one frees them.
+/// Bytes allocated in a memory of a device. Work that reads them holds a reference; the last one
+/// frees them.
 class Storage {
 public:
   /// ResourceExhausted if the device or the host is out of memory.
-  static absl::StatusOr<std::shared_ptr<Storage>> create(PluginDevice &device, int64_t bytes);
+  static absl::StatusOr<std::shared_ptr<Storage>> create(PluginDevice &device, int64_t bytes,
+                                                         MemoryKind kind = MemoryKind::kDevice);
   ~Storage();
   Storage(const Storage &) = delete;
   Storage &operator=(const Storage &) = delete;
@@ -41,13 +43,15 @@ private:
 class DeviceArray {
 public:
   /// An array whose elements arrive later. The caller must set `ready`.
-  static absl::StatusOr<std::shared_ptr<DeviceArray>> create(ArrayType type, PluginDevice &device);
+  static absl::StatusOr<std::shared_ptr<DeviceArray>> create(ArrayType type, PluginDevice &device,
+                                                             MemoryKind kind = MemoryKind::kDevice);
   /// An array that will never have elements.
   static std::shared_ptr<DeviceArray> createFailed(ArrayType type, PluginDevice &device,
                                                    absl::Status status);
 
   const ArrayType &type() const { return arrayType; }
   PluginDevice &device() const { return *home; }
+  MemoryKind memory() const { return kind; }
   const Completion &ready() const { return completion; }
 
   /// Null once the array is deleted or donated.
@@ -58,18 +62,21 @@ public:
   std::shared_ptr<Storage> donate();
 
 private:
-  DeviceArray(ArrayType type, PluginDevice &device, std::shared_ptr<Storage> storage)
-      : arrayType(std::move(type)), home(&device), held(std::move(storage)) {}
+  DeviceArray(ArrayType type, PluginDevice &device, MemoryKind kind,
+              std::shared_ptr<Storage> storage)
+      : arrayType(std::move(type)), home(&device), kind(kind), held(std::move(storage)) {}
 
   ArrayType arrayType;
   PluginDevice *home;
+  MemoryKind kind;
   Completion completion;
   mutable std::mutex mutex;
   std::shared_ptr<Storage> held;
 };
 
-/// A copy on a device, possibly the array's own. FailedPrecondition for a deleted array.
+/// A copy in a memory of a device, possibly the array's own. FailedPrecondition for a deleted
+/// array.
 absl::StatusOr<std::shared_ptr<DeviceArray>> copyToDevice(const DeviceArray &array,
-                                                          PluginDevice &device);
+                                                          PluginDevice &device, MemoryKind kind);
 
 } // namespace st::pjrt

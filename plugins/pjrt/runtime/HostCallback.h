@@ -1,6 +1,8 @@
 // Calls from programs to functions of the process that uses the plugin.
 #pragma once
 
+#include "plugins/pjrt/compile/program.pb.h"
+
 #include "absl/status/status.h"
 
 #include <cstdint>
@@ -13,13 +15,18 @@ extern "C" {
 /// Otherwise writes a null-terminated message to `error`, which has `errorSize` bytes.
 typedef int (*StHostHandler)(int64_t number, const void *const *operands, void *const *results,
                              char *error, int64_t errorSize);
+/// Receives the sharding number `number` that a program asked for, a serialised OpSharding.
+typedef void (*StShardingHandler)(int64_t number, const void *bytes, int64_t size);
 }
 
 /// Null until a handler is set.
 void setHostHandler(StHostHandler handler);
+void setShardingHandler(StShardingHandler handler);
 
 /// Internal if there is no handler or the callback fails.
 absl::Status callHost(int64_t number, const std::vector<const void *> &operands,
                       const std::vector<void *> &results);
+/// Hands over the shardings that the program asked for. Internal if there is no handler.
+absl::Status reportShardings(const proto::PluginProgram &program);
 
 } // namespace st::pjrt

@@ -18,6 +18,12 @@ static ArrayType typeOf(const proto::PluginPort &port,
                         const google::protobuf::RepeatedField<int64_t> &dims) {
   return {static_cast<PJRT_Buffer_Type>(port.type()), {dims.begin(), dims.end()}};
 }
+/// The type of a result's array on one device, in the layout that the caller chose.
+static ArrayType arrayType(const proto::PluginPort &port) {
+  ArrayType type = localType(port);
+  type.minorToMajor.assign(port.minor_to_major().begin(), port.minor_to_major().end());
+  return type;
+}
 ArrayType wholeType(const proto::PluginPort &port) { return typeOf(port, port.dims()); }
 ArrayType localType(const proto::PluginPort &port) { return typeOf(port, port.local()); }
 
@@ -95,7 +101,7 @@ absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &argum
   for (const auto &list : arguments) {
     std::vector<Operand> &operands = pending->arguments.emplace_back();
     for (size_t i = 0; i < list.size(); ++i) {
-      operands.push_back({list[i]->storage(), list[i]->ready()});
+      operands.push_back(operandOf(*list[i]));
       if (!source->arguments(static_cast<int>(i)).is_donated() ||
           kept.count(static_cast<int64_t>(i)) || !operands.back().bytes)
         continue;
@@ -108,9 +114,10 @@ absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &argum
     run.results.emplace_back();
     std::vector<Operand> &operands = pending->results.emplace_back();
     for (const proto::PluginPort &port : source->results()) {
-      ST_ASSIGN_OR_RETURN(std::shared_ptr<DeviceArray> array,
-                          DeviceArray::create(localType(port), *device));
-      operands.push_back({array->storage(), array->ready()});
+      ST_ASSIGN_OR_RETURN(
+          std::shared_ptr<DeviceArray> array,
+          DeviceArray::create(arrayType(port), *device, static_cast<MemoryKind>(port.memory())));
+      operands.push_back(operandOf(*array));
       run.results.back().push_back(std::move(array));
     }
   }
@@ -128,10 +135,43 @@ absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &argum
   return run;
 }
 
-absl::Status LoadedProgram::run(const Pending &pending) {
-  for (const auto &list : pending.arguments)
-    for (const Operand &argument : list)
+LoadedProgram::Operand LoadedProgram::operandOf(const DeviceArray &array) {
+  const bool isRowMajor = array.type().minorToMajor.empty();
+  return {array.storage(), array.ready(), isRowMajor ? ArrayType() : array.type()};
+}
+
+/// Programs read and write row-major arrays: copies others before a run, and after it.
+absl::Status LoadedProgram::run(Pending &pending) {
+  for (auto &list : pending.arguments)
+    for (Operand &argument : list) {
       ST_RETURN_IF_ERROR(argument.ready.wait());
+      if (argument.type.dims.empty())
+        continue;
+      ST_ASSIGN_OR_RETURN(
+          std::shared_ptr<Storage> copy,
+          Storage::create(*places.front(), argument.bytes->size(), MemoryKind::kUnpinnedHost));
+      ArrayType rowMajor = argument.type;
+      rowMajor.minorToMajor.clear();
+      copyStrided(rowMajor, argument.bytes->data(), argument.type.strides(), copy->data(),
+                  rowMajor.strides());
+      argument.bytes = std::move(copy);
+    }
+  ST_RETURN_IF_ERROR(compute(pending));
+  for (const auto &list : pending.results)
+    for (const Operand &result : list) {
+      if (result.type.dims.empty())
+        continue;
+      const std::vector<uint8_t> copy(result.bytes->data(),
+                                      result.bytes->data() + result.bytes->size());
+      ArrayType rowMajor = result.type;
+      rowMajor.minorToMajor.clear();
+      copyStrided(rowMajor, copy.data(), rowMajor.strides(), result.bytes->data(),
+                  result.type.strides());
+    }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedProgram::compute(const Pending &pending) {
   std::lock_guard<std::mutex> lock(mutex);
   if (source->has_host())
     return runOnHost(pending);

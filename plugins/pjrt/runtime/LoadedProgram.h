@@ -53,6 +53,8 @@ private:
   struct Operand {
     std::shared_ptr<Storage> bytes;
     Completion ready;
+    /// Of an array that is not row-major; without dimensions for others.
+    ArrayType type = {};
   };
   struct Pending {
     std::vector<std::vector<Operand>> arguments, results;
@@ -60,8 +62,10 @@ private:
   LoadedProgram(std::shared_ptr<const proto::PluginProgram> program,
                 std::vector<PluginDevice *> devices)
       : source(std::move(program)), places(std::move(devices)) {}
+  static Operand operandOf(const DeviceArray &array);
   absl::Status checkArguments(const ArrayLists &arguments) const;
-  absl::Status run(const Pending &pending);
+  absl::Status run(Pending &pending);
+  absl::Status compute(const Pending &pending);
   absl::Status runOnHost(const Pending &pending);
   /// The partition that holds a rank's part of a port.
   size_t holderOf(const proto::PluginPort &port, int64_t rank) const;

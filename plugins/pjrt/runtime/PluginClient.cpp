@@ -2,7 +2,9 @@
 
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/DtuDescription.h"
+#include "lib/Timing/GpuDescription.h"
 #include "plugins/pjrt/compile/CompileFunction.h"
+#include "plugins/pjrt/runtime/HostCallback.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,7 +23,33 @@ static absl::StatusOr<proto::DtuDescription> describe(const std::string &target)
       absl::StrCat("ST_TARGET=", target, ": ", found.status().message()));
 }
 
+static absl::StatusOr<proto::GpuDescription> describeGpu(const std::string &target) {
+  if (absl::StrContains(target, '/') || absl::EndsWith(target, ".textproto"))
+    return loadGpuDescription(target);
+  absl::StatusOr<proto::GpuDescription> found = builtinGpuDescription(target);
+  if (found.ok())
+    return found;
+  return absl::InvalidArgumentError(
+      absl::StrCat("ST_TARGET=", target, ": ", found.status().message()));
+}
+
+absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::createOnGpus(PluginOptions options) {
+  ST_ASSIGN_OR_RETURN(const proto::GpuDescription description, describeGpu(options.target));
+  ST_RETURN_IF_ERROR(checkGpuId(description, options.devices - 1));
+  std::unique_ptr<PluginClient> client(new PluginClient(std::move(options)));
+  for (int i = 0; i < client->chosen.devices; ++i)
+    client->all.push_back(
+        std::make_unique<PluginDevice>(i, /*hardwareId=*/i, description.name(),
+                                       static_cast<int64_t>(description.memory_bytes().value())));
+  client->communicator = createInProcessCommunicator();
+  client->runtime = createCudaClient({}, *client->communicator);
+  client->versionText = absl::StrCat("st 0.1, ", description.name());
+  return client;
+}
+
 absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::create(PluginOptions options) {
+  if (isGpuName(options.target))
+    return createOnGpus(std::move(options));
   ST_ASSIGN_OR_RETURN(const proto::DtuDescription description, describe(options.target));
   const int64_t clusters = description.clusters_per_chip();
   if (options.devices > clusters * description.max_chips())
@@ -131,6 +159,7 @@ PluginClient::load(std::shared_ptr<const proto::PluginProgram> program, absl::st
   ST_ASSIGN_OR_RETURN(const proto::PluginCompileOptions parsed, parseOptions(options));
   ST_ASSIGN_OR_RETURN(std::vector<PluginDevice *> places,
                       placesOf(parsed.executable_build_options(), program->partitions()));
+  ST_RETURN_IF_ERROR(reportShardings(*program));
   std::lock_guard<std::mutex> lock(mutex);
   return LoadedProgram::create(std::move(program), std::move(places), *runtime);
 }

@@ -1,6 +1,7 @@
 // A machine of simulated devices with the functions compiled for it: the class behind PJRT_Client.
 #pragma once
 
+#include "include/st/Runtime/Communicator.h"
 #include "plugins/pjrt/compile/options.pb.h"
 #include "plugins/pjrt/runtime/LoadedProgram.h"
 #include "plugins/pjrt/runtime/Options.h"
@@ -45,6 +46,7 @@ public:
   std::shared_ptr<LoadedProgram> lastProgram() const;
 
 private:
+  static absl::StatusOr<std::unique_ptr<PluginClient>> createOnGpus(PluginOptions options);
   explicit PluginClient(PluginOptions options) : chosen(std::move(options)) {}
   absl::StatusOr<std::vector<PluginDevice *>> placesOf(const proto::PluginBuildOptions &options,
                                                        int64_t partitions) const;
@@ -52,6 +54,7 @@ private:
   PluginOptions chosen;
   std::string versionText;
   std::vector<std::unique_ptr<PluginDevice>> all;
+  std::unique_ptr<::st::Communicator> communicator; ///< of GPUs
   std::unique_ptr<::st::Client> runtime;
   mutable std::mutex mutex;
   std::map<std::string, std::shared_ptr<const proto::PluginProgram>> cache;

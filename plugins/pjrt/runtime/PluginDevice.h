@@ -15,6 +15,11 @@ struct DeviceMemoryUse {
   int64_t allocations = 0;
 };
 
+/// The memories of a device. Arrays in the host's memory take no room on the device.
+enum class MemoryKind { kDevice, kPinnedHost, kUnpinnedHost };
+/// JAX's names of the kinds.
+constexpr const char *kMemoryKinds[] = {"device", "pinned_host", "unpinned_host"};
+
 class PluginDevice {
 public:
   /// `index` numbers the devices of a client from 0, `hardwareId` as the description does.

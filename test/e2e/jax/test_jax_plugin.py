@@ -236,6 +236,73 @@ def one_device(_):
     st.expect(jax.jit(lambda: ())() == () and jax.jit(lambda x: ())(x) == (), "there is no result")
 
 
+def complex_functions(_):
+    """Inverse functions of huge, infinite and signed-zero numbers; tangents at infinity; real arguments that overflow."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    for name in ("complex64", "complex128"):
+        large = float(np.finfo(name).max)
+        parts = np.array([-np.inf, -large, -1e25, -1.5, -0.3, 0.0, 0.5, 1e25, large, np.inf])
+        z = np.empty((10, 10), name)
+        z.real, z.imag = parts[None, :], parts[:, None]
+        for function in (jnp.arccos, jnp.arcsin, jnp.arccosh, jnp.arcsinh, jnp.arctanh, jnp.tan):
+            agrees(lambda z, function=function: (function(z).real, function(z).imag), z, tolerance=1e-6)
+        # The products of these are infinity times 0.
+        x = np.array([-np.inf, -1e5, 2, 1e5, np.inf]).astype(name)
+        agrees(lambda x: [jnp.stack([f(x).real, f(x).imag]) for f in (jnp.sinh, jnp.cosh)], x, tolerance=1e-6)
+
+
+def memories(_):
+    """Arrays in the host's memory, which take no room on the device, as arguments and results of programs."""
+    import jax
+    import numpy as np
+    from jax.sharding import SingleDeviceSharding
+
+    device, x = jax.devices()[0], np.arange(1 << 16, dtype="f")
+    kinds = [memory.kind for memory in device.addressable_memories()]
+    st.expect(kinds == ["device", "pinned_host", "unpinned_host"] and device.default_memory().kind == "device", f"{kinds}")
+    home, before = SingleDeviceSharding(device), device.memory_stats()["bytes_in_use"]
+    for kind in kinds[1:]:
+        there = SingleDeviceSharding(device, memory_kind=kind)
+        kept = jax.device_put(x, there)
+        st.expect(kept.sharding.memory_kind == kind, f"the array is in {kept.sharding.memory_kind}")
+        st.expect(device.memory_stats()["bytes_in_use"] == before, "an array on the host takes room on the device")
+        back = jax.device_put(kept, home)
+        st.expect(back.sharding.memory_kind == "device", f"the copy is in {back.sharding.memory_kind}")
+        np.testing.assert_array_equal(back, x)
+        moved = jax.jit(lambda x: jax.device_put(x, home) * 2, out_shardings=there)
+        result = moved(kept)
+        st.expect(result.sharding.memory_kind == kind, f"the result is in {result.sharding.memory_kind}")
+        np.testing.assert_array_equal(result, x * 2)
+        sizes = moved.lower(kept).compile().memory_analysis()
+        st.expect(sizes.host_argument_size_in_bytes == sizes.host_output_size_in_bytes == x.nbytes, f"{sizes}")
+        del back
+    fails(ValueError, "device, pinned_host, unpinned_host", lambda: SingleDeviceSharding(device, memory_kind="hbm"))
+
+
+def layouts(_):
+    """Arrays whose dimensions have another order in memory, as arguments and results of programs."""
+    import ctypes
+
+    import jax
+    import numpy as np
+    from jax.experimental.layout import Format, Layout, with_layout_constraint
+
+    x, home = np.arange(24, dtype="f").reshape(2, 3, 4), jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (2, 0, 1)):
+        turned = jax.device_put(x, Format(Layout(order), home))
+        st.expect(turned.format.layout.major_to_minor == order, f"the array has {turned.format}")
+        np.testing.assert_array_equal(turned, x)
+        bytes_there = ctypes.string_at(turned.unsafe_buffer_pointer(), x.nbytes)
+        st.expect(bytes_there == x.transpose(order).tobytes(), f"the bytes in memory are not in the order {order}")
+        np.testing.assert_array_equal(jax.jit(lambda x: x.T * 2)(turned), x.T * 2)
+        np.testing.assert_array_equal(turned + 1, x + 1)
+        made = jax.jit(lambda x: with_layout_constraint(x + 1, Layout(order)), out_shardings=Format(Layout(order), home))(x)
+        st.expect(made.format.layout.major_to_minor == order, f"the result has {made.format}")
+        np.testing.assert_array_equal(made, x + 1)
+
+
 def donation(_):
     """Donated arrays are deleted, and an error names them if they are used again."""
     import jax
@@ -351,6 +418,28 @@ def wrong_options(_):
         st.expect(text in out, f"{name}={value} gives {out[:300]!r}")
 
 
+def gpu_programs(_):
+    """Programs of the CUDA backend on the host; without a driver the error of a GPU says what is missing."""
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+x = np.arange(16, dtype="f").reshape(4, 4)
+mesh = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("x", "y"))
+try:
+    a = jax.device_put(x, NamedSharding(mesh, P("x", "y")))
+    total = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a, "x"), mesh=mesh, in_specs=P("x", "y"), out_specs=P(None, "y")))
+    step = jax.jit(jax.value_and_grad(lambda x: jnp.tanh(x @ x / 100).sum()))
+    print(jax.devices()[0].device_kind, np.array_equal(total(a), x[:2] + x[2:]), np.array_equal(jax.jit(lambda a: a @ a)(a), x @ x),
+          jnp.sort(-x, axis=0)[0, 0], round(float(step(x)[0]), 4))
+except jax.errors.JaxRuntimeError as error:
+    print(error)
+"""
+    found = run_python(code, ST_TARGET="cuda-host", ST_DEVICES="4")
+    st.expect(found.split() == ["cuda-host", "True", "True", "-12.0", "14.0365"], f"the host computes {found!r}")
+    found = run_python(code, ST_TARGET="cuda-sm_90", ST_DEVICES="4", ST_CUDA_LIBRARIES="/nowhere")
+    st.expect("libcuda.so.1 is missing" in found or found.startswith("cuda-sm_90 True True"), f"a GPU says {found!r}")
+
+
 def work_in_flight(_):
     """A process that exits while the device works exits cleanly."""
     run_python("""
@@ -386,8 +475,8 @@ def primitives(folder):
 
 
 CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, ordered_callbacks,
-         small_types, host_decompositions, one_device, donation, errors, nan_debugging, executables, simulated_time, caches, pages,
-         wrong_options, work_in_flight, conformance, primitives]
+         small_types, host_decompositions, complex_functions, one_device, memories, layouts, donation, errors, nan_debugging,
+         executables, simulated_time, caches, pages, wrong_options, gpu_programs, work_in_flight, conformance, primitives]
 
 
 if __name__ == "__main__":

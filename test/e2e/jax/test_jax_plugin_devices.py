@@ -1,5 +1,6 @@
 """The PJRT plugin with JAX on several simulated devices: shardings, collectives, donation, placement, a training step."""
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -68,8 +69,6 @@ def shardings(_):
 
 def shard_maps(_):
     """Functions on shards, with every collective."""
-    import functools
-
     import jax
     import numpy as np
     from jax import lax
@@ -246,6 +245,100 @@ def callbacks(_):
     np.testing.assert_allclose(sorted(seen[1:]), sorted(parts.sum(axis=(1, 2))), rtol=1e-5, atol=1e-5)
 
 
+def inspection(_):
+    """The shardings of intermediate values, also with callbacks between them; callbacks for each device."""
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec as P
+
+    mesh, seen, parts = mesh_of(2, 2), [], []
+    a = put(matrix(), mesh, "x", "y")
+
+    @jax.jit
+    def step(a):
+        jax.debug.inspect_array_sharding(a.T, callback=seen.append)
+        b = jax.lax.with_sharding_constraint(a @ a, NamedSharding(mesh, P(None, "x")))
+        jax.debug.inspect_array_sharding(b, callback=seen.append)
+        jax.debug.callback(lambda v, w: parts.append((v.tolist(), w.shape)), b, a, partitioned=True)
+        return jax.pure_callback(lambda v: v, b, b) + 1
+
+    same(step(a), matrix() @ matrix() + 1)
+    jax.effects_barrier()
+    wanted = [NamedSharding(mesh, P("y", "x")), NamedSharding(mesh, P(None, "x"))]
+    st.expect(len(seen) == 2 and all(found.is_equivalent_to(sharding, 2) for found, sharding in zip(seen, wanted)),
+              f"the shardings are {seen}")
+    halves = [(matrix() @ matrix())[:, i:i + 4] for i in (0, 0, 4, 4)]
+    st.expect(len(parts) == 4 and all(shape == (4, 4) for _, shape in parts), f"the callbacks have seen {parts}")
+    for (found, _), half in zip(sorted(parts), sorted(halves, key=lambda half: half.tolist())):
+        same(found, half)
+    manual = jax.shard_map(lambda a: (jax.debug.inspect_array_sharding(a, callback=seen.append), a)[1], mesh=mesh,
+                           in_specs=P("x"), out_specs=P("x"))
+    same(jax.jit(manual)(a), matrix())
+    st.expect(seen[2].spec == P(), f"a shard's sharding is {seen[2]}")
+
+
+def ragged_exchange(_):
+    """ragged_all_to_all moves slices of rows, within groups as well; its gradient moves them back."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.sharding import PartitionSpec as P
+
+    def run(rows, sizes, first, to, results, groups):
+        mesh = mesh_of(len(rows))
+        specs = dict(mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+
+        @functools.partial(jax.shard_map, **specs)
+        def exchange(rows, first, sizes, to, counts):
+            return jax.lax.ragged_all_to_all(rows[0], jnp.full((results, rows.shape[-1]), -1.0), first[0], sizes[0], to[0],
+                                             counts[0], axis_name="x", axis_index_groups=groups)[None]
+
+        counts = np.zeros_like(sizes)
+        wanted = np.full((len(rows), results, rows.shape[-1]), -1, "f")
+        for group in groups or [range(len(rows))]:
+            for i, sender in enumerate(group):
+                for j, receiver in enumerate(group):
+                    counts[receiver, i], begin = sizes[sender, j], first[sender, j]
+                    wanted[receiver, to[sender, j]:to[sender, j] + sizes[sender, j]] = rows[sender, begin:begin + sizes[sender, j]]
+        same(jax.jit(exchange)(rows, first, sizes, to, counts), wanted)
+        if groups:  # JAX has no gradient for these
+            return
+        # Each row is sent as often as it is in a slice.
+        gradient = jax.jit(jax.grad(lambda rows: exchange(rows, first, sizes, to, counts).sum()))(rows)
+        times = np.zeros(rows.shape[:2], "f")
+        for sender in range(len(rows)):
+            for begin, size in zip(first[sender], sizes[sender]):
+                times[sender, begin:begin + size] += 1
+        same(gradient, np.broadcast_to(times[..., None], rows.shape))
+
+    rows = np.arange(4 * 6 * 3, dtype="f").reshape(4, 6, 3)
+    sizes = np.array([[1, 2, 0, 3], [2, 0, 1, 1], [0, 1, 2, 3], [1, 1, 1, 0]], "i4")
+    starts = np.cumsum(sizes, axis=1) - sizes
+    run(rows, sizes, starts, np.cumsum(sizes, axis=0) - sizes, 9, None)
+    pairs = np.array([[1, 2], [3, 0], [2, 2], [0, 4]], "i4")
+    to = np.array([[0, 3], [4, 0], [1, 0], [5, 3]], "i4")
+    run(rows, pairs, np.array([[0, 1], [2, 0], [0, 3], [0, 2]], "i4"), to, 8, [[0, 1], [3, 2]])
+
+
+def memories_and_layouts(_):
+    """Sharded arrays in the host's memory and with another order of dimensions."""
+    import jax
+    from jax.experimental.layout import Format, Layout
+    from jax.sharding import NamedSharding, PartitionSpec as P
+
+    mesh = mesh_of(2, 2)
+    host = NamedSharding(mesh, P("x", "y"), memory_kind="pinned_host")
+    kept = jax.device_put(matrix(), host)
+    result = jax.jit(lambda a: a.T * 2, out_shardings=host)(kept)
+    same(result, matrix().T * 2)
+    kinds = {shard.data.sharding.memory_kind for shard in [*kept.addressable_shards, *result.addressable_shards]}
+    st.expect(kinds == {"pinned_host"}, f"the shards are in {kinds}")
+    turned = jax.device_put(matrix(), Format(Layout((1, 0)), NamedSharding(mesh, P("x", "y"))))
+    for shard in turned.addressable_shards:
+        same(shard.data, matrix()[shard.index])
+        st.expect(shard.data.format.layout.major_to_minor == (1, 0), f"a shard has {shard.data.format}")
+    same(jax.jit(lambda a: a @ a)(turned), matrix() @ matrix())
+
+
 def unreduced(_):
     """Devices hold terms of a sum, as arguments, results and within a shard_map."""
     import jax
@@ -301,7 +394,8 @@ def library_functions(_):
     same(jax.jit(sine)(a), np.sin(matrix()))
 
 
-CASES = [shardings, shard_maps, callbacks, unreduced, library_functions, shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
+CASES = [shardings, shard_maps, callbacks, inspection, ragged_exchange, memories_and_layouts, unreduced, library_functions,
+         shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
 
 
 if __name__ == "__main__":

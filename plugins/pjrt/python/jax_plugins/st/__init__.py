@@ -34,11 +34,12 @@ def initialize():
     if PLATFORM not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(PLATFORM)
     _use_compilation_cache()
-    from jax_plugins.st import callbacks, host_linalg, lowerings
+    from jax_plugins.st import callbacks, host_linalg, inspection, lowerings
 
     lowerings.register()
     host_linalg.register()
     callbacks.register(path)
+    inspection.register(path)
 
 
 def _add_host(config):

@@ -4,8 +4,11 @@ A callback is a custom call with a number. The plugin calls a handler with that 
 """
 
 import ctypes
+import functools
 import itertools
 import traceback
+
+from jax_plugins.st import inspection
 
 PLATFORM = "st"
 TARGET = "st_host_callback"
@@ -25,12 +28,20 @@ class _Callback:
         self.function = function
         self.operands = [(aval.shape, aval.dtype) for aval in operands]
         self.results = [(aval.shape, aval.dtype) for aval in results]
+        # A callback for each device: their number, and the sharding of each operand.
+        self.devices, self.shardings = 1, [None] * len(self.operands)
 
     def __call__(self, operands, results):
         import numpy as np
-        from jax._src import dtypes
+        from jax._src import dtypes, op_shardings
 
         arrays = [_array(operands[i], *kind).copy() for i, kind in enumerate(self.operands)]
+        if self.devices > 1:
+            parts = [op_shardings.op_sharding_to_indices(sharding, array.shape, self.devices)
+                     for sharding, array in zip(self.shardings, arrays)]
+            for indices in zip(*parts):
+                self.function(*(array[index] for array, index in zip(arrays, indices)))
+            return
         values = self.function(*arrays)
         if len(values) != len(self.results):
             raise RuntimeError(f"Mismatched number of outputs from callback. Expected: {len(self.results)}, "
@@ -71,11 +82,34 @@ def _handle(number, operands, results, error, error_size):
 _handler = _Handler(_handle)
 
 
-def _emit(context, callback, token, operands, operand_avals, result_avals, has_side_effect):
+def _is_global(context):
+    """Whether the lowered ops are those of complete arrays, not of shards in a shard_map."""
+    from jax._src import sharding_impls
+
+    return isinstance(context.module_context.axis_context, sharding_impls.ShardingContext)
+
+
+def _ask_for_shardings(context, callback, operands):
+    """Makes a callback one for each device; each sees its shards of the operands."""
+
+    def set_sharding(i, sharding):
+        callback.shardings[i] = sharding
+
+    callback.devices = context.module_context.axis_context.num_devices if _is_global(context) else 1
+    for i, operand in enumerate(operands):
+        if callback.devices > 1:
+            inspection.ask(operand, functools.partial(set_sharding, i))
+
+
+def _emit(context, function, token, operands, operand_avals, result_avals, has_side_effect, partitioned=False):
     from jax._src.interpreters import mlir
 
     number = next(_numbers)
-    _callbacks[number] = _Callback(callback, operand_avals, result_avals)
+    callback = _callbacks[number] = _Callback(function, operand_avals, result_avals)
+    if partitioned:
+        if result_avals:
+            raise NotImplementedError("partitioned callbacks with results are not supported on platform \"st\"")
+        _ask_for_shardings(context, callback, operands)
     types = [mlir.aval_to_ir_type(context.module_context, aval) for aval in result_avals]
     call = mlir.custom_call(TARGET, result_types=types, operands=list(operands), backend_config=str(number),
                             has_side_effect=has_side_effect)
@@ -99,9 +133,8 @@ def register(library):
 
     def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, *, has_side_effect, **others):
         if tuple(ctx.module_context.platforms) == (PLATFORM,):
-            if others.get("partitioned"):
-                raise NotImplementedError("partitioned callbacks are not supported on platform \"st\"")
-            return _emit(ctx, function, token, operands, operand_avals, result_avals, has_side_effect)
+            return _emit(ctx, function, token, operands, operand_avals, result_avals, has_side_effect,
+                         bool(others.get("partitioned")))
         return of_others(ctx, function, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
                          **others)
 
