@@ -36,7 +36,7 @@ MatmulEpilogue plain(const MatmulSizes &sizes) {
 
 double bestTime(const MatmulSizes &sizes) {
   MatmulEpilogue epilogue = plain(sizes);
-  std::optional<MatmulTiling> tiling = chooseTiling(sizes, t10(), epilogue);
+  std::optional<MatmulTiling> tiling = KnownTilings(t10()).choose(sizes, epilogue);
   EXPECT_TRUE(tiling.has_value());
   return matmulTime(sizes, *tiling, t10(), epilogue);
 }
@@ -74,7 +74,7 @@ TEST(MatmulPlan, TilesOfAllProductsFitACore) {
   for (int64_t products : {1, 2, 3, 4}) {
     MatmulSizes sizes = sizesOf(2048, 2048, 2048, products);
     MatmulEpilogue epilogue = plain(sizes);
-    std::optional<MatmulTiling> tiling = chooseTiling(sizes, t10(), epilogue);
+    std::optional<MatmulTiling> tiling = KnownTilings(t10()).choose(sizes, epilogue);
     ASSERT_TRUE(tiling.has_value());
     int64_t operands = 2 * (tiling->rows + products * tiling->cols) * tiling->depth * 4;
     EXPECT_LE(epilogue.bytes(tiling->resultSlots, tiling->rows, tiling->cols) + operands,
