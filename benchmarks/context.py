@@ -1,10 +1,11 @@
 """A step of a Llama's layers with long sequences on predicted GPUs, whose sequences 1, 2, 4 or 8 of them share.
 
-  benchmarks/context.py [--target=cuda-sm_90] [--layers=24] [--seq=32768] [--batch=4] [--build=build] [--json=FILE]
+  benchmarks/context.py [--target=cuda-sm_90] [--layers=24] [--seq=32768] [--batch=4] [--build=build] [--json=FILE] [--million]
 
 The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
-efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. Predicted times
-depend on the compiled program alone: nothing else on the machine changes them.
+efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. With --million
+256 devices share one sequence of 1,048,576 tokens instead: 32 parts of the sequence by 8 tensor shards, with ZeRO-3 and full
+recomputation. Predicted times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
 import argparse
@@ -18,14 +19,14 @@ import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
-         "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 131072,
+         "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 1048576,
          "rope_theta": 500000.0}
 
 
-def measure(options, folder, layers, context, exchange=None, zero=1):
-    """Milliseconds per step and MiB of a device, or the reason why there is no step."""
+def measure(options, folder, layers, context, exchange=None, zero=1, **more):
+    """Milliseconds per step and MiB of a device, or the reason why there is no step. `more` goes into the parallel file."""
     layout = {"mode": "sharding", "data": 1, "context": context, "zero": zero if context > 1 else 0,
-              "accum_degree": options.batch, "precision": {"compute": "bf16"}, **({"context_attention": exchange} if exchange else {})}
+              "accum_degree": options.batch, "precision": {"compute": "bf16"}, **({"context_attention": exchange} if exchange else {}), **more}
     (folder / "layout.json").write_text(json.dumps(layout))
     (folder / "config.json").write_text(json.dumps(MODEL | {"num_hidden_layers": layers}))
     done = subprocess.run([ROOT / options.build / "bin/st-compile", folder, "--task=clm", f"--batch={options.batch}", f"--seq={options.seq}",
@@ -40,6 +41,18 @@ def measure(options, folder, layers, context, exchange=None, zero=1):
     return step, float(re.search(r"^  group0 .* ([\d.]+)$", done.stderr, re.M)[1])
 
 
+def time_million(options, folder, found):
+    options.batch, options.seq, layers = 1, 1 << 20, 32
+    step, peak = measure(options, folder, layers, 32, "keys", zero=3, recompute="full", sharding_size=8, sharding_dim="megatron")
+    case = f"Llama of {layers} layers, {options.seq} tokens, {options.target}, context 32 x 8 shards"
+    if step is None:
+        found.failed(case, f"{peak:.0f} MiB do not fit the device")
+        print(f"{case}: {peak:.0f} MiB do not fit the device")
+        return
+    found.add(case, round(step, 1), "ms a step", {"peak": [round(peak), "MiB"]})
+    print(f"{case}: {step / 1000:.2f} s a step, {peak:.0f} MiB a device")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--target", default="cuda-sm_90")
@@ -47,11 +60,14 @@ def main():
     parser.add_argument("--seq", type=int, default=32768)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--build", default="build")
+    parser.add_argument("--million", action="store_true", help="one sequence of 1,048,576 tokens on 256 devices instead")
     figures.add_option(parser)
     options = parser.parse_args()
     found = figures.Figures(options.json, "layouts", "predicted")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        if options.million:
+            return time_million(options, folder, found)
         # The time of a layer on one device: the difference of two stacks that fit.
         few = [measure(options, folder, layers, 1)[0] for layers in (2, 6)]
         alone = few[0] + (options.layers - 2) * (few[1] - few[0]) / 4
