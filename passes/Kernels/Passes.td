@@ -57,7 +57,8 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
     - A slice at a computed offset becomes a gather or a scatter.
     - A product of integers or f64 becomes an elementwise product and a sum. If its right operand
       follows element by element from another product (the probabilities of attention) and its left
-      one does not, they change places. Two transposes become one.
+      one does not, they change places. Two transposes become one, and one that only moves
+      dimensions of size 1 a reshape.
     - `rng_bit_generator` becomes arithmetic on counters, a batch normalization its statistics and
       arithmetic, `map` its computation on tensors. `optimization_barrier` disappears.
     - Elementwise functions become other functions; those that lose digits (the gamma function and

@@ -1,5 +1,5 @@
-// Rows of attention become the left operand of a product, two transposes become one, and a sum along a dimension of size 1
-// becomes a reshape. The values are small integers and stay the same.
+// Rows of attention become the left operand of a product, two transposes become one, and a transpose that only moves a dimension
+// of size 1 and a sum along one become reshapes. The values are small integers and stay the same.
 //
 // RUN: st-translate --interpret %s > %t.before
 // RUN: st-opt --lower-tensor-ops --canonicalize %s -o %t.mlir
@@ -33,6 +33,7 @@ func.func @main() -> (tensor<3x2x2xf32>, tensor<2x3x3xf32>, tensor<2x5xf32>) {
   %plain = stablehlo.dot_general %q, %q, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %row = stablehlo.slice %s [0:2, 0:1, 0:5] : (tensor<2x3x5xf32>) -> tensor<2x1x5xf32>
-  %sum = stablehlo.reduce(%row init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x1x5xf32>, tensor<f32>) -> tensor<2x5xf32>
+  %moved = stablehlo.transpose %row, dims = [0, 2, 1] : (tensor<2x1x5xf32>) -> tensor<2x5x1xf32>
+  %sum = stablehlo.reduce(%moved init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x5x1xf32>, tensor<f32>) -> tensor<2x5xf32>
   return %heads, %plain, %sum : tensor<3x2x2xf32>, tensor<2x3x3xf32>, tensor<2x5xf32>
 }

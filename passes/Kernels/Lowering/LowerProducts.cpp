@@ -6,23 +6,26 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Returns true if a value follows element by element from a product of its own shape, as
-/// probabilities do from scores.
+/// Returns true if a value follows element by element from a product of activations (one with batch
+/// dimensions), as probabilities do from scores.
 static bool followsProduct(Value value) {
   constexpr size_t kMostOps = 64;
+  const int64_t elements = Emitter::typeOf(value).getNumElements();
   llvm::SmallSetVector<Operation *, 16> ops;
   auto visit = [&](Value operand) {
     Operation *op = operand.getDefiningOp();
-    if (op && Emitter::shapeOf(operand) == Emitter::shapeOf(value))
+    if (op && Emitter::typeOf(operand).getNumElements() == elements)
       ops.insert(op);
   };
   visit(value);
   for (size_t i = 0; i < std::min(ops.size(), kMostOps); ++i) {
-    if (isa<stablehlo::DotGeneralOp>(ops[i]))
-      return true;
-    if (ops[i]->hasTrait<OpTrait::Elementwise>() ||
-        isa<stablehlo::ConvertOp, stablehlo::SelectOp>(ops[i]))
+    if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(ops[i])) {
+      if (!dot.getDotDimensionNumbers().getLhsBatchingDimensions().empty())
+        return true;
+    } else if (ops[i]->hasTrait<OpTrait::Elementwise>() ||
+               isa<stablehlo::ConvertOp, stablehlo::SelectOp, stablehlo::ReshapeOp>(ops[i])) {
       llvm::for_each(ops[i]->getOperands(), visit);
+    }
   }
   return false;
 }

@@ -19,8 +19,14 @@ struct LowerTensorOps : mlir::st::impl::LowerTensorOpsBase<LowerTensorOps> {
 };
 } // namespace
 
-/// A transpose of a transpose as one.
-static Replacement joinTransposes(Emitter &emit, stablehlo::TransposeOp op) {
+/// A transpose that only moves dimensions of size 1 as a reshape, and a transpose of a transpose as
+/// one.
+static Replacement lowerTranspose(Emitter &emit, stablehlo::TransposeOp op) {
+  ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand());
+  SmallVector<int64_t> large(op.getPermutation());
+  llvm::erase_if(large, [&](int64_t dim) { return shape[dim] == 1; });
+  if (llvm::is_sorted(large))
+    return SmallVector<Value>{emit.reshape(op.getOperand(), Emitter::shapeOf(op.getResult()))};
   auto first = op.getOperand().getDefiningOp<stablehlo::TransposeOp>();
   if (!first)
     return std::nullopt;
@@ -51,7 +57,7 @@ static Replacement lower(Emitter &emit, Operation *op) {
       .Case([&](stablehlo::DotGeneralOp dot) { return lowerProduct(emit, dot); })
       .Case<stablehlo::BatchNormTrainingOp, stablehlo::BatchNormInferenceOp,
             stablehlo::BatchNormGradOp>([&](Operation *norm) { return lowerBatchNorm(emit, norm); })
-      .Case([&](stablehlo::TransposeOp transpose) { return joinTransposes(emit, transpose); })
+      .Case([&](stablehlo::TransposeOp transpose) { return lowerTranspose(emit, transpose); })
       .Case([&](stablehlo::MapOp map) -> Replacement {
         return applyToElements(emit, map.getComputation(), map.getInputs());
       })

@@ -7,6 +7,7 @@ import sys
 
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
+import flax.linen
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,15 +45,35 @@ def packed(scores, documents):
     return jnp.where(same & (distances() >= 0), scores, LOW)
 
 
-def loss_of(variant, heads_first):
-    """The loss of one layer; `heads_first` transposes queries, keys and values, else einsum reads the heads where they are."""
+def heads_in_place(variant):
+    """The context of queries, keys and values [B, S, heads, depth], which einsum reads where they are."""
+    def attend(q, k, v, documents):
+        p = jax.nn.softmax(variant(jnp.einsum("bqhd,bkhd->bhqk", q, k) * DEPTH ** -0.5, documents), axis=-1)
+        return jnp.einsum("bhqk,bkhd->bqhd", p, v)
+    return attend
+
+
+def heads_first(variant):
+    def attend(q, k, v, documents):
+        q, k, v = (t.transpose(0, 2, 1, 3) for t in (q, k, v))
+        p = jax.nn.softmax(variant(jnp.einsum("bhqd,bhkd->bhqk", q, k) * DEPTH ** -0.5, documents), axis=-1)
+        return jnp.einsum("bhqk,bhkd->bqhd", p, v)
+    return attend
+
+
+def of_jax(q, k, v, _):
+    return jax.nn.dot_product_attention(q, k, v, is_causal=True)
+
+
+def of_flax(q, k, v, _):
+    return flax.linen.dot_product_attention(q, k, v, mask=flax.linen.make_causal_mask(jnp.ones((BATCH, SEQ))))
+
+
+def loss_of(attend):
+    """The loss of one layer."""
     def loss(weights, x, documents):
         q, k, v = ((x @ w).reshape(BATCH, SEQ, HEADS, DEPTH) for w in weights[:3])
-        if heads_first:
-            q, k, v = (t.transpose(0, 2, 1, 3) for t in (q, k, v))
-        order = "bhqd,bhkd->bhqk" if heads_first else "bqhd,bkhd->bhqk"
-        p = jax.nn.softmax(variant(jnp.einsum(order, q, k) * DEPTH ** -0.5, documents), axis=-1)
-        o = jnp.einsum("bhqk,bhkd->bqhd" if heads_first else "bhqk,bkhd->bqhd", p, v)
+        o = attend(q, k, v, documents)
         return jnp.mean(jnp.square(o.reshape(BATCH, SEQ, FEATURES) @ weights[3] - x))
     return loss
 
@@ -72,9 +93,9 @@ def kernels_store_no_scores(program, *flags):
     st.expect(not stored, f"scores are stored: {stored[:1]}")
 
 
-def steps_agree(variant, heads_first):
+def steps_agree(attend):
     def run(folder):
-        loss = loss_of(variant, heads_first)
+        loss = loss_of(attend)
 
         def step(weights, x, documents):
             value, gradients = jax.value_and_grad(loss)(weights, x, documents)
@@ -103,5 +124,7 @@ def steps_agree(variant, heads_first):
 
 
 if __name__ == "__main__":
-    st.main(*((f"{variant.__name__}, {'heads first' if first else 'heads in place'}", steps_agree(variant, first))
-              for variant in (causal, window, soft_cap, alibi, packed) for first in (True, False)))
+    variants = {f"{variant.__name__}, {layout.__name__}": layout(variant)
+                for variant in (causal, window, soft_cap, alibi, packed) for layout in (heads_first, heads_in_place)}
+    libraries = {"jax.nn.dot_product_attention": of_jax, "flax.linen.dot_product_attention": of_flax}
+    st.main(*((name, steps_agree(attend)) for name, attend in (variants | libraries).items()))
