@@ -12,8 +12,7 @@ using namespace mlir::stablehlo;
 /// The most arithmetic ops cloned into a kernel for one value.
 static constexpr int64_t kMaxInlineOps = 8;
 
-/// A broadcast tensor is small if its result has at least this many times its elements.
-static constexpr int64_t kLeastExpansion = 64;
+static int64_t countLargeDims(Value value) { return static_cast<int64_t>(squeeze(value).size()); }
 
 OpKinds::OpKinds(Block &task, bool masksInline) : masksInline(masksInline) {
   for (Operation &op : task)
@@ -57,24 +56,31 @@ bool OpKinds::isCheapScalar(Operation *op) {
 
 /// Examples are a causal mask (a comparison of positions that selects between constants), a bias
 /// that grows with the distance of positions, and a comparison of the documents of queries and
-/// keys. The first position of a shard depends on the device.
+/// keys. The first position of a shard depends on the device. Arithmetic on broadcast tensors
+/// alone, such as an affine norm, is no mask.
 bool OpKinds::isCheapMask(Operation *op) {
   if (!masksInline || isTranscendental(op))
     return false;
-  const int64_t elements = getNumElements(op->getResult(0));
+  const int64_t rank = countLargeDims(op->getResult(0));
+  bool readsMask = isa<CompareOp>(op), readsTensor = false;
   int64_t cost = 1;
   for (Value operand : op->getOperands()) {
     Operation *source = operand.getDefiningOp();
     while (isa_and_nonnull<BroadcastInDimOp, ReshapeOp>(source) && get(source) == OpKind::Inline)
       source = source->getOperand(0).getDefiningOp();
-    if (auto found = maskCost.find(source); found != maskCost.end())
+    if (auto found = maskCost.find(source); found != maskCost.end()) {
       cost += found->second;
-    else if (!source || (!isa<AxisIndexOp>(source) &&
-                         (!isa<IotaOp, ConstantOp>(source) || get(source) != OpKind::Inline) &&
-                         getNumElements(source->getResult(0)) * kLeastExpansion > elements))
-      return false;
+      readsMask = true;
+    } else if (isa_and_nonnull<IotaOp>(source) && get(source) == OpKind::Inline) {
+      readsMask = true;
+    } else if (!isa_and_nonnull<AxisIndexOp>(source) &&
+               (!isa_and_nonnull<ConstantOp>(source) || get(source) != OpKind::Inline)) {
+      readsTensor = true;
+      if (!source || countLargeDims(source->getResult(0)) >= rank)
+        return false;
+    }
   }
-  if (cost > kMaxInlineOps)
+  if (cost > kMaxInlineOps || (readsTensor && !readsMask))
     return false;
   maskCost[op] = cost;
   return true;

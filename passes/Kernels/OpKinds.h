@@ -26,8 +26,8 @@ enum class OpKind {
 /// The kinds of all ops of a task, computed once, in order.
 class OpKinds {
 public:
-  /// `masksInline`: arithmetic on positions, constants and tensors much smaller than the result is
-  /// also repeated at its uses, where recomputing is cheaper than reading.
+  /// `masksInline`: masks, arithmetic on positions, constants and tensors of fewer dimensions, are
+  /// also repeated at their uses, where recomputing is cheaper than reading.
   OpKinds(Block &task, bool masksInline);
   OpKind get(Operation *op) const { return kinds.find(op)->second; }
   /// The kind of the op that defines a value.

@@ -52,8 +52,8 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
       `select_and_scatter` a selection among slices.
     - `sort` and `top_k` become a bitonic network.
     - A reduction whose body is not one instruction becomes a combination of halves, or of
-      neighbours if the body depends on the order of its operands; one along dimensions of size 1
-      becomes a reshape.
+      neighbours if the body depends on the order of its operands; one along trailing dimensions of
+      size 1 becomes a reshape.
     - A slice at a computed offset becomes a gather or a scatter.
     - A product of integers or f64 becomes an elementwise product and a sum. If its right operand
       follows element by element from another product (the probabilities of attention) and its left
@@ -109,8 +109,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     memory that all cores share. In `streamed` form (GPUs) a core does not hold full rows. Rows may
     then have any length, in loops too, if each core has a row; the depth and columns of all
     products must be at most 128, so that recomputing rows is cheap. Short arithmetic on positions
-    and on tensors much smaller than its result, such as masks and biases, is also cloned into each
-    kernel that uses it.
+    and on tensors of fewer dimensions, such as masks and biases, is also cloned into each kernel
+    that uses it.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>
