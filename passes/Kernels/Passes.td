@@ -52,8 +52,8 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
       `select_and_scatter` a selection among slices.
     - `sort` and `top_k` become a bitonic network.
     - A reduction whose body is not one instruction becomes a combination of halves, or of
-      neighbours if the body depends on the order of its operands; one along trailing dimensions of
-      size 1 becomes a reshape.
+      neighbours if the body depends on the order of its operands; one along dimensions of size 1
+      that include the last one becomes a reshape.
     - A slice at a computed offset becomes a gather or a scatter.
     - A product of integers or f64 becomes an elementwise product and a sum. If its right operand
       follows element by element from another product (the probabilities of attention) and its left

@@ -60,11 +60,13 @@ bool mlir::st::isCommutative(Region &computation) {
 /// operand order. In the latter case each row covers a range of elements, ascending from row to
 /// row.
 Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
-  // Sums over a batch of one keep their form, which then does not depend on the size of the batch.
+  // Sums over a batch of one, the first dimension, keep their form, which then does not depend on
+  // the size of the batch.
   ArrayRef<int64_t> from = Emitter::shapeOf(op.getInputs().front());
-  const auto kept = static_cast<int64_t>(from.size() - op.getDimensions().size());
-  if (op.getInputs().size() == 1 && isNeutral(op.getBody(), op.getInitValues()[0]) &&
-      llvm::all_of(op.getDimensions(), [&](int64_t dim) { return dim >= kept && from[dim] == 1; }))
+  const auto last = static_cast<int64_t>(from.size()) - 1;
+  if (op.getInputs().size() == 1 && llvm::is_contained(op.getDimensions(), last) &&
+      llvm::all_of(op.getDimensions(), [&](int64_t dim) { return from[dim] == 1; }) &&
+      isNeutral(op.getBody(), op.getInitValues()[0]))
     return SmallVector<Value>{emit.reshape(op.getInputs()[0], Emitter::shapeOf(op.getResult(0)))};
   bool isEmpty = Emitter::typeOf(op.getInputs().front()).getNumElements() == 0;
   if (isReducedByVectors(op) && !isEmpty)
