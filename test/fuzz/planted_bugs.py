@@ -141,8 +141,8 @@ BUGS = [
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
         "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName()).getResult(0);"),
     # Recomputation.
-    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block));",
-        "mapping.map(operand, get(op->getOperand(0), block));"),
+    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block, reader));",
+        "mapping.map(operand, get(op->getOperand(0), block, reader));"),
     Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
     # Overlap.
     Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),

@@ -97,7 +97,9 @@ def task_of(config):
 def references(config):
     """The folder of the references that record_families.py writes."""
     folder = pathlib.Path(__file__).resolve().parent / "references"
-    return folder / "seq2seq" if task_of(config) == "seq2seq" else folder
+    if task_of(config) == "seq2seq":
+        return folder / "seq2seq"
+    return folder / "rotary" if config.get("rope_parameters", {}).get("rope_type") == "yarn" else folder
 
 
 def label_sequence(config):

@@ -99,8 +99,8 @@ def config_cases():
     yield config_case("unknown task", TINY_BERT, r"task|chess", task="chess")
     yield config_case("relative positions", dict(TINY_BERT, position_embedding_type="relative_key"),
                       r"position_embedding_type.*relative_key")
-    yield config_case("stretched positions", dict(TINY_LLAMA, rope_scaling={"rope_type": "yarn", "factor": 2.0}),
-                      r"rope_scaling\.rope_type.*yarn", task="clm")
+    yield config_case("stretched positions", dict(TINY_LLAMA, rope_scaling={"rope_type": "longrope", "factor": 2.0}),
+                      r"rope_scaling\.rope_type.*longrope", task="clm")
     yield config_case("decoder", dict(TINY_BERT, is_decoder=True), r"is_decoder")
     yield config_case("nested deeply", "[" * 300000, r"config\.json.*nests at most")
     yield config_case("optimizer", TINY_BERT, r"--optimizer=foo: expected adamw", extra=["--optimizer=foo"])
