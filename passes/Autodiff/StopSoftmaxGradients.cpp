@@ -84,6 +84,15 @@ static bool isZero(Value value) {
          elements.getSplatValue<APFloat>().isZero();
 }
 
+/// Returns true if a value has one element for each element of m: it is not repeated along rows, so
+/// other values that it meets cannot vary along them.
+static bool isOfRows(Value value, const Dependence &dependence) {
+  return llvm::all_of(llvm::zip_equal(getShape(value), dependence.dims), [](auto sizeAndDim) {
+    auto [size, dim] = sizeAndDim;
+    return size == 1 || dim >= 0;
+  });
+}
+
 bool ShiftUses::add(Value value, Form form, ArrayRef<int64_t> dims) {
   Dependence dependence = {form, llvm::to_vector(dims)};
   for (auto [size, dim] : llvm::zip_equal(getShape(value), dependence.dims))
@@ -118,7 +127,8 @@ bool ShiftUses::visitShape(Operation *op, const Dependence &source) {
 
 bool ShiftUses::visitReduce(stablehlo::ReduceOp op, const Dependence &source) {
   if (source.form != Form::Exp || op->getNumResults() != 1 ||
-      !isa_and_present<stablehlo::AddOp>(findCombiner(op.getBody())))
+      !isa_and_present<stablehlo::AddOp>(findCombiner(op.getBody())) ||
+      !isNeutral(op.getBody(), op.getInitValues()[0]))
     return false;
   SmallVector<int64_t> dims;
   for (auto [i, dim] : llvm::enumerate(source.dims)) {
@@ -154,6 +164,7 @@ bool ShiftUses::visitBinary(Operation *op) {
   // A lower bound, such as minus infinity.
   const Dependence *source = isConstant(right) ? lhs : isConstant(left) ? rhs : nullptr;
   return isa<stablehlo::MaxOp>(op) && source && source->form == Form::Shift &&
+         isOfRows(source == lhs ? left : right, *source) &&
          add(result, Form::Shift, SmallVector<int64_t>(source->dims));
 }
 
@@ -163,7 +174,7 @@ bool ShiftUses::visitSelect(stablehlo::SelectOp op) {
   if (!lookup(chosen))
     std::swap(chosen, other);
   const Dependence source = *lookup(chosen);
-  bool isKept = (source.form == Form::Shift && isConstant(other)) ||
+  bool isKept = (source.form == Form::Shift && isConstant(other) && isOfRows(chosen, source)) ||
                 (source.form == Form::Exp && isZero(other));
   return isKept && add(op.getResult(), source.form, source.dims);
 }

@@ -92,3 +92,51 @@ func.func @main(%x: tensor<4x4xf32> {st.name = "x", st.role = "parameter"}) -> (
   %6 = stablehlo.reduce(%5 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<f32>
   return %6 : tensor<f32>
 }
+
+// -----
+
+// The subtracted value differs within a row.
+// CHECK-LABEL: @main
+// CHECK-NOT: st.stop_gradient
+// GRADIENT-LABEL: @main
+// GRADIENT: stablehlo.compare EQ
+func.func @main(%x: tensor<4x8xf32> {st.name = "x", st.role = "parameter"}, %mask: tensor<4x8xi1> {st.role = "batch"})
+    -> (tensor<f32> {st.role = "loss"}) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %zeros = stablehlo.constant dense<0.0> : tensor<4x8xf32>
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %max = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  %0 = stablehlo.broadcast_in_dim %max, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %some = stablehlo.select %mask, %0, %zeros : tensor<4x8xi1>, tensor<4x8xf32>
+  %1 = stablehlo.subtract %x, %some : tensor<4x8xf32>
+  %2 = stablehlo.exponential %1 : tensor<4x8xf32>
+  %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %5 = stablehlo.divide %2, %4 : tensor<4x8xf32>
+  %6 = stablehlo.multiply %5, %x : tensor<4x8xf32>
+  %7 = stablehlo.reduce(%6 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<f32>
+  return %7 : tensor<f32>
+}
+
+// -----
+
+// A constant is added to the sums.
+// CHECK-LABEL: @main
+// CHECK-NOT: st.stop_gradient
+// GRADIENT-LABEL: @main
+// GRADIENT: stablehlo.compare EQ
+func.func @main(%x: tensor<4x8xf32> {st.name = "x", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %max = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  %0 = stablehlo.broadcast_in_dim %max, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.subtract %x, %0 : tensor<4x8xf32>
+  %2 = stablehlo.exponential %1 : tensor<4x8xf32>
+  %3 = stablehlo.reduce(%2 init: %one) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %5 = stablehlo.divide %2, %4 : tensor<4x8xf32>
+  %6 = stablehlo.multiply %5, %x : tensor<4x8xf32>
+  %7 = stablehlo.reduce(%6 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<f32>
+  return %7 : tensor<f32>
+}
