@@ -36,7 +36,8 @@ static Replacement exchangeOperands(Emitter &emit, stablehlo::DotGeneralOp op) {
   auto numbers = op.getDotDimensionNumbers();
   Value lhs = op.getLhs(), rhs = op.getRhs();
   const size_t batch = numbers.getLhsBatchingDimensions().size();
-  if (batch == 0 ||
+  // An algorithm names the types of the left and the right operand.
+  if (batch == 0 || op.getAlgorithmAttr() ||
       Emitter::typeOf(rhs).getNumElements() <= Emitter::typeOf(lhs).getNumElements() ||
       !followsProduct(rhs) || followsProduct(lhs))
     return std::nullopt;
