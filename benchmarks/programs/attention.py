@@ -1,6 +1,6 @@
 """A training step with one layer of attention, as users of JAX write it, on a predicted GPU: time and memory of a device.
 
-  benchmarks/attention.py [--target=cuda-sm_90] [--seq=1024] [--build=build] [--json=FILE]
+  benchmarks/programs/attention.py [--target=cuda-sm_90] [--seq=1024] [--build=build] [--json=FILE]
 
 4 sequences, 8 heads of 64 elements, plain gradient descent by JAX's own gradient. If scores or probabilities were stored, a
 tensor of them would take 128 MiB in f32 and 64 MiB in bf16. Predicted times depend on the compiled program alone.
@@ -10,14 +10,17 @@ import argparse
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
 
 import figures
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCH, HEADS, DEPTH = 4, 8, 64
 FEATURES = HEADS * DEPTH
 
