@@ -68,21 +68,26 @@ void onBusError(int) {
   endEarly("a file that is read became shorter, or the host cannot give it memory");
 }
 
-/// Puts a copy of a text into a free slot; which, or -1.
-int note(std::atomic<char *> (&slots)[kSlots], const std::string &what) {
+struct Note {
+  int slot; ///< -1: none was free
+  char *text;
+};
+
+/// Puts a copy of a text into a free slot.
+Note note(std::atomic<char *> (&slots)[kSlots], const std::string &what) {
   char *text = ::strdup(what.c_str());
   for (int i = 0; text && i < kSlots; ++i) {
     char *expected = nullptr;
     if (slots[i].compare_exchange_strong(expected, text))
-      return i;
+      return {i, text};
   }
   std::free(text);
-  return -1;
+  return {-1, nullptr};
 }
 
 } // namespace
 
-NotedOnEarlyEnd::NotedOnEarlyEnd(const std::string &what) : slot(note(notes, what)) {}
+NotedOnEarlyEnd::NotedOnEarlyEnd(const std::string &what) : slot(note(notes, what).slot) {}
 
 NotedOnEarlyEnd::~NotedOnEarlyEnd() {
   if (slot >= 0)
@@ -96,21 +101,32 @@ void endEarly(const char *what) {
   ::_exit(1);
 }
 
-RemovedOnEarlyEnd::RemovedOnEarlyEnd(const std::string &path) : slot(note(paths, path)) {}
+RemovedOnEarlyEnd::RemovedOnEarlyEnd(const std::string &path) {
+  const Note made = note(paths, path);
+  slot = made.slot;
+  text = made.text;
+}
 
 RemovedOnEarlyEnd &RemovedOnEarlyEnd::operator=(RemovedOnEarlyEnd &&other) noexcept {
   if (this != &other) {
     forget();
     slot = other.slot;
+    text = other.text;
     other.slot = -1;
   }
   return *this;
 }
 
-void RemovedOnEarlyEnd::forget() {
-  if (slot >= 0)
-    std::free(paths[slot].exchange(nullptr));
+bool RemovedOnEarlyEnd::forget() {
+  if (slot < 0)
+    return true;
+  char *expected = text;
+  const bool isKept = paths[slot].compare_exchange_strong(expected, nullptr);
+  // An early end does not free the texts that it takes, so no other note has this address.
+  if (isKept)
+    std::free(text);
   slot = -1;
+  return isKept;
 }
 
 SignalsWait::SignalsWait() {

@@ -13,15 +13,19 @@ class RemovedOnEarlyEnd {
 public:
   RemovedOnEarlyEnd() = default;
   explicit RemovedOnEarlyEnd(const std::string &path);
-  RemovedOnEarlyEnd(RemovedOnEarlyEnd &&other) noexcept : slot(other.slot) { other.slot = -1; }
+  RemovedOnEarlyEnd(RemovedOnEarlyEnd &&other) noexcept : slot(other.slot), text(other.text) {
+    other.slot = -1;
+  }
   RemovedOnEarlyEnd &operator=(RemovedOnEarlyEnd &&other) noexcept;
   ~RemovedOnEarlyEnd() { forget(); }
 
-  /// Keeps the path from now on.
-  void forget();
+  /// Keeps the path from now on. Returns false if an early end, which other threads may outlive for
+  /// a moment, has already taken it: then the path is removed.
+  bool forget();
 
 private:
   int slot = -1;
+  char *text = nullptr; ///< the slot's
 };
 
 /// Delays the signals that end a process while it lives, for steps that belong together.

@@ -74,9 +74,7 @@ absl::Status CheckpointFolder::save(const SaveJob &job) {
 absl::Status CheckpointFolder::help(const std::string &path, const SaveJob &job) {
   CheckpointWriter writer(path, job);
   TrainerFile ignored;
-  ST_RETURN_IF_ERROR(writer.writeStates(ignored));
-  writer.release();
-  return absl::OkStatus();
+  return writer.writeStates(ignored);
 }
 
 } // namespace st

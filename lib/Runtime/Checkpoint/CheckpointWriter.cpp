@@ -134,6 +134,18 @@ std::string CheckpointWriter::nextOf(absl::string_view file) const {
   return absl::StrCat(folder, "/", file, kNext);
 }
 
+// From here on neither the end of this object nor an early end of the process removes the files.
+// The main thread may end the process while this thread still runs: an error if it has begun to.
+absl::Status CheckpointWriter::release() {
+  bool isKept = true;
+  for (RemovedOnEarlyEnd &note : notes)
+    isKept = note.forget() && isKept;
+  if (!isKept)
+    return absl::AbortedError("the process ends before its checkpoint is complete");
+  isReleased = true;
+  return absl::OkStatus();
+}
+
 void CheckpointWriter::noteFile(absl::string_view file) {
   written.push_back(nextOf(file));
   notes.emplace_back(written.back());
@@ -340,11 +352,13 @@ void CheckpointWriter::releaseSources() {
   sources.clear();
 }
 
+// Its last message: process 0 may publish the checkpoint as soon as it arrives.
 absl::Status CheckpointWriter::reportBlocks() {
   std::string text(kGood);
   for (const auto &[block, ranks] : blocks)
     for (const auto &[rank, checksum] : ranks)
       absl::StrAppend(&text, block.second, " ", rank, " ", checksum, " ", block.first, "\n");
+  ST_RETURN_IF_ERROR(release());
   return sendText(job.communicator, text);
 }
 
@@ -418,10 +432,12 @@ absl::Status CheckpointWriter::publish(const TrainerFile &file) {
   // All other names are on disk before the file that makes them a checkpoint. From here on an early
   // end of the process may leave the files, but must not remove only some of them.
   ST_RETURN_IF_ERROR(syncFolder(folder));
-  notes.clear();
-  written.push_back(nextOf(kTrainerFile));
-  ST_RETURN_IF_ERROR(writeFileAtomically(nextOf(kTrainerFile), printTrainerFile(file)));
-  isReleased = true;
+  ST_RETURN_IF_ERROR(release());
+  if (absl::Status status = writeFileAtomically(nextOf(kTrainerFile), printTrainerFile(file));
+      !status.ok()) {
+    isReleased = false;
+    return status;
+  }
   return finishMove(folder);
 }
 

@@ -44,20 +44,18 @@ struct SaveJob {
 class CheckpointWriter {
 public:
   CheckpointWriter(std::string folder, const SaveJob &job);
-  /// Removes its files, unless publish() succeeded or release() was called.
+  /// Removes its files, unless publish() succeeded or process 0 owns them.
   ~CheckpointWriter();
 
   /// Writes the states. In process 0 it also writes the indexes and collects the checksums of all
-  /// processes in `file`. An error if replicas of a tensor differ, or if another process failed.
+  /// processes in `file`. In another process it transfers the ownership of the files to process 0
+  /// with its last message. An error if replicas of a tensor differ, or if another process failed.
   absl::Status writeStates(TrainerFile &file);
 
   /// In process 0: addText() writes another file. publish() comes last: it writes the file that
   /// completes the checkpoint, and moves the files of all processes into place.
   absl::Status addText(absl::string_view name, absl::string_view content);
   absl::Status publish(const TrainerFile &file);
-
-  /// Transfers the ownership of the files to process 0.
-  void release() { isReleased = true; }
 
 private:
   /// A block that several processes hold, with the checksum of its elements.
@@ -71,6 +69,7 @@ private:
 
   std::string nextOf(absl::string_view file) const;
   void noteFile(absl::string_view file);
+  absl::Status release();
   absl::Status writeShards();
   absl::Status exchangeShard(const ShardFile &shard);
   absl::StatusOr<SafetensorsWriter *> createFile(const ShardFile &shard);

@@ -150,7 +150,6 @@ def killed_in_four(folder):
         group = by_tcp(4, "sh", "-c", 'echo $RANK is $$ >&2; exec "$@"', "sh", *command(run, "--watchdog=20"))
         pids = [int(line.split()[-1]) for line in (group.stderr.readline() for _ in range(4))]
         first = group.stdout.readline()
-        st.expect(not first or before - INTERVAL < int(first.split()[1]) - 1 <= before + INTERVAL, f"{before}: {first}")
         time.sleep(draw.uniform(0, 0.25))
         deadline = time.time() + (0.5 if turn % 2 else 0)
         while time.time() < deadline and group.poll() is None and not in_a_save(run):
@@ -160,6 +159,8 @@ def killed_in_four(folder):
             os.kill(draw.choice(pids), signal.SIGKILL)
         begin = time.time()
         code, _, err = finish_processes(group)
+        st.expect(not first or before - INTERVAL < int(first.split()[1]) - 1 <= before + INTERVAL,
+                  f"{before}: {first}{err}")
         st.expect(time.time() - begin < 60, f"the others ended after {time.time() - begin:.0f} s: {err}")
         kills += code != 0
         saving += code != 0 and saves

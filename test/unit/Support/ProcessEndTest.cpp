@@ -3,12 +3,14 @@
 #include "lib/Support/Files.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <functional>
 #include <gtest/gtest.h>
 #include <new>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace st {
@@ -69,6 +71,32 @@ TEST_F(ProcessEndTest, WhatIsForgottenStays) {
     ::raise(SIGTERM);
   });
   EXPECT_TRUE(exists(folder + "/file"));
+}
+
+TEST_F(ProcessEndTest, WhatAnEarlyEndHasTakenCannotBeKept) {
+  const std::string path = folder + "/file";
+  const int status = statusOf([&] {
+    // The thread that ends the process removes the file, and then waits: its line does not fit.
+    int pipe[2];
+    if (::pipe(pipe) != 0)
+      return;
+    ::fcntl(pipe[1], F_SETFL, O_NONBLOCK);
+    while (::write(pipe[1], "x", 1) == 1)
+      continue;
+    ::fcntl(pipe[1], F_SETFL, 0);
+    ::dup2(pipe[1], STDERR_FILENO);
+    RemovedOnEarlyEnd note(path);
+    if (!writeFileAtomically(path, "x").ok())
+      return;
+    std::thread other([&] {
+      while (exists(path))
+        std::this_thread::yield();
+      RemovedOnEarlyEnd another(path);
+      ::_exit(!note.forget() && another.forget() ? 7 : 8);
+    });
+    endEarly("no more");
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
 
 TEST_F(ProcessEndTest, SignalsWaitForStepsThatBelongTogether) {
