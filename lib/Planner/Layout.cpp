@@ -91,19 +91,20 @@ bool isOptimizer(absl::string_view name) {
 
 bool Layout::operator==(const Layout &other) const {
   auto key = [](const Layout &layout) {
-    return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.virtualStages,
-                      layout.microBatch, layout.microBatches, layout.zero, layout.recompute,
-                      layout.schedule, layout.sequenceParallel, layout.offloadOptimizer,
-                      layout.placement);
+    return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.context, layout.expert,
+                      layout.virtualStages, layout.microBatch, layout.microBatches, layout.zero,
+                      layout.recompute, layout.schedule, layout.sequenceParallel,
+                      layout.offloadOptimizer, layout.placement);
   };
   return key(*this) == key(other);
 }
 
 std::string printLayout(const Layout &layout) {
-  std::string text =
-      absl::StrCat("tp=", layout.tensor, " pp=", layout.stages, " dp=", layout.replicas,
-                   " mb=", layout.microBatch, " accum=", layout.microBatches,
-                   " recompute=", recomputeName(layout.recompute));
+  std::string text = absl::StrCat(
+      "tp=", layout.tensor, " pp=", layout.stages, " dp=", layout.replicas,
+      layout.context > 1 ? absl::StrCat(" context=", layout.context) : "",
+      layout.expert > 1 ? absl::StrCat(" expert=", layout.expert) : "", " mb=", layout.microBatch,
+      " accum=", layout.microBatches, " recompute=", recomputeName(layout.recompute));
   if (layout.virtualStages > 1)
     absl::StrAppend(&text, " vpp=", layout.virtualStages);
   if (layout.stages > 1)

@@ -55,6 +55,8 @@ struct Layout {
   int64_t tensor = 1;        ///< shards of a layer's weights
   int64_t stages = 1;        ///< device groups of a pipeline
   int64_t replicas = 1;      ///< copies of the model
+  int64_t context = 1;       ///< parts of each sequence
+  int64_t expert = 1;        ///< consecutive replicas that share the experts
   int64_t virtualStages = 1; ///< stages per device group
   int64_t microBatch = 1;    ///< sequences per micro-batch and replica
   int64_t microBatches = 1;  ///< per replica and step
@@ -67,7 +69,13 @@ struct Layout {
 
   /// True if gradients of weights are separate tasks; only pipelines have schedules.
   bool hasWeightTasks() const { return stages > 1 && splitsBackward(schedule); }
-  int64_t devices() const { return tensor * stages * replicas; }
+  int64_t devices() const { return groupDevices() * stages; }
+  /// Devices of a device group.
+  int64_t groupDevices() const { return tensor * context * replicas; }
+  /// Devices that hold the same weights and add up their gradients, or, of experts, the same
+  /// experts.
+  int64_t copies() const { return context * replicas; }
+  int64_t expertCopies() const { return copies() / expert; }
   int64_t globalBatch() const { return replicas * microBatch * microBatches; }
   bool operator==(const Layout &other) const;
 };

@@ -110,8 +110,10 @@ absl::Status FitTool::loadModel(::st::RowDefaults &defaults) {
     return absl::InvalidArgumentError(
         absl::StrCat("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16"));
   auto input = readModelFolder(
-      flags.model, task, flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
-      flags.precision);
+      flags.model, {task,
+                    flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
+                    flags.precision,
+                    {}});
   if (!input.ok())
     return input.status();
   given = *std::move(input);

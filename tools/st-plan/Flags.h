@@ -30,11 +30,25 @@ struct PlanFlags {
       "lint-log", cl::value_desc("file"),
       cl::desc("find contradictions in a Megatron log, and compare its timers")};
 
-  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify"),
+  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|seq2seq|classify"),
                             cl::desc("training task of the model")};
   cl::opt<unsigned> sequence{
       "seq", cl::init(0), cl::value_desc("n"),
       cl::desc("tokens in a sequence (default: the model's number of positions)")};
+  cl::opt<unsigned> labelSequence{
+      "label-seq", cl::init(0), cl::value_desc("n"),
+      cl::desc("seq2seq: tokens in a target (default: as many as in a source)")};
+  cl::opt<std::string> lora{"lora", cl::value_desc("rank:module,..."),
+                            cl::desc("train adapters of this rank beside the matrices of these "
+                                     "modules, and freeze all other parameters")};
+  cl::opt<std::string> freeze{"freeze", cl::value_desc("pattern,..."),
+                              cl::desc("parameters whose names match a pattern are not trained")};
+  cl::opt<std::string> trainOnly{
+      "train-only", cl::value_desc("pattern,..."),
+      cl::desc("only parameters whose names match a pattern are trained")};
+  cl::opt<std::string> expertCapacity{
+      "expert-capacity-factor", cl::value_desc("x"),
+      cl::desc("an expert takes at most x times its even share of a sequence's tokens")};
   cl::opt<Range> batch{"batch", cl::value_desc("n|lo:hi"),
                        cl::desc("sequences in a step, or a range")};
   cl::opt<std::string> precision{"precision", cl::init("bf16"), cl::value_desc("f32|f16|bf16"),
@@ -54,6 +68,13 @@ struct PlanFlags {
                        cl::desc("pipeline stages to consider")};
   cl::list<int64_t> dp{"dp", cl::CommaSeparated, cl::value_desc("n,..."),
                        cl::desc("replicas to consider")};
+  cl::list<int64_t> context{
+      "context", cl::CommaSeparated, cl::value_desc("n,..."),
+      cl::desc("devices that share each sequence to consider (default: 1; of sequences from "
+               "16384 tokens on, as many as leave each 4096)")};
+  cl::list<int64_t> expert{
+      "expert", cl::CommaSeparated, cl::value_desc("n,..."),
+      cl::desc("replicas that share the experts to consider (default: divisors of the experts)")};
   cl::list<int64_t> vpp{"virtual-stages", cl::CommaSeparated, cl::value_desc("n,..."),
                         cl::desc("stages of a device group to consider")};
   cl::list<int64_t> microBatch{"mb", cl::CommaSeparated, cl::value_desc("n,..."),

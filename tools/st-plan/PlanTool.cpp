@@ -128,29 +128,71 @@ static absl::Status checkIsModel(const std::string &path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanInput> PlanTool::loadInput() {
-  std::optional<Task> task;
+std::vector<const llvm::cl::Option *> PlanTool::modelOptions() const {
+  return {std::addressof(flags.labelSequence), std::addressof(flags.lora),
+          std::addressof(flags.freeze), std::addressof(flags.trainOnly),
+          std::addressof(flags.expertCapacity)};
+}
+
+absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
+  FolderChoices choices;
+  choices.precision = flags.precision;
   if (!flags.task.empty()) {
-    task = symbolizeTask(flags.task);
-    if (!task || *task == Task::Encode || *task == Task::Seq2Seq)
-      return invalid("--task=", flags.task.getValue(), ": expected mlm, span, clm or classify");
+    choices.task = symbolizeTask(flags.task);
+    if (!choices.task || *choices.task == Task::Encode)
+      return invalid("--task=", flags.task.getValue(),
+                     ": expected mlm, span, clm, seq2seq or classify");
   }
+  if (flags.sequence > 0)
+    choices.sequence = flags.sequence;
+  if (flags.labelSequence.getNumOccurrences())
+    choices.options["label-seq"] = std::to_string(flags.labelSequence);
+  for (const auto &[name, value] :
+       {std::pair<const char *, const std::string *>("lora", &flags.lora.getValue()),
+        {"freeze", &flags.freeze.getValue()},
+        {"train-only", &flags.trainOnly.getValue()},
+        {"expert-capacity-factor", &flags.expertCapacity.getValue()}})
+    if (!value->empty())
+      choices.options[name] = *value;
+  return choices;
+}
+
+/// Of layers that differ, only simulated programs of the whole model tell the time and memory.
+absl::Status PlanTool::checkLayers(const PlanInput &input) const {
+  const bool hasDecoder = input.model.decoderLayers > 0;
+  if (!input.model.layersDiffer)
+    return absl::OkStatus();
+  const char *why = hasDecoder ? "an encoder and a decoder have layers of their own"
+                               : "its layers differ in their experts, or in what they train";
+  if (flags.largestModel || flags.shrinkTo > 0)
+    return invalid(flags.largestModel ? "--largest-model" : "--shrink-to",
+                   " needs a model of equal layers, found ", input.config.path, ": ", why);
+  if (!simulates() && !hasDecoder)
+    return invalid(input.config.path, ": ", why, "; cluster ", cluster.name(),
+                   " needs equal layers, a DTU cluster does not");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanInput> PlanTool::loadInput() {
+  auto choices = folderChoices();
+  if (!choices.ok())
+    return choices.status();
   PlanInput input;
   if (flags.model.empty())
     return invalid("expected a model folder, a config.json, a Megatron log or a command line");
   if (isModelFolder(flags.model)) {
     if (absl::Status status = checkIsModel(flags.model); !status.ok())
       return status;
-    auto folder =
-        readModelFolder(flags.model, task,
-                        flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
-                        flags.precision);
+    auto folder = readModelFolder(flags.model, *choices);
     if (!folder.ok())
       return folder.status();
     input = *std::move(folder);
+    if (absl::Status status = checkLayers(input); !status.ok())
+      return status;
     if (flags.deepspeed.empty())
       return input;
-    if (input.config.type == ModelType::Bert && (flags.task.empty() || task == Task::Classify))
+    if (input.config.type == ModelType::Bert &&
+        (flags.task.empty() || choices->task == Task::Classify))
       notes.push_back(assumeFineTuning(input, flags.sequence == 0));
     auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
     if (!text.ok())
@@ -162,9 +204,10 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
       return status;
     return input;
   }
-  for (const llvm::cl::Option *option : std::initializer_list<const llvm::cl::Option *>{
-           std::addressof(flags.sequence), std::addressof(flags.precision),
-           std::addressof(flags.task)})
+  std::vector<const llvm::cl::Option *> ofFolders = modelOptions();
+  ofFolders.insert(ofFolders.end(), {std::addressof(flags.sequence),
+                                     std::addressof(flags.precision), std::addressof(flags.task)});
+  for (const llvm::cl::Option *option : ofFolders)
     if (option->getNumOccurrences())
       return invalid("--", option->ArgStr.str(),
                      " has no effect on a log or a command line, which says it");
@@ -211,7 +254,8 @@ absl::Status PlanTool::checkFlags() const {
   // std::addressof, because LLVM's lists overload operator&.
   for (const auto *list :
        {std::addressof(flags.tp), std::addressof(flags.pp), std::addressof(flags.dp),
-        std::addressof(flags.vpp), std::addressof(flags.microBatch), std::addressof(flags.scale)})
+        std::addressof(flags.context), std::addressof(flags.expert), std::addressof(flags.vpp),
+        std::addressof(flags.microBatch), std::addressof(flags.scale)})
     for (int64_t value : *list)
       if (value < 1 || value > 1000000)
         return invalid("--", list->ArgStr.str(), "=", value,
@@ -265,6 +309,8 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   space.tensor = asVector(flags.tp);
   space.stages = asVector(flags.pp);
   space.replicas = asVector(flags.dp);
+  space.context = asVector(flags.context);
+  space.expert = asVector(flags.expert);
   space.virtualStages = asVector(flags.vpp);
   space.microBatch = asVector(flags.microBatch);
   space.zero = {0, 1};
@@ -511,6 +557,6 @@ absl::Status PlanTool::answer() {
   // devices.
   const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() ||
                       !flags.tp.empty() || !flags.pp.empty() || !flags.dp.empty() ||
-                      flags.batch > 0;
+                      !flags.context.empty() || !flags.expert.empty() || flags.batch > 0;
   return input->layout && !isFree ? predictRun(*input) : plan(*input);
 }

@@ -32,6 +32,10 @@ private:
 
   absl::Status loadCluster();
   absl::StatusOr<PlanInput> loadInput();
+  absl::StatusOr<FolderChoices> folderChoices() const;
+  absl::Status checkLayers(const PlanInput &input) const;
+  /// The flags whose values are options of st-compile for a model folder.
+  std::vector<const llvm::cl::Option *> modelOptions() const;
   void takeRun(const PlanInput &input);
   absl::Status checkFlags() const;
   absl::Status checkQuestions() const;

@@ -38,15 +38,28 @@ absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.precision)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.microBatch)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.zero))};
-  for (const llvm::cl::Option *option : std::initializer_list<const llvm::cl::Option *>{
-           std::addressof(flags.deepspeed), std::addressof(flags.task),
-           std::addressof(flags.sequence), std::addressof(flags.batch),
-           std::addressof(flags.precision), std::addressof(flags.optimizer),
-           std::addressof(flags.devices), std::addressof(flags.nodes), std::addressof(flags.tp),
-           std::addressof(flags.pp), std::addressof(flags.dp), std::addressof(flags.vpp),
-           std::addressof(flags.microBatch), std::addressof(flags.zero),
-           std::addressof(flags.recompute), std::addressof(flags.schedule),
-           std::addressof(flags.sequenceParallel), std::addressof(flags.offload)})
+  std::vector<const llvm::cl::Option *> options = modelOptions();
+  options.insert(options.end(), {std::addressof(flags.deepspeed),
+                                 std::addressof(flags.task),
+                                 std::addressof(flags.sequence),
+                                 std::addressof(flags.batch),
+                                 std::addressof(flags.precision),
+                                 std::addressof(flags.optimizer),
+                                 std::addressof(flags.devices),
+                                 std::addressof(flags.nodes),
+                                 std::addressof(flags.tp),
+                                 std::addressof(flags.pp),
+                                 std::addressof(flags.dp),
+                                 std::addressof(flags.context),
+                                 std::addressof(flags.expert),
+                                 std::addressof(flags.vpp),
+                                 std::addressof(flags.microBatch),
+                                 std::addressof(flags.zero),
+                                 std::addressof(flags.recompute),
+                                 std::addressof(flags.schedule),
+                                 std::addressof(flags.sequenceParallel),
+                                 std::addressof(flags.offload)});
+  for (const llvm::cl::Option *option : options)
     if (option->getNumOccurrences() && !(hasModel && llvm::is_contained(ofModel, option)))
       return invalid("--", option->ArgStr.str(), " has no effect with ", question);
   return absl::OkStatus();

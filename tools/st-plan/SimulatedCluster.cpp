@@ -61,12 +61,12 @@ absl::Status PlanTool::loadSimulatedCluster() {
 
 SimulatedPrograms &PlanTool::simulatedOf(const PlanInput &input) {
   const std::string key = llvm::formatv(
-      "{0} {1} {2} {3} {4} {5}", input.config.json, stringify(input.task), input.model.layers,
-      input.model.sequence, input.model.precision, input.vocabularyMultiple);
+      "{0} {1} {2} {3} {4} {5} {6}", input.config.json, stringify(input.task), input.model.layers,
+      input.model.sequence, input.model.precision, input.vocabularyMultiple, printOptions(input));
   std::unique_ptr<SimulatedPrograms> &found = simulated[key];
   if (!found) {
     PlanInput own = input;
-    own.config.layerCount = input.model.layers;
+    own.config.layerCount = input.model.encoderLayers();
     found = std::make_unique<SimulatedPrograms>(
         own, flags.optimizer.empty() ? "adamw" : flags.optimizer.getValue(), cluster.device(),
         ::st::createDtuClient);

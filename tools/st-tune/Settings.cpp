@@ -109,7 +109,7 @@ static absl::Status readModel(const TuneFlags &flags, TuneSettings &settings) {
   }
   if (!absl::EndsWith(file, ".json"))
     return invalid(file, ": expected a model folder or a config.json, which st-compile takes");
-  absl::StatusOr<PlanInput> input = readModelFolder(flags.model, task, std::nullopt, "f32");
+  absl::StatusOr<PlanInput> input = readModelFolder(flags.model, {task, std::nullopt, "f32", {}});
   if (!input.ok())
     return input.status();
   settings.compileFlags.push_back(absl::StrCat("--task=", stringify(input->task).str()));

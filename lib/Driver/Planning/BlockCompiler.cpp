@@ -2,7 +2,6 @@
 
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/Planning/GatherWork.h"
-#include "lib/Driver/Planning/PlanInput.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/InitAll.h"
 
@@ -16,10 +15,8 @@ namespace proto = ::st::proto;
 /// More than one, so that gradients are accumulated and tasks are separate.
 constexpr int64_t kMicroBatches = 2;
 
-BlockCompiler::BlockCompiler(ModelConfig config, Task task, int64_t sequence, std::string precision,
-                             std::string target, int64_t vocabularyMultiple)
-    : config(std::move(config)), task(task), sequence(sequence), precision(std::move(precision)),
-      target(std::move(target)), vocabularyMultiple(vocabularyMultiple) {
+BlockCompiler::BlockCompiler(const PlanInput &input, std::string target)
+    : input(input), target(std::move(target)) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerAllPasses();
@@ -32,29 +29,39 @@ BlockCompiler::~BlockCompiler() = default;
 absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &key) {
   CompileRequest request;
   request.input = request.parallel = "layout";
-  request.model = config;
+  request.model = input.config;
   request.model->layerCount = ::st::kCompiledLayers;
+  if (input.model.decoderLayers > 0)
+    request.model->decoder.layerCount = ::st::kCompiledLayers;
   request.model->experts.balanceCoefficient = 0.0; // next to no work, but of the whole batch
   if (!key.formsKernels)
     request.model->scalesScores = false; // A framework runs a kernel for each op.
-  const int64_t multiple = vocabularyMultiple * key.tensor;
-  request.model->vocabRows = llvm::divideCeil(config.vocabRows, multiple) * multiple;
+  const int64_t multiple = input.vocabularyMultiple * key.tensor;
+  request.model->vocabRows = llvm::divideCeil(input.config.vocabRows, multiple) * multiple;
   request.quiet = true;
   request.stopAfter = key.formsKernels ? CompilePhase::Kernels : CompilePhase::Tasks;
   request.parallelText = llvm::formatv(
-      R"({{{5}, "data": 1, "sharding_size": {0}, "sharding_dim": "megatron", )"
+      R"({{{5}, {6}"sharding_size": {0}, "sharding_dim": "megatron", )"
       R"("sequence_parallel": {1}, "accum_degree": {2}, "recompute": "{3}", )"
       R"("precision": {{"compute": "{4}"})"
       "}",
       key.tensor, key.sequenceParallel && key.tensor > 1 ? "\"gather_again\"" : "false",
-      kMicroBatches, ::st::recomputeName(key.recompute), precision,
+      kMicroBatches, ::st::recomputeName(key.recompute), input.model.precision,
       key.splitsBackward ? R"("mode": "hybrid", "stage_cnt": 1, "schedule": "zb-h1")"
-                         : R"("mode": "sharding")");
-  request.options = CompileOptions({{"task", stringify(task).str()},
-                                    {"batch", std::to_string(kMicroBatches * key.microBatch)},
-                                    {"seq", std::to_string(sequence)},
-                                    {"target", target},
-                                    {"optimizer", key.optimizer}});
+                         : R"("mode": "sharding")",
+      llvm::formatv(R"("data": {0}, "expert": {0}, "context": {1}, )", key.expert, key.context)
+          .str());
+  std::map<std::string, std::string> options = input.options;
+  // These patterns name layers that two layers do not have, and only bounds use these blocks.
+  if (input.model.layersDiffer && input.model.decoderLayers == 0)
+    for (const char *name : {"lora", "freeze", "train-only"})
+      options.erase(name);
+  options.insert({{"task", stringify(input.task).str()},
+                  {"batch", std::to_string(kMicroBatches * key.microBatch * key.expert)},
+                  {"seq", std::to_string(input.model.sequence)},
+                  {"target", target},
+                  {"optimizer", key.optimizer}});
+  request.options = CompileOptions(options);
   OwningOpRef<ModuleOp> module;
   absl::Status done = captureError(context.get(), [&] {
     module = compileToModule(request, context.get());

@@ -2,7 +2,7 @@
 #ifndef ST_DRIVER_BLOCKCOMPILER_H
 #define ST_DRIVER_BLOCKCOMPILER_H
 
-#include "lib/Frontend/ModelConfig.h"
+#include "lib/Driver/Planning/PlanInput.h"
 #include "lib/Planner/Step/Blocks.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -13,10 +13,8 @@ namespace mlir::st {
 
 class BlockCompiler : public ::st::BlockSource {
 public:
-  /// `target` is the target of the kernels, a name of --target. The vocabulary is padded to a
-  /// multiple of `vocabularyMultiple` times the tensor shards.
-  BlockCompiler(ModelConfig config, Task task, int64_t sequence, std::string precision,
-                std::string target, int64_t vocabularyMultiple);
+  /// `target` is the target of the kernels, a name of --target.
+  BlockCompiler(const PlanInput &input, std::string target);
   ~BlockCompiler() override;
 
   /// InvalidArgument with the compiler's first error if compilation fails.
@@ -26,11 +24,8 @@ private:
   absl::StatusOr<::st::proto::ProgramWork> compile(const ::st::BlockKey &key);
   absl::StatusOr<::st::proto::ProgramWork> withStatesOf(const ::st::BlockKey &key);
 
-  const ModelConfig config;
-  const Task task;
-  const int64_t sequence;
-  const std::string precision, target;
-  const int64_t vocabularyMultiple;
+  const PlanInput input;
+  const std::string target;
   std::unique_ptr<MLIRContext> context;
   std::map<::st::BlockKey, absl::StatusOr<::st::proto::ProgramWork>> compiled;
 };

@@ -6,6 +6,7 @@
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Driver/Planning/TaskGroups.h"
 #include "lib/Driver/Planning/WorkValues.h"
+#include "lib/Planner/Step/Blocks.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -16,6 +17,7 @@
 
 using namespace mlir;
 using namespace mlir::st;
+using ::st::PlannedModel;
 namespace proto = ::st::proto;
 
 /// The first scope of an op's location, which names its layer.
@@ -87,6 +89,12 @@ static ReadOp copiedFrom(Value value) {
   return dyn_cast_or_null<ReadOp>(maker);
 }
 
+static bool isSplitOver(ShardingAttr sharding, StringRef axis) {
+  return llvm::any_of(sharding.getDims(), [&](ArrayAttr axes) {
+    return llvm::is_contained(axes, StringAttr::get(axes.getContext(), axis));
+  });
+}
+
 static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
                          proto::ProgramWork &work) {
   llvm::StringMap<std::set<int64_t>> users;
@@ -110,6 +118,9 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
       for (auto read : task.getOps<ReadOp>())
         if (users[read.getSource()].empty())
           gatherUsers(read.getResult(), blocks, users[read.getSource()]);
+  llvm::StringSet<> written; ///< by any task
+  for (auto task : program.getOps<TaskOp>())
+    task.walk([&](WriteOp write) { written.insert(write.getTarget()); });
   llvm::StringMap<StringRef> symbols;
   for (auto state : program.getOps<StateOp>())
     symbols[state.getName()] = state.getSymName();
@@ -120,6 +131,8 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     StringRef owner = state.getOf().empty() ? state.getName() : state.getOf();
     for (int64_t block : users[symbols.lookup(owner)])
       added.add_blocks(block);
+    added.set_is_frozen(state.getRole() == "parameter" && !written.contains(state.getSymName()));
+    added.set_is_of_experts(isSplitOver(state.getSharding(), "expert"));
     auto global = cast<RankedTensorType>(state.getGlobalType()),
          local = cast<RankedTensorType>(state.getLocalType());
     added.set_elements(global.getNumElements());
@@ -160,32 +173,32 @@ static void gatherStashes(ProgramOp program, const DenseMap<Operation *, int64_t
   }
 }
 
-/// Gathers the values that cross from one layer to the next in the forward task.
+/// The bytes of the values that cross from one layer to the next in the forward task. From a layer
+/// of a decoder, the values of the encoder cross as well.
 static void gatherBoundary(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
-                           proto::ProgramWork &work) {
+                           ArrayRef<int64_t> from, int64_t to, double &elements, double &bytes) {
   for (auto task : program.getOps<TaskOp>()) {
     if (task.getPhase() != "forward")
       continue;
     llvm::SetVector<Value> crossing;
     for (Operation &op : task.getBody().front()) {
-      if (blocks.lookup_or(&op, -1) != 2 || isOperandView(&op))
+      if (blocks.lookup_or(&op, -1) != to || isOperandView(&op))
         continue;
       for (Value operand : op.getOperands()) {
         Value value = throughViews(operand);
         Operation *maker = value.getDefiningOp();
-        if (maker && !isFree(maker) && blocks.lookup_or(maker, -1) == 1 &&
+        if (maker && !isFree(maker) && llvm::is_contained(from, blocks.lookup_or(maker, -1)) &&
             elementsOf(value) > kFewElements)
           crossing.insert(value);
       }
     }
     for (Value value : crossing) {
-      work.set_boundary_elements(work.boundary_elements() + static_cast<double>(elementsOf(value)));
+      elements += static_cast<double>(elementsOf(value));
       int64_t width = widthOf(value.getType());
       for (Operation *user : value.getUsers())
         if (isa<stablehlo::ConvertOp>(user))
           width = std::min(width, widthOf(user->getResult(0).getType()));
-      work.set_boundary_bytes(work.boundary_bytes() +
-                              static_cast<double>(elementsOf(value) * width));
+      bytes += static_cast<double>(elementsOf(value) * width);
     }
   }
 }
@@ -205,7 +218,15 @@ proto::ProgramWork mlir::st::gatherWork(ModuleOp module) {
     }
     gatherStates(program, blocks, work);
     gatherStashes(program, blocks, work);
-    gatherBoundary(program, blocks, work);
+    double elements = 0, bytes = 0, decoderElements = 0, decoderBytes = 0;
+    gatherBoundary(program, blocks, {1}, PlannedModel::kLayerBlock, elements, bytes);
+    gatherBoundary(
+        program, blocks,
+        {PlannedModel::kLayerBlock, PlannedModel::kBridgeBlock, PlannedModel::kDecoderBlock - 1},
+        PlannedModel::kDecoderBlock, decoderElements, decoderBytes);
+    work.set_boundary_elements(work.boundary_elements() + elements);
+    work.set_boundary_bytes(work.boundary_bytes() + bytes);
+    work.set_decoder_boundary_bytes(work.decoder_boundary_bytes() + decoderBytes);
   }
   return work;
 }

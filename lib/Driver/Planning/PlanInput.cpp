@@ -1,11 +1,13 @@
 #include "lib/Driver/Planning/PlanInput.h"
 
 #include "lib/Driver/Planning/RunProfile.h"
+#include "lib/Driver/Planning/TrainedLayers.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
 #include "lib/Frontend/EncoderFamily.h"
 #include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -33,10 +35,19 @@ absl::Status mlir::st::captureError(MLIRContext *context,
 static void describeModel(PlanInput &input, StringRef name, int64_t sequence,
                           std::string precision) {
   input.model.name = name.str();
-  input.model.layers = input.config.layerCount;
+  input.model.decoderLayers = input.config.decoder.layerCount;
+  input.model.layers = input.config.layerCount + input.model.decoderLayers;
   input.model.hidden = input.config.hiddenSize;
   input.model.heads = input.config.headCount;
   input.model.vocabulary = input.config.vocabSize;
+  const std::vector<bool> &sparse = input.config.experts.layers;
+  const bool hasExperts = input.config.experts.count > 0;
+  input.model.experts = hasExperts ? input.config.experts.count : 0;
+  // Two layers stand for all layers of a kind; of an encoder and a decoder and of layers with and
+  // without experts there is one of each kind in no order.
+  input.model.layersDiffer =
+      input.model.decoderLayers > 0 ||
+      (hasExperts && llvm::any_of(sparse, [&](bool each) { return each != sparse.back(); }));
   input.model.sequence = sequence;
   input.model.precision = std::move(precision);
 }
@@ -52,16 +63,20 @@ static absl::Status parseConfig(StringRef json, StringRef path, ModelConfig &con
   });
 }
 
+std::string mlir::st::printOptions(const PlanInput &input) {
+  return absl::StrJoin(input.options, " ", absl::PairFormatter("="));
+}
+
 static Task defaultTask(ModelType type) {
+  if (findSeq2SeqFamily(type))
+    return Task::Seq2Seq;
   if (findEncoderFamily(type))
     return Task::MaskedLm;
   return type == ModelType::Vit ? Task::Classify : Task::CausalLm;
 }
 
 absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
-                                                    std::optional<Task> task,
-                                                    std::optional<int64_t> sequence,
-                                                    const std::string &precision) {
+                                                    const FolderChoices &choices) {
   PlanInput input;
   MLIRContext context;
   absl::Status loaded = captureError(&context, [&] {
@@ -72,16 +87,22 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
   });
   if (!loaded.ok())
     return loaded;
-  if (findSeq2SeqFamily(input.config.type))
+  input.task = choices.task.value_or(defaultTask(input.config.type));
+  if ((input.task == Task::Seq2Seq) != (findSeq2SeqFamily(input.config.type) != nullptr))
+    return absl::InvalidArgumentError(absl::StrCat("--task=", stringify(input.task).str(),
+                                                   " does not fit ", path, ", a ",
+                                                   stringify(input.config.type).str()));
+  const int64_t sequence = choices.sequence.value_or(input.config.positionCount);
+  if (sequence <= 0 || sequence == INT32_MAX)
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": a ", stringify(input.config.type).str(),
-                     " has layers of two kinds, an encoder's and a decoder's; plans are for models "
-                     "with layers of one kind"));
-  input.task = task.value_or(defaultTask(input.config.type));
+        absl::StrCat(path, ": the model has positions without limit; expected --seq"));
   StringRef name = StringRef(path).rtrim('/');
   name.consume_back("/config.json");
-  describeModel(input, name.rsplit('/').second.empty() ? name : name.rsplit('/').second,
-                sequence.value_or(input.config.positionCount), precision);
+  describeModel(input, name.rsplit('/').second.empty() ? name : name.rsplit('/').second, sequence,
+                choices.precision);
+  input.options = choices.options;
+  if (absl::Status status = checkTrainedLayers(input); !status.ok())
+    return status;
   return input;
 }
 

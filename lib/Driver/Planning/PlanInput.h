@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 
+#include <map>
+
 namespace mlir::st {
 
 struct PlanInput {
@@ -19,6 +21,9 @@ struct PlanInput {
   /// The vocabulary is padded to a multiple of this times the tensor shards; 1: no padding.
   int64_t vocabularyMultiple = 1;
   std::string optimizer = "adam";
+  /// Options of st-compile that belong to the model: the parameters that train, the length of
+  /// labels, the capacity of experts.
+  std::map<std::string, std::string> options;
   /// The layout of a completely described run: a Megatron log or command line.
   std::optional<::st::Layout> layout;
   int64_t globalBatch = 0; ///< 0: not given
@@ -38,10 +43,19 @@ struct PlanInput {
   std::optional<TrainingRun> run;
 };
 
+/// The user's choices for a model folder.
+struct FolderChoices {
+  std::optional<Task> task;
+  std::optional<int64_t> sequence;
+  std::string precision;
+  std::map<std::string, std::string> options; ///< PlanInput::options
+};
+
 /// Reads a folder with a config.json, or the file. Errors are one line.
-absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional<Task> task,
-                                          std::optional<int64_t> sequence,
-                                          const std::string &precision);
+absl::StatusOr<PlanInput> readModelFolder(const std::string &path, const FolderChoices &choices);
+
+/// The options as text, such as "freeze=*.bias".
+std::string printOptions(const PlanInput &input);
 
 /// Adds the run of a DeepSpeed configuration on `devices` devices to a model folder. Errors name
 /// the configuration by `path`.

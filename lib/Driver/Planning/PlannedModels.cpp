@@ -39,16 +39,14 @@ static ScheduleKind kindOf(::st::PipelineSchedule schedule) {
 }
 
 BlockCompiler &PlannedModels::find(const PlanInput &input) {
-  const std::string key =
-      llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8}", input.config.json, stringify(input.task),
-                    input.model.sequence, input.model.precision, input.vocabularyMultiple,
-                    input.config.hiddenSize, input.config.headCount, input.config.intermediateSize,
-                    input.config.tieWordEmbeddings);
+  const std::string key = llvm::formatv(
+      "{0} {1} {2} {3} {4} {5} {6} {7} {8} {9}", input.config.json, stringify(input.task),
+      input.model.sequence, input.model.precision, input.vocabularyMultiple,
+      input.config.hiddenSize, input.config.headCount, input.config.intermediateSize,
+      input.config.tieWordEmbeddings, printOptions(input));
   std::unique_ptr<BlockCompiler> &compiler = compilers[key];
   if (!compiler)
-    compiler =
-        std::make_unique<BlockCompiler>(input.config, input.task, input.model.sequence,
-                                        input.model.precision, target, input.vocabularyMultiple);
+    compiler = std::make_unique<BlockCompiler>(input, target);
   return *compiler;
 }
 

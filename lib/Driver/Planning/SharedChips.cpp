@@ -11,7 +11,7 @@ using ::st::StageWork;
 
 std::vector<int64_t> SimulatedPrograms::chipsOf(const ::st::SimulatedKey &key,
                                                 int64_t group) const {
-  const int64_t ranks = key.tensor * key.replicas, perChip = description.clusters_per_chip();
+  const int64_t ranks = key.groupDevices(), perChip = description.clusters_per_chip();
   std::vector<int64_t> chips;
   for (int64_t chip = group * ranks / perChip; chip <= ((group + 1) * ranks - 1) / perChip; ++chip)
     chips.push_back(chip);
@@ -32,7 +32,8 @@ static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
 
 /// Returns true if ranks of several stages or replicas share a chip.
 static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
-  return layout.stages * layout.replicas > 1 && layout.tensor % perChip != 0;
+  const int64_t replicaDevices = layout.tensor * layout.context;
+  return layout.stages * layout.replicas > 1 && replicaDevices % perChip != 0;
 }
 
 static ::st::Contention meanOf(ArrayRef<::st::Contention> all) {
@@ -57,7 +58,7 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
   constexpr int64_t kMostTimedRanks = 64;
   if (!sharesChips(layout, description.clusters_per_chip()) || layout.devices() > kMostTimedRanks)
     return ::st::Contention();
-  const auto key = ::st::SimulatedKey::of(layout, input.model.layers);
+  const auto key = ::st::SimulatedKey::of(layout, input.model);
   const int64_t stages = std::min(layout.stages, kPipelineStages);
   auto [found, isNew] =
       contentions.try_emplace({key, stages, layout.schedule}, absl::UnknownError(""));
@@ -76,8 +77,12 @@ SimulatedPrograms::contentionOfReplicas(const ::st::SimulatedKey &key, const ::s
 absl::StatusOr<::st::Contention>
 SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout,
                                          int64_t stages) {
-  const int64_t ranks = key.tensor * key.replicas;
+  const int64_t ranks = key.groupDevices();
   ::st::Contention measured;
+  if (key.wholeStages > 0) {
+    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+    return compareWithPipeline(smallPipeline(layout, key.wholeStages), made->front(), measured);
+  }
   if (ranks % description.clusters_per_chip() != 0) {
     ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
     ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(made->front(), ranks));

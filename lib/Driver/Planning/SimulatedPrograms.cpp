@@ -55,20 +55,23 @@ static CompileRequest makeRequest(const PlanInput &input, const ::st::Layout &la
   }
   request.quiet = true;
   request.parallelText = ::st::emitParallelFile(layout, input.model.precision);
-  request.options = CompileOptions({{"task", stringify(input.task).str()},
-                                    {"batch", std::to_string(layout.globalBatch())},
-                                    {"seq", std::to_string(input.model.sequence)},
-                                    {"target", target.str()},
-                                    {"optimizer", optimizer.str()}});
+  std::map<std::string, std::string> options = input.options;
+  options.insert({{"task", stringify(input.task).str()},
+                  {"batch", std::to_string(layout.globalBatch())},
+                  {"seq", std::to_string(input.model.sequence)},
+                  {"target", target.str()},
+                  {"optimizer", optimizer.str()}});
+  request.options = CompileOptions(options);
   return request;
 }
 
-absl::StatusOr<SimulatedPrograms::Program> SimulatedPrograms::compile(const ::st::Layout &layout,
-                                                                      int64_t layerCount,
-                                                                      std::vector<int64_t> starts) {
+absl::StatusOr<SimulatedPrograms::Program>
+SimulatedPrograms::compile(const ::st::Layout &layout, std::optional<int64_t> layerCount,
+                           std::vector<int64_t> starts) {
   Program program;
   CompileRequest request = makeRequest(input, layout, optimizer, target);
-  request.model->layerCount = layerCount;
+  if (layerCount)
+    request.model->layerCount = *layerCount;
   request.parallelText = withStageStarts(*request.parallelText, starts);
   // Only full plans are executed.
   request.provesOrder = false;
@@ -133,7 +136,9 @@ absl::StatusOr<::st::WholeStep> SimulatedPrograms::compileWhole(const ::st::Layo
 ::st::Layout SimulatedPrograms::layoutOf(const ::st::SimulatedKey &key) {
   ::st::Layout layout;
   layout.tensor = key.tensor;
+  layout.context = key.context;
   layout.replicas = key.replicas;
+  layout.expert = key.expert;
   layout.microBatch = key.microBatch;
   layout.microBatches = key.microBatches;
   layout.zero = key.zero;
@@ -151,6 +156,11 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
     ::st::Layout layout = layoutOf(key);
     auto make = [&]() -> absl::StatusOr<std::vector<Program>> {
       std::vector<Program> made;
+      if (key.wholeStages > 0) {
+        layout.stages = key.wholeStages;
+        ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, std::nullopt, {}));
+        return made;
+      }
       if (key.isPipelined) {
         layout.stages = kPipelineStages;
         std::vector<int64_t> starts;
@@ -178,8 +188,9 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
 
 absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::st::Layout &layout) {
   const int64_t count = layout.stages * layout.virtualStages;
-  if (count == 1)
-    return std::vector<int64_t>{input.model.layers};
+  // Stages of the whole model are not composed of layers.
+  if (count == 1 || input.model.layersDiffer)
+    return std::vector<int64_t>(count, input.model.layers);
   // The split depends on the cost of ops in their shardings, not on schedule and recomputation.
   ::st::Layout split = layout;
   split.recompute = ::st::Recompute::None;
@@ -204,11 +215,9 @@ absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::s
       if (block && stage)
         ++ops[block.getInt()][stage.getInt()];
     });
-    for (int64_t layer = 1; layer <= input.model.layers; ++layer) {
-      auto most = llvm::max_element(ops[layer], llvm::less_second());
-      if (most != ops[layer].end())
-        ++layersOf[most->first];
-    }
+    for (const auto &[layer, counts] : ops)
+      if (layer > 0 && layer <= input.model.layers)
+        ++layersOf[llvm::max_element(counts, llvm::less_second())->first];
     return success();
   });
   found->second = done.ok() ? absl::StatusOr<std::vector<int64_t>>(layersOf) : done;

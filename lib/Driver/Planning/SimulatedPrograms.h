@@ -13,6 +13,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -74,7 +75,8 @@ private:
                           StringRef phase);
 
   absl::StatusOr<::st::WholeStep> compileWhole(const ::st::Layout &layout);
-  absl::StatusOr<Program> compile(const ::st::Layout &layout, int64_t layers,
+  /// `layers`: of the model if not set; `starts`: chosen by the compiler if empty.
+  absl::StatusOr<Program> compile(const ::st::Layout &layout, std::optional<int64_t> layers,
                                   std::vector<int64_t> starts);
   absl::StatusOr<const std::vector<Program> *> programsOf(const ::st::SimulatedKey &key);
   absl::StatusOr<std::unique_ptr<::st::Executable>> load(const Program &program,
@@ -103,6 +105,10 @@ private:
   absl::StatusOr<::st::SimulatedPipeline>
   pipelineOfTasks(const ::st::Layout &layout, const Program &program, Placement &placement) const;
   /// A stage of a program with `layers` layers per stage, reduced to one layer.
+  /// A stage of the whole model, with its device group and its neighbours' at these places.
+  absl::StatusOr<::st::StageWork> measureWholeStage(const Program &program, int64_t stage,
+                                                    int64_t own, int64_t previous, int64_t next,
+                                                    const ::st::SimulatedKey &key) const;
   absl::StatusOr<::st::StageWork> withOneLayer(const ::st::SimulatedKey &key,
                                                absl::StatusOr<::st::StageWork> work,
                                                int64_t layerCount);
@@ -119,7 +125,7 @@ private:
   const ::st::proto::DtuDescription description;
   std::unique_ptr<MLIRContext> context;
   std::map<::st::SimulatedKey, absl::StatusOr<std::vector<Program>>> programs;
-  std::map<std::tuple<::st::SimulatedKey, ::st::StageKind, int64_t, int64_t, int64_t>,
+  std::map<std::tuple<::st::SimulatedKey, ::st::StageKind, int64_t, int64_t, int64_t, int64_t>,
            absl::StatusOr<::st::StageWork>>
       stages;
   std::map<::st::SimulatedKey, absl::StatusOr<::st::StageWork>> layers;

@@ -134,8 +134,10 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
       return std::nullopt;
     // Replicas that communicate in a phase's tasks are synchronised there: in backward tasks from
     // ZeRO-2 on, which reduce gradients, and in all from ZeRO-3 on, which gather weights.
+    // The ranks of a replica are synchronised in all tasks, and so are replicas that share experts.
     const int64_t level = phase == "forward" ? 3 : 2,
-                  shards = key.tensor * (key.zero >= level ? key.replicas : 1);
+                  replicas = key.zero >= level ? key.replicas : key.expert,
+                  shards = key.replicaDevices() * replicas;
     return latestMessage(program.executable.groups(static_cast<int>(from)), timed[from],
                          program.executable.groups(static_cast<int>(to)), timed[to], phase, shards);
   };
@@ -177,6 +179,19 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
   return work;
 }
 
+absl::StatusOr<StageWork>
+SimulatedPrograms::measureWholeStage(const Program &program, int64_t stage, int64_t own,
+                                     int64_t previous, int64_t next,
+                                     const ::st::SimulatedKey &key) const {
+  const int64_t stages = key.wholeStages, before = (stage + stages - 1) % stages,
+                after = (stage + 1) % stages;
+  Placement placement(stages, next);
+  placement[before] = previous;
+  placement[after] = next;
+  placement[stage] = own;
+  return measure(program, static_cast<size_t>(stage), before, after, placement, key);
+}
+
 absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key, StageKind kind,
                                                    const ::st::StagePlace &place) {
   ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
@@ -184,18 +199,22 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
   // The placement affects tasks only by the position of a group on its chip, and by whether a
   // neighbour is on the same chip, a linked chip or beyond.
   const int64_t perChip = dtu.clusters_per_chip(), period = perChip * dtu.chips_per_group(),
-                ranks = key.tensor * key.replicas, start = place.own * ranks % period;
+                ranks = key.groupDevices(), start = place.own * ranks % period;
   auto shift = [&](int64_t other) {
     const int64_t away = other * ranks - place.own * ranks, reach = 2 * period;
     return std::abs(away) <= reach ? away : (away < 0 ? -reach : reach) + away % period;
   };
   const int64_t toPrevious = shift(place.previous), toNext = shift(place.next);
-  auto [found, isNew] =
-      stages.try_emplace({key, kind, start, toPrevious, toNext}, absl::UnknownError(""));
+  auto [found, isNew] = stages.try_emplace({key, kind, start, toPrevious, toNext, place.stage},
+                                           absl::UnknownError(""));
   if (!isNew)
     return found->second;
   const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
   const Program &program = made->front();
+  if (key.wholeStages > 1) {
+    found->second = measureWholeStage(program, place.stage, own, previous, next, key);
+    return found->second;
+  }
   auto measureStage = [&]() -> absl::StatusOr<StageWork> {
     switch (kind) {
     case StageKind::Whole:
@@ -209,6 +228,10 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
     }
     llvm_unreachable("unknown kind of stage");
   };
+  if (key.wholeStages == 1) {
+    found->second = measureStage();
+    return found->second;
+  }
   found->second = withOneLayer(key, measureStage(),
                                key.isPipelined ? key.stageLayers : layersOfPrograms().first);
   return found->second;
@@ -239,6 +262,8 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
   if (!isNew)
     return found->second;
   auto make = [&]() -> absl::StatusOr<StageWork> {
+    if (key.wholeStages > 0)
+      return StageWork{};
     ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
     if (!key.isPipelined) {
       ST_ASSIGN_OR_RETURN(StageWork few, measure((*made)[0], 0, -1, -1, {0}, key));
@@ -249,7 +274,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
     // With all groups at equal distances, differences are due to layers.
     const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
     const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group(),
-                  apart = llvm::divideCeil(key.tensor * key.replicas, period) * period;
+                  apart = llvm::divideCeil(key.groupDevices(), period) * period;
     const Placement placement = {0, apart, 2 * apart, 3 * apart};
     ST_ASSIGN_OR_RETURN(StageWork less,
                         measure(made->front(), kMiddle, kFirst, kDeeper, placement, key));

@@ -208,8 +208,9 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
 /// extrapolated to all layers.
 absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout &layout,
                                                               ArrayRef<Program> fewAndMore) const {
-  ST_ASSIGN_OR_RETURN(const SmallStep few, simulateSmall(layout, fewAndMore[0]));
-  ST_ASSIGN_OR_RETURN(const SmallStep more, simulateSmall(layout, fewAndMore[1]));
+  // A program of the whole model needs no second one.
+  ST_ASSIGN_OR_RETURN(const SmallStep few, simulateSmall(layout, fewAndMore.front()));
+  ST_ASSIGN_OR_RETURN(const SmallStep more, simulateSmall(layout, fewAndMore.back()));
   const auto [fewLayers, moreLayers] = layersOfPrograms();
   const double share = static_cast<double>(input.model.layers - fewLayers) /
                        static_cast<double>(moreLayers - fewLayers);
@@ -228,11 +229,11 @@ absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout
 absl::StatusOr<::st::SimulatedPipeline>
 SimulatedPrograms::pipelineOfTasks(const ::st::Layout &layout, const Program &program,
                                    Placement &placement) const {
-  const auto key = ::st::SimulatedKey::of(layout, input.model.layers);
+  const auto key = ::st::SimulatedKey::of(layout, input.model);
   ::st::SimulatedPipeline pipeline;
   pipeline.launch = description.task_launch_ns().value() * 1e-3;
   for (int64_t group = 0; group < layout.stages; ++group)
-    placement.push_back(group * key.tensor * key.replicas);
+    placement.push_back(group * key.groupDevices());
   StageWork first = {}, last = {};
   for (int64_t group = 0; group < layout.stages; ++group) {
     const int64_t previous = group == 0 ? layout.stages - 1 : group - 1,

@@ -39,11 +39,12 @@ const char *fateName(Candidate::Fate fate) {
 
 void addState(const StepInputs &inputs, const Layout &layout, proto::PlanStep &plan) {
   const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
+  const double trained = trainedShare(inputs, layout).value_or(1);
   const std::pair<const char *, double> classes[] = {
       {"weights", state.weights()},
-      {"gradients", state.gradients()},
-      {"main gradients", state.main_gradients()},
-      {"master weights", state.master()},
+      {"gradients", state.gradients() * trained},
+      {"main gradients", state.main_gradients() * trained},
+      {"master weights", state.master() * trained},
       {"optimizer", optimizerBytes(inputs, layout).value_or(0)}};
   for (const auto &[name, bytes] : classes)
     if (bytes > 0) {
@@ -104,6 +105,8 @@ proto::PlanLayout describeLayout(const Layout &layout) {
   plan.set_tp(static_cast<int>(layout.tensor));
   plan.set_pp(static_cast<int>(layout.stages));
   plan.set_dp(static_cast<int>(layout.replicas));
+  plan.set_context(static_cast<int>(layout.context));
+  plan.set_expert(static_cast<int>(layout.expert));
   plan.set_virtual_stages(static_cast<int>(layout.virtualStages));
   plan.set_micro_batch(static_cast<int>(layout.microBatch));
   plan.set_accumulation(static_cast<int>(layout.microBatches));
@@ -326,6 +329,10 @@ std::string emitParallelFile(const Layout &layout, const std::string &precision)
       "  \"stage_cnt\": %d,\n  \"data\": %d,\n  \"accum_degree\": %d",
       isPipelined ? "hybrid" : "sharding", layout.tensor, layout.stages, layout.replicas,
       layout.microBatches);
+  if (layout.context > 1)
+    absl::StrAppendFormat(&text, ",\n  \"context\": %d", layout.context);
+  if (layout.expert > 1)
+    absl::StrAppendFormat(&text, ",\n  \"expert\": %d", layout.expert);
   if (isPipelined)
     absl::StrAppendFormat(&text, ",\n  \"schedule\": \"%s\"", scheduleName(layout.schedule));
   if (layout.virtualStages > 1)

@@ -40,15 +40,19 @@ bool addAll(const google::protobuf::RepeatedField<uint32_t> &from, TensorSet &to
   return isNew;
 }
 
-/// Adds the tensors of an attention from its scores to its probabilities: results of its first
-/// product, and everything computed from them without another product.
+/// Adds the tensors of each attention from its scores to its probabilities: results of its first
+/// product, and everything computed from them without another product. A layer of a decoder has two
+/// attentions.
 void addAttentionCore(const Ops &ops, TensorSet &core) {
-  auto first =
-      std::find_if(ops.begin(), ops.end(), [](const auto *op) { return isAttentionProduct(*op); });
-  if (first == ops.end())
-    return;
+  bool grows = false, isFirst = true;
+  for (const proto::OpWork *op : ops)
+    if (isAttentionProduct(*op)) {
+      if (isFirst)
+        grows |= addAll(op->writes(), core);
+      isFirst = !isFirst;
+    }
   // Ops may be listed before those that they depend on, so this iterates to a fixed point.
-  for (bool grows = addAll((*first)->writes(), core); grows;) {
+  while (grows) {
     grows = false;
     for (const proto::OpWork *op : ops)
       if (op->kind() == proto::OpWork::MEMORY && takesAny(*op, core))

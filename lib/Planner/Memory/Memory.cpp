@@ -60,10 +60,23 @@ static double bucket(double elements, double all, double width) {
 
 MemoryModel::MemoryModel(const MemoryInputs &inputs)
     : inputs(inputs), state(stateOf(inputs.profile, inputs.model.precision)),
-      embeddings(blockBytes(0, false)), layer(blockBytes(ModelSplit::kLayer, true)),
-      wholeLayer(inputs.layout.recompute == Recompute::Full ? blockBytes(ModelSplit::kLayer, false)
-                                                            : layer),
-      head(blockBytes(ModelSplit::kHead, false)), communicators(communicatorBytes()) {}
+      embeddings(blockBytes(0, false)),
+      bridge(inputs.model.decoderLayers > 0 ? blockBytes(PlannedModel::kBridgeBlock, false)
+                                            : KeptTensors()),
+      head(blockBytes(inputs.model.headBlock(), false)),
+      layer(layerBytes(PlannedModel::kLayerBlock, inputs.work.boundary_bytes())),
+      decoder(inputs.model.decoderLayers > 0
+                  ? layerBytes(PlannedModel::kDecoderBlock, inputs.work.decoder_boundary_bytes())
+                  : LayerBytes()),
+      communicators(communicatorBytes()) {}
+
+MemoryModel::LayerBytes MemoryModel::layerBytes(int64_t block, double boundary) const {
+  LayerBytes bytes;
+  bytes.own = blockBytes(block, true);
+  bytes.whole = inputs.layout.recompute == Recompute::Full ? blockBytes(block, false) : bytes.own;
+  bytes.boundary = boundary;
+  return bytes;
+}
 
 /// Bytes of a block. Its forward pass keeps what the layout says, or all if it is recomputed.
 KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
@@ -87,19 +100,17 @@ KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
   return bytes;
 }
 
-double MemoryModel::shared(double bytes, int64_t fromLevel) const {
-  return inputs.layout.zero >= fromLevel ? bytes / static_cast<double>(inputs.layout.replicas)
-                                         : bytes;
+double MemoryModel::shared(const StateAmount &bytes, int64_t fromLevel) const {
+  return inputs.layout.zero >= fromLevel ? bytes.sharedBy(inputs.layout) : bytes.sum();
 }
 
 void MemoryModel::addState(int64_t group, DeviceMemory &memory) const {
-  const double parameters = inputs.split.parametersOf(group);
-  memory.parameters = shared(parameters * state.weights(), 3);
+  const StateAmount trained = inputs.split.trainedOf(group);
+  memory.parameters = shared(inputs.split.parametersOf(group) * state.weights(), 3);
   memory.gradients =
-      shared(parameters * state.gradients(), 2) + shared(parameters * state.main_gradients(), 1);
+      shared(trained * state.gradients(), 2) + shared(trained * state.main_gradients(), 1);
   if (!inputs.layout.offloadOptimizer)
-    memory.optimizer =
-        shared(parameters * state.master() + inputs.split.optimizerBytesOf(group), 1);
+    memory.optimizer = shared(trained * state.master() + inputs.split.optimizerBytesOf(group), 1);
 }
 
 /// Adds activations of the micro-batches in flight, and temporaries of the running block.
@@ -109,52 +120,64 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
   const ModelSplit &split = inputs.split;
   const proto::MemoryProfile &buffers = inputs.profile.memory();
   const bool isFull = layout.recompute == Recompute::Full;
-  const double boundary = inputs.work.boundary_bytes();
-  double held = 0, heldForWeights = 0, gradients = 0,
-         working = wholeLayer.working + (isFull ? wholeLayer.kept : 0);
+  double held = 0, heldForWeights = 0, gradients = 0, working = 0, largest = 0;
+  auto addLayers = [&](const LayerBytes &each, int64_t layers) {
+    if (layers == 0)
+      return;
+    const auto count = static_cast<double>(layers);
+    const double kept = isFull ? each.boundary : each.own.kept,
+                 forWeights = std::min(kept, each.own.keptForWeights);
+    held += (kept - forWeights) * count;
+    heldForWeights += forWeights * count;
+    gradients += each.own.gradientsForWeights * count;
+    working = std::max(working, each.whole.working + (isFull ? each.whole.kept : 0));
+    largest = std::max(largest, each.boundary);
+  };
+  auto addOnce = [&](const KeptTensors &each) {
+    held += each.kept - each.keptForWeights;
+    heldForWeights += each.keptForWeights;
+    gradients += each.gradientsForWeights;
+    working = std::max(working, each.working);
+  };
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
     const int64_t stage = split.stageOf(group, chunk);
-    const auto layers = static_cast<double>(split.layersOfStage(stage));
-    const double kept = isFull ? boundary : layer.kept,
-                 forWeights = std::min(kept, layer.keptForWeights);
-    held += (kept - forWeights) * layers;
-    heldForWeights += forWeights * layers;
-    gradients += layer.gradientsForWeights * layers;
-    if (split.isFirst(stage)) {
-      held += embeddings.kept - embeddings.keptForWeights;
-      heldForWeights += embeddings.keptForWeights;
-      gradients += embeddings.gradientsForWeights;
-      working = std::max(working, embeddings.working);
-    }
+    addLayers(layer, split.encoderLayersOf(stage));
+    addLayers(decoder, split.decoderLayersOf(stage));
+    if (split.isFirst(stage))
+      addOnce(embeddings);
+    if (split.hasBridge(stage))
+      addOnce(bridge);
     // The head keeps activations of one micro-batch: its backward pass follows its forward pass.
     if (split.isLast(stage)) {
       working = std::max(working, head.kept - head.keptForWeights + head.working);
       heldForWeights += head.keptForWeights;
       gradients += head.gradientsForWeights;
     } else if (buffers.keeps_stage_output())
-      held += boundary / static_cast<double>(buffers.splits_stage_output() ? layout.tensor : 1);
+      held += (split.decoderLayersOf(stage) > 0 ? decoder : layer).boundary /
+              static_cast<double>(buffers.splits_stage_output() ? layout.tensor : 1);
   }
   memory.activations = (held * static_cast<double>(counts.forwardToBackward) +
                         heldForWeights * static_cast<double>(counts.forwardToWeight) +
                         gradients * static_cast<double>(counts.backwardToWeight)) /
                        static_cast<double>(layout.virtualStages);
-  memory.workspace = working + 2 * boundary;
+  memory.workspace = working + 2 * largest;
   if (layout.zero >= 3)
     memory.workspace += bucket(buffers.live_parameters(), parameters, state.weights());
 }
 
 /// Bytes for reducing gradients and updating parameters, after the activations are freed.
-double MemoryModel::updateBytes(double parameters) const {
+double MemoryModel::updateBytes(int64_t group) const {
   const proto::ImplementationProfile &profile = inputs.profile;
   const proto::MemoryProfile &buffers = profile.memory();
-  const bool isReduced = inputs.layout.replicas > 1;
+  const StateAmount trained = inputs.split.trainedOf(group);
+  const bool isReduced = inputs.layout.copies() > 1;
   const double width = profile.gradient_type() == "f32" || inputs.model.precision == "f32" ? 4 : 2;
-  double bytes = shared(parameters * state.update_buffers(), 1) +
+  double bytes = shared(trained * state.update_buffers(), 1) +
                  buffers.norm_bytes() * inputs.split.largestParameter();
   if (isReduced || profile.copies_with_one_replica())
-    bytes += bucket(buffers.reduction_bucket_elements(), parameters, width);
+    bytes += bucket(buffers.reduction_bucket_elements(), trained.sum(), width);
   if (inputs.layout.zero >= 1 && isReduced && buffers.gather_bucket_elements() > 0)
-    bytes += bucket(buffers.gather_bucket_elements(), parameters, state.weights());
+    bytes += bucket(buffers.gather_bucket_elements(), trained.sum(), state.weights());
   return bytes;
 }
 
@@ -167,14 +190,14 @@ struct RankGroup {
 
 /// Tensor ranks are adjacent, then replicas, then stages.
 RankGroup findGroup(const Layout &layout, int64_t node, const std::string &name) {
-  const int64_t tensor = layout.tensor, stage = tensor * layout.replicas;
+  const int64_t tensor = layout.tensor, stage = layout.groupDevices();
   auto apart = [&](int64_t ranks, int64_t stride) {
     return RankGroup{ranks, std::clamp<int64_t>(node / stride, 1, ranks)};
   };
   if (name == "tensor")
     return apart(tensor, 1);
   if (name == "data")
-    return apart(layout.replicas, tensor);
+    return apart(layout.copies(), tensor);
   if (name == "pipeline")
     return apart(layout.stages, stage);
   if (name == "embedding")
@@ -190,22 +213,33 @@ RankGroup findGroup(const Layout &layout, int64_t node, const std::string &name)
 
 /// Rings within a node have one neighbour for two ranks, else two.
 double MemoryModel::communicatorBytes() const {
+  const Layout &layout = inputs.layout;
+  const int64_t node = inputs.cluster.devices_per_node();
   double bytes = 0;
-  for (const std::string &name : inputs.profile.memory().communicators()) {
-    const RankGroup group = findGroup(inputs.layout, inputs.cluster.devices_per_node(), name);
+  auto add = [&](const RankGroup &group) {
     if (group.ranks <= 1)
-      continue;
+      return;
     if (group.perNode < group.ranks)
       bytes +=
           inputs.cluster.network_communicator_bytes().value() * static_cast<double>(group.perNode);
     else
       bytes += inputs.cluster.communicator_bytes().value() / (group.ranks == 2 ? 2 : 1);
+  };
+  for (const std::string &name : inputs.profile.memory().communicators())
+    add(findGroup(layout, node, name));
+  // Software that splits sequences or experts has a communicator for them.
+  auto apart = [&](int64_t ranks, int64_t stride) {
+    return RankGroup{ranks, std::clamp<int64_t>(node / stride, 1, ranks)};
+  };
+  if (inputs.profile.framework_ops()) {
+    add(apart(layout.context, layout.tensor));
+    add(apart(layout.expert, layout.tensor * layout.context));
   }
   return bytes;
 }
 
 DeviceMemory MemoryModel::ofGroup(int64_t group, const HeldMicroBatches &held) const {
-  const double parameters = inputs.split.parametersOf(group);
+  const double parameters = inputs.split.parametersOf(group).sum();
   DeviceMemory memory;
   addState(group, memory);
   addActivations(group, held, parameters, memory);
@@ -213,7 +247,7 @@ DeviceMemory MemoryModel::ofGroup(int64_t group, const HeldMicroBatches &held) c
   memory.context = inputs.cluster.context_bytes().value() + inputs.profile.memory().library_bytes();
   // Update and activations can share memory. But an allocator that caches blocks by size reuses the
   // blocks of one for the other only when it runs out of memory.
-  const double passes = memory.activations + memory.workspace, update = updateBytes(parameters);
+  const double passes = memory.activations + memory.workspace, update = updateBytes(group);
   memory.workspace += std::max(0.0, update - passes);
   memory.margin =
       inputs.cluster.fragmentation().value() * (memory.gradients + std::max(passes, update));

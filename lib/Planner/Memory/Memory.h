@@ -72,13 +72,22 @@ private:
   void addState(int64_t group, DeviceMemory &memory) const;
   void addActivations(int64_t group, const HeldMicroBatches &held, double parameters,
                       DeviceMemory &memory) const;
-  double updateBytes(double parameters) const;
+  double updateBytes(int64_t group) const;
   double communicatorBytes() const;
-  double shared(double bytes, int64_t fromLevel) const;
+  /// The part of a device if ZeRO splits it from this level on.
+  double shared(const StateAmount &bytes, int64_t fromLevel) const;
 
   const MemoryInputs inputs;
   const proto::StateProfile &state;
-  const KeptTensors embeddings, layer, wholeLayer, head; ///< of one micro-batch
+  /// Activations of a layer of one kind for one micro-batch: as the layout recomputes, and all.
+  struct LayerBytes {
+    KeptTensors own, whole;
+    double boundary = 0; ///< that it passes to the next layer
+  };
+  LayerBytes layerBytes(int64_t block, double boundary) const;
+
+  const KeptTensors embeddings, bridge, head; ///< of one micro-batch
+  const LayerBytes layer, decoder;
   const double communicators;
 };
 

@@ -22,7 +22,7 @@ std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
     edit(change);
     changes.push_back(std::move(change));
   };
-  if (layout.zero == 0 && layout.replicas > 1)
+  if (layout.zero == 0 && layout.copies() > 1)
     add("split the optimizer state over the replicas (zero=1)",
         [](Change &c) { c.layout.zero = 1; });
   if (layout.tensor > 1 && !layout.sequenceParallel)
@@ -44,7 +44,7 @@ std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
     add("recompute whole layers (recompute=full)",
         [](Change &c) { c.layout.recompute = Recompute::Full; });
   for (int64_t zero : {2, 3})
-    if (layout.zero < zero && layout.replicas > 1)
+    if (layout.zero < zero && layout.copies() > 1)
       add(absl::StrCat("split ", zero == 2 ? "gradients" : "parameters",
                        " over the replicas as well (zero=", zero, ")"),
           [&](Change &c) { c.layout.zero = zero; });

@@ -39,10 +39,12 @@ std::string printSwitch(bool value) { return value ? "true" : "false"; }
 
 constexpr const char *kNumber = "a whole number", *kSwitch = "true or false";
 
-const std::array<Key, 14> kKeys = {{
+const std::array<Key, 16> kKeys = {{
     {"tp", [](const Layout &l) { return absl::StrCat(l.tensor); }, readNumber, kNumber},
     {"pp", [](const Layout &l) { return absl::StrCat(l.stages); }, readNumber, kNumber},
     {"dp", [](const Layout &l) { return absl::StrCat(l.replicas); }, readNumber, kNumber},
+    {"context", [](const Layout &l) { return absl::StrCat(l.context); }, readNumber, kNumber},
+    {"expert", [](const Layout &l) { return absl::StrCat(l.expert); }, readNumber, kNumber},
     {"vpp", [](const Layout &l) { return absl::StrCat(l.virtualStages); }, readNumber, kNumber},
     {"mb", [](const Layout &l) { return absl::StrCat(l.microBatch); }, readNumber, kNumber},
     {"accum", [](const Layout &l) { return absl::StrCat(l.microBatches); }, readNumber, kNumber},

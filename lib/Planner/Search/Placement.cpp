@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <string>
 
 namespace st {
@@ -55,13 +58,19 @@ private:
   GroupPlacement placeAxis(int axis) const;
   /// Counts nodes of each group along an axis whose groups differ.
   GroupPlacement placeUnevenAxis(int axis) const;
+  /// Places groups along a part of axis data. `members`: positions on the axis of the group of
+  /// position 0. `isFirst` returns true for the least position of each group.
+  template <typename IsFirst>
+  GroupPlacement placeCopies(const std::vector<int64_t> &members, IsFirst isFirst) const;
+  void placeContext(RankPlacement &placement) const;
+  void placeExperts(RankPlacement &placement) const;
   GroupPlacement placeTied() const;
   void placeLinks(std::vector<StageLink> &links) const;
   /// Calls `visit` with the device id of each shard and replica of a stage.
   template <typename Visit> void forEachOfStage(int64_t stage, Visit visit) const {
-    for (int64_t replica = 0; replica < layout.replicas; ++replica)
+    for (int64_t copy = 0; copy < layout.copies(); ++copy)
       for (int64_t shard = 0; shard < layout.tensor; ++shard)
-        visit(numbering.id(shard, replica, stage));
+        visit(numbering.id(shard, copy, stage));
   }
 
   const Layout &layout;
@@ -76,7 +85,7 @@ private:
 
 RankNumbering::RankNumbering(const proto::ClusterDescription &cluster, const Layout &layout)
     : axes(axesOf(cluster, layout.placement)) {
-  const std::array<int64_t, 3> sizes = {layout.tensor, layout.replicas, layout.stages};
+  const std::array<int64_t, 3> sizes = {layout.tensor, layout.copies(), layout.stages};
   int64_t stride = 1;
   for (const char *axis : axes) {
     const size_t at = std::find(kAxes.begin(), kAxes.end(), axis) - kAxes.begin();
@@ -87,7 +96,7 @@ RankNumbering::RankNumbering(const proto::ClusterDescription &cluster, const Lay
 
 Placer::Placer(const proto::ClusterDescription &cluster, const Layout &layout)
     : layout(layout), numbering(cluster, layout),
-      sizes({layout.tensor, layout.replicas, layout.stages}), node(cluster.devices_per_node()),
+      sizes({layout.tensor, layout.copies(), layout.stages}), node(cluster.devices_per_node()),
       hasFarDevices(cluster.has_fast_domain() &&
                     cluster.fast_domain().value() < static_cast<double>(node)) {
   nodes.set_devices_per_node(cluster.devices_per_node());
@@ -103,7 +112,7 @@ GroupPlacement Placer::placeAxis(int axis) const {
                                                : node % stride == 0 && size * stride % node == 0);
   GroupPlacement group =
       isEven ? placeGroup(nodes,
-                          {static_cast<int>(layout.tensor), static_cast<int>(layout.replicas),
+                          {static_cast<int>(layout.tensor), static_cast<int>(layout.copies()),
                            static_cast<int>(layout.stages)},
                           kAxes[axis])
              : placeUnevenAxis(axis);
@@ -142,6 +151,50 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
   placement.stride = static_cast<int>(stride);
   placement.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
   return placement;
+}
+
+template <typename IsFirst>
+GroupPlacement Placer::placeCopies(const std::vector<int64_t> &members, IsFirst isFirst) const {
+  const auto size = static_cast<int64_t>(members.size());
+  int64_t most = 1;
+  std::vector<int> reaching((layout.devices() + node - 1) / node);
+  for (int64_t stage = 0; stage < layout.stages; ++stage)
+    for (int64_t copy = 0; copy < layout.copies(); ++copy)
+      for (int64_t shard = 0; shard < layout.tensor && isFirst(copy); ++shard) {
+        std::set<int64_t> used;
+        for (int64_t member : members)
+          used.insert(numbering.id(shard, copy + member, stage) / node);
+        most = std::max(most, static_cast<int64_t>(used.size()));
+        for (int64_t each : used)
+          reaching[each] += used.size() > 1;
+      }
+  GroupPlacement group;
+  group.ranks = static_cast<int>(size);
+  group.perNode = static_cast<int>((size + most - 1) / most);
+  group.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
+  if (hasFarDevices && group.perNode > 1)
+    group.stride = static_cast<int>(members[1] * numbering.dataStride());
+  return group;
+}
+
+void Placer::placeContext(RankPlacement &placement) const {
+  std::vector<int64_t> parts(layout.context);
+  std::iota(parts.begin(), parts.end(), 0);
+  placement.context = placeCopies(parts, [&](int64_t copy) { return copy % layout.context == 0; });
+}
+
+void Placer::placeExperts(RankPlacement &placement) const {
+  const int64_t sharing = layout.expert * layout.context;
+  std::vector<int64_t> sharers, holders;
+  for (int64_t i = 0; i < layout.expert; ++i)
+    sharers.push_back(i * layout.context);
+  for (int64_t copy = 0; copy < layout.copies(); ++copy)
+    if (copy % sharing < layout.context)
+      holders.push_back(copy);
+  placement.expert =
+      placeCopies(sharers, [&](int64_t copy) { return copy % sharing < layout.context; });
+  placement.ofExperts = placeCopies(
+      holders, [&](int64_t copy) { return copy < sharing && copy % layout.context == 0; });
 }
 
 GroupPlacement Placer::placeTied() const {
@@ -190,7 +243,11 @@ void Placer::placeLinks(std::vector<StageLink> &links) const {
 RankPlacement Placer::place() const {
   RankPlacement placement;
   placement.tensor = placeAxis(0);
-  placement.data = placeAxis(1);
+  placement.data = placement.ofExperts = placeAxis(1);
+  if (layout.context > 1)
+    placeContext(placement);
+  if (layout.expert > 1)
+    placeExperts(placement);
   if (layout.stages > 1) {
     placement.tied = placeTied();
     placeLinks(placement.links);
@@ -205,8 +262,28 @@ bool RankPlacement::isLike(const RankPlacement &other) const {
     return a.ranks == b.ranks && a.perNode == b.perNode && a.stride == b.stride &&
            (stays || a.sharers == b.sharers);
   };
-  return alike(tensor, other.tensor) && alike(data, other.data) && alike(tied, other.tied) &&
-         links == other.links;
+  return alike(tensor, other.tensor) && alike(context, other.context) &&
+         alike(expert, other.expert) && alike(data, other.data) &&
+         alike(ofExperts, other.ofExperts) && alike(tied, other.tied) && links == other.links;
+}
+
+/// The group of two axes. Their groups of ranks nest.
+static GroupPlacement combine(const GroupPlacement &inner, const GroupPlacement &outer) {
+  GroupPlacement group;
+  group.ranks = inner.ranks * outer.ranks;
+  group.perNode = inner.perNode * outer.perNode;
+  group.stride = std::min(inner.stride, outer.stride);
+  group.sharers = std::max(1, std::max(inner.sharers, outer.sharers) / inner.perNode);
+  return group;
+}
+
+GroupPlacement RankPlacement::groupOf(const proto::OpWork &collective) const {
+  std::optional<GroupPlacement> group;
+  for (const std::string &axis : collective.axes()) {
+    const GroupPlacement &own = axis == "context" ? context : axis == "expert" ? expert : tensor;
+    group = group ? combine(own, *group) : own;
+  }
+  return group.value_or(tensor);
 }
 
 RankPlacement placeRanks(const proto::ClusterDescription &cluster, const Layout &layout) {
@@ -247,11 +324,11 @@ std::string printDeviceMapping(const proto::ClusterDescription &cluster, const L
     absl::StrAppend(&text, stage > 0 ? "," : "", "\n    \"stage_", stage, "\": {");
     for (int64_t shard = 0; shard < layout.tensor; ++shard) {
       absl::StrAppend(&text, shard > 0 ? ", " : "", "\"shard_", shard,
-                      "\": ", layout.replicas > 1 ? "[" : "");
-      for (int64_t replica = 0; replica < layout.replicas; ++replica)
-        absl::StrAppend(&text, replica > 0 ? ", " : "",
-                        "\"GPU:", numbering.id(shard, replica, stage), "\"");
-      absl::StrAppend(&text, layout.replicas > 1 ? "]" : "");
+                      "\": ", layout.copies() > 1 ? "[" : "");
+      for (int64_t copy = 0; copy < layout.copies(); ++copy)
+        absl::StrAppend(&text, copy > 0 ? ", " : "", "\"GPU:", numbering.id(shard, copy, stage),
+                        "\"");
+      absl::StrAppend(&text, layout.copies() > 1 ? "]" : "");
     }
     absl::StrAppend(&text, "}");
   }

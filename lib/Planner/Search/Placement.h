@@ -4,6 +4,7 @@
 
 #include "lib/Planner/Layout.h"
 #include "lib/Proto/cluster.pb.h"
+#include "lib/Proto/work.pb.h"
 #include "lib/Timing/CollectiveTime.h"
 
 #include <array>
@@ -17,8 +18,9 @@ class RankNumbering {
 public:
   RankNumbering(const proto::ClusterDescription &cluster, const Layout &layout);
 
-  int64_t id(int64_t shard, int64_t replica, int64_t stage) const {
-    return shard * strides[0] + replica * strides[1] + stage * strides[2];
+  /// `copy`: replica * context + part of the sequence.
+  int64_t id(int64_t shard, int64_t copy, int64_t stage) const {
+    return shard * strides[0] + copy * strides[1] + stage * strides[2];
   }
   /// Distance between adjacent ranks along an axis.
   int64_t tensorStride() const { return strides[0]; }
@@ -45,12 +47,18 @@ struct StageLink {
 /// The worst-placed group of each kind: if a size does not divide the nodes, some groups extend
 /// further into a node than others.
 struct RankPlacement {
-  GroupPlacement tensor, data;
+  GroupPlacement tensor;
+  GroupPlacement context;       ///< the parts of a sequence
+  GroupPlacement expert;        ///< replicas that share experts
+  GroupPlacement data;          ///< devices with the same weights: replicas and parts of sequences
+  GroupPlacement ofExperts;     ///< devices with the same experts
   GroupPlacement tied;          ///< the first and the last stage
   std::vector<StageLink> links; ///< from each device group to the next, the last to the first
 
   /// Returns true if all times on the cluster are equal.
   bool isLike(const RankPlacement &other) const;
+  /// The group of a collective of a block's program.
+  GroupPlacement groupOf(const proto::OpWork &collective) const;
 };
 
 RankPlacement placeRanks(const proto::ClusterDescription &cluster, const Layout &layout);

@@ -76,7 +76,7 @@ private:
   const Progress &progress;
   StepMemo memo;
   BlockSketches sketches;
-  /// Figures of one layer, and of embeddings and head, for one sequence on one device.
+  /// Figures of all layers, and of embeddings and head, for one sequence on one device.
   double layerFlops = 0, outerFlops = 0, layerElements = 0;
   std::multiset<double> fastest; ///< times per sample
   std::vector<size_t> front;     ///< unordered, among composed layouts that fit
@@ -100,36 +100,38 @@ absl::Status Searcher::readReference() {
       if (op.kind() != proto::OpWork::PRODUCT ||
           (phase.phase() == "backward" && op.is_recomputed()))
         continue;
-      if (phase.block() == kCompiledLayers)
-        layerFlops += op.flops();
-      else if (phase.block() == 0 || phase.block() == kCompiledLayers + 1)
-        outerFlops += op.flops();
+      const double all = op.flops() * static_cast<double>(inputs.model.timesOf(phase.block()));
+      if (inputs.model.isLayer(phase.block()))
+        layerFlops += all;
+      else if (phase.block() >= 0)
+        outerFlops += all;
     }
   for (const proto::StateWork &state : (*work)->states())
-    if (state.role() == "parameter" && !state.blocks().empty() &&
-        state.blocks(0) == kCompiledLayers)
-      layerElements += static_cast<double>(state.elements());
+    if (state.role() == "parameter" && !state.is_of_experts() && !state.blocks().empty() &&
+        inputs.model.isLayer(state.blocks(0)))
+      layerElements +=
+          static_cast<double>(state.elements()) * static_cast<double>(inputs.model.timesOf(state));
   room = inputs.cluster.memory_bytes().value();
   return absl::OkStatus();
 }
 
 void Searcher::boundByRoofline(Candidate &candidate) const {
   const Layout &layout = candidate.layout;
-  const auto layers = static_cast<double>(inputs.model.layers),
-             tensor = static_cast<double>(layout.tensor),
+  const auto tensor = static_cast<double>(layout.tensor),
              stages = static_cast<double>(layout.stages),
              batches = static_cast<double>(layout.microBatches);
   const bool runsAgain = inputs.profile.framework_ops() && layout.recompute == Recompute::Full;
   const double again = runsAgain ? 4.0 / 3.0 : 1.0;
-  const double perMicroBatch = static_cast<double>(layout.microBatch) / tensor;
+  const double perMicroBatch =
+      static_cast<double>(layout.microBatch) / tensor / static_cast<double>(layout.context);
   // All micro-batches pass the group with most work, which is at least the mean.
-  const double all = (layerFlops * layers * again + outerFlops) * perMicroBatch;
+  const double all = (layerFlops * again + outerFlops) * perMicroBatch;
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   candidate.boundMs = all / stages * batches / inputs.costs.fastestProduct(type) * 1e3 * kRounding;
   const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
-  const double replicas = layout.zero >= 3 ? static_cast<double>(layout.replicas) : 1;
+  const double copies = layout.zero >= 3 ? static_cast<double>(layout.copies()) : 1;
   candidate.boundBytes = inputs.cluster.context_bytes().value() +
-                         layers / stages * layerElements / tensor * state.weights() / replicas;
+                         layerElements / stages / tensor * state.weights() / copies;
 }
 
 void Searcher::setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group,

@@ -36,6 +36,9 @@ public:
 private:
   std::vector<int64_t> deviceCounts() const;
   void addDegrees(int64_t devices);
+  void addReplicas(Layout layout, int64_t devices);
+  bool considersContext(int64_t context) const;
+  bool considersExpert(int64_t expert) const;
   void addBatches(Layout layout);
   void addBatchesOfRange(Layout layout);
   void addSchedules(Layout layout);
@@ -63,7 +66,7 @@ std::array<std::vector<RankOrder>, 2> Enumerator::ordersOf(Layout layout) const 
 }
 
 void Enumerator::addVariants(Layout layout, const std::vector<RankOrder> &placements) {
-  // One tensor rank has no sequence to split, and one replica no state.
+  // One tensor rank has no sequence to split, and one copy of the weights no state.
   const bool splitsSequences = layout.tensor > 1 || space.sequenceParallel.size() == 1;
   const int64_t leastZero = *std::min_element(space.zero.begin(), space.zero.end());
   for (int64_t zero : space.zero)
@@ -72,7 +75,7 @@ void Enumerator::addVariants(Layout layout, const std::vector<RankOrder> &placem
         for (bool offload : space.offloadOptimizer)
           for (RankOrder order : placements) {
             if ((sequenceParallel && !splitsSequences) ||
-                (zero > leastZero && layout.replicas == 1))
+                (zero > leastZero && layout.copies() == 1))
               continue;
             layout.zero = zero;
             layout.recompute = recompute;
@@ -149,21 +152,47 @@ void Enumerator::addBatches(Layout layout) {
   }
 }
 
+bool Enumerator::considersContext(int64_t context) const {
+  if (!space.context.empty())
+    return isAllowed(space.context, context);
+  return context == 1 || (model.sequence >= kLongSequence && model.sequence % context == 0 &&
+                          model.sequence / context >= kLeastPart);
+}
+
+bool Enumerator::considersExpert(int64_t expert) const {
+  if (!space.expert.empty())
+    return isAllowed(space.expert, expert);
+  return expert == 1 || (model.experts >= expert && model.experts % expert == 0);
+}
+
+/// Adds the layouts of a number of shards and stages; `devices` are those of a stage per shard.
+void Enumerator::addReplicas(Layout layout, int64_t devices) {
+  for (int64_t context : divisorsOf(devices)) {
+    layout.context = context;
+    layout.replicas = devices / context;
+    layout.expert = 1;
+    if (!considersContext(context) || !isAllowed(space.replicas, layout.replicas) ||
+        (space.mostReplicaDevices > 0 &&
+         layout.tensor * context * layout.stages > space.mostReplicaDevices))
+      continue;
+    orders = ordersOf(layout);
+    for (int64_t expert : divisorsOf(layout.replicas))
+      if (layout.expert = expert; considersExpert(expert))
+        addBatches(layout);
+  }
+}
+
 void Enumerator::addDegrees(int64_t devices) {
   for (int64_t tensor : divisorsOf(devices)) {
     if (!isAllowed(space.tensor, tensor) || model.heads % tensor != 0 || isFull())
       continue;
     for (int64_t stages : divisorsOf(devices / tensor)) {
+      if (!isAllowed(space.stages, stages) || stages > model.layers)
+        continue;
       Layout layout;
       layout.tensor = tensor;
       layout.stages = stages;
-      layout.replicas = devices / tensor / stages;
-      if (!isAllowed(space.stages, stages) || !isAllowed(space.replicas, layout.replicas) ||
-          stages > model.layers ||
-          (space.mostReplicaDevices > 0 && tensor * stages > space.mostReplicaDevices))
-        continue;
-      orders = ordersOf(layout);
-      addBatches(layout);
+      addReplicas(layout, devices / tensor / stages);
     }
   }
 }

@@ -19,6 +19,9 @@ struct SearchSpace {
   /// Maximum number of devices for the shards and stages of one replica; 0: all.
   int64_t mostReplicaDevices = 0;
   std::vector<int64_t> tensor, stages, replicas, virtualStages, microBatch;
+  /// Without values, sequences are split only if they are long (`kLongSequence`), and experts over
+  /// replicas wherever a model has experts.
+  std::vector<int64_t> context, expert;
   std::vector<int64_t> zero = {0};
   std::vector<Recompute> recompute = {Recompute::None, Recompute::Selective, Recompute::Full};
   std::vector<PipelineSchedule> schedules = {PipelineSchedule::OneForwardOneBackward,
@@ -34,6 +37,11 @@ struct SearchSpace {
   bool hasBatchRange() const { return mostGlobalBatch > globalBatch; }
   bool hasDeviceRange() const { return mostDevices > devices; }
 };
+
+/// Sequences from this length on may be split over devices unasked, into parts of at least
+/// kLeastPart tokens. Attention's communication for a token does not depend on the length and its
+/// work does, so shorter parts rarely pay.
+constexpr int64_t kLongSequence = 16384, kLeastPart = 4096;
 
 /// Maximum number of layouts in a space.
 constexpr size_t kMostLayouts = 1000000;

@@ -16,6 +16,7 @@ namespace st {
 
 struct ModelTimes {
   BlockTime embeddings, layer, head;
+  BlockTime bridge, decoder; ///< of a model with a decoder behind an encoder
 };
 
 /// Memoises parts of compositions. Serves one StepInputs.
@@ -32,9 +33,10 @@ public:
   KeptMemo kept;
 
 private:
-  using Sizes = std::tuple<int64_t, int64_t, int64_t, bool, RankOrder>;
-  using BlockUse =
-      std::tuple<const proto::ProgramWork *, int64_t, int64_t, Recompute, int, int, int>;
+  using Sizes = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, RankOrder>;
+  using GroupUse = std::tuple<int, int, int, int>;
+  using BlockUse = std::tuple<const proto::ProgramWork *, int64_t, int64_t, Recompute, GroupUse,
+                              GroupUse, GroupUse>;
   std::map<Sizes, RankPlacement> placements;
   std::map<BlockUse, ModelTimes> times;
 };

@@ -3,7 +3,7 @@
 #ifndef ST_PLANNER_SIMULATEDBLOCKS_H
 #define ST_PLANNER_SIMULATEDBLOCKS_H
 
-#include "lib/Planner/Layout.h"
+#include "lib/Planner/Step/Blocks.h"
 
 #include "absl/status/statusor.h"
 
@@ -22,17 +22,22 @@ struct SimulatedKey {
   /// Layers of the compiled stages: 2 if the layout has at least 2 layers per stage on average.
   /// First and second layers differ more than second and third layers.
   int64_t stageLayers = 1;
-  int64_t tensor = 1, replicas = 1, microBatch = 1, microBatches = 1, zero = 0;
+  int64_t tensor = 1, context = 1, replicas = 1, expert = 1;
+  int64_t microBatch = 1, microBatches = 1, zero = 0;
+  /// If layers differ, the program is the whole model in this number of stages; else 0.
+  int64_t wholeStages = 0;
   bool isPipelined = false;    ///< there are several stages
   bool splitsBackward = false; ///< gradients of weights are separate tasks
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
 
-  /// `layers`: of the model.
-  static SimulatedKey of(const Layout &layout, int64_t layers);
+  static SimulatedKey of(const Layout &layout, const PlannedModel &model);
+  /// Devices of a device group, and of one of its replicas.
+  int64_t groupDevices() const { return replicaDevices() * replicas; }
+  int64_t replicaDevices() const { return tensor * context; }
   auto tie() const {
-    return std::tie(stageLayers, tensor, replicas, microBatch, microBatches, zero, isPipelined,
-                    splitsBackward, sequenceParallel, recompute);
+    return std::tie(stageLayers, tensor, context, replicas, expert, microBatch, microBatches, zero,
+                    wholeStages, isPipelined, splitsBackward, sequenceParallel, recompute);
   }
   bool operator<(const SimulatedKey &other) const { return tie() < other.tie(); }
 };
@@ -48,7 +53,7 @@ enum class StageKind : uint8_t {
 /// count as neighbours, since they may share a table.
 struct StagePlace {
   int64_t own = 0, previous = 0, next = 0;
-  auto tie() const { return std::tie(own, previous, next); }
+  int64_t stage = 0; ///< of the model; only if layers differ
 };
 
 /// Parts of a stage's work. All are linear in the layers of the stage.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace st {
@@ -49,8 +50,8 @@ private:
   StepMemo memo;
   size_t explored = 0;           ///< number of layouts in the first part of the order
   double sampleFlops = 0;        ///< of the products of one sequence
-  double layerFlops = 0;         ///< of a layer's forward pass
-  double parameters = 0;         ///< elements of the full model
+  double layerFlops = 0;         ///< of the smallest layer's forward pass
+  double trained = 0;            ///< elements of the full model's parameters that train
   std::multiset<double> fastest; ///< composed milliseconds per sample of the layouts to simulate
   double leastShare =
       std::numeric_limits<double>::infinity(); ///< minimum ratio of composed time to estimate
@@ -64,17 +65,22 @@ absl::Status SimulatedSearcher::readReference() {
   key.formsKernels = true;
   key.optimizer = inputs.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, inputs.blocks.get(key));
+  std::map<int64_t, double> ofLayers; ///< FLOPs of the forward pass, by block
   for (const proto::PhaseWork &phase : work->phases())
     for (const proto::OpWork &op : phase.ops())
       if (op.kind() == proto::OpWork::PRODUCT && !op.is_recomputed()) {
-        sampleFlops += op.flops() * (phase.block() == kCompiledLayers
-                                         ? static_cast<double>(inputs.model.layers)
-                                     : phase.block() > 0 && phase.block() < kCompiledLayers ? 0.0
-                                                                                            : 1.0);
-        if (phase.block() == kCompiledLayers && phase.phase() == "forward")
-          layerFlops += op.flops();
+        sampleFlops += op.flops() * static_cast<double>(inputs.model.timesOf(phase.block()));
+        if (phase.phase() == "forward")
+          ofLayers[phase.block()] += op.flops();
       }
-  ST_ASSIGN_OR_RETURN(parameters, countParameters(inputs));
+  layerFlops = std::numeric_limits<double>::infinity();
+  for (const auto &[block, flops] : ofLayers)
+    if (inputs.model.isLayer(block) && inputs.model.timesOf(block) > 0)
+      layerFlops = std::min(layerFlops, flops);
+  for (const proto::StateWork &state : work->states())
+    if (state.role() == "parameter" && !state.is_frozen())
+      trained +=
+          static_cast<double>(state.elements()) * static_cast<double>(inputs.model.timesOf(state));
   return absl::OkStatus();
 }
 
@@ -89,19 +95,20 @@ double SimulatedSearcher::certainMs(const Layout &layout) const {
   const double devices = static_cast<double>(layout.devices()),
                stages = static_cast<double>(layout.stages),
                shards = static_cast<double>(layout.tensor),
+               parts = static_cast<double>(layout.context),
                peak = inputs.costs.peakFlops(type) * 1e-6; // a microsecond
   const double products = sampleFlops * static_cast<double>(layout.globalBatch()) / devices / peak;
   const double launches = static_cast<double>(2 * layout.microBatches * layout.virtualStages + 1) *
                           inputs.cluster.launch_ns().value() * 1e-3;
-  const double layer = layerFlops * static_cast<double>(layout.microBatch) / shards / peak,
+  const double layer = layerFlops * static_cast<double>(layout.microBatch) / shards / parts / peak,
                fill = std::max(0.0, (stages - 1) * (stages - 2)) / stages * layer;
   // A device may use its neighbours' share of the chip's bandwidth while they are idle.
   constexpr double kReadAndWritten = 8; // of an f32
   const double memory = inputs.cluster.memory_gbytes_per_second().value() *
                         std::max(1.0, inputs.cluster.fast_domain().value()) *
                         1e3; // bytes a microsecond
-  const double updated = parameters * kReadAndWritten / shards / stages /
-                         static_cast<double>(layout.zero > 0 ? layout.replicas : 1);
+  const double updated = trained * kReadAndWritten / shards / stages /
+                         static_cast<double>(layout.zero > 0 ? layout.copies() : layout.expert);
   return 1e-3 * (products + launches + fill + updated / memory);
 }
 

@@ -26,7 +26,7 @@ StageWork operator*(StageWork work, double factor) {
 class SimulatedComposer {
 public:
   SimulatedComposer(const StepInputs &inputs, const Layout &layout)
-      : inputs(inputs), layout(layout), key(SimulatedKey::of(layout, inputs.model.layers)),
+      : inputs(inputs), layout(layout), key(SimulatedKey::of(layout, inputs.model)),
         stages(layout.stages * layout.virtualStages) {}
 
   absl::StatusOr<StepEstimate> compose(bool keepRuns);
@@ -55,11 +55,17 @@ private:
 
 } // namespace
 
-SimulatedKey SimulatedKey::of(const Layout &layout, int64_t layers) {
+SimulatedKey SimulatedKey::of(const Layout &layout, const PlannedModel &model) {
   SimulatedKey key;
-  key.stageLayers = layout.stages > 1 && layers >= 2 * layout.stages * layout.virtualStages ? 2 : 1;
+  const int64_t stages = layout.stages * layout.virtualStages;
+  if (model.layersDiffer)
+    key.wholeStages = stages;
+  else
+    key.stageLayers = layout.stages > 1 && model.layers >= 2 * stages ? 2 : 1;
   key.tensor = layout.tensor;
+  key.context = layout.context;
   key.replicas = layout.replicas;
+  key.expert = layout.expert;
   key.microBatch = layout.microBatch;
   key.zero = layout.zero;
   key.microBatches = layout.microBatches;
@@ -73,7 +79,7 @@ SimulatedKey SimulatedKey::of(const Layout &layout, int64_t layers) {
 /// Assigns stages to the groups in turn.
 StagePlace SimulatedComposer::placeOf(int64_t stage) const {
   auto groupOf = [&](int64_t other) { return (other + stages) % stages % layout.stages; };
-  return {groupOf(stage), groupOf(stage - 1), groupOf(stage + 1)};
+  return {groupOf(stage), groupOf(stage - 1), groupOf(stage + 1), key.wholeStages > 0 ? stage : 0};
 }
 
 StageKind SimulatedComposer::kindOf(int64_t stage) const {
@@ -96,6 +102,13 @@ absl::Status SimulatedComposer::readStages() {
 
 double SimulatedComposer::ofGroup(int64_t group, WorkPart part) const {
   double sum = 0, fixed = -std::numeric_limits<double>::infinity();
+  // Stages of the whole model have their own work. Each has its buffers of temporaries when it
+  // runs.
+  if (key.wholeStages > 0) {
+    for (int64_t stage = group; stage < stages; stage += layout.stages)
+      sum = part == WorkspaceBytes ? std::max(sum, works[stage][part]) : sum + works[stage][part];
+    return sum;
+  }
   for (int64_t stage = group; stage < stages; stage += layout.stages) {
     const double ofLayers = layer[part] * static_cast<double>(layers[stage]);
     sum += ofLayers;
@@ -185,22 +198,14 @@ absl::Status SimulatedComposer::countModel(StepEstimate &step) const {
   reference.formsKernels = true;
   reference.optimizer = inputs.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, inputs.blocks.get(reference));
-  auto timesOf = [&](int64_t block) {
-    // The first layer's program may differ from the others.
-    return block == kCompiledLayers               ? static_cast<double>(inputs.model.layers)
-           : block > 0 && block < kCompiledLayers ? 0.0
-                                                  : 1.0;
-  };
   for (const proto::PhaseWork &phase : work->phases())
     for (const proto::OpWork &op : phase.ops())
       if (op.kind() == proto::OpWork::PRODUCT &&
           !(phase.phase() == "backward" && op.is_recomputed()))
-        step.flops +=
-            op.flops() * timesOf(phase.block()) * static_cast<double>(layout.globalBatch());
+        step.flops += op.flops() * static_cast<double>(inputs.model.timesOf(phase.block()) *
+                                                       layout.globalBatch());
   step.flopsWithRecomputation = step.flops;
-  for (const proto::StateWork &state : work->states())
-    if (state.role() == "parameter" && !state.blocks().empty())
-      step.parameters += static_cast<double>(state.elements()) * timesOf(state.blocks(0));
+  ST_ASSIGN_OR_RETURN(step.parameters, countParameters(inputs));
   return absl::OkStatus();
 }
 

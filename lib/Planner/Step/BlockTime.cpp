@@ -6,9 +6,10 @@ namespace {
 class BlockTimer {
 public:
   BlockTimer(const BlockContext &context, const proto::ProgramWork &work, int64_t block)
-      : layout(context.layout), heads(context.heads), vocabulary(context.vocabulary),
-        profile(context.profile), costs(context.costs), tensorGroup(context.tensorGroup),
-        work(work), block(block), isLayer(block > 0 && block < ModelSplit::kHead) {}
+      : layout(context.layout), heads(context.model.heads), vocabulary(context.model.vocabulary),
+        profile(context.profile), costs(context.costs), placement(context.placement), work(work),
+        block(block), isLayer(context.model.isLayer(block)),
+        isHead(block == context.model.headBlock()) {}
 
   BlockTime run();
 
@@ -26,10 +27,10 @@ private:
   const int64_t heads, vocabulary;
   const proto::ImplementationProfile &profile;
   const Costs &costs;
-  const GroupPlacement &tensorGroup;
+  const RankPlacement &placement;
   const proto::ProgramWork &work;
   const int64_t block;
-  const bool isLayer;
+  const bool isLayer, isHead;
 };
 
 bool BlockTimer::isRun(const proto::OpWork &op) const {
@@ -43,8 +44,9 @@ bool BlockTimer::isRun(const proto::OpWork &op) const {
 
 /// Ranks arrive at a collective at different times, and wait for the last one.
 OpTime BlockTimer::timeCollective(const proto::OpWork &op) const {
-  OpTime time = costs.collective(op.collective(), op.bytes(), tensorGroup);
-  time.device += profile.collective_skew_us() * (tensorGroup.ranks - 1);
+  const GroupPlacement group = placement.groupOf(op);
+  OpTime time = costs.collective(op.collective(), op.bytes(), group);
+  time.device += profile.collective_skew_us() * (group.ranks - 1);
   return time;
 }
 
@@ -76,7 +78,7 @@ proto::OpWork BlockTimer::withoutPadding(proto::OpWork op) const {
 OpTime BlockTimer::timeOp(const proto::OpWork &op) const {
   if (op.kind() == proto::OpWork::COLLECTIVE)
     return timeCollective(op);
-  const bool isOfHead = block == ModelSplit::kHead && op.kind() == proto::OpWork::PRODUCT;
+  const bool isOfHead = isHead && op.kind() == proto::OpWork::PRODUCT;
   if (isOfHead && layout.tensor == 1 && profile.unpadded_whole_vocabulary())
     return costs.op(withoutPadding(op));
   OpTime time = costs.op(op);

@@ -2,8 +2,8 @@
 #ifndef ST_PLANNER_BLOCKTIME_H
 #define ST_PLANNER_BLOCKTIME_H
 
-#include "lib/Planner/Layout.h"
-#include "lib/Planner/Step/ModelSplit.h"
+#include "lib/Planner/Search/Placement.h"
+#include "lib/Planner/Step/Blocks.h"
 #include "lib/Planner/Step/QueuedWork.h"
 #include "lib/Proto/profile.pb.h"
 
@@ -25,14 +25,13 @@ struct BlockTime {
 /// Inputs of a block's time besides its program.
 struct BlockContext {
   const Layout &layout;
-  int64_t heads;      ///< of the full model
-  int64_t vocabulary; ///< without padding
+  const PlannedModel &model;
   const proto::ImplementationProfile &profile;
   const Costs &costs;
-  GroupPlacement tensorGroup; ///< placement of a rank's tensor shards
+  const RankPlacement &placement;
 };
 
-/// `block` is one of ProgramWork's: 0 the embeddings, ModelSplit::kLayer, ModelSplit::kHead.
+/// `block` is one of ProgramWork's, see PlannedModel.
 BlockTime timeBlock(const BlockContext &context, const proto::ProgramWork &work, int64_t block);
 
 } // namespace st

@@ -15,7 +15,7 @@ namespace st {
 
 /// Parameters of a block's work.
 struct BlockKey {
-  int64_t tensor = 1, microBatch = 1;
+  int64_t tensor = 1, microBatch = 1, context = 1, expert = 1;
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
   bool formsKernels = false;       ///< St's kernels instead of tensor ops
@@ -23,31 +23,56 @@ struct BlockKey {
   std::string optimizer = "adamw"; ///< one of kOptimizerNames
 
   auto tie() const {
-    return std::tie(tensor, microBatch, sequenceParallel, recompute, formsKernels, splitsBackward,
-                    optimizer);
+    return std::tie(tensor, microBatch, context, expert, sequenceParallel, recompute, formsKernels,
+                    splitsBackward, optimizer);
   }
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };
 
-/// A planned model: its blocks are compiled, the rest are counts.
+/// Layers of a kind in the programs that a BlockSource compiles.
+constexpr int64_t kCompiledLayers = 2;
+
+/// A planned model: its blocks are compiled, the rest are counts. A program has the embeddings
+/// (block 0), two layers and the head; the second layer stands for all but the first. That of a
+/// model with an encoder and a decoder has two layers of each, and between them a bridge: the
+/// encoder's last norm and the decoder's embeddings.
 struct PlannedModel {
   std::string name;
   int64_t layers = 0, hidden = 0, heads = 0, sequence = 0;
-  int64_t vocabulary = 0;        ///< without padding
+  int64_t decoderLayers = 0; ///< the last ones of `layers`, if the others are an encoder's
+  int64_t vocabulary = 0;    ///< without padding
+  int64_t experts = 0;       ///< of a layer; 0 without
+  /// Layers of an encoder and a decoder, or layers that train different parameters: no layer stands
+  /// for the others.
+  bool layersDiffer = false;
   std::string precision = "f16"; ///< "f16", "bf16" or "f32"
+
+  static constexpr int64_t kLayerBlock = kCompiledLayers, kBridgeBlock = kCompiledLayers + 1,
+                           kDecoderBlock = 2 * kCompiledLayers + 1;
+  int64_t encoderLayers() const { return layers - decoderLayers; }
+  int64_t headBlock() const { return (decoderLayers > 0 ? kDecoderBlock : kLayerBlock) + 1; }
+  bool isLayer(int64_t block) const {
+    return block > 0 && block < headBlock() && (decoderLayers == 0 || block != kBridgeBlock);
+  }
+  /// Blocks of the model that a block of a program stands for.
+  int64_t timesOf(int64_t block) const {
+    if (!isLayer(block))
+      return 1;
+    return block == kLayerBlock                          ? encoderLayers()
+           : block == kDecoderBlock && decoderLayers > 0 ? decoderLayers
+                                                         : 0;
+  }
+  /// Tensors of the model that a state of a program stands for; all layers may share one.
+  int64_t timesOf(const proto::StateWork &state) const;
 };
 
-/// Compiles each block once. A program has the embeddings, two layers and the head; the second
-/// layer stands for all but the first.
+/// Compiles each block once.
 class BlockSource {
 public:
   virtual ~BlockSource() = default;
   /// The work of one device, valid as long as the source.
   virtual absl::StatusOr<const proto::ProgramWork *> get(const BlockKey &key) = 0;
 };
-
-/// Layers of the programs that a BlockSource compiles.
-constexpr int64_t kCompiledLayers = 2;
 
 } // namespace st
 

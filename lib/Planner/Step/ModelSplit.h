@@ -13,48 +13,76 @@ namespace st {
 /// stages.
 std::vector<int64_t> layersOfStages(int64_t layers, int64_t stages);
 
+/// An amount per device, of experts and of all other weights.
+struct StateAmount {
+  double dense = 0, experts = 0;
+
+  double sum() const { return dense + experts; }
+  /// The part of a device if those with equal weights split it.
+  double sharedBy(const Layout &layout) const {
+    return dense / static_cast<double>(layout.copies()) +
+           experts / static_cast<double>(layout.expertCopies());
+  }
+  StateAmount operator*(double factor) const { return {dense * factor, experts * factor}; }
+  StateAmount operator+(const StateAmount &other) const {
+    return {dense + other.dense, experts + other.experts};
+  }
+};
+
 /// Amounts that a device holds, by its device group. Stage `chunk * groups + group` is the group's
 /// `chunk`-th. Members outlive it.
 class ModelSplit {
 public:
-  static constexpr int64_t kLayer = kCompiledLayers, kHead = kCompiledLayers + 1;
-
   ModelSplit(const PlannedModel &model, const Layout &layout, const proto::ProgramWork &work);
 
   bool isFirst(int64_t stage) const { return stage == 0; }
   bool isLast(int64_t stage) const { return stage + 1 == stages; }
+  /// Returns true if the stage has the bridge from an encoder to a decoder.
+  bool hasBridge(int64_t stage) const { return stage == bridge; }
   int64_t stageOf(int64_t group, int64_t chunk) const { return chunk * layout.stages + group; }
+  /// Layers of a stage, and of these the encoder's (all of a model with one kind of layer) and the
+  /// decoder's.
   int64_t layersOfStage(int64_t stage) const { return layers[stage]; }
+  int64_t encoderLayersOf(int64_t stage) const { return layers[stage] - decoderLayersOf(stage); }
+  int64_t decoderLayersOf(int64_t stage) const { return decoders[stage]; }
   int64_t layersOfGroup(int64_t group) const;
 
-  /// Elements of parameters per device of a group.
-  double parametersOf(int64_t group) const;
-  double parametersOfStage(int64_t stage) const;
-  /// Bytes of optimizer state per device of a group if replicas do not split it.
-  double optimizerBytesOf(int64_t group) const;
-  /// Elements per device of the largest parameter of any group.
+  /// Elements of parameters per device of a group, and of those that train.
+  StateAmount parametersOf(int64_t group) const { return sumOf(elements, group); }
+  StateAmount trainedOf(int64_t group) const { return sumOf(trained, group); }
+  /// Bytes of optimizer state per device of a group if nothing splits it.
+  StateAmount optimizerBytesOf(int64_t group) const { return sumOf(optimizerBytes, group); }
+  /// Elements per device of the largest parameter of any group that trains.
   double largestParameter() const { return largest; }
-  /// Parameter tensors in the layers of a group.
-  double tensorsOf(int64_t group) const;
-  /// Elements per device of tables that the embeddings and the head share.
+  /// Parameter tensors in the layers of a group, and those that train.
+  double tensorsOf(int64_t group) const { return countTensors(group, false); }
+  double trainedTensorsOf(int64_t group) const { return countTensors(group, true); }
+  /// Elements per device of trained tables that the embeddings and the head share.
   double tiedElements() const;
 
 private:
-  /// Amount of a stage outside its layers, and per layer.
+  /// Amount of a stage outside its layers, and per layer of each kind.
   struct StageAmount {
-    double once = 0, perLayer = 0;
+    StateAmount once, perLayer, perDecoderLayer;
   };
-  /// Indexed by whether the stage is the first, and whether it is the last.
-  using Amounts = std::array<std::array<StageAmount, 2>, 2>;
-  static void add(const proto::StateWork &state, double amount, Amounts &amounts);
-  double sumOf(const Amounts &amounts, int64_t group) const;
-  double ofStage(const Amounts &amounts, int64_t stage) const;
+  /// Indexed by whether the stage is the first, has the bridge, and is the last.
+  using Amounts = std::array<StageAmount, 8>;
+  static size_t indexOf(bool isFirst, bool hasBridge, bool isLast) {
+    return (isFirst ? 4 : 0) + (hasBridge ? 2 : 0) + (isLast ? 1 : 0);
+  }
+  void add(const proto::StateWork &state, double amount, Amounts &amounts) const;
+  StateAmount sumOf(const Amounts &amounts, int64_t group) const;
+  StateAmount ofStage(const Amounts &amounts, int64_t stage) const;
+  double countTensors(int64_t group, bool areTrained) const;
 
+  const PlannedModel &model;
   const Layout &layout;
   const proto::ProgramWork &work;
   const int64_t stages;
   const std::vector<int64_t> layers;
-  Amounts elements = {}, optimizerBytes = {};
+  std::vector<int64_t> decoders; ///< by stage
+  int64_t bridge = -1;           ///< its stage, or -1
+  Amounts elements = {}, trained = {}, optimizerBytes = {};
   double largest = 0;
 };
 

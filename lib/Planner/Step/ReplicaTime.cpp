@@ -32,38 +32,44 @@ double meanOfLargest(int64_t count) {
 }
 
 ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfile &profile,
-                         const Costs &costs, const GroupPlacement &placement,
+                         const Costs &costs, const RankPlacement &placement,
                          const ReplicaWork &work) {
   ReplicaTime time;
-  if (layout.replicas == 1)
+  if (layout.copies() == 1)
     return time;
   const auto microBatches = static_cast<double>(layout.microBatches);
   const proto::ZeroProfile &zero = profile.zero();
-  auto hostOps = [&](double launches) { return costs.memoryPass(0, launches * work.tensors).host; };
-  double last = elapsed(costs.collective(layout.zero >= 1 ? "reduce_scatter" : "all_reduce",
-                                         work.gradientBytes, placement));
+  auto hostOps = [&](double launches, double tensors) {
+    return costs.memoryPass(0, launches * tensors).host;
+  };
+  auto exchange = [&](const char *kind, const StateAmount &bytes) {
+    double us = bytes.dense > 0 ? elapsed(costs.collective(kind, bytes.dense, placement.data)) : 0;
+    if (bytes.experts > 0 && layout.expertCopies() > 1)
+      us += elapsed(costs.collective(kind, bytes.experts, placement.ofExperts));
+    return us;
+  };
+  double last = exchange(layout.zero >= 1 ? "reduce_scatter" : "all_reduce", work.gradientBytes);
   if (layout.zero == 1 || layout.zero == 2)
-    last += elapsed(costs.collective("all_gather", work.weightBytes, placement));
+    last += exchange("all_gather", work.updatedBytes);
   time.reduction = profile.reduces_in_backward() ? exposedReduction(last, work) : last;
-  if (placement.perNode < placement.ranks)
-    time.reduction += profile.replica_skew() * meanOfLargest(placement.ranks) * work.passes;
+  if (placement.data.perNode < placement.data.ranks)
+    time.reduction += profile.replica_skew() * meanOfLargest(placement.data.ranks) * work.passes;
   if (layout.zero >= 1)
-    time.reduction += hostOps(zero.update_launches());
+    time.reduction += hostOps(zero.update_launches(), work.trainedTensors);
   if (layout.zero >= 2) {
-    const double each = elapsed(costs.collective("reduce_scatter", work.gradientBytes, placement));
+    const double each = exchange("reduce_scatter", work.gradientBytes);
     time.reduction +=
         (microBatches - 1) * (profile.reduces_in_backward() ? exposedReduction(each, work) : each) +
-        microBatches * hostOps(zero.gradient_launches());
+        microBatches * hostOps(zero.gradient_launches(), work.trainedTensors);
   }
   if (layout.zero >= 3) {
-    const double all =
-        2 * microBatches * elapsed(costs.collective("all_gather", work.weightBytes, placement));
+    const double all = 2 * microBatches * exchange("all_gather", work.weightBytes);
     // The gather of the next layer's weights overlaps the running layer; the first gather overlaps
     // nothing.
     time.gathers = zero.prefetches() ? std::max(all / work.layers,
                                                 all - work.passes * (work.layers - 1) / work.layers)
                                      : all;
-    time.gathers += 2 * microBatches * hostOps(zero.gather_launches());
+    time.gathers += 2 * microBatches * hostOps(zero.gather_launches(), work.tensors);
   }
   return time;
 }

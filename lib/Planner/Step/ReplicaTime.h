@@ -3,15 +3,18 @@
 #define ST_PLANNER_REPLICATIME_H
 
 #include "lib/Costs/Costs.h"
-#include "lib/Planner/Layout.h"
+#include "lib/Planner/Search/Placement.h"
+#include "lib/Planner/Step/ModelSplit.h"
 #include "lib/Proto/profile.pb.h"
 
 namespace st {
 
 /// A device's share of the model, and the time of its passes.
 struct ReplicaWork {
-  double gradientBytes = 0, weightBytes = 0; ///< of all parameters, before ZeRO splits them
-  double tensors = 0;                        ///< number of parameters
+  // Before ZeRO splits them.
+  StateAmount weightBytes;                 ///< of all parameters
+  StateAmount gradientBytes, updatedBytes; ///< gradients and weights of those that train
+  double tensors = 0, trainedTensors = 0;  ///< number of parameters, and of those that train
   double layers = 1;
   double passes = 0;       ///< microseconds of forward and backward passes of a step
   double lastBackward = 0; ///< microseconds of the backward pass of the last micro-batch
@@ -28,12 +31,13 @@ struct ReplicaTime {
 /// variates; the result is 0 for one.
 double meanOfLargest(int64_t count);
 
-/// ZeRO-1 reduces gradients once per step and gathers updated weights. ZeRO-2 reduces those of each
-/// micro-batch. ZeRO-3 gathers weights for each forward and each backward pass of a micro-batch
-/// instead (arXiv 1910.02054, section 7). The host ops that the profile counts for each level wait
-/// for the device, so they add to the step.
+/// Devices that hold the same weights exchange them: replicas, and parts of a sequence. Experts
+/// have fewer copies, so their exchanges are separate. ZeRO-1 reduces gradients once per step and
+/// gathers updated weights. ZeRO-2 reduces those of each micro-batch. ZeRO-3 gathers weights for
+/// each forward and each backward pass of a micro-batch instead (arXiv 1910.02054, section 7). The
+/// host ops that the profile counts for each level wait for the device, so they add to the step.
 ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfile &profile,
-                         const Costs &costs, const GroupPlacement &placement,
+                         const Costs &costs, const RankPlacement &placement,
                          const ReplicaWork &work);
 
 } // namespace st

@@ -24,6 +24,14 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
   const int64_t stages = layout.stages * layout.virtualStages;
   if (stages > model.layers)
     return refuse(stages, " stages are more than ", model.layers, " layers");
+  if (model.sequence % layout.context != 0)
+    return refuse("context=", layout.context, " does not divide ", model.sequence, " tokens");
+  if (layout.expert > 1 && model.experts == 0)
+    return refuse("expert=", layout.expert, ": the model has no experts");
+  if (layout.expert > 1 && model.experts < layout.expert)
+    return refuse("expert=", layout.expert, " is more than ", model.experts, " experts");
+  if (layout.replicas % layout.expert != 0)
+    return refuse("expert=", layout.expert, " does not divide dp=", layout.replicas);
   if (layout.schedule == PipelineSchedule::Interleaved && layout.microBatches % layout.stages != 0)
     return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
                   " micro-batches, found ", layout.microBatches);
@@ -78,8 +86,6 @@ public:
   StepBound bound(BoundDetail detail);
 
 private:
-  static constexpr int64_t kLayer = ModelSplit::kLayer, kHead = ModelSplit::kHead;
-
   void timeBlocks();
   StageTimes timeStage(int64_t stage) const;
   QueuedWork forwardOf(int64_t stage) const;
@@ -87,17 +93,18 @@ private:
   QueuedWork weightOf(int64_t stage) const;
   HeldMicroBatches heldBy(int64_t group, const GroupTimes &times) const;
 
+  double boundaryAfter(int64_t group) const;
   void timeLinks(PipelineCosts &costs) const;
   std::string noteSizes() const;
   PipelineCosts timePipeline() const;
   /// Elements whose optimizer state a device of a group updates.
-  double updatedElements(int64_t group) const { return ownShare(split.parametersOf(group)); }
+  double updatedElements(int64_t group) const { return ownShare(split.trainedOf(group)); }
   /// Bytes of master weights and optimizer state of these.
   double updatedBytes(int64_t group) const {
-    return ownShare(split.parametersOf(group) * state().master() + split.optimizerBytesOf(group));
+    return ownShare(split.trainedOf(group) * state().master() + split.optimizerBytesOf(group));
   }
-  double ownShare(double all) const {
-    return all / static_cast<double>(layout.zero >= 1 ? layout.replicas : 1);
+  double ownShare(const StateAmount &all) const {
+    return layout.zero >= 1 ? all.sharedBy(layout) : all.sum();
   }
   const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
   double timeOffload(int64_t group) const;
@@ -123,7 +130,7 @@ private:
   const proto::ClusterDescription &cluster;
   const RankPlacement placement;
   const ModelSplit split;
-  BlockTime embeddings, layer, head;
+  ModelTimes times;
 };
 
 } // namespace
@@ -131,29 +138,38 @@ private:
 QueuedWork Composer::forwardOf(int64_t stage) const {
   QueuedWork work = inputs.costs.memoryPass(0, profile.micro_batch_launches());
   if (split.isFirst(stage))
-    work += embeddings.forward;
-  work += layer.forward.repeated(static_cast<double>(split.layersOfStage(stage)));
+    work += times.embeddings.forward;
+  work += times.layer.forward.repeated(static_cast<double>(split.encoderLayersOf(stage)));
+  if (split.hasBridge(stage))
+    work += times.bridge.forward;
+  work += times.decoder.forward.repeated(static_cast<double>(split.decoderLayersOf(stage)));
   if (split.isLast(stage))
-    work += head.forward;
+    work += times.head.forward;
   return work;
 }
 
 QueuedWork Composer::backwardOf(int64_t stage) const {
   QueuedWork work;
   if (split.isLast(stage))
-    work += head.backward;
-  work += layer.backward.repeated(static_cast<double>(split.layersOfStage(stage)));
+    work += times.head.backward;
+  work += times.decoder.backward.repeated(static_cast<double>(split.decoderLayersOf(stage)));
+  if (split.hasBridge(stage))
+    work += times.bridge.backward;
+  work += times.layer.backward.repeated(static_cast<double>(split.encoderLayersOf(stage)));
   if (split.isFirst(stage))
-    work += embeddings.backward;
+    work += times.embeddings.backward;
   return work;
 }
 
 QueuedWork Composer::weightOf(int64_t stage) const {
-  QueuedWork work = layer.weight.repeated(static_cast<double>(split.layersOfStage(stage)));
+  QueuedWork work = times.layer.weight.repeated(static_cast<double>(split.encoderLayersOf(stage)));
+  work += times.decoder.weight.repeated(static_cast<double>(split.decoderLayersOf(stage)));
   if (split.isLast(stage))
-    work += head.weight;
+    work += times.head.weight;
+  if (split.hasBridge(stage))
+    work += times.bridge.weight;
   if (split.isFirst(stage))
-    work += embeddings.weight;
+    work += times.embeddings.weight;
   return work;
 }
 
@@ -195,15 +211,28 @@ PipelineCosts Composer::timePipeline() const {
   return costs;
 }
 
+/// The largest message of a micro-batch from a group to the next. Behind the bridge it includes the
+/// encoder's result.
+double Composer::boundaryAfter(int64_t group) const {
+  double bytes = 0;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+    bytes = std::max(bytes, split.decoderLayersOf(split.stageOf(group, chunk)) > 0
+                                ? work.decoder_boundary_bytes()
+                                : work.boundary_bytes());
+  return bytes;
+}
+
 void Composer::timeLinks(PipelineCosts &costs) const {
-  double bytes = work.boundary_bytes();
-  OpTime gather;
-  if (profile.scatters_boundaries() && layout.tensor > 1 && !layout.sequenceParallel) {
-    gather = inputs.costs.collective("all_gather", bytes, placement.tensor);
-    bytes /= static_cast<double>(layout.tensor);
-  }
-  const double around = gather.device + inputs.costs.memoryPass(0, profile.message_launches()).host;
-  for (const StageLink &link : placement.links) {
+  for (size_t group = 0; group < placement.links.size(); ++group) {
+    const StageLink &link = placement.links[group];
+    double bytes = boundaryAfter(static_cast<int64_t>(group));
+    OpTime gather;
+    if (profile.scatters_boundaries() && layout.tensor > 1 && !layout.sequenceParallel) {
+      gather = inputs.costs.collective("all_gather", bytes, placement.tensor);
+      bytes /= static_cast<double>(layout.tensor);
+    }
+    const double around =
+        gather.device + inputs.costs.memoryPass(0, profile.message_launches()).host;
     const double message = inputs.costs.transfer(bytes, link.crossesNodes, link.sharers) + around;
     costs.links.push_back({message, profile.waits_for_messages() ? message : 0});
   }
@@ -229,12 +258,12 @@ double Composer::offloadedBytes() const {
 }
 
 void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const {
-  const double all = split.parametersOf(group), tensors = split.tensorsOf(group);
-  const double own = layout.zero >= 1 ? all / static_cast<double>(layout.replicas) : all;
+  const double all = split.trainedOf(group).sum(), tensors = split.trainedTensorsOf(group),
+               own = updatedElements(group);
   for (const proto::UpdateProfile &part : profile.update()) {
     if (part.needs_f16() && model.precision != "f16")
       continue;
-    if (part.after_one_replica() && layout.replicas == 1)
+    if (part.after_one_replica() && layout.copies() == 1)
       continue;
     const OpTime time =
         inputs.costs.memoryPass((part.before_sharding() ? all : own) * part.bytes_per_parameter(),
@@ -246,9 +275,13 @@ void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, doub
 /// The work of a group's devices between their last backward pass and the update.
 ReplicaWork Composer::replicaWorkOf(int64_t group, const GroupTimes &times) const {
   ReplicaWork work;
-  work.gradientBytes = split.parametersOf(group) * gradientWidth();
-  work.weightBytes = split.parametersOf(group) * (model.precision == "f32" ? 4 : 2);
+  const StateAmount parameters = split.parametersOf(group), trained = split.trainedOf(group);
+  const double width = model.precision == "f32" ? 4 : 2;
+  work.gradientBytes = trained * gradientWidth();
+  work.updatedBytes = trained * width;
+  work.weightBytes = parameters * width;
   work.tensors = split.tensorsOf(group);
+  work.trainedTensors = split.trainedTensorsOf(group);
   work.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
   work.passes = times.forward + times.backward + times.weight;
   // The tasks that gradients of weights come from.
@@ -268,10 +301,10 @@ GroupParts Composer::partsOf(int64_t group, const GroupTimes &times,
                {"backward-send", times.sending}};
   row.numPasses = row.parts.size();
   const ReplicaWork replica = replicaWorkOf(group, times);
-  const ReplicaTime between = timeReplicas(layout, profile, inputs.costs, placement.data, replica);
+  const ReplicaTime between = timeReplicas(layout, profile, inputs.costs, placement, replica);
   double reduced = between.reduction;
-  if (layout.replicas > 1 || profile.copies_with_one_replica())
-    reduced += inputs.costs.memoryPass(3 * replica.gradientBytes, 2).device;
+  if (layout.copies() > 1 || profile.copies_with_one_replica())
+    reduced += inputs.costs.memoryPass(3 * replica.gradientBytes.sum(), 2).device;
   row.parts.push_back({"backward-params-all-reduce", reduced});
   // Of no timer in Megatron.
   if (between.gathers > 0)
@@ -380,16 +413,22 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
 
 static double sumParameters(const PlannedModel &model, const proto::ProgramWork &work) {
   double sum = 0;
-  for (const proto::StateWork &state : work.states()) {
-    if (state.role() != "parameter" || state.blocks().empty())
-      continue;
-    const int64_t block = state.blocks(0);
-    if (block == 0 || block == kCompiledLayers + 1)
-      sum += static_cast<double>(state.elements());
-    else if (block == kCompiledLayers)
-      sum += static_cast<double>(state.elements()) * static_cast<double>(model.layers);
-  }
+  for (const proto::StateWork &state : work.states())
+    if (state.role() == "parameter")
+      sum += static_cast<double>(state.elements()) * static_cast<double>(model.timesOf(state));
   return sum;
+}
+
+absl::StatusOr<double> trainedShare(const StepInputs &inputs, const Layout &layout) {
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work,
+                      inputs.blocks.get(blocksOf(inputs, layout).kept));
+  const ModelSplit split(inputs.model, layout, *work);
+  double trained = 0, parameters = 0;
+  for (int64_t group = 0; group < layout.stages; ++group) {
+    trained += split.trainedOf(group).sum();
+    parameters += split.parametersOf(group).sum();
+  }
+  return trained / parameters;
 }
 
 absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &layout) {
@@ -398,8 +437,8 @@ absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &la
   const ModelSplit split(inputs.model, layout, *work);
   double bytes = 0, parameters = 0;
   for (int64_t group = 0; group < layout.stages; ++group) {
-    bytes += split.optimizerBytesOf(group);
-    parameters += split.parametersOf(group);
+    bytes += split.optimizerBytesOf(group).sum();
+    parameters += split.parametersOf(group).sum();
   }
   return bytes / parameters;
 }
@@ -415,21 +454,23 @@ absl::StatusOr<double> countParameters(const StepInputs &inputs) {
 }
 
 void Composer::timeBlocks() {
-  const BlockContext context{layout,  model.heads,  model.vocabulary,
-                             profile, inputs.costs, placement.tensor};
+  const BlockContext context{layout, model, profile, inputs.costs, placement};
   auto compute = [&] {
-    return ModelTimes{timeBlock(context, work, 0), timeBlock(context, work, kLayer),
-                      timeBlock(context, work, kHead)};
+    ModelTimes made{timeBlock(context, work, 0),
+                    timeBlock(context, work, PlannedModel::kLayerBlock),
+                    timeBlock(context, work, model.headBlock())};
+    if (model.decoderLayers > 0) {
+      made.bridge = timeBlock(context, work, PlannedModel::kBridgeBlock);
+      made.decoder = timeBlock(context, work, PlannedModel::kDecoderBlock);
+    }
+    return made;
   };
-  const ModelTimes times =
-      inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
-  embeddings = times.embeddings;
-  layer = times.layer;
-  head = times.head;
+  times = inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
 }
 
 /// Names the sizes of a layer's products that cost more than 1 % of its time.
 std::string Composer::noteSizes() const {
+  const BlockTime &layer = times.layer;
   const double all = layer.forward.device + layer.backward.device;
   if (layer.lostUs < 0.01 * all)
     return "";
@@ -463,11 +504,13 @@ StepEstimate Composer::compose(bool keepRuns) {
     if (step.hostBytes * static_cast<double>(ofNode) > cluster.host_bytes_per_node().value())
       step.fit = Fit::DoesNotFit;
   }
-  const auto layerCount = static_cast<double>(model.layers);
-  const double perDevice =
-                   embeddings.productFlops + head.productFlops + layer.productFlops * layerCount,
-               again = embeddings.againFlops + head.againFlops + layer.againFlops * layerCount,
-               passes = static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
+  auto sumOf = [&](double BlockTime::*part) {
+    return times.embeddings.*part + times.bridge.*part + times.head.*part +
+           times.layer.*part * static_cast<double>(model.encoderLayers()) +
+           times.decoder.*part * static_cast<double>(model.decoderLayers);
+  };
+  const double perDevice = sumOf(&BlockTime::productFlops), again = sumOf(&BlockTime::againFlops),
+               passes = static_cast<double>(layout.groupDevices() * layout.microBatches);
   step.flops = perDevice * passes;
   step.flopsWithRecomputation = (perDevice + again) * passes;
   step.parameters = sumParameters(model, work);
@@ -512,6 +555,8 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
   StepBlocks keys;
   keys.work = {layout.tensor,
                layout.microBatch,
+               layout.context,
+               layout.expert,
                layout.sequenceParallel,
                layout.recompute,
                !inputs.profile.framework_ops(),

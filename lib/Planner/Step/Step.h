@@ -81,6 +81,9 @@ absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout
 /// groups of a layout. State that tensor shards replicate counts once per shard.
 absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &layout);
 
+/// The share of a layout's parameters that train.
+absl::StatusOr<double> trainedShare(const StepInputs &inputs, const Layout &layout);
+
 /// Exact number of parameters; the vocabulary is padded for one tensor shard.
 absl::StatusOr<double> countParameters(const StepInputs &inputs);
 

@@ -14,7 +14,7 @@ proto::ProgramWork makeHead() {
   proto::ProgramWork work;
   proto::PhaseWork &phase = *work.add_phases();
   phase.set_phase("forward");
-  phase.set_block(ModelSplit::kHead);
+  phase.set_block(PlannedModel().headBlock());
   proto::OpWork &op = *phase.add_ops();
   op.set_kind(proto::OpWork::PRODUCT);
   op.set_type(proto::F16);
@@ -33,8 +33,12 @@ double timeHead(int64_t vocabulary, int64_t tensor, bool isUnpadded) {
   const GpuCosts costs(plan.cluster, profile, GpuConstants());
   Layout layout;
   layout.tensor = tensor;
-  const BlockContext context{layout, /*heads=*/16, vocabulary, profile, costs, GroupPlacement()};
-  return timeBlock(context, makeHead(), ModelSplit::kHead).forward.device;
+  PlannedModel model;
+  model.heads = 16;
+  model.vocabulary = vocabulary;
+  const RankPlacement placement;
+  const BlockContext context{layout, model, profile, costs, placement};
+  return timeBlock(context, makeHead(), model.headBlock()).forward.device;
 }
 
 TEST(BlockTime, TakesAnOddVocabularySlowlyWhereItIsNotPadded) {

@@ -34,11 +34,11 @@ ReplicaTime timeLevel(int64_t zero, int64_t microBatches,
   layout.replicas = 4;
   layout.zero = zero;
   layout.microBatches = microBatches;
-  GroupPlacement placement;
-  placement.ranks = 4;
+  RankPlacement placement;
+  placement.data.ranks = 4;
   ReplicaWork work;
-  work.gradientBytes = work.weightBytes = 400;
-  work.tensors = 10;
+  work.gradientBytes = work.weightBytes = work.updatedBytes = {/*dense=*/400, /*experts=*/0};
+  work.tensors = work.trainedTensors = 10;
   work.layers = 4;
   return timeReplicas(layout, profile, CountedCosts(), placement, work);
 }
@@ -61,6 +61,27 @@ TEST(Replicas, Volumes) {
   EXPECT_DOUBLE_EQ(timeLevel(3, 8).gathers, 16 * once);
 }
 
+// Two replicas share the experts, so each expert has half the copies of other weights. Frozen
+// weights have no gradients.
+TEST(Replicas, ExpertsAndFrozenWeights) {
+  Layout layout;
+  layout.replicas = 4;
+  layout.expert = 2;
+  RankPlacement placement;
+  placement.data.ranks = 4;
+  placement.ofExperts.ranks = 2;
+  ReplicaWork work;
+  work.weightBytes = {/*dense=*/400, /*experts=*/800};
+  work.gradientBytes = work.updatedBytes = {/*dense=*/200, /*experts=*/800};
+  auto time = [&](int64_t zero) {
+    layout.zero = zero;
+    return timeReplicas(layout, {}, CountedCosts(), placement, work);
+  };
+  EXPECT_DOUBLE_EQ(time(0).reduction, 2 * (0.75 * 200 + 0.5 * 800));
+  EXPECT_DOUBLE_EQ(time(1).reduction, 2 * (0.75 * 200 + 0.5 * 800));
+  EXPECT_DOUBLE_EQ(time(3).gathers, 2 * (0.75 * 400 + 0.5 * 800));
+}
+
 // Tables of order statistics of the normal distribution (Harter, Biometrika 48, 1961).
 TEST(Replicas, MeanOfTheLargest) {
   EXPECT_EQ(meanOfLargest(1), 0);
@@ -77,9 +98,9 @@ TEST(Replicas, WaitForTheSlowest) {
   auto waits = [&](int replicas, int perNode) {
     Layout layout;
     layout.replicas = replicas;
-    GroupPlacement placement;
-    placement.ranks = replicas;
-    placement.perNode = perNode;
+    RankPlacement placement;
+    placement.data.ranks = replicas;
+    placement.data.perNode = perNode;
     ReplicaWork work;
     work.passes = 1000;
     return timeReplicas(layout, profile, CountedCosts(), placement, work).reduction;

@@ -23,7 +23,8 @@ static proto::OpWork *addOp(proto::PhaseWork &phase, proto::OpWork::Kind kind, c
 }
 
 /// A tensor that the forward op takes.
-static void addInput(proto::ProgramWork &work, const proto::PhaseWork &phase, double bytes, proto::OpWork &op) {
+static void addInput(proto::ProgramWork &work, const proto::PhaseWork &phase, double bytes,
+                     proto::OpWork &op) {
   if (phase.phase() != "forward")
     return;
   op.add_reads(static_cast<uint32_t>(work.tensors_size()));
@@ -50,7 +51,7 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
   proto::ProgramWork &work = found->second;
   if (!isNew)
     return &work;
-  const int64_t tokens = model.sequence * key.microBatch, hidden = model.hidden;
+  const int64_t tokens = model.sequence * key.microBatch / key.context, hidden = model.hidden;
   const double elements = static_cast<double>(tokens * hidden);
   work.set_layers(kCompiledLayers);
   work.set_boundary_bytes(2 * elements);
@@ -90,6 +91,18 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
         sum->add_axes("tp");
         sum->set_bytes(2 * elements);
       }
+      if (isLayer && key.context > 1) {
+        proto::OpWork *keys = addOp(phase, proto::OpWork::COLLECTIVE, "product");
+        keys->set_collective("all_gather");
+        keys->add_axes("context");
+        keys->set_bytes(2 * elements * static_cast<double>(key.context));
+      }
+      if (isLayer && key.expert > 1) {
+        proto::OpWork *rows = addOp(phase, proto::OpWork::COLLECTIVE, "product");
+        rows->set_collective("all_to_all");
+        rows->add_axes("expert");
+        rows->set_bytes(2 * elements);
+      }
     }
     proto::StateWork &state = *work.add_states();
     state.set_name("weight" + std::to_string(block));
@@ -98,6 +111,20 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
     state.set_elements((isLayer ? 2 : 1) * width * hidden);
     state.set_local_elements(state.elements() / key.tensor);
     state.set_type(proto::F16);
+    // Half of a layer's weights are experts, and a quarter of the others does not train.
+    if (isLayer && model.experts > 0) {
+      proto::StateWork frozen = state, experts = state;
+      state.set_elements(state.elements() / 8 * 3);
+      state.set_local_elements(state.elements() / key.tensor);
+      frozen.set_elements(frozen.elements() / 8);
+      frozen.set_local_elements(frozen.elements() / key.tensor);
+      frozen.set_is_frozen(true);
+      experts.set_elements(experts.elements() / 2);
+      experts.set_local_elements(experts.elements() / key.tensor / key.expert);
+      experts.set_is_of_experts(key.expert > 1);
+      *work.add_states() = frozen;
+      *work.add_states() = experts;
+    }
     for (const char *moment : {"first", "second"}) {
       proto::StateWork added = state;
       added.set_name(moment + std::to_string(block));
@@ -116,23 +143,29 @@ int64_t TestPlan::draw(std::initializer_list<int64_t> values) {
   return *(values.begin() + std::uniform_int_distribution<size_t>(0, values.size() - 1)(random));
 }
 
-TestPlan::TestPlan(unsigned seed) : random(seed), blocks(model), order(mlir::st::makePipelineOrder()) {
+TestPlan::TestPlan(unsigned seed)
+    : random(seed), blocks(model), order(mlir::st::makePipelineOrder()) {
   model.name = "test";
   model.layers = draw({4, 8, 12, 24, 48});
   model.heads = draw({8, 16, 32});
   model.hidden = model.heads * draw({64, 128});
   model.sequence = draw({512, 1024, 2048});
   model.vocabulary = draw({30720, 51200});
-  const std::vector<std::string> clusters = {"dgx-a100-80gb", "dgx-a100-40gb", "v100-4x32gb", "v100-4x16gb", "v100-16"};
-  cluster = *builtinClusterDescription(clusters[std::uniform_int_distribution<size_t>(0, clusters.size() - 1)(random)]);
+  model.experts = draw({0, 0, 8});
+  const std::vector<std::string> clusters = {"dgx-a100-80gb", "dgx-a100-40gb", "v100-4x32gb",
+                                             "v100-4x16gb", "v100-16"};
+  cluster = *builtinClusterDescription(
+      clusters[std::uniform_int_distribution<size_t>(0, clusters.size() - 1)(random)]);
   const std::vector<std::string> profiles = {"megatron-lm", "megatron-deepspeed", "deepspeed"};
-  profile = *findProfile(profiles[std::uniform_int_distribution<size_t>(0, profiles.size() - 1)(random)]);
+  profile =
+      *findProfile(profiles[std::uniform_int_distribution<size_t>(0, profiles.size() - 1)(random)]);
 }
 
 StepInputs TestPlan::inputs(const proto::ClusterDescription &other, BlockSource *otherBlocks) {
   costs = std::make_unique<GpuCosts>(other, profile, GpuConstants{});
   constexpr double kStepUs = 1000;
-  return {model, other, profile, *costs, otherBlocks ? *otherBlocks : blocks, order, kStepUs, "adam"};
+  return {model, other,   profile, *costs, otherBlocks ? *otherBlocks : blocks,
+          order, kStepUs, "adam"};
 }
 
 Layout TestPlan::drawLayout() {
@@ -142,10 +175,13 @@ Layout TestPlan::drawLayout() {
     layout.stages = draw({1, 1, 2, 4, 8});
     const int64_t node = cluster.devices_per_node();
     layout.replicas = draw({1, 1, 2, 4, 8, 16});
+    layout.context = draw({1, 1, 1, 2, 4});
+    layout.expert = model.experts > 0 ? draw({1, 2, 4}) : 1;
     layout.microBatch = draw({1, 2, 4, 8});
     layout.microBatches = layout.stages * draw({1, 2, 3, 8});
     layout.zero = draw({0, 0, 1, 2, 3});
-    layout.offloadOptimizer = layout.zero > 0 && cluster.has_host_bytes_per_node() && draw({0, 1}) == 1;
+    layout.offloadOptimizer =
+        layout.zero > 0 && cluster.has_host_bytes_per_node() && draw({0, 1}) == 1;
     layout.placement = static_cast<RankOrder>(draw({0, 0, 1, 2, 3, 4, 5, 6}));
     layout.recompute = static_cast<Recompute>(draw({0, 1, 2}));
     layout.sequenceParallel = layout.tensor > 1 && draw({0, 1}) == 1;
