@@ -1,6 +1,6 @@
-"""Compares st-plan's plans for simulated clusters with the simulator: 8 searches of small BERT, GPT-2 and Llama, whose 5
-fastest layouts are compiled completely. With --seed, random searches of models, clusters and layouts until there are 40
-plans.
+"""Compares st-plan's plans for simulated clusters with the simulator: 13 searches of small BERT, GPT-2, Llama, Mixtral and T5,
+whose 5 fastest layouts are compiled completely. With --seed, random searches of models, clusters and layouts until there are
+40 plans; every other one splits sequences or experts, trains adapters or a part of a model, or has an encoder and a decoder.
 
   benchmarks/planned_steps.py [--seed=N] [--only=NAME] [--build=build]
 
@@ -25,6 +25,7 @@ import simulated
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEQUENCE = 128
 TOLERANCE, DIFFERENT = 0.02, 0.03
+OF_THE_MODEL = ["--optimizer", "--lora", "--freeze", "--expert-capacity-factor"]  # flags of st-compile too
 
 BERT = {"model_type": "bert", "hidden_size": 256, "num_hidden_layers": 8, "num_attention_heads": 8, "intermediate_size": 1024,
         "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 128,
@@ -34,6 +35,11 @@ GPT2 = {"model_type": "gpt2", "n_embd": 256, "n_layer": 8, "n_head": 8, "n_posit
 LLAMA = {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 4,
          "intermediate_size": 704, "max_position_embeddings": 128, "vocab_size": 2048, "rms_norm_eps": 1e-5,
          "hidden_act": "silu", "tie_word_embeddings": False}
+
+MIXTRAL = LLAMA | {"model_type": "mixtral", "intermediate_size": 384, "num_local_experts": 4, "num_experts_per_tok": 2}
+T5 = {"model_type": "t5", "d_model": 256, "num_layers": 4, "num_decoder_layers": 4, "num_heads": 8, "d_kv": 32, "d_ff": 704,
+      "vocab_size": 2048, "feed_forward_proj": "gated-gelu", "dropout_rate": 0.1, "decoder_start_token_id": 0, "pad_token_id": 0,
+      "tie_word_embeddings": False}
 
 # name: (configuration, task, cluster, flags)
 SEARCHES = {
@@ -49,6 +55,16 @@ SEARCHES = {
                                                  "--sequence-parallel=false --schedule=1f1b,zb-h1,gpipe"),
     "llama on 8, ZeRO": (LLAMA, "clm", "dtu-t10", "--devices=8 --batch=32 --tp=1,2 --mb=2 --recompute=none --zero=0,1,2,3 "
                                                   "--sequence-parallel=false --schedule=1f1b"),
+    "llama, context": (LLAMA, "clm", "dtu-t10", "--devices=8 --batch=16 --tp=1,2 --context=2,4 --mb=2 --recompute=none --zero=0,1 "
+                                                "--sequence-parallel=false --schedule=1f1b"),
+    "mixtral, experts": (MIXTRAL, "clm", "dtu-t10", "--devices=8 --batch=16 --tp=1,2 --expert=2,4 --mb=1 --recompute=none "
+                                                    "--sequence-parallel=false --schedule=1f1b"),
+    "llama, adapters": (LLAMA, "clm", "dtu-t10", "--devices=4 --batch=16 --tp=1,2 --mb=2 --recompute=none --zero=0 "
+                                                 "--sequence-parallel=false --schedule=1f1b --lora=8:q_proj,v_proj"),
+    "llama, half trained": (LLAMA, "clm", "dtu-t10", "--devices=4 --batch=16 --mb=2 --recompute=none --zero=0 --schedule=1f1b "
+                                                     "--sequence-parallel=false --freeze=*.layers.[0-3].*,*.embed_tokens.*"),
+    "t5": (T5, "seq2seq", "dtu-t10", "--devices=4 --batch=16 --tp=1,2 --mb=2 --recompute=none --zero=0 --schedule=1f1b "
+                                     "--sequence-parallel=false"),
 }
 
 
@@ -79,14 +95,45 @@ def draw_search(random):
     return config, "mlm" if family == "bert" else "clm", cluster, " ".join(flags)
 
 
+def draw_special_search(random):
+    """Draws a search of sequences or experts that devices share, of parameters that do not train, or of two kinds of layers."""
+    kind = random.choice(["context", "context", "expert", "adapters", "freeze", "seq2seq"])
+    heads, layers, devices = random.choice([4, 8]), random.choice([4, 6, 8]), random.choice([4, 8])
+    sizes = {"hidden_size": heads * random.choice([16, 32]), "num_hidden_layers": layers, "num_attention_heads": heads,
+             "num_key_value_heads": heads // random.choice([1, 2]), "vocab_size": random.choice([1024, 2048])}
+    config, task, more = LLAMA | sizes | {"intermediate_size": 3 * sizes["hidden_size"]}, "clm", []
+    if kind == "context":
+        more = ["--context=" + random.choice(["2", "4", "1,2"])]
+        if random.choice([True, False]):
+            config, task = BERT | {name: sizes[name] for name in sizes if "key" not in name}, "mlm"
+            config["intermediate_size"] = 4 * config["hidden_size"]
+    elif kind == "expert":
+        config = MIXTRAL | sizes | {"intermediate_size": 2 * sizes["hidden_size"], "num_local_experts": random.choice([4, 8])}
+        more = ["--expert=" + random.choice(["2", "4", "1,2"]), *random.choice([[], ["--expert-capacity-factor=1.5"]])]
+    elif kind == "adapters":
+        more = [f"--lora={random.choice([4, 16])}:" + random.choice(["q_proj,v_proj", "all-linear"])]
+    elif kind == "freeze":
+        more = ["--freeze=" + random.choice(["*norm*", f"*.layers.[0-{layers // 2 - 1}].*", "*.embed_tokens.*,*.mlp.*"])]
+    else:
+        config, task = T5 | {"d_model": sizes["hidden_size"], "num_heads": heads, "d_kv": sizes["hidden_size"] // heads, "num_layers":
+                             layers, "num_decoder_layers": random.choice([2, layers]), "vocab_size": sizes["vocab_size"]}, "seq2seq"
+    micro_batch = random.choice([1, 2])
+    flags = [f"--devices={devices}", f"--batch={micro_batch * devices * random.choice([1, 2])}", f"--mb={micro_batch}", "--tp=1,2",
+             "--recompute=" + random.choice(["none", "none", "full"]), "--schedule=" + random.choice(["1f1b", "1f1b,zb-h1"]),
+             "--zero=" + random.choice(["0", "1", "3"]), "--sequence-parallel=false",
+             "--precision=" + random.choice(["bf16", "f32"]), *more]
+    return config, task, random.choice(["dtu-t10", "dtu-t20"]), " ".join(flags)
+
+
 def drawn_searches(seed):
     """Yields names of drawn searches without end, and adds each search to SEARCHES."""
     for number in itertools.count():
-        found = draw_search(random.Random(f"{seed} {number}"))
-        config, _, cluster, flags = found
-        name = f"{number}: {config['model_type']} on {cluster} {flags}"
-        SEARCHES[name] = found
-        yield name
+        for kind, draw in (("", draw_search), (" special", draw_special_search)):
+            found = draw(random.Random(f"{seed} {number}{kind}"))
+            config, _, cluster, flags = found
+            name = f"{number}{kind}: {config['model_type']} on {cluster} {flags}"
+            SEARCHES[name] = found
+            yield name
 
 
 def run(*command):
@@ -118,7 +165,7 @@ def compare_with_binary(bin, folder, name, report, model, parallel):
     binary = folder / "step"
     run(bin / "st-compile", "-q", model, f"--task={task}", f"--batch={plan['layout']['global_batch']}", f"--seq={SEQUENCE}",
         f"--target={cluster}", f"--parallel={parallel}", "-o", binary, "--predict=false",
-        *(flag for flag in flags.split() if flag.startswith("--optimizer=")))
+        *(flag for flag in flags.split() if flag.split("=")[0] in OF_THE_MODEL))
     milliseconds = simulated.timed_step(binary)["sim_ms"]
     arenas = re.findall(r"^  arena (\d+) bytes", run(bin / "st-translate", "--executable-to-text", binary), re.M)
     problems = []

@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <map>
@@ -53,6 +54,18 @@ static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
       blocks[&op] = block;
     }
   return blocks;
+}
+
+/// The blocks of layers, by their scopes, such as "transformer.h.0".
+static std::map<std::string, int64_t> findLayers(ProgramOp program) {
+  std::map<std::string, int64_t> layers;
+  program.walk([&](Operation *op) {
+    auto mark = op->getAttrOfType<IntegerAttr>(kBlockAttr);
+    std::string scope = mark ? layerOf(op) : "";
+    if (!scope.empty() && llvm::isDigit(scope.back()))
+      layers.try_emplace(scope, mark.getInt());
+  });
+  return layers;
 }
 
 /// The block that uses an operand. A kernel may fuse the end of one block with the start of the
@@ -118,6 +131,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
       for (auto read : task.getOps<ReadOp>())
         if (users[read.getSource()].empty())
           gatherUsers(read.getResult(), blocks, users[read.getSource()]);
+  const std::map<std::string, int64_t> layers = findLayers(program);
   llvm::StringSet<> written; ///< by any task
   for (auto task : program.getOps<TaskOp>())
     task.walk([&](WriteOp write) { written.insert(write.getTarget()); });
@@ -129,8 +143,14 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     added.set_name(state.getName().str());
     added.set_role(state.getRole().str());
     StringRef owner = state.getOf().empty() ? state.getName() : state.getOf();
-    for (int64_t block : users[symbols.lookup(owner)])
-      added.add_blocks(block);
+    // The weights of a layer are of that layer also where a collective or a view hides their use.
+    auto layer = llvm::find_if(
+        layers, [&](const auto &each) { return owner.starts_with(each.first + "."); });
+    if (layer != layers.end())
+      added.add_blocks(layer->second);
+    else
+      for (int64_t block : users[symbols.lookup(owner)])
+        added.add_blocks(block);
     added.set_is_frozen(state.getRole() == "parameter" && !written.contains(state.getSymName()));
     added.set_is_of_experts(isSplitOver(state.getSharding(), "expert"));
     auto global = cast<RankedTensorType>(state.getGlobalType()),

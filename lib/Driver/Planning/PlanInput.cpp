@@ -101,6 +101,8 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
   describeModel(input, name.rsplit('/').second.empty() ? name : name.rsplit('/').second, sequence,
                 choices.precision);
   input.options = choices.options;
+  input.model.limitsExperts =
+      input.config.experts.capacityFactor || input.options.count("expert-capacity-factor") > 0;
   if (absl::Status status = checkTrainedLayers(input); !status.ok())
     return status;
   return input;

@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 
 namespace st {
@@ -54,12 +53,14 @@ private:
   int64_t strideOf(int axis) const {
     return axis == 0 ? numbering.tensorStride() : numbering.dataStride();
   }
+  /// Returns true if all groups of ranks at this distance are placed alike in their nodes.
+  bool isEven(int64_t size, int64_t stride) const;
   /// Places axis 0 (tensor) or 1 (data).
   GroupPlacement placeAxis(int axis) const;
   /// Counts nodes of each group along an axis whose groups differ.
   GroupPlacement placeUnevenAxis(int axis) const;
-  /// Places groups along a part of axis data. `members`: positions on the axis of the group of
-  /// position 0. `isFirst` returns true for the least position of each group.
+  /// Places groups along a part of axis data. `members`: ascending positions on the axis of the
+  /// group of position 0. `isFirst` returns true for the least position of each group.
   template <typename IsFirst>
   GroupPlacement placeCopies(const std::vector<int64_t> &members, IsFirst isFirst) const;
   void placeContext(RankPlacement &placement) const;
@@ -104,18 +105,21 @@ Placer::Placer(const proto::ClusterDescription &cluster, const Layout &layout)
     nodes.add_placement(axis);
 }
 
+bool Placer::isEven(int64_t size, int64_t stride) const {
+  return layout.devices() <= node ||
+         (stride >= node          ? stride % node == 0
+          : size * stride <= node ? node % (size * stride) == 0
+                                  : node % stride == 0 && size * stride % node == 0);
+}
+
 GroupPlacement Placer::placeAxis(int axis) const {
-  const int64_t size = sizes[axis], stride = strideOf(axis);
-  const bool isEven = layout.devices() <= node ||
-                      (stride >= node          ? stride % node == 0
-                       : size * stride <= node ? node % (size * stride) == 0
-                                               : node % stride == 0 && size * stride % node == 0);
   GroupPlacement group =
-      isEven ? placeGroup(nodes,
-                          {static_cast<int>(layout.tensor), static_cast<int>(layout.copies()),
-                           static_cast<int>(layout.stages)},
-                          kAxes[axis])
-             : placeUnevenAxis(axis);
+      isEven(sizes[axis], strideOf(axis))
+          ? placeGroup(nodes,
+                       {static_cast<int>(layout.tensor), static_cast<int>(layout.copies()),
+                        static_cast<int>(layout.stages)},
+                       kAxes[axis])
+          : placeUnevenAxis(axis);
   // Distances matter only if devices of a node are at different distances.
   if (!hasFarDevices || group.perNode == 1)
     group.stride = 1;
@@ -156,24 +160,34 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
 template <typename IsFirst>
 GroupPlacement Placer::placeCopies(const std::vector<int64_t> &members, IsFirst isFirst) const {
   const auto size = static_cast<int64_t>(members.size());
-  int64_t most = 1;
-  std::vector<int> reaching((layout.devices() + node - 1) / node);
-  for (int64_t stage = 0; stage < layout.stages; ++stage)
-    for (int64_t copy = 0; copy < layout.copies(); ++copy)
-      for (int64_t shard = 0; shard < layout.tensor && isFirst(copy); ++shard) {
-        std::set<int64_t> used;
-        for (int64_t member : members)
-          used.insert(numbering.id(shard, copy + member, stage) / node);
-        most = std::max(most, static_cast<int64_t>(used.size()));
-        for (int64_t each : used)
-          reaching[each] += used.size() > 1;
-      }
+  const int64_t step = size > 1 ? members[1] : 1, stride = step * numbering.dataStride();
   GroupPlacement group;
   group.ranks = static_cast<int>(size);
-  group.perNode = static_cast<int>((size + most - 1) / most);
-  group.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
+  if (members.back() == step * (size - 1) && isEven(size, stride)) {
+    group.perNode = static_cast<int>(std::clamp<int64_t>((node + stride - 1) / stride, 1, size));
+    group.sharers = static_cast<int>(
+        (std::min<int64_t>(node, layout.devices()) + group.perNode - 1) / group.perNode);
+  } else {
+    int64_t most = 1;
+    std::vector<int> reaching((layout.devices() + node - 1) / node);
+    std::vector<int64_t> used;
+    for (int64_t stage = 0; stage < layout.stages; ++stage)
+      for (int64_t copy = 0; copy < layout.copies(); ++copy)
+        for (int64_t shard = 0; shard < layout.tensor && isFirst(copy); ++shard) {
+          used.clear();
+          for (int64_t member : members)
+            if (int64_t own = numbering.id(shard, copy + member, stage) / node;
+                used.empty() || used.back() != own)
+              used.push_back(own);
+          most = std::max(most, static_cast<int64_t>(used.size()));
+          for (int64_t each : used)
+            reaching[each] += used.size() > 1;
+        }
+    group.perNode = static_cast<int>((size + most - 1) / most);
+    group.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
+  }
   if (hasFarDevices && group.perNode > 1)
-    group.stride = static_cast<int>(members[1] * numbering.dataStride());
+    group.stride = static_cast<int>(stride);
   return group;
 }
 

@@ -15,12 +15,13 @@ namespace st {
 
 /// Parameters of a block's work.
 struct BlockKey {
-  int64_t tensor = 1, microBatch = 1, context = 1, expert = 1;
+  int64_t tensor = 1, microBatch = 1;
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
   bool formsKernels = false;       ///< St's kernels instead of tensor ops
   bool splitsBackward = false;     ///< gradients of weights are separate tasks
   std::string optimizer = "adamw"; ///< one of kOptimizerNames
+  int64_t context = 1, expert = 1;
 
   auto tie() const {
     return std::tie(tensor, microBatch, context, expert, sequenceParallel, recompute, formsKernels,
@@ -39,13 +40,14 @@ constexpr int64_t kCompiledLayers = 2;
 struct PlannedModel {
   std::string name;
   int64_t layers = 0, hidden = 0, heads = 0, sequence = 0;
-  int64_t decoderLayers = 0; ///< the last ones of `layers`, if the others are an encoder's
-  int64_t vocabulary = 0;    ///< without padding
-  int64_t experts = 0;       ///< of a layer; 0 without
+  int64_t vocabulary = 0;        ///< without padding
+  std::string precision = "f16"; ///< "f16", "bf16" or "f32"
+  int64_t decoderLayers = 0;     ///< the last ones of `layers`, if the others are an encoder's
+  int64_t experts = 0;           ///< of a layer; 0 without
+  bool limitsExperts = false;    ///< an expert takes at most a number of tokens
   /// Layers of an encoder and a decoder, or layers that train different parameters: no layer stands
   /// for the others.
   bool layersDiffer = false;
-  std::string precision = "f16"; ///< "f16", "bf16" or "f32"
 
   static constexpr int64_t kLayerBlock = kCompiledLayers, kBridgeBlock = kCompiledLayers + 1,
                            kDecoderBlock = 2 * kCompiledLayers + 1;

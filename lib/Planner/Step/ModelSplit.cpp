@@ -11,8 +11,9 @@ static bool isUsedBy(const proto::StateWork &state, int64_t block) {
 }
 
 int64_t PlannedModel::timesOf(const proto::StateWork &state) const {
+  // Tables of distances that all layers of an encoder or decoder share are read before the passes.
   if (state.blocks().empty())
-    return 0;
+    return decoderLayers > 0 ? 1 : 0;
   for (int64_t block : {kLayerBlock, kDecoderBlock})
     if (isLayer(block) && isUsedBy(state, block) && isUsedBy(state, block - 1))
       return 1;

@@ -55,6 +55,11 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
     return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),
                                                    " interleaves at least ", least,
                                                    " stages, found pp=", layout.stages));
+  if (layout.expert > 1 && !inputs.model.limitsExperts)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expert=", layout.expert,
+        ": without a capacity of experts, their weights are gathered once "
+        "a step, whose time is known on DTU clusters alone; expected --expert-capacity-factor"));
   return checkLayout(inputs.model, layout, inputs.cluster);
 }
 
@@ -555,13 +560,13 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
   StepBlocks keys;
   keys.work = {layout.tensor,
                layout.microBatch,
-               layout.context,
-               layout.expert,
                layout.sequenceParallel,
                layout.recompute,
                !inputs.profile.framework_ops(),
                layout.hasWeightTasks(),
-               inputs.optimizer};
+               inputs.optimizer,
+               layout.context,
+               layout.expert};
   keys.kept = keys.work;
   keys.kept.recompute = Recompute::None;
   // A framework reruns a layer's forward pass, so recomputation is not compiled.

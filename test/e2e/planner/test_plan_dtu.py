@@ -21,6 +21,11 @@ SPACES = [("bert on a chip", "--tp=1 --pp=2 --schedule=1f1b --zero=0"), ("bert o
           ("llama on a chip", "--tp=2 --schedule=zb-h1"), ("llama on 8, ZeRO", "--tp=1 --pp=2 --zero=3"),
           ("uneven stages", ""), ("gpt2 on a chip", "--pp=2 --tp=2 --recompute=none --optimizer=adafactor"),
           ("bert on a chip", "--pp=1 --tp=4 --optimizer=lamb-8bit")]
+# One of each kind: sequences and experts that devices share, adapters, layers that differ, an encoder and a decoder.
+SPECIAL = [("llama, context", "--tp=1 --pp=2 --context=2 --zero=0"), ("llama, context", "--tp=2 --pp=1 --context=4 --zero=1"),
+           ("mixtral, experts", "--tp=1 --pp=1 --dp=4 --expert=2 --devices=4 --expert-capacity-factor=1.5"),
+           ("llama, adapters", "--tp=1 --pp=2"), ("llama, half trained", "--tp=1 --pp=2"), ("t5", "--tp=1 --pp=2"),
+           ("t5", "--tp=2 --pp=1")]
 # The number of shards determines the layers of a stage: four and two with one shard, three and three with four.
 planned_steps.SEARCHES["uneven stages"] = (
     planned_steps.BERT | {"hidden_size": 128, "num_hidden_layers": 6, "intermediate_size": 512, "vocab_size": 3072}, "mlm", "dtu-t20",
@@ -63,8 +68,15 @@ def bad(folder):
                            (["--optimizer=adafactor-8bit"], "--optimizer=adafactor-8bit"), ([f"--rows={folder}/x.csv"], "--rows"),
                            ([f"--lint-log={folder}/x.log"], "--lint-log")):
         refuse([*dtu, *flags], pattern, folder)
+    for flags, pattern in ((["--context=3"], "no layout fills the devices"), (["--context=0"], "--context=0: expected integers from 1"),
+                           (["--expert=2", "--dp=4"], "expert=2: the model has no experts"), (["--lora=8"], "--lora=8: expected RANK:"),
+                           (["--lora=8:nothing"], "no parameter nothing.weight"), (["--freeze=nothing"], "matches nothing"),
+                           (["--task=seq2seq"], "--task=seq2seq does not fit"), (["--label-seq=8"], "has no target"),
+                           (["--expert-capacity-factor=x"], "--expert-capacity-factor=x: expected a number above 0")):
+        refuse([*dtu, "--devices=4", "--batch=8", *flags], pattern, folder)
     refuse([*PLAN, model, "--simulate=2"], "--simulate has no effect", folder)
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(*((name, space(name, more)) for name, more in st.drawn_part(SPACES, 3)), ("table", table), ("bad input", bad)))
+    sys.exit(st.main(*((name, space(name, more)) for name, more in st.drawn_part(SPACES, 3)),
+                     *((f"{name} {more}", space(name, more)) for name, more in st.drawn_part(SPECIAL, 2)), ("table", table), ("bad input", bad)))

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 
+#include <map>
 #include <set>
 
 using namespace st;
@@ -111,4 +112,61 @@ TEST(Placement, PrintsAMapping) {
   layout.placement = RankOrder::DataTensorPipeline;
   EXPECT_EQ(printDeviceMapping({}, layout), "{\n    \"stage_0\": {\"shard_0\": [\"GPU:0\", "
                                             "\"GPU:1\"], \"shard_1\": [\"GPU:2\", \"GPU:3\"]}}");
+}
+
+// Parts of a sequence are next to each other, then replicas that share experts, then their copies.
+TEST(Placement, PartsOfSequencesAndSharersOfExperts) {
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  for (int64_t tensor : {1, 2, 3, 8})
+    for (int64_t context : {1, 2, 3, 8})
+      for (int64_t expert : {1, 2, 4})
+        for (RankOrder order : allOrders()) {
+          Layout layout;
+          layout.tensor = tensor;
+          layout.context = context;
+          layout.expert = expert;
+          layout.replicas = 2 * expert;
+          layout.stages = 2;
+          layout.placement = order;
+          const RankNumbering numbering(cluster, layout);
+          const RankPlacement placement = placeRanks(cluster, layout);
+          // By stage, shard and the rest of the position: the nodes of a group.
+          std::map<std::vector<int64_t>, std::set<int64_t>> parts, sharers, holders;
+          for (int64_t stage = 0; stage < layout.stages; ++stage)
+            for (int64_t shard = 0; shard < tensor; ++shard)
+              for (int64_t replica = 0; replica < layout.replicas; ++replica)
+                for (int64_t part = 0; part < context; ++part) {
+                  const int64_t own = numbering.id(shard, replica * context + part, stage) / 8;
+                  parts[{stage, shard, replica}].insert(own);
+                  sharers[{stage, shard, replica / expert, part}].insert(own);
+                  holders[{stage, shard, replica % expert}].insert(own);
+                }
+          auto check = [&](const auto &groups, const GroupPlacement &group, int64_t ranks) {
+            size_t most = 0;
+            for (const auto &[where, nodes] : groups)
+              most = std::max(most, nodes.size());
+            const auto nodes = static_cast<int>(most);
+            EXPECT_EQ(group.ranks, ranks) << printLayout(layout);
+            EXPECT_EQ(group.perNode, (group.ranks + nodes - 1) / nodes) << printLayout(layout);
+          };
+          check(parts, placement.context, context);
+          check(sharers, placement.expert, expert);
+          check(holders, placement.ofExperts, layout.expertCopies());
+        }
+}
+
+TEST(Placement, GroupsOfSeveralAxes) {
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  Layout layout;
+  layout.tensor = 2;
+  layout.context = 8;
+  proto::OpWork gather;
+  gather.add_axes("context");
+  const RankPlacement placement = placeRanks(cluster, layout);
+  EXPECT_EQ(placement.groupOf(gather).ranks, 8);
+  EXPECT_EQ(placement.groupOf(gather).sharers, 2) << "one for each shard";
+  gather.add_axes("tensor");
+  EXPECT_EQ(placement.groupOf(gather).ranks, 16);
+  EXPECT_EQ(placement.groupOf(gather).perNode, 8);
+  EXPECT_EQ(placement.groupOf(gather).sharers, 1);
 }

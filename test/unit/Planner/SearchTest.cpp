@@ -8,6 +8,8 @@
 
 #include "gtest/gtest.h"
 
+#include <set>
+
 #include <algorithm>
 
 using namespace st;
@@ -183,6 +185,39 @@ TEST(SearchSpace, KeepsItsLimits) {
     EXPECT_GE(layout.devices(), 4) << printLayout(layout);
     EXPECT_LE(layout.devices(), space.mostDevices) << printLayout(layout);
   }
+}
+
+// Sequences are split unasked only if they are long, and experts only if there are some.
+TEST(SearchSpace, SplitsSequencesAndExpertsWhereItMayPay) {
+  PlannedModel model;
+  model.layers = 1;
+  model.heads = 1;
+  SearchSpace space;
+  space.devices = space.globalBatch = 8;
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  auto degrees = [&](int64_t Layout::*degree) {
+    std::set<int64_t> found;
+    for (const Layout &layout : enumerateLayouts(space, model, cluster)) {
+      EXPECT_EQ(layout.devices(), 8);
+      EXPECT_EQ(layout.globalBatch(), 8);
+      found.insert(layout.*degree);
+    }
+    return found;
+  };
+  using Degrees = std::set<int64_t>;
+  model.sequence = kLongSequence / 2;
+  EXPECT_EQ(degrees(&Layout::context), Degrees{1});
+  EXPECT_EQ(degrees(&Layout::expert), Degrees{1});
+  model.sequence = kLongSequence;
+  EXPECT_EQ(degrees(&Layout::context), (Degrees{1, 2, 4}));
+  model.experts = 4;
+  EXPECT_EQ(degrees(&Layout::expert), (Degrees{1, 2, 4}));
+  space.context = {8};
+  EXPECT_EQ(degrees(&Layout::context), Degrees{8});
+  EXPECT_EQ(degrees(&Layout::replicas), Degrees{1});
+  space.context = {1};
+  space.expert = {2};
+  EXPECT_EQ(degrees(&Layout::expert), Degrees{2});
 }
 
 TEST(LayoutFilter, TakesEachKeyOfALayout) {

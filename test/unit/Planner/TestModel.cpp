@@ -152,6 +152,7 @@ TestPlan::TestPlan(unsigned seed)
   model.sequence = draw({512, 1024, 2048});
   model.vocabulary = draw({30720, 51200});
   model.experts = draw({0, 0, 8});
+  model.limitsExperts = true;
   const std::vector<std::string> clusters = {"dgx-a100-80gb", "dgx-a100-40gb", "v100-4x32gb",
                                              "v100-4x16gb", "v100-16"};
   cluster = *builtinClusterDescription(
