@@ -159,17 +159,17 @@ absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
 
 /// Of layers that differ, only simulated programs of the whole model tell the time and memory.
 absl::Status PlanTool::checkLayers(const PlanInput &input) const {
-  const bool hasDecoder = input.model.decoderLayers > 0;
-  if (!input.model.layersDiffer)
-    return absl::OkStatus();
-  const char *why = hasDecoder ? "an encoder and a decoder have layers of their own"
-                               : "its layers differ in their experts, or in what they train";
-  if (flags.largestModel || flags.shrinkTo > 0)
-    return invalid(flags.largestModel ? "--largest-model" : "--shrink-to",
-                   " needs a model of equal layers, found ", input.config.path, ": ", why);
-  if (!simulates() && !hasDecoder)
-    return invalid(input.config.path, ": ", why, "; cluster ", cluster.name(),
-                   " needs equal layers, a DTU cluster does not");
+  const char *why = input.model.layersUnlike
+                        ? "its layers differ in their experts, or in what they train"
+                        : "its encoder and its decoder have different layers";
+  const char *question = flags.largestModel   ? "--largest-model"
+                         : flags.shrinkTo > 0 ? "--shrink-to"
+                                              : nullptr;
+  if (question && input.model.layersDiffer())
+    return invalid(question, ": expected a model of equal layers, found ", input.config.path, ": ",
+                   why);
+  if (!simulates() && input.model.layersUnlike)
+    return invalid(input.config.path, ": ", why, "; expected equal layers, or a DTU cluster");
   return absl::OkStatus();
 }
 

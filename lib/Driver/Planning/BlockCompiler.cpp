@@ -30,9 +30,11 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   CompileRequest request;
   request.input = request.parallel = "layout";
   request.model = input.config;
-  request.model->layerCount = ::st::kCompiledLayers;
-  if (input.model.decoderLayers > 0)
-    request.model->decoder.layerCount = ::st::kCompiledLayers;
+  if (!input.model.layersUnlike) {
+    request.model->layerCount = ::st::kCompiledLayers;
+    if (input.model.decoderLayers > 0)
+      request.model->decoder.layerCount = ::st::kCompiledLayers;
+  }
   request.model->experts.balanceCoefficient = 0.0; // next to no work, but of the whole batch
   if (!key.formsKernels)
     request.model->scalesScores = false; // A framework runs a kernel for each op.
@@ -52,10 +54,6 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
       llvm::formatv(R"("data": {0}, "expert": {0}, "context": {1}, )", key.expert, key.context)
           .str());
   std::map<std::string, std::string> options = input.options;
-  // These patterns name layers that two layers do not have, and only bounds use these blocks.
-  if (input.model.layersDiffer && input.model.decoderLayers == 0)
-    for (const char *name : {"lora", "freeze", "train-only"})
-      options.erase(name);
   options.insert({{"task", stringify(input.task).str()},
                   {"batch", std::to_string(kMicroBatches * key.microBatch * key.expert)},
                   {"seq", std::to_string(input.model.sequence)},

@@ -43,11 +43,8 @@ static void describeModel(PlanInput &input, StringRef name, int64_t sequence,
   const std::vector<bool> &sparse = input.config.experts.layers;
   const bool hasExperts = input.config.experts.count > 0;
   input.model.experts = hasExperts ? input.config.experts.count : 0;
-  // Two layers stand for all layers of a kind; of an encoder and a decoder and of layers with and
-  // without experts there is one of each kind in no order.
-  input.model.layersDiffer =
-      input.model.decoderLayers > 0 ||
-      (hasExperts && llvm::any_of(sparse, [&](bool each) { return each != sparse.back(); }));
+  input.model.layersUnlike =
+      hasExperts && llvm::any_of(sparse, [&](bool each) { return each != sparse.back(); });
   input.model.sequence = sequence;
   input.model.precision = std::move(precision);
 }

@@ -55,7 +55,7 @@ absl::Status mlir::st::checkTrainedLayers(PlanInput &input) {
       if (auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr)) {
         const bool own = function.getArgAttr(i, kFrozenAttr) != nullptr;
         auto [found, isNew] = isFrozen.try_emplace(withoutLayer(name.getValue()), own);
-        input.model.layersDiffer |= found->second != own;
+        input.model.layersUnlike |= found->second != own;
       }
     return success();
   });

@@ -6,8 +6,8 @@
 
 namespace mlir::st {
 
-/// Checks the options of an input that choose parameters, on the full model. Sets `layersDiffer` if
-/// layers train different parameters: then no layer stands for the others.
+/// Checks the options of an input that choose parameters, on the full model. Sets `layersUnlike` if
+/// layers train different parameters.
 absl::Status checkTrainedLayers(PlanInput &input);
 
 } // namespace mlir::st

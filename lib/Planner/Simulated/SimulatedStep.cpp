@@ -58,7 +58,7 @@ private:
 SimulatedKey SimulatedKey::of(const Layout &layout, const PlannedModel &model) {
   SimulatedKey key;
   const int64_t stages = layout.stages * layout.virtualStages;
-  if (model.layersDiffer)
+  if (model.layersDiffer())
     key.wholeStages = stages;
   else
     key.stageLayers = layout.stages > 1 && model.layers >= 2 * stages ? 2 : 1;

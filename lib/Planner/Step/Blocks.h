@@ -45,20 +45,27 @@ struct PlannedModel {
   int64_t decoderLayers = 0;     ///< the last ones of `layers`, if the others are an encoder's
   int64_t experts = 0;           ///< of a layer; 0 without
   bool limitsExperts = false;    ///< an expert takes at most a number of tokens
-  /// Layers of an encoder and a decoder, or layers that train different parameters: no layer stands
-  /// for the others.
-  bool layersDiffer = false;
+  /// Layers of a kind differ in their experts or in what they train. Then no layer stands for the
+  /// others, and a BlockSource compiles all layers.
+  bool layersUnlike = false;
 
   static constexpr int64_t kLayerBlock = kCompiledLayers, kBridgeBlock = kCompiledLayers + 1,
                            kDecoderBlock = 2 * kCompiledLayers + 1;
   int64_t encoderLayers() const { return layers - decoderLayers; }
-  int64_t headBlock() const { return (decoderLayers > 0 ? kDecoderBlock : kLayerBlock) + 1; }
+  /// Returns true if a layer does not stand for all others.
+  bool layersDiffer() const { return layersUnlike || decoderLayers > 0; }
+  int64_t headBlock() const {
+    if (layersUnlike)
+      return layers + (decoderLayers > 0 ? 2 : 1);
+    return (decoderLayers > 0 ? kDecoderBlock : kLayerBlock) + 1;
+  }
+  int64_t bridgeBlock() const { return layersUnlike ? encoderLayers() + 1 : kBridgeBlock; }
   bool isLayer(int64_t block) const {
-    return block > 0 && block < headBlock() && (decoderLayers == 0 || block != kBridgeBlock);
+    return block > 0 && block < headBlock() && (decoderLayers == 0 || block != bridgeBlock());
   }
   /// Blocks of the model that a block of a program stands for.
   int64_t timesOf(int64_t block) const {
-    if (!isLayer(block))
+    if (layersUnlike || !isLayer(block))
       return 1;
     return block == kLayerBlock                          ? encoderLayers()
            : block == kDecoderBlock && decoderLayers > 0 ? decoderLayers

@@ -11,6 +11,8 @@ static bool isUsedBy(const proto::StateWork &state, int64_t block) {
 }
 
 int64_t PlannedModel::timesOf(const proto::StateWork &state) const {
+  if (layersUnlike)
+    return 1;
   // Tables of distances that all layers of an encoder or decoder share are read before the passes.
   if (state.blocks().empty())
     return decoderLayers > 0 ? 1 : 0;

@@ -1,0 +1,55 @@
+// Layouts that cannot run.
+#include "lib/Planner/Step/Step.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace st {
+
+absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
+                         const proto::ClusterDescription &cluster) {
+  auto refuse = [&](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
+  if (model.heads % layout.tensor != 0)
+    return refuse("tp=", layout.tensor, " does not divide ", model.heads, " heads");
+  const int64_t stages = layout.stages * layout.virtualStages;
+  if (stages > model.layers)
+    return refuse(stages, " stages are more than ", model.layers, " layers");
+  if (model.sequence % layout.context != 0)
+    return refuse("context=", layout.context, " does not divide ", model.sequence, " tokens");
+  if (layout.expert > 1 && model.experts == 0)
+    return refuse("expert=", layout.expert, ": the model has no experts");
+  if (layout.expert > 1 && model.experts < layout.expert)
+    return refuse("expert=", layout.expert, " is more than ", model.experts, " experts");
+  if (layout.replicas % layout.expert != 0)
+    return refuse("expert=", layout.expert, " does not divide dp=", layout.replicas);
+  if (layout.schedule == PipelineSchedule::Interleaved && layout.microBatches % layout.stages != 0)
+    return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
+                  " micro-batches, found ", layout.microBatches);
+  const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
+  if (layout.offloadOptimizer && !cluster.has_host_bytes_per_node())
+    return refuse("cluster ", cluster.name(),
+                  " says nothing of its hosts' memory: nothing can be offloaded to it");
+  if (layout.devices() > most)
+    return refuse(layout.devices(), " devices are more than the ", most, " of cluster ",
+                  cluster.name());
+  return absl::OkStatus();
+}
+
+absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
+  if (layout.hasWeightTasks() && inputs.profile.framework_ops())
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
+                     inputs.profile.name(), " has no tasks for gradients of weights alone"));
+  if (const int64_t least = inputs.profile.interleaved_stages();
+      layout.schedule == PipelineSchedule::Interleaved && layout.stages < least)
+    return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),
+                                                   " interleaves at least ", least,
+                                                   " stages, found pp=", layout.stages));
+  if (layout.expert > 1 && !inputs.model.limitsExperts)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expert=", layout.expert,
+        ": without a capacity of experts, their weights are gathered once "
+        "a step, whose time is known on DTU clusters alone; expected --expert-capacity-factor"));
+  return checkLayout(inputs.model, layout, inputs.cluster);
+}
+
+} // namespace st
