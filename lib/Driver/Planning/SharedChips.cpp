@@ -50,12 +50,6 @@ static ::st::Contention meanOf(ArrayRef<::st::Contention> all) {
   return mean;
 }
 
-int64_t SimulatedPrograms::stageLayersOf(const ::st::Layout &layout) const {
-  constexpr int64_t kMostLayers = 4;
-  const int64_t stages = layout.stages * layout.virtualStages;
-  return std::clamp<int64_t>(input.model.layers / stages, 1, kMostLayers);
-}
-
 /// Tasks that share a chip in a pipeline start when their messages arrive. They do not start
 /// simultaneously, like the replicas of a separately timed task, nor at random, like the groups of
 /// a slowdown measurement. Full simulations of small pipelines give the mean effect.
@@ -66,8 +60,8 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
     return ::st::Contention();
   const auto key = ::st::SimulatedKey::of(layout, input.model);
   const int64_t stages = std::min(layout.stages, kPipelineStages);
-  auto [found, isNew] = contentions.try_emplace(
-      {key, stages, stageLayersOf(layout), layout.schedule}, absl::UnknownError(""));
+  auto [found, isNew] =
+      contentions.try_emplace({key, stages, layout.schedule}, absl::UnknownError(""));
   if (isNew)
     found->second = key.isPipelined ? contentionOfPipelines(key, layout, stages)
                                     : contentionOfReplicas(key, layout);
@@ -95,7 +89,7 @@ SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::
   }
   SmallVector<::st::Contention> all;
   for (int64_t own : std::set<int64_t>{stages, kPipelineStages}) {
-    ST_ASSIGN_OR_RETURN(const Program *program, pipelineOf(key, own, stageLayersOf(layout)));
+    ST_ASSIGN_OR_RETURN(const Program *program, pipelineOf(key, own));
     ST_ASSIGN_OR_RETURN(all.emplace_back(),
                         compareWithPipeline(smallPipeline(layout, own), *program, measured));
   }
@@ -105,15 +99,15 @@ SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::
 /// Returns the program of a small pipeline whose stages have the same number of layers. Stages of
 /// layouts differ by at most one layer; with one much slower stage, other tasks would overlap.
 absl::StatusOr<const SimulatedPrograms::Program *>
-SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages, int64_t stageLayers) {
-  auto [found, isNew] = pipelines.try_emplace({key, stages, stageLayers}, absl::UnknownError(""));
+SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
+  auto [found, isNew] = pipelines.try_emplace({key, stages}, absl::UnknownError(""));
   if (isNew) {
     std::vector<int64_t> starts;
     for (int64_t stage = 1; stage < stages; ++stage)
-      starts.push_back(stage * stageLayers);
+      starts.push_back(stage * key.stageLayers);
     ::st::Layout layout = layoutOf(key);
     layout.stages = stages;
-    found->second = compile(layout, stages * stageLayers, starts);
+    found->second = compile(layout, stages * key.stageLayers, starts);
   }
   if (!found->second.ok())
     return found->second.status();

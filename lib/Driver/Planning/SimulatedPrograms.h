@@ -86,11 +86,7 @@ private:
                                                         const ::st::Layout &layout);
   absl::StatusOr<::st::Contention>
   contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout, int64_t stages);
-  /// Layers of a stage in the small pipelines that stand for a layout: those of its stages, up to a
-  /// limit. Tasks of few layers lose a larger part of their time to others that start with them.
-  int64_t stageLayersOf(const ::st::Layout &layout) const;
-  absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages,
-                                             int64_t stageLayers);
+  absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
   /// A step of a small program: its separately timed tasks, and the microseconds of its ranks' work
   /// on each kind of task, both in a full simulation and in separate tasks.
   struct SmallStep {
@@ -133,12 +129,12 @@ private:
            absl::StatusOr<::st::StageWork>>
       stages;
   std::map<::st::SimulatedKey, absl::StatusOr<::st::StageWork>> layers;
-  /// Keyed by the stages of the small pipeline, their layers and its schedule.
-  std::map<std::tuple<::st::SimulatedKey, int64_t, int64_t, ::st::PipelineSchedule>,
+  /// Keyed by the stages of the small pipeline and its schedule.
+  std::map<std::tuple<::st::SimulatedKey, int64_t, ::st::PipelineSchedule>,
            absl::StatusOr<::st::Contention>>
       contentions;
-  /// Of equal stages, by their number and their layers.
-  std::map<std::tuple<::st::SimulatedKey, int64_t, int64_t>, absl::StatusOr<Program>> pipelines;
+  std::map<std::pair<::st::SimulatedKey, int64_t>, absl::StatusOr<Program>>
+      pipelines; ///< of equal stages, by their number
   /// By printed layout.
   std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
   std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes;

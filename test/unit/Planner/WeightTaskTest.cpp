@@ -38,8 +38,11 @@ std::map<std::string, double> productsOf(const proto::ProgramWork &work) {
 } // namespace
 
 TEST(WeightTask, ComesFromCompiledBlocks) {
-  mlir::st::BlockCompiler compiler(smallGpt(), mlir::st::Task::CausalLm, 64, "bf16", "cuda-sm_80",
-                                   1);
+  mlir::st::PlanInput input;
+  input.config = smallGpt();
+  input.model.sequence = 64;
+  input.model.precision = "bf16";
+  mlir::st::BlockCompiler compiler(input, "cuda-sm_80");
   BlockKey key;
   key.formsKernels = true;
   auto together = compiler.get(key);
