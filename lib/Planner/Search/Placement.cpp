@@ -287,7 +287,11 @@ static GroupPlacement combine(const GroupPlacement &inner, const GroupPlacement 
   group.ranks = inner.ranks * outer.ranks;
   group.perNode = inner.perNode * outer.perNode;
   group.stride = std::min(inner.stride, outer.stride);
-  group.sharers = std::max(1, std::max(inner.sharers, outer.sharers) / inner.perNode);
+  // Groups within a node share no cards.
+  auto sharersOf = [](const GroupPlacement &each) {
+    return each.perNode < each.ranks ? each.sharers : 1;
+  };
+  group.sharers = std::max(1, std::max(sharersOf(inner), sharersOf(outer)) / inner.perNode);
   return group;
 }
 

@@ -151,8 +151,6 @@ TestPlan::TestPlan(unsigned seed)
   model.hidden = model.heads * draw({64, 128});
   model.sequence = draw({512, 1024, 2048});
   model.vocabulary = draw({30720, 51200});
-  model.experts = draw({0, 0, 8});
-  model.limitsExperts = true;
   const std::vector<std::string> clusters = {"dgx-a100-80gb", "dgx-a100-40gb", "v100-4x32gb",
                                              "v100-4x16gb", "v100-16"};
   cluster = *builtinClusterDescription(
@@ -170,6 +168,8 @@ StepInputs TestPlan::inputs(const proto::ClusterDescription &other, BlockSource 
 }
 
 Layout TestPlan::drawLayout() {
+  model.experts = draw({0, 0, 8});
+  model.limitsExperts = true;
   for (;;) {
     Layout layout;
     layout.tensor = draw({1, 1, 2, 4, 8});
