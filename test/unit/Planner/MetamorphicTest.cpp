@@ -19,7 +19,7 @@ void forEachPlan(const std::function<void(TestPlan &, const Layout &)> &check) {
   const unsigned plans = testsAll() ? 10000 : kFewPlans;
   for (unsigned seed = 0; seed < plans; ++seed) {
     TestPlan plan(seed);
-    const Layout layout = plan.drawLayout();
+    const Layout layout = plan.drawSplitLayout();
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + plan.cluster.name() + ", " +
                  plan.profile.name() + ", " + printLayout(layout));
     check(plan, layout);

@@ -168,16 +168,12 @@ StepInputs TestPlan::inputs(const proto::ClusterDescription &other, BlockSource 
 }
 
 Layout TestPlan::drawLayout() {
-  model.experts = draw({0, 0, 8});
-  model.limitsExperts = true;
   for (;;) {
     Layout layout;
     layout.tensor = draw({1, 1, 2, 4, 8});
     layout.stages = draw({1, 1, 2, 4, 8});
     const int64_t node = cluster.devices_per_node();
     layout.replicas = draw({1, 1, 2, 4, 8, 16});
-    layout.context = draw({1, 1, 1, 2, 4});
-    layout.expert = model.experts > 0 ? draw({1, 2, 4}) : 1;
     layout.microBatch = draw({1, 2, 4, 8});
     layout.microBatches = layout.stages * draw({1, 2, 3, 8});
     layout.zero = draw({0, 0, 1, 2, 3});
@@ -196,6 +192,20 @@ Layout TestPlan::drawLayout() {
     if (fillsNodes && checkLayout(model, layout, cluster).ok())
       return layout;
   }
+}
+
+Layout TestPlan::drawSplitLayout() {
+  Layout layout = drawLayout();
+  const int64_t context = draw({1, 2, 4}), expert = draw({1, 2, 4});
+  model.experts = draw({0, 8});
+  model.limitsExperts = true;
+  if (layout.replicas % context == 0) {
+    layout.context = context;
+    layout.replicas /= context;
+  }
+  if (model.experts > 0 && layout.replicas % expert == 0)
+    layout.expert = expert;
+  return layout;
 }
 
 SearchSpace TestPlan::drawSpace() {

@@ -38,6 +38,8 @@ public:
   StepInputs inputs(const proto::ClusterDescription &other, BlockSource *otherBlocks = nullptr);
   /// A layout that can run.
   Layout drawLayout();
+  /// One that may also split sequences and experts.
+  Layout drawSplitLayout();
   SearchSpace drawSpace();
   int64_t draw(std::initializer_list<int64_t> values);
 
