@@ -46,6 +46,40 @@ static proto::OpWork &addProduct(proto::PhaseWork &phase, int64_t m, int64_t n, 
   return *op;
 }
 
+/// The weights of a block and their moments.
+static void addStates(const PlannedModel &model, const BlockKey &key, int64_t block, bool isLayer,
+                      int64_t width, proto::ProgramWork &work) {
+  const int64_t hidden = model.hidden;
+  proto::StateWork &state = *work.add_states();
+  state.set_name("weight" + std::to_string(block));
+  state.set_role("parameter");
+  state.add_blocks(block);
+  state.set_elements((isLayer ? 2 : 1) * width * hidden);
+  state.set_local_elements(state.elements() / key.tensor);
+  state.set_type(proto::F16);
+  // Half of a layer's weights are experts, and a quarter of the others does not train.
+  if (isLayer && model.experts > 0) {
+    proto::StateWork frozen = state, experts = state;
+    state.set_elements(state.elements() / 8 * 3);
+    state.set_local_elements(state.elements() / key.tensor);
+    frozen.set_elements(frozen.elements() / 8);
+    frozen.set_local_elements(frozen.elements() / key.tensor);
+    frozen.set_is_frozen(true);
+    experts.set_elements(experts.elements() / 2);
+    experts.set_local_elements(experts.elements() / key.tensor / key.expert);
+    experts.set_is_of_experts(key.expert > 1);
+    *work.add_states() = frozen;
+    *work.add_states() = experts;
+  }
+  for (const char *moment : {"first", "second"}) {
+    proto::StateWork added = state;
+    added.set_name(moment + std::to_string(block));
+    added.set_role("optimizer_state");
+    added.set_type(proto::F32);
+    *work.add_states() = added;
+  }
+}
+
 absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) {
   auto [found, isNew] = made.try_emplace(key);
   proto::ProgramWork &work = found->second;
@@ -104,34 +138,7 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
         rows->set_bytes(2 * elements);
       }
     }
-    proto::StateWork &state = *work.add_states();
-    state.set_name("weight" + std::to_string(block));
-    state.set_role("parameter");
-    state.add_blocks(block);
-    state.set_elements((isLayer ? 2 : 1) * width * hidden);
-    state.set_local_elements(state.elements() / key.tensor);
-    state.set_type(proto::F16);
-    // Half of a layer's weights are experts, and a quarter of the others does not train.
-    if (isLayer && model.experts > 0) {
-      proto::StateWork frozen = state, experts = state;
-      state.set_elements(state.elements() / 8 * 3);
-      state.set_local_elements(state.elements() / key.tensor);
-      frozen.set_elements(frozen.elements() / 8);
-      frozen.set_local_elements(frozen.elements() / key.tensor);
-      frozen.set_is_frozen(true);
-      experts.set_elements(experts.elements() / 2);
-      experts.set_local_elements(experts.elements() / key.tensor / key.expert);
-      experts.set_is_of_experts(key.expert > 1);
-      *work.add_states() = frozen;
-      *work.add_states() = experts;
-    }
-    for (const char *moment : {"first", "second"}) {
-      proto::StateWork added = state;
-      added.set_name(moment + std::to_string(block));
-      added.set_role("optimizer_state");
-      added.set_type(proto::F32);
-      *work.add_states() = added;
-    }
+    addStates(model, key, block, isLayer, width, work);
     proto::StashWork &stash = *work.add_stashes();
     stash.set_block(block);
     stash.set_bytes(key.recompute == Recompute::None ? 16 * elements : 8 * elements);
