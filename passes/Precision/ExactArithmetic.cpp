@@ -6,6 +6,8 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
+static constexpr int kMantissaBits = 23; // of f32
+
 static Value round(Emitter &emit, Value x) {
   return hlo::RoundNearestEvenOp::create(emit.builder, emit.loc, x.getType(), x);
 }
@@ -13,6 +15,8 @@ static Value round(Emitter &emit, Value x) {
 static Value toInteger(Emitter &emit, Value x) {
   return emit.convert(x, emit.builder.getI64Type());
 }
+
+static Value toF32(Emitter &emit, Value x) { return emit.convert(x, emit.builder.getF32Type()); }
 
 static double powerOfTwo(int exponent) { return std::ldexp(1.0, exponent); }
 
@@ -27,15 +31,15 @@ static int64_t countElements(Value x, ArrayRef<int64_t> dims) {
 // Fixed point
 //===----------------------------------------------------------------------===//
 
-/// The magnitudes that limbs represent: below 2^kTop, in multiples of 2^kBottom.
-static constexpr int kTop = 50, kBottom = -70;
+/// Bits of sums in 64 bits: one is for the sign, and one for rounding up.
+static constexpr int kSumBits = 62;
 
-FixedPoint::FixedPoint(int64_t addends) {
-  // One bit is for the sign, and one for rounding up.
-  constexpr int kMostBits = 40, kSumBits = 62;
-  bits = std::min(kMostBits, kSumBits - static_cast<int>(llvm::Log2_64_Ceil(addends)));
-  count = llvm::divideCeil(kTop - kBottom, bits);
-}
+/// The magnitudes that limbs represent: below 2^kTop, in multiples of 2^kBottom.
+static constexpr int kTop = 50, kBottom = -64;
+
+FixedPoint::FixedPoint(int64_t addends)
+    : bits(kSumBits - static_cast<int>(llvm::Log2_64_Ceil(addends))),
+      count(llvm::divideCeil(kTop - kBottom, bits)) {}
 
 int FixedPoint::unitExponent(int64_t limb) const {
   return kTop - bits * static_cast<int>(limb + 1);
@@ -56,8 +60,8 @@ SmallVector<Value> FixedPoint::toLimbs(Emitter &emit, Value x) const {
 Value FixedPoint::fromLimbs(Emitter &emit, ArrayRef<Value> limbs, Value largest) const {
   Value sum;
   for (auto [limb, value] : llvm::enumerate(limbs)) {
-    Value part = emit.scale(emit.convert(value, emit.builder.getF32Type()),
-                            powerOfTwo(unitExponent(static_cast<int64_t>(limb))));
+    Value part =
+        emit.scale(toF32(emit, value), powerOfTwo(unitExponent(static_cast<int64_t>(limb))));
     sum = sum ? emit.add(part, sum) : part;
   }
   Value isSmall = emit.compare(hlo::ComparisonDirection::LT, largest,
@@ -66,12 +70,64 @@ Value FixedPoint::fromLimbs(Emitter &emit, ArrayRef<Value> limbs, Value largest)
   return emit.select(isSmall, sum, emit.mul(largest, infinity));
 }
 
-Value mlir::st::sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims) {
-  const FixedPoint form(countElements(x, dims));
+Value mlir::st::sumInFixedPoint(Emitter &emit, Value x, int64_t dim) {
+  const FixedPoint form(countElements(x, dim));
   SmallVector<Value> sums;
   for (Value limb : form.toLimbs(emit, x))
-    sums.push_back(emit.reduceAdd(limb, dims));
-  return form.fromLimbs(emit, sums, emit.reduceMax(emit.abs(x), dims));
+    sums.push_back(emit.reduceAdd(limb, dim));
+  return form.fromLimbs(emit, sums, emit.reduceMax(emit.abs(x), dim));
+}
+
+//===----------------------------------------------------------------------===//
+// Scaled rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tensor whose rows are multiples of units, not yet rounded.
+struct ScaledRows {
+  Value multiples;
+  Value unit; ///< by row: a power of two; NaN if the row is not finite
+};
+} // namespace
+
+/// f32 powers of two with these biased exponents.
+static Value powersOfTwo(Emitter &emit, Value exponents) {
+  Value bits = emit.shiftLeft(exponents, emit.splatLike(exponents, kMantissaBits));
+  auto type = RankedTensorType::get(Emitter::shapeOf(bits), emit.builder.getF32Type());
+  return hlo::BitcastConvertOp::create(emit.builder, emit.loc, type, bits);
+}
+
+/// The biased exponents of f32 numbers without a sign.
+static Value biasedExponents(Emitter &emit, Value x) {
+  auto type = RankedTensorType::get(Emitter::shapeOf(x), emit.builder.getI32Type());
+  Value bits = hlo::BitcastConvertOp::create(emit.builder, emit.loc, type, x);
+  return emit.shiftRightLogical(bits, emit.splatLike(bits, kMantissaBits));
+}
+
+/// Scales the rows along `dims` so that no number exceeds 2^bits units.
+static ScaledRows scaleRows(Emitter &emit, Value x, ArrayRef<int64_t> dims, int bits) {
+  constexpr int kBias = 127, kLargestExponent = 254;
+  Value largest = emit.reduceMax(emit.abs(x), dims);
+  Value exponent = biasedExponents(emit, largest);
+  // The scale and the unit are normal numbers.
+  exponent = emit.max(exponent, emit.splatLike(exponent, bits));
+  exponent = emit.min(exponent, emit.splatLike(exponent, kLargestExponent));
+  // A number of biased exponent e is below 2^(e - kBias + 1).
+  const int difference = bits + kBias - 1;
+  Value scale = powersOfTwo(emit, emit.sub(emit.splatLike(exponent, difference + kBias), exponent));
+  Value unit = powersOfTwo(emit, emit.add(exponent, emit.splatLike(exponent, kBias - difference)));
+  SmallVector<int64_t> kept = remainingDims(Emitter::typeOf(x).getRank(), dims);
+  Value multiples = emit.mul(x, emit.broadcast(scale, kept, Emitter::shapeOf(x)));
+  // The addend is 0 for a finite row.
+  return {multiples, emit.add(unit, emit.scale(largest, 0))};
+}
+
+Value mlir::st::sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims) {
+  constexpr int kMostBits = 40;
+  const int addendBits = kSumBits - static_cast<int>(llvm::Log2_64_Ceil(countElements(x, dims)));
+  const ScaledRows rows = scaleRows(emit, x, dims, std::min(kMostBits, addendBits));
+  Value sum = emit.reduceAdd(toInteger(emit, round(emit, rows.multiples)), dims);
+  return emit.mul(toF32(emit, sum), rows.unit);
 }
 
 //===----------------------------------------------------------------------===//
@@ -79,8 +135,8 @@ Value mlir::st::sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Slices of the numbers of a row that add up to the numbers, relative to the row's scale: slice i
-/// counts multiples of 2^(-bits * i), at most 2^(bits - 1) of them.
+/// Slices of the numbers of a row that add up to the numbers. Slice i counts multiples of
+/// 2^(-bits * i) units, at most 2^(bits - 1) of them.
 struct SlicePlan {
   /// For sums of this many products.
   explicit SlicePlan(int64_t products);
@@ -90,7 +146,7 @@ struct SlicePlan {
 
 struct SlicedRows {
   SmallVector<Value> slices; ///< bf16
-  Value unit;                ///< of slice 0, by row: a power of two; NaN if the row is not finite
+  Value unit;                ///< of ScaledRows
 };
 } // namespace
 
@@ -102,41 +158,10 @@ SlicePlan::SlicePlan(int64_t products) {
   count = 1 + llvm::divideCeil(kPrecision - (bits - 1), bits);
 }
 
-/// f32 powers of two with these biased exponents.
-static Value powersOfTwo(Emitter &emit, Value exponents) {
-  constexpr int kMantissaBits = 23;
-  Value bits = emit.shiftLeft(exponents, emit.splatLike(exponents, kMantissaBits));
-  auto type = RankedTensorType::get(Emitter::shapeOf(bits), emit.builder.getF32Type());
-  return hlo::BitcastConvertOp::create(emit.builder, emit.loc, type, bits);
-}
-
-/// The biased exponents of f32 numbers without a sign.
-static Value biasedExponents(Emitter &emit, Value x) {
-  constexpr int kMantissaBits = 23;
-  auto type = RankedTensorType::get(Emitter::shapeOf(x), emit.builder.getI32Type());
-  Value bits = hlo::BitcastConvertOp::create(emit.builder, emit.loc, type, x);
-  return emit.shiftRightLogical(bits, emit.splatLike(bits, kMantissaBits));
-}
-
 static SlicedRows sliceRows(Emitter &emit, Value x, ArrayRef<int64_t> contracted,
                             const SlicePlan &plan) {
-  constexpr int kBias = 127, kLargestExponent = 254;
-  Value largest = emit.reduceMax(emit.abs(x), contracted);
-  Value exponent = biasedExponents(emit, largest);
-  // Both powers of two below are normal numbers.
-  exponent = emit.max(exponent, emit.splatLike(exponent, plan.bits));
-  exponent = emit.min(exponent, emit.splatLike(exponent, kLargestExponent));
-  // A number below 2^e has at most 2^(bits - 1) units of 2^(e - bits + 1).
-  const int toUnit = kBias - 1 + plan.bits - 1;
-  Value scale =
-      powersOfTwo(emit, emit.sub(emit.splatLike(exponent, kBias + toUnit), exponent));
-  Value unit =
-      powersOfTwo(emit, emit.add(exponent, emit.splatLike(exponent, kBias - toUnit)));
-  SlicedRows rows;
-  // 0 for a finite number.
-  rows.unit = emit.add(unit, emit.scale(largest, 0));
-  SmallVector<int64_t> kept = remainingDims(Emitter::typeOf(x).getRank(), contracted);
-  Value rest = emit.mul(x, emit.broadcast(scale, kept, Emitter::shapeOf(x)));
+  auto [rest, unit] = scaleRows(emit, x, contracted, plan.bits - 1);
+  SlicedRows rows = {{}, unit};
   for (int64_t slice = 0; slice < plan.count; ++slice) {
     Value multiple = round(emit, rest);
     rows.slices.push_back(emit.convert(multiple, emit.builder.getBF16Type()));
@@ -175,14 +200,14 @@ Value mlir::st::multiplyExactly(Emitter &emit, Value lhs, Value rhs, const DotDi
       sum = sum ? emit.add(sum, product) : product;
     }
   }
-  Value result = emit.scale(emit.convert(sum, emit.builder.getF32Type()),
-                            powerOfTwo(-plan.bits * static_cast<int>(plan.count - 1)));
+  Value result =
+      emit.scale(toF32(emit, sum), powerOfTwo(-plan.bits * static_cast<int>(plan.count - 1)));
   ArrayRef<int64_t> shape = Emitter::shapeOf(result);
   const auto batch = static_cast<int64_t>(dims.lhsBatch.size());
   const int64_t lhsRank = Emitter::typeOf(lhs).getRank(), rhsRank = Emitter::typeOf(rhs).getRank();
   const int64_t lhsFree = lhsRank - batch - static_cast<int64_t>(dims.lhsContract.size());
-  result = emit.mul(result, toProduct(emit, left.unit, lhsRank, dims.lhsBatch, dims.lhsContract,
-                                      batch, shape));
+  result = emit.mul(
+      result, toProduct(emit, left.unit, lhsRank, dims.lhsBatch, dims.lhsContract, batch, shape));
   return emit.mul(result, toProduct(emit, right.unit, rhsRank, dims.rhsBatch, dims.rhsContract,
                                     batch + lhsFree, shape));
 }

@@ -7,7 +7,8 @@ namespace mlir::st {
 
 /// An absolute fixed-point form of f32 numbers below 2^50: integers of 64 bits ("limbs", most
 /// significant first), each a multiple of a power of two. Sums of the limbs are exact, so they may
-/// be computed in any order. Numbers are rounded to a multiple of 2^-70 or finer.
+/// be computed in any order, and no addend needs to know the others. Numbers are rounded to a
+/// multiple of 2^-64 or finer.
 class FixedPoint {
 public:
   /// For sums of at most this many numbers.
@@ -26,7 +27,12 @@ private:
   int64_t count;
 };
 
-/// The sum of an f32 tensor over dimensions.
+/// The sum of an f32 tensor over one dimension, in fixed point.
+Value sumInFixedPoint(Emitter &emit, Value x, int64_t dim);
+
+/// The sum of an f32 tensor over dimensions. All addends of a sum are scaled by a power of two and
+/// rounded to 40 bits of the largest magnitude (fewer for more than 2^22 addends). An infinite
+/// addend or NaN gives NaN.
 Value sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims);
 
 /// The product of f32 tensors. Each row of an operand is scaled by a power of two and rounded to 23

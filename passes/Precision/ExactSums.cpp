@@ -73,8 +73,8 @@ private:
   void replace(Operation *op, Value result);
 
   SmallVector<Operation *> ops;
-  DenseMap<Operation *, int64_t> sampleSums; ///< products that sum over samples, and the position
-                                             ///< among the contracted dimensions
+  /// Ops that sum over samples: the position of the dimension among the summed ones.
+  DenseMap<Operation *, int64_t> sampleSums;
   int64_t samples;
   BlockListener listener;
   OpBuilder builder;
@@ -87,8 +87,12 @@ SumReplacer::SumReplacer(func::FuncOp function) : builder(function.getContext(),
   samples = dims.count();
   function.walk([&](Operation *op) {
     ops.push_back(op);
+    if (auto reduce = dyn_cast<hlo::ReduceOp>(op))
+      for (auto [i, dim] : llvm::enumerate(reduce.getDimensions()))
+        if (samples > 1 && dims.of(reduce.getInputs()[0]) == dim)
+          sampleSums[op] = static_cast<int64_t>(i);
     auto dot = dyn_cast<hlo::DotGeneralOp>(op);
-    if (!dot)
+    if (!dot || samples == 1)
       return;
     hlo::DotDimensionNumbersAttr numbers = dot.getDotDimensionNumbers();
     for (auto [i, lhs, rhs] : llvm::enumerate(numbers.getLhsContractingDimensions(),
@@ -142,24 +146,33 @@ void SumReplacer::replace(Operation *op, Value result) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Makes the samples of a contracted dimension of an operand its first batching dimension.
-static Value batchSamples(Emitter &emit, Value operand, int64_t dim, int64_t samples,
-                          SmallVectorImpl<int64_t> &batch, SmallVectorImpl<int64_t> &contracted) {
-  SmallVector<int64_t> shape(Emitter::shapeOf(operand));
-  const int64_t rest = shape[dim] / samples;
-  auto *position = llvm::find(contracted, dim);
-  if (rest == 1) {
-    contracted.erase(position);
-  } else {
-    shape[dim] = samples;
-    shape.insert(shape.begin() + dim + 1, rest);
-    *position = dim + 1;
-    for (int64_t &other : llvm::concat<int64_t>(batch, contracted))
-      if (other > dim && &other != position)
-        ++other;
+/// Splits a dimension of samples and of their parts, dims[position], into two. In the lists, which
+/// `dims` is one of, it becomes that of the parts, or vanishes if there are none. Returns the
+/// tensor and the dimension of the samples.
+static std::pair<Value, int64_t> splitSamples(Emitter &emit, Value x, int64_t samples,
+                                              SmallVectorImpl<int64_t> &dims, int64_t position,
+                                              SmallVectorImpl<int64_t> *others = nullptr) {
+  SmallVector<int64_t> shape(Emitter::shapeOf(x));
+  const int64_t dim = dims[position], parts = shape[dim] / samples;
+  if (parts == 1) {
+    dims.erase(dims.begin() + position);
+    return {x, dim};
   }
+  shape[dim] = samples;
+  shape.insert(shape.begin() + dim + 1, parts);
+  for (SmallVectorImpl<int64_t> *list : {&dims, others})
+    if (list)
+      for (int64_t &each : *list)
+        each += each >= dim;
+  return {emit.reshape(x, shape), dim};
+}
+
+/// Makes the samples of a contracted dimension of an operand its first batching dimension.
+static Value batchSamples(Emitter &emit, Value operand, int64_t samples, int64_t position,
+                          SmallVectorImpl<int64_t> &batch, SmallVectorImpl<int64_t> &contracted) {
+  auto [split, dim] = splitSamples(emit, operand, samples, contracted, position, &batch);
   batch.insert(batch.begin(), dim);
-  return emit.reshape(operand, shape);
+  return split;
 }
 
 LogicalResult SumReplacer::visitDot(hlo::DotGeneralOp op) {
@@ -172,11 +185,10 @@ LogicalResult SumReplacer::visitDot(hlo::DotGeneralOp op) {
                   llvm::to_vector(numbers.getLhsContractingDimensions()),
                   llvm::to_vector(numbers.getRhsContractingDimensions())};
   Value lhs = toF32(emit, op.getLhs()), rhs = toF32(emit, op.getRhs()), result;
-  if (auto found = sampleSums.find(op); found != sampleSums.end() && samples > 1) {
-    const int64_t lhsDim = dims.lhsContract[found->second], rhsDim = dims.rhsContract[found->second];
-    lhs = batchSamples(emit, lhs, lhsDim, samples, dims.lhsBatch, dims.lhsContract);
-    rhs = batchSamples(emit, rhs, rhsDim, samples, dims.rhsBatch, dims.rhsContract);
-    result = sumExactly(emit, multiplyExactly(emit, lhs, rhs, dims), {0});
+  if (auto found = sampleSums.find(op); found != sampleSums.end()) {
+    lhs = batchSamples(emit, lhs, samples, found->second, dims.lhsBatch, dims.lhsContract);
+    rhs = batchSamples(emit, rhs, samples, found->second, dims.rhsBatch, dims.rhsContract);
+    result = sumInFixedPoint(emit, multiplyExactly(emit, lhs, rhs, dims), 0);
   } else {
     result = multiplyExactly(emit, lhs, rhs, dims);
   }
@@ -199,7 +211,16 @@ LogicalResult SumReplacer::visitReduce(hlo::ReduceOp op) {
   if (!isExactSum(op.getBody(), op.getInputs()))
     return refuse(op);
   Emitter &emit = at(op);
-  Value sum = sumExactly(emit, toF32(emit, op.getInputs()[0]), op.getDimensions());
+  SmallVector<int64_t> dims(op.getDimensions());
+  Value sum = toF32(emit, op.getInputs()[0]);
+  if (auto found = sampleSums.find(op); found != sampleSums.end()) {
+    auto [split, dim] = splitSamples(emit, sum, samples, dims, found->second);
+    const int64_t before = llvm::count_if(dims, [dim = dim](int64_t other) { return other < dim; });
+    sum = dims.empty() ? split : sumExactly(emit, split, dims);
+    sum = sumInFixedPoint(emit, sum, dim - before);
+  } else {
+    sum = sumExactly(emit, sum, dims);
+  }
   if (Value init = op.getInitValues()[0]; !isNeutral(op.getBody(), init))
     sum = emit.add(sum, emit.broadcast(toF32(emit, init), {}, Emitter::shapeOf(sum)));
   replace(op, sum);
@@ -220,7 +241,8 @@ static Value scatterLike(Emitter &emit, hlo::ScatterOp op, Value input, Value up
   while (block.getNumArguments() < 2)
     block.addArgument(scalar, op.getLoc());
   OpBuilder inside = OpBuilder::atBlockEnd(&block);
-  Value combined = CombineOp::create(inside, op.getLoc(), block.getArgument(0), block.getArgument(1));
+  Value combined =
+      CombineOp::create(inside, op.getLoc(), block.getArgument(0), block.getArgument(1));
   hlo::ReturnOp::create(inside, op.getLoc(), combined);
   return scatter.getResult(0);
 }

@@ -152,11 +152,13 @@ def ExactSums : Pass<"exact-sums", "::mlir::ModuleOp"> {
       sums of integers below 2^24: bf16 operands and f32 accumulators compute them exactly (the
       Ozaki scheme; K. Ozaki et al., Numerical Algorithms 59, 2012). A product of n addends needs
       s (s + 1) / 2 products of slices: 6 up to n = 1024, 10 up to 16384, 15 up to 65536.
+    - A sum over dimensions is scaled and rounded likewise, to 40 bits of the largest magnitude of
+      its addends (fewer for more than 2^22 addends), and is a sum of integers of 64 bits.
     - The scale of a row depends on all its elements, and a micro-batch does not know those of the
-      next ones. So a product that sums over samples is one product for each sample, and their sum.
-    - A sum over a dimension, or a scatter that adds, is a sum of fixed-point numbers below 2^50, in
-      multiples of 2^-70, in three integers of 64 bits (of fewer bits each for more than 2^22
-      addends). Larger numbers give infinity.
+      next ones. So a product or a sum over samples is one for each sample, and then the sum of
+      these in fixed point: numbers below 2^50, in multiples of 2^-64 or finer, in two integers of
+      64 bits (three for more than 32 samples). Larger numbers give infinity. A scatter that adds
+      computes in this form too.
 
     Sums with an infinite number or NaN are infinite or NaN. Convolutions, sums over windows,
     `batch_norm_training`, sums of f64 and complex numbers, and explicit collectives that add floats
@@ -164,12 +166,13 @@ def ExactSums : Pass<"exact-sums", "::mlir::ModuleOp"> {
 
     ```mlir
     %1 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
-    // becomes, for each of three limbs
+    // becomes; %scale and %unit are powers of two, computed from the largest magnitudes
     %2 = stablehlo.multiply %x, %scale : tensor<8x4xf32>
     %3 = stablehlo.round_nearest_even %2 : tensor<8x4xf32>
     %4 = stablehlo.convert %3 : (tensor<8x4xf32>) -> tensor<8x4xi64>
-    %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8x4xi64>, tensor<i64>) -> tensor<4xi64>
+    %5 = stablehlo.reduce(%4 init: %0) applies stablehlo.add across dimensions = [0] : (tensor<8x4xi64>, tensor<i64>) -> tensor<4xi64>
     %6 = stablehlo.convert %5 : (tensor<4xi64>) -> tensor<4xf32>
+    %7 = stablehlo.multiply %6, %unit : tensor<4xf32>
     ```
   }];
   let statistics = [
