@@ -280,6 +280,7 @@ struct ExactSums : mlir::st::impl::ExactSumsBase<ExactSums> {
     SumReplacer replacer(function);
     if (failed(replacer.run()))
       return signalPassFailure();
+    getOperation()->setAttr(kExactSumsAttr, UnitAttr::get(&getContext()));
     numProducts += replacer.numProducts;
     numSums += replacer.numSums;
   }

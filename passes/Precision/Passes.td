@@ -142,10 +142,10 @@ def NarrowResiduals : Pass<"narrow-residuals", "::mlir::ModuleOp"> {
 def ExactSums : Pass<"exact-sums", "::mlir::ModuleOp"> {
   let summary = "Computes sums in a form that does not depend on their order";
   let description = [{
-    Needs the whole step, before shardings are propagated. Afterwards sums of floats are sums of
-    integers, which are exact. So any layout of shards, replicas, micro-batches and stages gives the
-    same bits, whatever order its kernels and collectives add in. All other ops compute each element
-    from the same elements in every layout.
+    Needs the whole step, before shardings are propagated. Marks the module with `st.exact_sums`.
+    Afterwards sums of floats are sums of integers, which are exact. So any layout of shards,
+    replicas, micro-batches and stages gives the same bits, whatever order its kernels and
+    collectives add in. All other ops compute each element from the same elements in every layout.
 
     - A product (dot_general) scales each row of its operands by a power of two and rounds it to 23
       bits or more of its largest magnitude, in slices of at most 9 bits. Products of slices are
