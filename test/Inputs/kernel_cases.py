@@ -969,4 +969,5 @@ def main():
         run_case(backend, name, text, inputs, 2e-5, limits[0] if limits else {})
 
 
-main()
+if __name__ == "__main__":
+    main()
