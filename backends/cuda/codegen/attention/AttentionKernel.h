@@ -43,8 +43,8 @@ private:
   /// Set if there are crossing products: the buffers into which blocks accumulate in turn.
   std::optional<AttentionTile::InTurn> inTurn;
   int64_t ownTiles = 1; ///< blocks of a head
-  st::DiagonalBand
-      band; ///< of the tiles to visit: index of the reduction loop minus parallel index
+  /// The elements to visit, by the index of the reduction loop minus the parallel index.
+  st::DiagonalBand band;
 
   void enterOwn(int64_t part);
   void leaveOwn(int64_t part);
