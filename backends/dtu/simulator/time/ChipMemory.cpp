@@ -7,8 +7,9 @@
 namespace st::dtu {
 namespace {
 
-/// The largest number of values kept (256 MiB).
-constexpr size_t kMostKept = size_t(1) << 25;
+/// The largest number of values kept: 256 MiB for stretches of chips, 64 MiB for those of runs of
+/// the same ranks.
+constexpr size_t kMostKept = size_t(1) << 25, kMostKeptOfRuns = size_t(1) << 23;
 /// Simulated instructions between two examinations of a chip's state, and the length at which a
 /// stretch ends.
 constexpr int64_t kLeastInstructions = int64_t(1) << 9, kLongStretch = int64_t(1) << 12;
@@ -110,8 +111,9 @@ std::shared_ptr<const Stretch> ChipMemory::find(const ChipState &state) const {
 }
 
 void ChipMemory::keep(std::shared_ptr<const Stretch> stretch) {
-  kept += stretch->to->numbers.size() + 3 * stretch->to->places.size();
-  if (kept > kMostKept) {
+  const ChipState &to = *stretch->to;
+  kept += to.numbers.size() + 3 * to.places.size() + 23 * to.work.size() + 3 * to.linkWork.size();
+  if (kept > (scope == StretchScope::Run ? kMostKeptOfRuns : kMostKept)) {
     stretches.clear();
     kept = 0;
   }

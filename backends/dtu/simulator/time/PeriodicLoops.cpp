@@ -13,6 +13,8 @@ constexpr int64_t kFirstPatience = 4;
 constexpr uint64_t kLeastTripsLeft = 4;
 /// After this many trips of other ranks, the anchor is considered not to loop.
 constexpr int kMostMissed = 64;
+/// States of more chips seldom recur and need much memory.
+constexpr size_t kMostChipsTogether = 8;
 
 /// Wraps on overflow, as registers do.
 void addTo(int64_t &value, int64_t times, int64_t gain) {
@@ -44,10 +46,10 @@ PeriodicLoops::PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
     chips[chipOf.back()].ranks.push_back(rank);
   }
   stretches.emplace(machine, ranks, memory, chips.size());
-  if (together && this->active.size() > 1) {
-    std::set<size_t> used;
-    for (size_t rank : this->active)
-      used.insert(chipOf[rank]);
+  std::set<size_t> used;
+  for (size_t rank : this->active)
+    used.insert(chipOf[rank]);
+  if (together && this->active.size() > 1 && used.size() <= kMostChipsTogether) {
     this->together.emplace(machine, ranks, *together, /*chips=*/1,
                            static_cast<int64_t>(used.size()));
     activeChips.assign(used.begin(), used.end());
