@@ -135,6 +135,17 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
   return placePorts(program);
 }
 
+/// Gives results whose sharding is left open the sharding to which the function constrains them.
+static void declareResults(func::FuncOp function) {
+  Operation *const end = function.front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+    auto constrain = value.getDefiningOp<mlir::st::ConstrainOp>();
+    if (constrain && constrain.getSharding().getOpen().empty() &&
+        !function.getResultAttr(i, mlir::st::kShardingAttr))
+      function.setResultAttr(i, mlir::st::kShardingAttr, constrain.getSharding());
+  }
+}
+
 /// Compiles the programs between the callbacks of a function. Callbacks get complete arrays, those
 /// of a computation on shards a shard each, so the first device computes the function.
 static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
@@ -142,9 +153,10 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
                                  proto::PluginProgram &program) {
   if (mlir::failed(importShardings(module)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  declareResults(function);
   if (absl::Status status = placeDeclaredPorts(module, program); !status.ok())
     return status;
-  auto function = module.lookupSymbol<func::FuncOp>("main");
   const auto hasShape = [](Type type, const proto::PluginPort &port) {
     return llvm::equal(cast<RankedTensorType>(type).getShape(), port.dims());
   };
