@@ -102,9 +102,10 @@ def Simplify : Pass<"simplify", "::mlir::ModuleOp"> {
   let summary = "Inlines, folds, merges and removes redundant ops of a printed program";
   let description = [{
     Runs to a fixpoint, so a second run changes nothing. The steps are: inlining of private
-    functions; canonicalisation of the dialects (constant folding up to a limit of elements,
-    algebraic identities, merging of transposes, reshapes and broadcasts); elimination of common
-    subexpressions; `remove-dead-state`.
+    functions; replacement of results without elements by constants; canonicalisation of the
+    dialects (constant folding up to a limit of elements, algebraic identities, merging of
+    transposes, reshapes and broadcasts); elimination of common subexpressions;
+    `remove-dead-state`.
 
     ```mlir
     func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
