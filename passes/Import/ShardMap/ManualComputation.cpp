@@ -57,8 +57,8 @@ LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type
   return success();
 }
 
-/// Constrains a result to the sharding that the computation gives it. Propagation alone would not shard what the body
-/// computes alike on all devices, for example a loop.
+/// Constrains a result to the sharding that the computation gives it. Propagation alone would not
+/// shard what the body computes alike on all devices, for example a loop.
 static Value constrainResult(OpBuilder &builder, Location loc, Value value,
                              sdy::TensorShardingAttr sharding, const DimensionAxes &axes) {
   if (sharding.getDims().empty())
@@ -104,8 +104,7 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
       return failure();
     Lifted whole = body.leave(op.getLoc(), body.lookup(local), *axes,
                               cast<RankedTensorType>(result.getType()), manual);
-    result.replaceAllUsesWith(
-        constrainResult(builder, op.getLoc(), whole.value, sharding, *axes));
+    result.replaceAllUsesWith(constrainResult(builder, op.getLoc(), whole.value, sharding, *axes));
   }
   op.erase();
   return success();

@@ -85,8 +85,8 @@ Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
   return hlo::BroadcastInDimOp::create(builder, loc, type.clone(shape), value.value, dims);
 }
 
-/// Constrains the leading dimensions to be sharded by their axes, the others by `dims`. Axes that the body does not see
-/// may shard dimensions that are open, or about which `dims` says nothing.
+/// Constrains the leading dimensions to be sharded by their axes, the others by `dims`. Axes that
+/// the body does not see may shard dimensions that are open, or about which `dims` says nothing.
 void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims,
                           ArrayRef<int64_t> open) {
   if (names.empty() || groupAxis)
@@ -107,9 +107,9 @@ void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsi
     if (manual.size() < names.size() && (own >= dims.size() || llvm::is_contained(open, own)))
       openDims.push_back(dim);
   }
-  auto sharding = ShardingAttr::get(
-      builder.getContext(), FlatSymbolRefAttr::get(builder.getContext(), "mesh"), shardings,
-      ReduceKind::Sum, {}, openDims, {}, {});
+  auto sharding =
+      ShardingAttr::get(builder.getContext(), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
+                        shardings, ReduceKind::Sum, {}, openDims, {}, {});
   value.value = ConstrainOp::create(builder, loc, value.value.getType(), value.value, sharding);
 }
 

@@ -27,7 +27,8 @@ public:
       : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()) {}
 
   /// The shards of a global tensor. `split` has the axes that shard each dimension, major to minor;
-  /// `free` has the axes of each dimension that the body does not see, `open` the dimensions that such axes may shard.
+  /// `free` has the axes of each dimension that the body does not see, `open` the dimensions that
+  /// such axes may shard.
   Lifted enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
                ArrayRef<SmallVector<unsigned>> free, ArrayRef<int64_t> open = {});
 

@@ -75,9 +75,9 @@ static absl::Status checkRoom(const proto::PluginProgram &program, int64_t memor
                   (port.sharding().ByteSizeLong() == 0 ? program.partitions() : 1);
   if (needed <= memoryBytes)
     return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("Out of memory: the arguments and results of ", program.name(),
-                   " take at least ", needed, " bytes on a device, which has ", memoryBytes));
+  return absl::ResourceExhaustedError(absl::StrCat("Out of memory: the arguments and results of ",
+                                                   program.name(), " take at least ", needed,
+                                                   " bytes on a device, which has ", memoryBytes));
 }
 
 /// Returns, for each argument, whether the caller names the result that reuses its memory.

@@ -31,7 +31,7 @@ static std::string layoutOf(ArrayRef<int64_t> hardwareIds, const std::string &ta
 }
 
 mlir::st::CompileRequest requestFor(OwningOpRef<ModuleOp> &module, const std::string &target,
-                                           ArrayRef<int64_t> hardwareIds) {
+                                    ArrayRef<int64_t> hardwareIds) {
   mlir::st::CompileRequest request;
   request.input = "<function>";
   request.quiet = true;

@@ -10,8 +10,7 @@ namespace st::pjrt {
 
 /// A compilation of a function of one stage, one device per partition. `module` must outlive it.
 mlir::st::CompileRequest requestFor(mlir::OwningOpRef<mlir::ModuleOp> &module,
-                                    const std::string &target,
-                                    mlir::ArrayRef<int64_t> hardwareIds);
+                                    const std::string &target, mlir::ArrayRef<int64_t> hardwareIds);
 
 /// Imports a function for a number of partitions. Fails with a diagnostic.
 mlir::LogicalResult importSource(mlir::ModuleOp module, int64_t partitions);
@@ -22,7 +21,8 @@ mlir::LogicalResult importShardings(mlir::ModuleOp module);
 /// Makes a function with imported shardings one over complete arrays on one device.
 void dropShardings(mlir::ModuleOp module);
 
-/// Partitions the function of a compiled program again: returns the program of one device. Null after a diagnostic.
+/// Partitions the function of a compiled program again: returns the program of one device. Null
+/// after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp> partitionFunction(mlir::OwningOpRef<mlir::ModuleOp> module,
                                                     const proto::PluginProgram &program);
 

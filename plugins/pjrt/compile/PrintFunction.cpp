@@ -38,7 +38,8 @@ private:
 
 } // namespace
 
-/// The ranks that differ only along `axes`, group by group, in the order of their positions along the axes.
+/// The ranks that differ only along `axes`, group by group, in the order of their positions along
+/// the axes.
 std::vector<std::vector<int64_t>> CollectiveWriter::membersOver(ArrayRef<StringRef> axes) {
   std::map<std::vector<int64_t>, std::map<std::vector<int64_t>, int64_t>> groups;
   for (int64_t rank = 0; rank < mesh.getNumDevices(); ++rank) {
@@ -79,8 +80,8 @@ DenseIntElementsAttr CollectiveWriter::pairsOver(ArrayRef<StringRef> axes,
   std::vector<std::vector<int64_t>> pairs;
   for (const std::vector<int64_t> &ranks : membersOver(axes))
     for (size_t i = 0; i + 1 < positions.size(); i += 2)
-      pairs.push_back({ranks[static_cast<size_t>(positions[i])],
-                       ranks[static_cast<size_t>(positions[i + 1])]});
+      pairs.push_back(
+          {ranks[static_cast<size_t>(positions[i])], ranks[static_cast<size_t>(positions[i + 1])]});
   return tableOf(mesh.getContext(), pairs, 2);
 }
 
@@ -100,8 +101,8 @@ static StringRef reducerOf(mlir::st::ReduceKind kind) {
   }
 }
 
-/// Replaces a collective by one of StableHLO per operand, with a region that is `reducer` of two numbers if it is not
-/// empty, and another op by a custom call.
+/// Replaces a collective by one of StableHLO per operand, with a region that is `reducer` of two
+/// numbers if it is not empty, and another op by a custom call.
 void CollectiveWriter::replace(Operation *op, StringRef name, ArrayRef<NamedAttribute> attributes,
                                StringRef reducer) {
   OpBuilder builder(op);
@@ -118,8 +119,8 @@ void CollectiveWriter::replace(Operation *op, StringRef name, ArrayRef<NamedAttr
       Type element = cast<RankedTensorType>(op->getOperand(i).getType()).getElementType();
       Type number = RankedTensorType::get({}, element);
       OpBuilder inner(op->getContext());
-      Block *body = inner.createBlock(state.addRegion(), {}, {number, number},
-                                      {op->getLoc(), op->getLoc()});
+      Block *body =
+          inner.createBlock(state.addRegion(), {}, {number, number}, {op->getLoc(), op->getLoc()});
       OperationState combine(op->getLoc(), reducer, body->getArguments(), {number});
       Operation *combined = inner.create(combine);
       OperationState finish(op->getLoc(), "stablehlo.return", combined->getResults(), {});
@@ -150,10 +151,10 @@ void CollectiveWriter::write(Operation *op) {
                 reducerOf(reduce.getKind()));
       })
       .Case([&](mlir::st::ReduceScatterOp scatter) {
-        replace(op, "stablehlo.reduce_scatter",
-                {groups(scatter), channel, global,
-                 named("scatter_dimension", scatter.getDimAttr())},
-                reducerOf(scatter.getKind()));
+        replace(
+            op, "stablehlo.reduce_scatter",
+            {groups(scatter), channel, global, named("scatter_dimension", scatter.getDimAttr())},
+            reducerOf(scatter.getKind()));
       })
       .Case([&](mlir::st::AllGatherOp gather) {
         replace(op, "stablehlo.all_gather",
@@ -162,8 +163,7 @@ void CollectiveWriter::write(Operation *op) {
       .Case([&](mlir::st::AllToAllOp exchange) {
         const auto count = static_cast<int64_t>(membersOver(exchange.getAxisNames())[0].size());
         replace(op, "stablehlo.all_to_all",
-                {groups(exchange), channel,
-                 named("split_dimension", exchange.getSplitDimAttr()),
+                {groups(exchange), channel, named("split_dimension", exchange.getSplitDimAttr()),
                  named("concat_dimension", exchange.getConcatDimAttr()),
                  named("split_count", builder.getI64IntegerAttr(count))});
       })
@@ -222,10 +222,10 @@ static void setShardings(ModuleOp module, const proto::PluginProgram &program) {
     results.push_back(printSharding(port.sharding()));
   module->setAttr("mhlo.spmd_parameters_shardings", builder.getArrayAttr(arguments));
   module->setAttr("mhlo.spmd_output_sharding",
-                  builder.getStringAttr(results.empty()       ? "{replicated}"
-                                        : results.size() == 1 ? results[0]
-                                                              : "{" + llvm::join(results, ", ") +
-                                                                    "}"));
+                  builder.getStringAttr(results.empty() ? "{replicated}"
+                                        : results.size() == 1
+                                            ? results[0]
+                                            : "{" + llvm::join(results, ", ") + "}"));
 }
 
 absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {

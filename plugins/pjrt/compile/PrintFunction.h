@@ -9,9 +9,9 @@
 
 namespace st::pjrt {
 
-/// Prints a function in StableHLO with the program's shardings. If several devices compute it, this is the partitioned
-/// program of one of them, with its collectives; ops that StableHLO does not have are custom calls ("st.all_slice").
-/// Otherwise it is the function before compilation.
+/// Prints a function in StableHLO with the program's shardings. If several devices compute it, this
+/// is the partitioned program of one of them, with its collectives; ops that StableHLO does not
+/// have are custom calls ("st.all_slice"). Otherwise it is the function before compilation.
 absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program);
 
 } // namespace st::pjrt
