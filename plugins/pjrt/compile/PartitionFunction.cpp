@@ -76,7 +76,8 @@ OwningOpRef<ModuleOp> partitionFunction(OwningOpRef<ModuleOp> module,
   takeDeviceOrders(*module, ports);
   if (mlir::failed(importSource(*module, program.partitions())))
     return nullptr;
-  const auto ids = llvm::to_vector(llvm::seq<int64_t>(0, program.partitions()));
+  const SmallVector<int64_t> ids(program.code().groups(0).device_ids().begin(),
+                                 program.code().groups(0).device_ids().end());
   mlir::st::CompileRequest request = requestFor(module, program.target(), ids);
   request.stopAfter = mlir::st::CompilePhase::Local;
   return mlir::st::compileToModule(request, context);

@@ -2,6 +2,7 @@
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
@@ -179,21 +180,27 @@ void CollectiveWriter::write(Operation *op) {
       });
 }
 
-/// Makes the program of one device one in StableHLO alone.
-static void writeCollectives(ModuleOp module) {
-  mlir::st::MeshOp mesh = mlir::st::getMesh(module);
-  SmallVector<Operation *> own;
-  module.walk([&](Operation *op) {
+/// Removes what only St's passes know from the program of one device.
+static void removeOwnAttributes(ModuleOp module) {
+  module.walk([](Operation *op) {
     for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
       if (attribute.getName().getValue().starts_with("st.") ||
           attribute.getName().getValue().starts_with("dtu."))
         op->removeDiscardableAttr(attribute.getName());
-    if (isa<mlir::st::StDialect>(op->getDialect()) && op != mesh)
-      own.push_back(op);
     if (auto function = dyn_cast<func::FuncOp>(op)) {
       function.removeArgAttrsAttr();
       function.removeResAttrsAttr();
     }
+  });
+}
+
+/// Makes all ops ones of StableHLO.
+static void replaceOtherOps(ModuleOp module) {
+  mlir::st::MeshOp mesh = mlir::st::getMesh(module);
+  SmallVector<Operation *> own;
+  module.walk([&](Operation *op) {
+    if (op != mesh && isa<mlir::st::StDialect, chlo::ChloDialect>(op->getDialect()))
+      own.push_back(op);
   });
   CollectiveWriter writer(mesh);
   for (Operation *op : own)
@@ -242,7 +249,8 @@ absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {
   if (isOnOne)
     dropShardings(*module);
   if (isPartitioned)
-    writeCollectives(*module);
+    removeOwnAttributes(*module);
+  replaceOtherOps(*module);
   if (program.partitions() > 1)
     setShardings(*module, program);
   std::string text;

@@ -68,7 +68,11 @@ def one_device(_):
     import jax
     from jax.sharding import PartitionSpec as P
 
-    for mesh in (explicit_mesh(1), explicit_mesh(2)):
+    import jax.numpy as jnp
+
+    text = jax.jit(lambda a: jax.lax.top_k(a, 2)).lower(jnp.ones(8)).compile().as_text()
+    st.expect("chlo.top_k" in text, f"the text has no top_k:\n{text}")
+    for mesh in (explicit_mesh(1), explicit_mesh(8)):
         with jax.set_mesh(mesh):
             a = array_on(mesh, "x", None)
             mapped = jax.shard_map(lambda a: a * 2, out_specs=P("x", None))
