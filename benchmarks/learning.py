@@ -13,7 +13,8 @@ peer starts from the parameters that the training binary initialises, and reads 
 0, since the peers have other random numbers. Everything is in float32.
 
 Fails (exit 1) if a loss of the first 200 steps differs by more than 1e-3, the final validation loss of bert or the perplexity
-of gpt2 by more than 1 %, or F1 of minilm by more than 1. --quick takes 60 steps of bert and gpt2 with few layers.
+of gpt2 by more than 1 %, or F1 of minilm by more than 1. --quick takes 60 steps of smaller models for bert
+and gpt2.
 """
 
 import argparse
@@ -44,7 +45,7 @@ import tokenizers  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
 
 COMPARED, BOUND = 200, 1e-3  # steps, and the largest difference of a loss
-DECAY, VALIDATION_BATCHES = 0.01, 20
+DECAY = 0.01
 SHOWN = [1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 500, 1000, 1500, 2000, 2500, 3000]
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 BERT = st.SMALL_BERT | NO_DROPOUT | {"hidden_size": 128, "num_hidden_layers": 4, "intermediate_size": 512, "vocab_size": 4096,
@@ -66,6 +67,7 @@ class Case:
     batch: int = 16
     length: int = 64
     clip: float = 1.0
+    evaluated: int = 20  # batches of the validation
     text: str = "jsonl:{}.jsonl"
     config: dict = None
 
@@ -75,9 +77,10 @@ CASES = [
     Case("gpt2", "clm", HYBRID, "2 x 2 x 2", 2000, 1e-3, 100, config=GPT2),
     Case("minilm", "span", HYBRID, "2 x 2 x 2", 300, 1e-4, 30, batch=8, length=128, clip=0.0, text="squad:{}.json"),
 ]
+SHORT = {"steps": 60, "warmup": 20, "batch": 8, "evaluated": 4}
 QUICK = {
-    "bert": {"steps": 60, "warmup": 20, "config": BERT | {"vocab_size": 1024, "hidden_size": 64, "intermediate_size": 128}},
-    "gpt2": {"steps": 60, "warmup": 20, "config": GPT2 | {"vocab_size": 1024, "n_embd": 64, "n_layer": 2}},
+    "bert": SHORT | {"config": BERT | {"vocab_size": 1024, "hidden_size": 64, "intermediate_size": 128}},
+    "gpt2": SHORT | {"config": GPT2 | {"vocab_size": 1024, "n_embd": 64, "n_layer": 2}},
 }
 
 
@@ -119,11 +122,11 @@ def run_st(case, folder, options):
     train, valid = (f"--data={case.text.format(folder.parent / name)}" for name in ("train", "valid"))
     common = [binary, "--time-tasks=once", "--seed=1"]
     figures.run([*common, *start, train, "--steps=0", f"--save={folder / 'start'}"])
-    figures.run([*common, valid, f"--steps={VALIDATION_BATCHES}", "--lr=0", f"--record-batches={folder / 'valid.safetensors'}"])
+    figures.run([*common, valid, f"--steps={case.evaluated}", "--lr=0", f"--record-batches={folder / 'valid.safetensors'}"])
     metrics = folder / "metrics.jsonl"
     figures.run([*common, *start, train, f"--train-steps={case.steps}", f"--lr={case.rate}", f"--warmup={case.warmup}",
                  "--lr-decay-style=linear", f"--record-batches={folder / 'train.safetensors'}",
-                 f"--valid-data={folder / 'valid.safetensors'}", f"--eval-iters={VALIDATION_BATCHES}", f"--metrics={metrics}"])
+                 f"--valid-data={folder / 'valid.safetensors'}", f"--eval-iters={case.evaluated}", f"--metrics={metrics}"])
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]
     return [line["loss"] for line in lines if "evaluation" not in line], next(line for line in lines if "evaluation" in line)
 
@@ -158,7 +161,7 @@ def run_jax(case, config, folder):
         parameters, state, value = step(parameters, state, {name: values[i] for name, values in batches.items()})
         losses.append(float(value))
     valid, evaluate = rows_of(folder / "valid.safetensors", case.batch), jax.jit(loss)
-    means = [float(evaluate(parameters, {name: values[i] for name, values in valid.items()})) for i in range(VALIDATION_BATCHES)]
+    means = [float(evaluate(parameters, {name: values[i] for name, values in valid.items()})) for i in range(case.evaluated)]
     return losses, {"loss": sum(means) / len(means)}
 
 
