@@ -5,6 +5,7 @@
 #include "lib/Runtime/BackgroundTask.h"
 #include "lib/Runtime/Checkpoint/ShardPlan.h"
 #include "lib/Runtime/Checkpoint/TrainerState.h"
+#include "lib/Runtime/Checkpoint/PieceWriter.h"
 #include "lib/Runtime/State/StateSnapshot.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/Safetensors.h"
@@ -13,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -76,9 +76,9 @@ private:
   absl::Status commitFirst();
   absl::Status gather(const StateTensor &tensor, int64_t writer);
   absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer);
-  absl::Status append(const StateTensor &tensor, SafetensorsWriter &writer, std::string &checksum);
+  absl::Status append(const StateTensor &tensor, std::string &checksum);
   absl::Status fillPiece(const StateTensor &tensor, int64_t begin, int64_t end,
-                         std::vector<uint8_t> &bytes);
+                         absl::Span<uint8_t> bytes);
   void releaseSources();
   absl::Status reportBlocks();
   absl::Status collectChecksums(TrainerFile &file);
@@ -95,7 +95,7 @@ private:
   Checksums tensors, files;                   ///< written by this process
   BlockChecksums blocks;                      ///< held by this process
   std::vector<Source> sources;                ///< of the tensor that is written
-  std::array<std::vector<uint8_t>, 2> pieces; ///< of it
+  PieceWriter pieces;                         ///< of the newest file
   absl::Status failure;                       ///< the first one of a file or a comparison
   std::vector<std::string> reports;           ///< of the files of this process
   std::vector<std::string> written;           ///< the ".next" files
