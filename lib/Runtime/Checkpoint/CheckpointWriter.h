@@ -3,9 +3,9 @@
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINTWRITER_H
 
 #include "lib/Runtime/BackgroundTask.h"
+#include "lib/Runtime/Checkpoint/PieceWriter.h"
 #include "lib/Runtime/Checkpoint/ShardPlan.h"
 #include "lib/Runtime/Checkpoint/TrainerState.h"
-#include "lib/Runtime/Checkpoint/PieceWriter.h"
 #include "lib/Runtime/State/StateSnapshot.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/Safetensors.h"
@@ -91,15 +91,15 @@ private:
   std::vector<ShardFile> shards; ///< of models, then of optimizers
   /// Complete files that are not yet synchronised to disk under their names.
   std::deque<std::pair<const ShardFile *, std::unique_ptr<SafetensorsWriter>>> open;
-  std::unique_ptr<BackgroundTask> flushing;   ///< of the newest of these; destroyed first
-  Checksums tensors, files;                   ///< written by this process
-  BlockChecksums blocks;                      ///< held by this process
-  std::vector<Source> sources;                ///< of the tensor that is written
-  PieceWriter pieces;                         ///< of the newest file
-  absl::Status failure;                       ///< the first one of a file or a comparison
-  std::vector<std::string> reports;           ///< of the files of this process
-  std::vector<std::string> written;           ///< the ".next" files
-  std::vector<RemovedOnEarlyEnd> notes;       ///< of these
+  std::unique_ptr<BackgroundTask> flushing; ///< of the newest of these; destroyed first
+  Checksums tensors, files;                 ///< written by this process
+  BlockChecksums blocks;                    ///< held by this process
+  std::vector<Source> sources;              ///< of the tensor that is written
+  PieceWriter pieces;                       ///< of the newest file
+  absl::Status failure;                     ///< the first one of a file or a comparison
+  std::vector<std::string> reports;         ///< of the files of this process
+  std::vector<std::string> written;         ///< the ".next" files
+  std::vector<RemovedOnEarlyEnd> notes;     ///< of these
   bool isReleased = false;
 };
 

