@@ -75,7 +75,8 @@ def commit():
 def command():
     """The command line of this process as a user would type it at the root of the repository."""
     flags = [word for word in sys.argv[1:] if not word.startswith("--json")]
-    return shlex.join([f"benchmarks/{pathlib.Path(sys.argv[0]).name}", *flags])
+    path = pathlib.Path(sys.argv[0]).resolve()
+    return shlex.join([str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), *flags])
 
 
 def number(value):

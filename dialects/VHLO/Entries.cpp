@@ -60,6 +60,8 @@ Type Entries::getType(uint64_t index) {
       return readBuiltinType(reader);
     else if (entry.dialect == "vhlo")
       return readVhloType(reader);
+    else if (entry.dialect == "stablehlo")
+      return readStablehloType(reader);
     reader.fault("types of dialect " + entry.dialect + " are not supported");
     return Type();
   });

@@ -1,5 +1,6 @@
 #include "dialects/VHLO/ModuleReader.h"
 
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/RefusedOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/VHLO/OpTable.h"
@@ -175,6 +176,30 @@ static bool makesToken(const OpRow &row) {
   return row.name == "vhlo.after_all_v1" || row.name == "vhlo.create_token_v1";
 }
 
+/// A token is sharded like a number, but its tensor has a dimension.
+static Attribute shardTokens(Attribute attribute, TypeRange types) {
+  auto given = dyn_cast_or_null<sdy::TensorShardingPerValueAttr>(attribute);
+  if (!given || given.getShardings().size() != types.size())
+    return attribute;
+  MLIRContext *const context = given.getContext();
+  SmallVector<sdy::TensorShardingAttr> shardings(given.getShardings());
+  for (auto [sharding, type] : llvm::zip_equal(shardings, types))
+    if (type == getTokenType(context) && sharding.getDims().empty())
+      sharding = sdy::TensorShardingAttr::get(context, sharding.getMesh(),
+                                              {ArrayAttr::get(context, {})}, {false}, {-1},
+                                              sharding.getReplicated(), sharding.getUnreduced());
+  return sdy::TensorShardingPerValueAttr::get(context, shardings);
+}
+
+static void shardTokens(OperationState &state) {
+  const auto shard = [&](StringRef name, TypeRange types) {
+    if (Attribute attribute = state.attributes.get(name))
+      state.attributes.set(name, shardTokens(attribute, types));
+  };
+  shard("in_shardings", ValueRange(state.operands).getTypes());
+  shard("out_shardings", state.types);
+}
+
 Operation *ModuleReader::create(const OpRow &row, OperationState &state, Block &block, Scope &scope,
                                 OpenRegion &region) {
   // The types are already St's, so a cast converts nothing.
@@ -194,6 +219,8 @@ Operation *ModuleReader::create(const OpRow &row, OperationState &state, Block &
     state.operands.clear();
     state.attributes.set("value", DenseElementsAttr::get(token, ArrayRef<bool>()));
   }
+  if (row.name == "sdy.manual_computation")
+    shardTokens(state);
   auto info = state.name.getRegisteredInfo();
   auto emit = [&] { return emitError(faults.getLoc()) << "'" << state.name << "': "; };
   if (!info || failed(info->verifyInherentAttrs(state.attributes, emit))) {

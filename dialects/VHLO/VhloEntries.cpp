@@ -271,6 +271,15 @@ RankedTensorType mlir::vhlo::getTokenType(MLIRContext *context) {
   return RankedTensorType::get({0}, IntegerType::get(context, 1));
 }
 
+Type mlir::vhlo::readStablehloType(EntryReader &reader) {
+  constexpr uint64_t kToken = 0;
+  const uint64_t number = reader.number();
+  if (number == kToken)
+    return getTokenType(reader.getContext());
+  reader.fault("type " + Twine(number) + " of dialect stablehlo is not supported");
+  return Type();
+}
+
 Type mlir::vhlo::readVhloType(EntryReader &reader) {
   MLIRContext *context = reader.getContext();
   uint64_t number = reader.number();

@@ -263,6 +263,9 @@ LogicalResult Compiler::configure() {
   std::string schedule = options.get(*module, "schedule");
   if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule)))
     return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();
+  std::string reduce = options.get(*module, "reduce");
+  if (reduce != "fast" && reduce != "exact")
+    return error() << "--reduce=" << reduce << ": expected fast or exact";
   // Stages hold only the rows of a stack that they use.
   if (config.stageCount() > 1 && failed(runPipeline(CompilePhase::Configured, "unstack-state")))
     return failure();
@@ -271,6 +274,8 @@ LogicalResult Compiler::configure() {
   target->recordCosts(*module);
   if (request.trained)
     request.trained->giveStages(*module);
+  if (reduce == "exact")
+    return runPipeline(CompilePhase::Configured, "exact-sums");
   return success();
 }
 

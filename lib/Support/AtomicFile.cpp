@@ -97,12 +97,34 @@ absl::Status AtomicFile::write(const void *data, size_t size) {
     ssize_t written = ::write(fd, bytes, size);
     if (written < 0 && errno == EINTR)
       continue;
+    // The file system needs larger blocks, or a write ended within one.
+    if (written < 0 && errno == EINVAL && isDirect) {
+      if (!setDirect(false))
+        return systemError(path, "cannot write", errno);
+      continue;
+    }
     if (written < 0)
       return systemError(path, "cannot write", errno);
     bytes += written;
     size -= static_cast<size_t>(written);
   }
   return absl::OkStatus();
+}
+
+bool AtomicFile::setDirect(bool isWanted) {
+  if (temporary.empty())
+    return !isWanted;
+  if (isWanted == isDirect)
+    return true;
+#ifdef O_DIRECT
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fcntl(fd, F_SETFL, isWanted ? flags | O_DIRECT : flags & ~O_DIRECT) != 0)
+    return false;
+  isDirect = isWanted;
+  return true;
+#else
+  return !isWanted;
+#endif
 }
 
 void AtomicFile::startFlush() {

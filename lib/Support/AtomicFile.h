@@ -36,6 +36,14 @@ public:
   absl::Status write(const void *data, size_t size);
   absl::Status write(absl::string_view text) { return write(text.data(), text.size()); }
 
+  /// The granularity of direct writes, in the file and in memory.
+  static constexpr size_t kDirectBlock = 4096;
+
+  /// Selects direct writes, which bypass the system's cache of files. The next writes must then
+  /// begin and end at multiples of kDirectBlock, in the file and in memory. Returns false if the
+  /// file system has no direct writes.
+  bool setDirect(bool isWanted);
+
   /// Asks the system to write the content so far to disk, so that flush waits less.
   void startFlush();
 
@@ -54,6 +62,7 @@ private:
   std::string temporary;
   RemovedOnEarlyEnd note;
   int fd;
+  bool isDirect = false;
 };
 
 /// True if a path is written in place: it is not a regular file, or it is the file of standard

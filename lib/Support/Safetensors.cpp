@@ -111,10 +111,12 @@ const SafetensorsTensor *SafetensorsReader::find(absl::string_view name) const {
 
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>>
 SafetensorsWriter::create(const std::string &path, absl::Span<const SafetensorsSpec> specs,
-                          const SafetensorsMetadata &metadata) {
+                          const SafetensorsMetadata &metadata, size_t alignment) {
   absl::StatusOr<std::string> header = printSafetensorsHeader(specs, metadata);
   if (!header.ok())
     return inFile(path, header.status().message());
+  const size_t begin = (kLengthBytes + header->size() + alignment - 1) / alignment * alignment;
+  header->resize(begin - kLengthBytes, ' ');
   absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::create(path);
   if (!file.ok())
     return file.status();

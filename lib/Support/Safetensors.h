@@ -86,16 +86,20 @@ private:
 /// appears at commit() or not at all.
 class SafetensorsWriter {
 public:
-  /// `specs` declares every tensor in the order of the data.
+  /// `specs` declares every tensor in the order of the data. The data begins at a multiple of
+  /// `alignment` bytes in the file, which is a multiple of 8.
   static absl::StatusOr<std::unique_ptr<SafetensorsWriter>>
   create(const std::string &path, absl::Span<const SafetensorsSpec> specs,
-         const SafetensorsMetadata &metadata = {});
+         const SafetensorsMetadata &metadata = {}, size_t alignment = 8);
 
   /// The length and the header as in the file.
   absl::string_view header() const { return fileHeader; }
 
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
+
+  /// As AtomicFile's.
+  bool setDirect(bool isWanted) { return file->setDirect(isWanted); }
 
   /// Asks the system to write the content so far to disk. Another thread may append meanwhile.
   void startFlush() { file->startFlush(); }

@@ -102,9 +102,10 @@ def Simplify : Pass<"simplify", "::mlir::ModuleOp"> {
   let summary = "Inlines, folds, merges and removes redundant ops of a printed program";
   let description = [{
     Runs to a fixpoint, so a second run changes nothing. The steps are: inlining of private
-    functions; canonicalisation of the dialects (constant folding up to a limit of elements,
-    algebraic identities, merging of transposes, reshapes and broadcasts); elimination of common
-    subexpressions; `remove-dead-state`.
+    functions; replacement of results without elements by constants; canonicalisation of the
+    dialects (constant folding up to a limit of elements, algebraic identities, merging of
+    transposes, reshapes and broadcasts); elimination of common subexpressions;
+    `remove-dead-state`.
 
     ```mlir
     func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -166,9 +167,10 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     A per-shard computation (`sdy.manual_computation`) becomes a computation on global tensors. A
     value gets a leading dimension for each axis along which shards differ, sharded by that axis. A
     collective along an axis becomes an op along that dimension (all_reduce a reduction, all_gather
-    a reshape), which partitioning converts to a collective again. Device groups must follow axes of
-    the mesh. A call with side effects is repeated for each shard; it must not be in a loop or a
-    branch that only some of the shards take.
+    a reshape), which partitioning converts to a collective again. The computation's results are
+    constrained to the shardings that it gives them. Device groups must follow axes of the mesh. A
+    call with side effects is repeated for each shard; it must not be in a loop or a branch that
+    only some of the shards take.
 
     An argument or result of `@main` that is unreduced over axes gets a leading dimension for each
     of those, sharded by it: the terms of the sum. Elsewhere a value stands for its sum. Without a

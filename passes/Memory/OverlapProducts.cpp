@@ -102,7 +102,7 @@ std::optional<Product> Product::find(KernelOp kernel) {
       }))
     return std::nullopt;
   product.dim = firstDim(type);
-  if (product.dim == type.getRank())
+  if (product.dim == type.getRank() || type.getNumElements() == 0)
     return std::nullopt;
   product.size = type.getDimSize(product.dim);
   product.rows = type.getNumElements() / type.getShape().back();

@@ -139,4 +139,47 @@ def NarrowResiduals : Pass<"narrow-residuals", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }
 
+def ExactSums : Pass<"exact-sums", "::mlir::ModuleOp"> {
+  let summary = "Computes sums in a form that does not depend on their order";
+  let description = [{
+    Needs the whole step, before shardings are propagated. Marks the module with `st.exact_sums`.
+    Afterwards sums of floats are sums of integers, which are exact. So any layout of shards,
+    replicas, micro-batches and stages gives the same bits, whatever order its kernels and
+    collectives add in. All other ops compute each element from the same elements in every layout.
+
+    - A product (dot_general) scales each row of its operands by a power of two and rounds it to 23
+      bits or more of its largest magnitude, in slices of at most 9 bits. Products of slices are
+      sums of integers below 2^24: bf16 operands and f32 accumulators compute them exactly (the
+      Ozaki scheme; K. Ozaki et al., Numerical Algorithms 59, 2012). A product of n addends needs
+      s (s + 1) / 2 products of slices: 6 up to n = 1024, 10 up to 16384, 15 up to 65536.
+    - A sum over dimensions is scaled and rounded likewise, to 40 bits of the largest magnitude of
+      its addends (fewer for more than 2^22 addends), and is a sum of integers of 64 bits.
+    - The scale of a row depends on all its elements, and a micro-batch does not know those of the
+      next ones. So a product or a sum over samples is one for each sample, and then the sum of
+      these in fixed point: numbers below 2^50, in multiples of 2^-64 or finer, in two integers of
+      64 bits (three for more than 32 samples). Larger numbers give infinity. A scatter that adds
+      computes in this form too.
+
+    Sums with an infinite number or NaN are infinite or NaN. Convolutions, sums over windows,
+    `batch_norm_training`, sums of f64 and complex numbers, and explicit collectives that add floats
+    are refused.
+
+    ```mlir
+    %1 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+    // becomes; %scale and %unit are powers of two, computed from the largest magnitudes
+    %2 = stablehlo.multiply %x, %scale : tensor<8x4xf32>
+    %3 = stablehlo.round_nearest_even %2 : tensor<8x4xf32>
+    %4 = stablehlo.convert %3 : (tensor<8x4xf32>) -> tensor<8x4xi64>
+    %5 = stablehlo.reduce(%4 init: %0) applies stablehlo.add across dimensions = [0] : (tensor<8x4xi64>, tensor<i64>) -> tensor<4xi64>
+    %6 = stablehlo.convert %5 : (tensor<4xi64>) -> tensor<4xf32>
+    %7 = stablehlo.multiply %6, %unit : tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numProducts", "exact-products", "Products that were replaced">,
+    Statistic<"numSums", "exact-sums", "Sums and scatters that were replaced">
+  ];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
 #endif // ST_PASSES_PRECISION_PASSES_TD

@@ -12,6 +12,7 @@ module attributes {mhlo.num_partitions = 4 : i32} {
   // CHECK: %[[P:.*]] = stablehlo.dot_general %[[XS]], %[[WS]], batching_dims = [0] x [0], contracting_dims = [2] x [1]
   // CHECK: stablehlo.reduce(%[[P]] init: %{{.*}}) applies stablehlo.add across dimensions = [0] : (tensor<2x8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
   // CHECK-NOT: slice
+  // CHECK: st.constrain %{{.*}} to <@mesh, [{}, {}]> : tensor<8x4xf32>
   func.func @product(%x: tensor<8x8xf32>, %w: tensor<8x4xf32>) -> tensor<8x4xf32> {
     %0 = sdy.manual_computation(%x, %w) in_shardings=[<@m, [{}, {"b"}]>, <@m, [{"b"}, {}]>] out_shardings=[<@m, [{}, {}]>] manual_axes={"a", "b"} (%l: tensor<8x4xf32>, %r: tensor<4x4xf32>) {
       %1 = stablehlo.dot_general %l, %r, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
@@ -30,6 +31,7 @@ module attributes {mhlo.num_partitions = 4 : i32} {
   // CHECK: %[[A:.*]] = stablehlo.slice %[[V:.*]] [1:2, 0:4] : (tensor<2x4xf32>) -> tensor<1x4xf32>
   // CHECK: %[[B:.*]] = stablehlo.slice %[[V]] [0:1, 0:4]
   // CHECK: stablehlo.concatenate %[[A]], %[[B]], dim = 0
+  // CHECK: st.constrain %{{.*}} to <@mesh, [{"a"}]> : tensor<8xf32>
   func.func @ring(%x: tensor<8xf32>) -> tensor<8xf32> {
     %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a", "b"} (%l: tensor<4xf32>) {
       %1 = "stablehlo.collective_permute"(%l) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 2], [1, 3], [2, 0], [3, 1]]> : tensor<4x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
@@ -53,5 +55,17 @@ module attributes {mhlo.num_partitions = 4 : i32} {
       sdy.return %3 : tensor<4xf32>
     } : (tensor<8xf32>) -> tensor<8xf32>
     return %0 : tensor<8xf32>
+  }
+
+  // The free axis "b" may shard the dimensions that are open.
+  // CHECK-LABEL: func.func @half
+  // CHECK: st.constrain %{{.*}} to <@mesh, [{"a"}, {?}, {?}]> : tensor<2x4x4xf32>
+  // CHECK: st.constrain %{{.*}} to <@mesh, [{"a", ?}, {?}]> : tensor<8x4xf32>
+  func.func @half(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a", ?}, {?}]>] out_shardings=[<@m, [{"a", ?}, {?}]>] manual_axes={"a"} (%l: tensor<4x4xf32>) {
+      %1 = stablehlo.multiply %l, %l : tensor<4x4xf32>
+      sdy.return %1 : tensor<4x4xf32>
+    } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
   }
 }

@@ -52,3 +52,12 @@ func.func private @sum(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.add %x, %y : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// Results without elements are constants, whatever computes them.
+// CHECK-LABEL: func.func public @empty
+// CHECK-NEXT: %[[NONE:.*]] = stablehlo.constant dense<> : tensor<0x0xf32>
+// CHECK-NEXT: return %[[NONE]]
+func.func public @empty(%a: tensor<0x4xf32>, %b: tensor<4x0xf32>) -> tensor<0x0xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<0x4xf32>, tensor<4x0xf32>) -> tensor<0x0xf32>
+  return %0 : tensor<0x0xf32>
+}

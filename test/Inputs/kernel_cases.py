@@ -759,7 +759,84 @@ def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=Fal
     st.yield %q, %v, %k{", %dt" if kept else ""} : {", ".join(f"tensor<{x}>" for x in results)}"""), inputs, {i: (-1, 2) for i in range(4)}
 
 
-def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=False, turned=False):
+def masked(space, direction="GE", window=None):
+    """%seen: the elements that a mask shows, by their rows and columns."""
+    words, bits = f"tensor<{space}xi32>", f"tensor<{space}xi1>"
+    text = f"""    %row = stablehlo.iota dim = 2 : {words}
+    %column = stablehlo.iota dim = 3 : {words}
+    %{"order" if window else "seen"} = stablehlo.compare {direction}, %row, %column : ({words}, {words}) -> {bits}"""
+    return text if not window else text + f"""
+    %distance = stablehlo.subtract %row, %column : {words}
+    %window = stablehlo.constant dense<{window}> : {words}
+    %near = stablehlo.compare LT, %distance, %window : ({words}, {words}) -> {bits}
+    %seen = stablehlo.and %order, %near : {bits}"""
+
+
+def masked_attention(batch, heads, rows, width, window=None, cap=None, slopes=False, gradient=False, element="f32"):
+    """Attention under a causal mask or a window. `cap`: scores are capped softly. `slopes`: each head subtracts a multiple
+    of the distance (ALiBi). `gradient`: the gradients of queries, keys and values for given numbers of rows."""
+    b, h, r, w, t = batch, heads, rows, width, element
+    query, space, row, out = f"{b}x{r}x{h}x{w}x{t}", f"{b}x{h}x{r}x{r}", f"{b}x{h}x{r}xf32", f"{b}x{h}x{r}x{w}x{t}"
+    inputs, wide, narrow = [query, query, query, f"{h}xf32"], f"tensor<{space}xf32>", f"tensor<{space}x{t}>"
+    product = f"batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<{query}>, tensor<{query}>) -> {narrow}"
+
+    def consume(contracted, name, values):
+        return f"stablehlo.dot_general %{name}, %{values}, batching_dims = [0, 1] x [0, 2], contracting_dims = [{contracted}] x [1] : ({narrow}, tensor<{query}>) -> tensor<{out}>"
+    text = f"""
+    %s = stablehlo.dot_general %a0, %a1, {product}
+    %s0 = stablehlo.convert %s : ({narrow}) -> {wide}
+{masked(space, window=window)}
+    %low = stablehlo.constant dense<-1.0e+30> : {wide}"""
+    scores = "%s0"
+    if cap:
+        text += f"""
+    %cap = stablehlo.constant dense<{cap:e}> : {wide}
+    %small = stablehlo.divide {scores}, %cap : {wide}
+    %bent = stablehlo.tanh %small : {wide}
+    %capped = stablehlo.multiply %bent, %cap : {wide}"""
+        scores = "%capped"
+    if slopes:
+        far = "%distance" if window else "%apart"
+        text += ("" if window else f"\n    %apart = stablehlo.subtract %row, %column : tensor<{space}xi32>") + f"""
+    %far = stablehlo.convert {far} : (tensor<{space}xi32>) -> {wide}
+    %slopes = stablehlo.broadcast_in_dim %a3, dims = [1] : (tensor<{h}xf32>) -> {wide}
+    %slope = stablehlo.multiply %slopes, %far : {wide}
+    %biased = stablehlo.subtract {scores}, %slope : {wide}"""
+        scores = "%biased"
+    text += f"""
+    %x = stablehlo.select %seen, {scores}, %low : tensor<{space}xi1>, {wide}"""
+    if gradient:
+        inputs += [query, row]
+        return kernel("attention", inputs, [out] * 3, text + f"""
+    %g = stablehlo.dot_general %a4, %a2, {product}
+    %gf = stablehlo.convert %g : ({narrow}) -> {wide}
+    %l = stablehlo.broadcast_in_dim %a5, dims = [0, 1, 2] : (tensor<{row}>) -> {wide}
+    %d = stablehlo.subtract %x, %l : {wide}
+    %p = stablehlo.exponential %d : {wide}
+    %f = stablehlo.subtract %gf, %l : {wide}
+    %y = stablehlo.multiply %p, %f : {wide}
+    %pt = stablehlo.convert %p : ({wide}) -> {narrow}
+    %yt = stablehlo.convert %y : ({wide}) -> {narrow}
+    %dq = {consume(3, "yt", "a1")}
+    %dk = {consume(2, "yt", "a0")}
+    %dv = {consume(2, "pt", "a4")}
+    st.yield %dq, %dk, %dv : {", ".join([f"tensor<{out}>"] * 3)}"""), inputs
+    return kernel("attention", inputs, [out, row], text + f"""
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %m = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({wide}, tensor<f32>) -> tensor<{row}>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2] : (tensor<{row}>) -> {wide}
+    %d = stablehlo.subtract %x, %mb : {wide}
+    %e = stablehlo.exponential %d : {wide}
+    %z = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({wide}, tensor<f32>) -> tensor<{row}>
+    %zb = stablehlo.broadcast_in_dim %z, dims = [0, 1, 2] : (tensor<{row}>) -> {wide}
+    %p = stablehlo.divide %e, %zb : {wide}
+    %pt = stablehlo.convert %p : ({wide}) -> {narrow}
+    %o = {consume(3, "pt", "a2")}
+    st.yield %o, %z : tensor<{out}>, tensor<{row}>"""), inputs
+
+
+def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=False, window=None, turned=False):
     """A gradient with given sums of rows: one kernel, whose blocks add to the first result in turn. Values are integers,
     so the order of additions does not matter."""
     b, h, r, c, w, t = batch, heads, rows, columns, width, element
@@ -769,14 +846,12 @@ def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=F
     make = f"batching_dims = {outer} x [0, 2], contracting_dims = [{depth}] x [3] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
     back = f"batching_dims = [0, 1] x {outer}, contracting_dims = [2] x [{along}] : (tensor<{space}>, tensor<{query}>) -> tensor<{b}x{h}x{c}x{w}x{t}>"
     results = [f"{b}x{h}x{r}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}"]
-    seen = f"stablehlo.compare {'GE' if causal else 'NE'}, %row, %column : (tensor<{b}x{h}x{r}x{c}xi32>, tensor<{b}x{h}x{r}x{c}xi32>) -> tensor<{b}x{h}x{r}x{c}xi1>"
+    seen = masked(f"{b}x{h}x{r}x{c}", "NE" if not causal and not window else "GE", window)
     return kernel("attention", [query, query, matrix, matrix, f"{row}xi32"], results, f"""
     %s = stablehlo.dot_general %a0, %a2, {make}
     %g = stablehlo.dot_general %a1, %a3, {make}
     %zero = stablehlo.constant dense<0.0> : tensor<{wide}>
-    %row = stablehlo.iota dim = 2 : tensor<{b}x{h}x{r}x{c}xi32>
-    %column = stablehlo.iota dim = 3 : tensor<{b}x{h}x{r}x{c}xi32>
-    %seen = {seen}
+{seen}
     %sf = stablehlo.convert %s : (tensor<{space}>) -> tensor<{wide}>
     %gf = stablehlo.convert %g : (tensor<{space}>) -> tensor<{wide}>
     %n = stablehlo.negate %sf : tensor<{wide}>
@@ -845,6 +920,13 @@ ATTENTION = {
     "joined_ragged": lambda: joined_gradient(2, 2, 37, 53, 24, element="f16"),
     "joined_wide": lambda: joined_gradient(1, 1, 70, 260, 128),
     "joined_causal": lambda: joined_gradient(1, 2, 190, 190, 32, causal=True),
+    "joined_window": lambda: joined_gradient(1, 2, 330, 330, 32, window=70),
+    "masked": lambda: masked_attention(2, 2, 150, 16),
+    "masked_window": lambda: masked_attention(1, 2, 300, 16, window=40),
+    "masked_capped": lambda: masked_attention(1, 2, 300, 16, window=40, cap=2.0),
+    "masked_slopes": lambda: masked_attention(1, 2, 150, 16, slopes=True),
+    "masked_gradient": lambda: masked_attention(2, 2, 150, 16, gradient=True),
+    "masked_gradient_window": lambda: masked_attention(1, 2, 300, 16, window=40, gradient=True, slopes=True),
     "joined_turned": lambda: joined_gradient(1, 2, 72, 140, 16, turned=True),
     "row_means": lambda: row_means(2, 50, 40, 16),
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
@@ -887,4 +969,5 @@ def main():
         run_case(backend, name, text, inputs, 2e-5, limits[0] if limits else {})
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -210,3 +210,25 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
     st.write %z to @z[%mb] : tensor<2x1024x1024xf32>
   }
 }
+
+// -----
+
+// A product without elements has no parts.
+st.mesh @mesh <["tensor"=4], micro=1>
+st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
+  st.buffer @x "stash" slots 1 : tensor<4x512xf32>
+  st.buffer @w "stash" slots 1 : tensor<512x0xf32>
+  st.buffer @y "stash" slots 1 : tensor<4x0xf32>
+  // CHECK-LABEL: st.task @forward0
+  // CHECK: st.all_reduce {{.*}} : tensor<4x0xf32>
+  st.task @forward0 forward stage 0 (%mb) {
+    %x = st.read @x[%mb] : tensor<4x512xf32>
+    %w = st.read @w[%mb] : tensor<512x0xf32>
+    %y = st.kernel "matmul" (%a = %x : tensor<4x512xf32>, %b = %w : tensor<512x0xf32>) -> tensor<4x0xf32> {
+      %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x512xf32>, tensor<512x0xf32>) -> tensor<4x0xf32>
+      st.yield %0 : tensor<4x0xf32>
+    }
+    %sum = st.all_reduce %y sum over ["tensor"] of @mesh : tensor<4x0xf32>
+    st.write %sum to @y[%mb] : tensor<4x0xf32>
+  }
+}

@@ -5,7 +5,8 @@
 
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as many
 virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and replicas
-(random_steps.py), run as they are and as what each device group does. st-differential runs many in one process. Two in 15 are
+(random_steps.py), run as they are and as what each device group does. A third of the steps have exact sums (the pass
+exact-sums): their results must be equal to the bit. st-differential runs many in one process. Two in 15 are
 then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
 --attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host. With
 --models they are training steps of random configurations of every family of models (random_models.py). Case N is the same on
@@ -53,10 +54,21 @@ def device_of(seed):
     return {4: "dtu-t10", 8: "dtu-t10", 13: "cuda-host"}.get(seed % 15)
 
 
+def exactly(text):
+    """A training step whose sums are exact, so that its results must be equal to the bit."""
+    exact, count = re.subn(r'st\.prepare = "(.*?)"', r'st.exact, st.prepare = "\1,exact-sums"', text, count=1)
+    assert count == 1
+    return exact
+
+
 def make_case(seed, uneven, blocks=0.0, kind="programs"):
     rng = random.Random(seed)
-    if kind != "programs":
-        return {"attention": AttentionStep, "models": ModelStep}[kind](rng).text()
+    if kind == "attention":
+        return AttentionStep(rng).text()
+    if kind == "models":
+        return exactly(ModelStep(rng).text()) if seed % 4 == 1 else ModelStep(rng).text()
+    if seed % 9 == 5:
+        return exactly(Step(rng, uneven).text())
     text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, device_of(seed) is not None).text()
     return with_blocks(text, random.Random(f"blocks of {seed}"), blocks) if blocks else text
 

@@ -353,7 +353,8 @@ def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
     Applies to kernels of kind "loop" and "reduce". An f32 quotient whose divisor is constant along the
     innermost dimension becomes a product with the divisor's reciprocal, which is computed once per row. The
     error is at most 1.5 ulp. A power of two, almost always 1, scales very large and very small divisors so
-    that the reciprocal is a normal number. Attention kernels divide as ElementaryFunctions.h says.
+    that the reciprocal is a normal number. Attention kernels divide as ElementaryFunctions.h says. A
+    module of `exact-sums` keeps its quotients.
 
     ```mlir
     %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {

@@ -10,6 +10,10 @@
 
 namespace mlir::st {
 
+/// On a module: `exact-sums` ran, and results must not depend on the layout. A pass whose choice
+/// depends on local shapes must not change how numbers are rounded.
+constexpr llvm::StringLiteral kExactSumsAttr = "st.exact_sums";
+
 /// In the order in which the phases establish them.
 enum class Fact : unsigned {
   Roles,      ///< an argument or result of @main has an st.role

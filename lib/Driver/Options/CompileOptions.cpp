@@ -67,6 +67,8 @@ static constexpr OptionInfo kOptions[] = {
     {"lr", "1e-4", CompilePhase::Optimizer, "x", "default learning rate of the binary"},
     {"target", "dtu-t10", CompilePhase::Configured, "name|file",
      "device: a name, or a description file (.textproto)"},
+    {"reduce", "fast", CompilePhase::Configured, "fast|exact",
+     "exact: sums do not depend on their order, so every layout gives the same bits; slower"},
     {"schedule", "", CompilePhase::Configured, "name",
      "order of micro-batches: sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; default: "
      "that of the mode"},

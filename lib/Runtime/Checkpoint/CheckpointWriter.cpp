@@ -54,7 +54,7 @@ bool hasSameElements(const TensorBlock &block, const uint8_t *a, const uint8_t *
 // A part of a tensor: elements [begin, end).
 struct Piece {
   int64_t begin, end;
-  std::vector<uint8_t> &bytes;
+  absl::Span<uint8_t> bytes;
 };
 
 void copyToPiece(const TensorBlock &block, const uint8_t *bytes, const Piece &piece) {
@@ -207,19 +207,21 @@ absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
     ST_RETURN_IF_ERROR(gather(*tensor, shard.process));
     std::string checksum;
     if (writer && failure.ok())
-      failure.Update(append(*tensor, *writer, checksum));
+      failure.Update(append(*tensor, checksum));
     releaseSources();
     if (!writer || !failure.ok())
       continue;
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&report, " ", checksum);
-    // A slow disk blocks only the flushing thread.
-    if (!flushing || flushing->isDone())
+    // Where the cache of files takes the pieces, a slow disk blocks only the flushing thread.
+    if (pieces.leftToFlush() && (!flushing || flushing->isDone()))
       flushing = std::make_unique<BackgroundTask>([writer] {
         writer->startFlush();
         return absl::OkStatus();
       });
   }
+  if (writer && failure.ok())
+    failure.Update(pieces.finish());
   if (writer)
     reports.push_back(std::move(report));
   return absl::OkStatus();
@@ -231,8 +233,10 @@ absl::StatusOr<SafetensorsWriter *> CheckpointWriter::createFile(const ShardFile
     specs.push_back({tensor->state->name(), tensor->type, tensor->shape});
   // "pt" tells Hugging Face's loaders that the names are PyTorch's.
   ST_ASSIGN_OR_RETURN(auto created,
-                      SafetensorsWriter::create(nextOf(shard.name), specs, {{"format", "pt"}}));
+                      SafetensorsWriter::create(nextOf(shard.name), specs, {{"format", "pt"}},
+                                                AtomicFile::kDirectBlock));
   SafetensorsWriter *writer = created.get();
+  pieces.begin(*writer);
   open.emplace_back(&shard, std::move(created));
   files[shard.name] = checksumOf(writer->header());
   return writer;
@@ -285,43 +289,32 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
   return absl::OkStatus();
 }
 
-// Writes the tensor in pieces that stay in the processor's cache: while a thread writes one, this
-// thread copies the next one from its blocks and computes the checksum.
-absl::Status CheckpointWriter::append(const StateTensor &tensor, SafetensorsWriter &writer,
-                                      std::string &checksum) {
-  constexpr int64_t kPieceBytes = 4 << 20;
-  const auto width = static_cast<int64_t>(byteWidth(tensor.type));
-  const int64_t count = countElements(tensor), most = kPieceBytes / width;
-  std::unique_ptr<BackgroundTask> writing;
-  absl::Status status;
+// The checksum is computed while the piece is in the processor's cache.
+absl::Status CheckpointWriter::append(const StateTensor &tensor, std::string &checksum) {
+  const size_t width = byteWidth(tensor.type);
+  const int64_t count = countElements(tensor);
   uint32_t crc = 0;
-  for (int64_t begin = 0; begin < count && status.ok(); begin += most) {
-    std::vector<uint8_t> &bytes = pieces[begin / most % pieces.size()];
-    const int64_t end = std::min(begin + most, count);
-    bytes.resize(static_cast<size_t>((end - begin) * width));
-    status.Update(fillPiece(tensor, begin, end, bytes));
-    crc = crc32(bytes, crc);
-    if (writing) {
-      writing->wait();
-      status.Update(writing->status());
+  for (int64_t begin = 0, end = 0; begin < count; begin = end) {
+    absl::Span<uint8_t> bytes = pieces.space();
+    std::vector<uint8_t> element; // one that continues in the next piece
+    if (bytes.size() < width) {
+      element.resize(width);
+      bytes = absl::MakeSpan(element);
     }
-    if (status.ok() && end - begin == most)
-      writing =
-          std::make_unique<BackgroundTask>([&writer, &bytes] { return writer.append(bytes); });
-    else if (status.ok()) // the last piece
-      status = writer.append(bytes);
-  }
-  if (writing) {
-    writing->wait();
-    status.Update(writing->status());
+    end = std::min(begin + static_cast<int64_t>(bytes.size() / width), count);
+    bytes = bytes.first(static_cast<size_t>(end - begin) * width);
+    ST_RETURN_IF_ERROR(fillPiece(tensor, begin, end, bytes));
+    crc = crc32(bytes, crc);
+    pieces.setHurried(job.snapshot.isAwaited());
+    ST_RETURN_IF_ERROR(element.empty() ? pieces.add(bytes.size()) : pieces.append(bytes));
   }
   checksum = absl::StrFormat("%08x", crc);
-  return status;
+  return absl::OkStatus();
 }
 
 // Blocks overlap if groups shard a tensor in different ways; their elements must then agree.
 absl::Status CheckpointWriter::fillPiece(const StateTensor &tensor, int64_t begin, int64_t end,
-                                         std::vector<uint8_t> &bytes) {
+                                         absl::Span<uint8_t> bytes) {
   const Piece piece = {begin, end, bytes};
   absl::Status status;
   const auto visit = [&](absl::FunctionRef<void(const Source &, const uint8_t *)> use) {

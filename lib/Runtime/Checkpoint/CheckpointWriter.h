@@ -3,6 +3,7 @@
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINTWRITER_H
 
 #include "lib/Runtime/BackgroundTask.h"
+#include "lib/Runtime/Checkpoint/PieceWriter.h"
 #include "lib/Runtime/Checkpoint/ShardPlan.h"
 #include "lib/Runtime/Checkpoint/TrainerState.h"
 #include "lib/Runtime/State/StateSnapshot.h"
@@ -13,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -76,9 +76,9 @@ private:
   absl::Status commitFirst();
   absl::Status gather(const StateTensor &tensor, int64_t writer);
   absl::Status gatherBlock(const StateTensor &tensor, size_t number, int64_t writer);
-  absl::Status append(const StateTensor &tensor, SafetensorsWriter &writer, std::string &checksum);
+  absl::Status append(const StateTensor &tensor, std::string &checksum);
   absl::Status fillPiece(const StateTensor &tensor, int64_t begin, int64_t end,
-                         std::vector<uint8_t> &bytes);
+                         absl::Span<uint8_t> bytes);
   void releaseSources();
   absl::Status reportBlocks();
   absl::Status collectChecksums(TrainerFile &file);
@@ -91,15 +91,15 @@ private:
   std::vector<ShardFile> shards; ///< of models, then of optimizers
   /// Complete files that are not yet synchronised to disk under their names.
   std::deque<std::pair<const ShardFile *, std::unique_ptr<SafetensorsWriter>>> open;
-  std::unique_ptr<BackgroundTask> flushing;   ///< of the newest of these; destroyed first
-  Checksums tensors, files;                   ///< written by this process
-  BlockChecksums blocks;                      ///< held by this process
-  std::vector<Source> sources;                ///< of the tensor that is written
-  std::array<std::vector<uint8_t>, 2> pieces; ///< of it
-  absl::Status failure;                       ///< the first one of a file or a comparison
-  std::vector<std::string> reports;           ///< of the files of this process
-  std::vector<std::string> written;           ///< the ".next" files
-  std::vector<RemovedOnEarlyEnd> notes;       ///< of these
+  std::unique_ptr<BackgroundTask> flushing; ///< of the newest of these; destroyed first
+  Checksums tensors, files;                 ///< written by this process
+  BlockChecksums blocks;                    ///< held by this process
+  std::vector<Source> sources;              ///< of the tensor that is written
+  PieceWriter pieces;                       ///< of the newest file
+  absl::Status failure;                     ///< the first one of a file or a comparison
+  std::vector<std::string> reports;         ///< of the files of this process
+  std::vector<std::string> written;         ///< the ".next" files
+  std::vector<RemovedOnEarlyEnd> notes;     ///< of these
   bool isReleased = false;
 };
 

@@ -154,6 +154,11 @@ void StateSnapshot::countWait(int change) {
     waited += Clock::now() - waitBegin;
 }
 
+bool StateSnapshot::isAwaited() const {
+  absl::MutexLock lock(&mutex);
+  return waiting > 0;
+}
+
 double StateSnapshot::waitedSeconds() const {
   absl::MutexLock lock(&mutex);
   return std::chrono::duration<double>(waited).count();

@@ -50,6 +50,9 @@ public:
   /// Nothing will be pinned any more: updates need not wait.
   void stop();
 
+  /// True while an update waits.
+  bool isAwaited() const;
+
   /// The time in which an update of some rank waited, and the most bytes of copies at a time.
   double waitedSeconds() const;
   int64_t mostCopied() const;

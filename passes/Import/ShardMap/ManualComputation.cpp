@@ -20,6 +20,9 @@ FailureOr<DimensionAxes> mlir::st::readAxes(sdy::ManualComputationOp op,
       result.unreduced.push_back(number);
   }
   llvm::sort(result.unreduced);
+  for (auto [dim, isOpen] : llvm::enumerate(sharding.getOpen()))
+    if (isOpen)
+      result.open.push_back(static_cast<int64_t>(dim));
   llvm::SmallDenseSet<unsigned> seen;
   for (ArrayAttr dim : sharding.getDims()) {
     SmallVector<unsigned> &split = result.split.emplace_back(), &free = result.free.emplace_back();
@@ -52,6 +55,18 @@ LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type
       return op.emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
   }
   return success();
+}
+
+/// Constrains a result to the sharding that the computation gives it. Propagation alone would not
+/// shard what the body computes alike on all devices, for example a loop.
+static Value constrainResult(OpBuilder &builder, Location loc, Value value,
+                             sdy::TensorShardingAttr sharding, const DimensionAxes &axes) {
+  if (sharding.getDims().empty())
+    return value;
+  MLIRContext *const context = builder.getContext();
+  auto wanted = ShardingAttr::get(context, FlatSymbolRefAttr::get(context, "mesh"),
+                                  sharding.getDims(), ReduceKind::Sum, {}, axes.open, {}, {});
+  return ConstrainOp::create(builder, loc, value.getType(), value, wanted);
 }
 
 LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
@@ -89,7 +104,7 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
       return failure();
     Lifted whole = body.leave(op.getLoc(), body.lookup(local), *axes,
                               cast<RankedTensorType>(result.getType()), manual);
-    result.replaceAllUsesWith(whole.value);
+    result.replaceAllUsesWith(constrainResult(builder, op.getLoc(), whole.value, sharding, *axes));
   }
   op.erase();
   return success();

@@ -9,6 +9,8 @@ namespace mlir::st {
 /// is local, `free` the others.
 struct DimensionAxes {
   SmallVector<SmallVector<unsigned>> split, free;
+  /// The dimensions that propagation may shard over more axes.
+  SmallVector<int64_t> open;
   /// The axes along which shards hold terms of a sum.
   SmallVector<unsigned> unreduced;
 };

@@ -85,11 +85,14 @@ Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
   return hlo::BroadcastInDimOp::create(builder, loc, type.clone(shape), value.value, dims);
 }
 
-/// Constrains the leading dimensions to be sharded by their axes, the others by `dims`.
-void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims) {
+/// Constrains the leading dimensions to be sharded by their axes, the others by `dims`. Axes that
+/// the body does not see may shard dimensions that are open, or about which `dims` says nothing.
+void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims,
+                          ArrayRef<int64_t> open) {
   if (names.empty() || groupAxis)
     return;
   SmallVector<ArrayAttr> shardings;
+  SmallVector<int64_t> openDims;
   auto add = [&](ArrayRef<unsigned> axes) {
     SmallVector<Attribute> list;
     for (unsigned axis : axes)
@@ -101,9 +104,12 @@ void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsi
   for (int64_t dim = value.axes.size(); dim < typeOf(value.value).getRank(); ++dim) {
     size_t own = dim - value.axes.size();
     add(own < dims.size() ? ArrayRef<unsigned>(dims[own]) : ArrayRef<unsigned>());
+    if (manual.size() < names.size() && (own >= dims.size() || llvm::is_contained(open, own)))
+      openDims.push_back(dim);
   }
-  auto sharding = ShardingAttr::get(
-      builder.getContext(), FlatSymbolRefAttr::get(builder.getContext(), "mesh"), shardings);
+  auto sharding =
+      ShardingAttr::get(builder.getContext(), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
+                        shardings, ReduceKind::Sum, {}, openDims, {}, {});
   value.value = ConstrainOp::create(builder, loc, value.value.getType(), value.value, sharding);
 }
 
@@ -132,7 +138,7 @@ static SmallVector<int64_t> splitShape(ArrayRef<int64_t> shape,
 }
 
 Lifted ShardBody::enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
-                        ArrayRef<SmallVector<unsigned>> free) {
+                        ArrayRef<SmallVector<unsigned>> free, ArrayRef<int64_t> open) {
   DenseMap<unsigned, int64_t> places;
   SmallVector<int64_t> rests, order, shape = lead(whole.axes);
   auto count = static_cast<int64_t>(whole.axes.size());
@@ -150,7 +156,7 @@ Lifted ShardBody::enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<
   for (int64_t rest : rests)
     order.push_back(count + rest);
   result.value = transpose(loc, reshape(loc, whole.value, shape), order);
-  constrain(loc, result, free);
+  constrain(loc, result, free, open);
   return result;
 }
 
@@ -201,7 +207,7 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
 }
 
 FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const DimensionAxes &axes) {
-  Lifted parts = enter(loc, whole, axes.split, axes.free);
+  Lifted parts = enter(loc, whole, axes.split, axes.free, axes.open);
   if (axes.unreduced.empty())
     return parts;
   Axes others(axes.unreduced.begin(), axes.unreduced.end()), all = unite(parts.axes, others);
@@ -219,7 +225,7 @@ FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const Dime
   for (auto dim = static_cast<int64_t>(all.size()); dim < typeOf(terms).getRank(); ++dim)
     order.push_back(dim);
   Lifted result = {transpose(loc, terms, order), all};
-  constrain(loc, result, axes.free);
+  constrain(loc, result, axes.free, axes.open);
   return result;
 }
 

@@ -27,9 +27,10 @@ public:
       : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()) {}
 
   /// The shards of a global tensor. `split` has the axes that shard each dimension, major to minor;
-  /// `free` has the axes of each dimension that the body does not see.
+  /// `free` has the axes of each dimension that the body does not see, `open` the dimensions that
+  /// such axes may shard.
   Lifted enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
-               ArrayRef<SmallVector<unsigned>> free);
+               ArrayRef<SmallVector<unsigned>> free, ArrayRef<int64_t> open = {});
 
   /// The global tensor of type `type` that the shards form along the axes `inner`. It keeps the
   /// leading dimensions of other axes.
@@ -60,7 +61,8 @@ private:
   Value spread(Location loc, const Lifted &value, const Axes &axes);
   Value transpose(Location loc, Value value, ArrayRef<int64_t> order);
   Value reshape(Location loc, Value value, ArrayRef<int64_t> shape);
-  void constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims = {});
+  void constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims = {},
+                 ArrayRef<int64_t> open = {});
 
   // Ops without communication.
   LogicalResult liftConstraint(sdy::ShardingConstraintOp op);

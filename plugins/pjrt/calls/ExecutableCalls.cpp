@@ -1,7 +1,7 @@
 #include "lib/Support/StatusMacros.h"
 #include "plugins/pjrt/abi/Executables.h"
 #include "plugins/pjrt/calls/Calls.h"
-#include "plugins/pjrt/compile/CompileFunction.h"
+#include "plugins/pjrt/compile/PrintFunction.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,29 +3,25 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/Compiler.h"
-#include "lib/Driver/ImportProgram.h"
-#include "lib/Timing/GpuDescription.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/PassManager.h"
-#include "passes/Import/Passes.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
 #include "plugins/pjrt/compile/HostSteps.h"
 #include "plugins/pjrt/compile/Inspections.h"
 #include "plugins/pjrt/compile/Pages.h"
+#include "plugins/pjrt/compile/PartitionFunction.h"
 #include "plugins/pjrt/compile/Ports.h"
 #include "plugins/pjrt/compile/ReadFunction.h"
+#include "plugins/pjrt/runtime/LoadedProgram.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace st::pjrt {
-
-/// Maximum trip count of unrolled loops. On several devices loops cannot contain communication, so
-/// longer ones are unrolled.
-static constexpr int64_t kUnrolled = 8, kUnrolledOnSeveral = 256;
 
 std::array<int64_t, 3> portableVersion() { return mlir::st::kPortableVersion; }
 
@@ -34,18 +30,6 @@ std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::stri
   hash.update(StringRef(absl::StrCat(kProgramVersion, ",", partitions, ",", target, "\n")));
   hash.update(StringRef(code.data(), code.size()));
   return llvm::toHex(hash.final(), /*LowerCase=*/true);
-}
-
-/// The text of a parallel-config file with one stage and one device per partition.
-static std::string layoutOf(ArrayRef<int64_t> hardwareIds, const std::string &target) {
-  const absl::string_view prefix = isGpuName(target) ? "GPU:" : "/device:XLA_DTU:";
-  std::string text =
-      absl::StrCat("{\"mode\": \"sharding\", \"sharding_size\": ", hardwareIds.size(),
-                   ", \"stage_cnt\": 1, \"accum_degree\": 1, \"device_mapping\": "
-                   "{\"stage_0\": {");
-  for (auto [i, id] : llvm::enumerate(hardwareIds))
-    absl::StrAppend(&text, i ? ", " : "", "\"shard_", i, "\": \"", prefix, id, "\"");
-  return text + "}}}";
 }
 
 static absl::Status failed(const DiagnosticCollector &diagnostics, absl::StatusCode code) {
@@ -65,13 +49,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
                                                        const std::string &name,
                                                        const DiagnosticCollector &diagnostics) {
   MLIRContext *const context = module->getContext();
-  mlir::st::CompileRequest request;
-  request.input = "<function>";
-  request.quiet = true;
-  request.parallel = "<devices>";
-  request.parallelText = layoutOf(hardwareIds, source.target);
-  request.options = mlir::st::CompileOptions({{"target", source.target}});
-  request.program = [&] { return std::move(module); };
+  mlir::st::CompileRequest request = requestFor(module, source.target, hardwareIds);
   Pages pages(source.reportFolder, source.explainFolder,
               absl::StrCat(name, "-", source.fingerprint.substr(0, 8)));
   pages.observe(request);
@@ -86,14 +64,58 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   return *std::move(code);
 }
 
+/// ResourceExhausted if not even the arguments and results fit into a device's memory.
+static absl::Status checkRoom(const proto::PluginProgram &program, int64_t memoryBytes) {
+  int64_t needed = 0;
+  for (const auto *ports : {&program.arguments(), &program.results()})
+    for (const proto::PluginPort &port : *ports)
+      if (!port.memory())
+        // Propagation may shard a port whose sharding is left open.
+        needed += localType(port).numBytes() /
+                  (port.sharding().ByteSizeLong() == 0 ? program.partitions() : 1);
+  if (needed <= memoryBytes)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("Out of memory: the arguments and results of ",
+                                                   program.name(), " take at least ", needed,
+                                                   " bytes on a device, which has ", memoryBytes));
+}
+
+/// Returns, for each argument, whether the caller names the result that reuses its memory.
+static std::vector<bool> findAliased(ModuleOp module) {
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  std::vector<bool> aliased;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    aliased.push_back(function.getArgAttr(i, "tf.aliasing_output") != nullptr);
+  return aliased;
+}
+
+/// Keeps donations that a result can reuse: one of the same size, which no other argument reuses.
+static void settleDonations(const std::vector<bool> &aliased, proto::PluginProgram &program) {
+  std::map<std::pair<int, int64_t>, int> free;
+  const auto keyOf = [](const proto::PluginPort &port) {
+    return std::pair(port.memory(), localType(port).numBytes());
+  };
+  for (const proto::PluginPort &port : program.results())
+    ++free[keyOf(port)];
+  for (int i = 0; i < program.arguments_size(); ++i)
+    if (aliased[static_cast<size_t>(i)])
+      --free[keyOf(program.arguments(i))];
+  for (int i = 0; i < program.arguments_size(); ++i) {
+    proto::PluginPort &port = *program.mutable_arguments(i);
+    if (port.is_donated() && !aliased[static_cast<size_t>(i)])
+      port.set_is_donated(free[keyOf(port)]-- > 0);
+  }
+}
+
 /// Compiles a function without callbacks whose ports are known, and sets the ports' shardings.
 static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const FunctionSource &source,
                                      const DiagnosticCollector &diagnostics,
                                      proto::PluginProgram &program) {
-  if (mlir::failed(mlir::st::importFunction(*module, source.partitions > 1 ? kUnrolledOnSeveral
-                                                                           : kUnrolled)))
+  if (mlir::failed(importSource(*module, source.partitions)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
   if (absl::Status status = placeDeclaredPorts(*module, program); !status.ok())
+    return status;
+  if (absl::Status status = checkRoom(program, source.memoryBytes); !status.ok())
     return status;
   ArrayRef<int64_t> hardwareIds(source.hardwareIds);
   // Without a sharding the computation is replicated on all devices.
@@ -113,20 +135,14 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
   return placePorts(program);
 }
 
-/// Makes a function over several devices one over complete arrays on one device.
-static void removeShardings(ModuleOp module) {
-  module.walk([](mlir::st::ConstrainOp op) {
-    op.replaceAllUsesWith(op.getOperand());
-    op.erase();
-  });
-  if (mlir::st::MeshOp mesh = mlir::st::getMesh(module))
-    mesh.erase();
-  const StringAttr name = StringAttr::get(module.getContext(), mlir::st::kShardingAttr);
-  for (auto function : module.getOps<func::FuncOp>()) {
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      function.removeArgAttr(i, name);
-    for (unsigned i = 0; i < function.getNumResults(); ++i)
-      function.removeResultAttr(i, name);
+/// Gives results whose sharding is left open the sharding to which the function constrains them.
+static void declareResults(func::FuncOp function) {
+  Operation *const end = function.front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+    auto constrain = value.getDefiningOp<mlir::st::ConstrainOp>();
+    if (constrain && constrain.getSharding().getOpen().empty() &&
+        !function.getResultAttr(i, mlir::st::kShardingAttr))
+      function.setResultAttr(i, mlir::st::kShardingAttr, constrain.getSharding());
   }
 }
 
@@ -135,14 +151,12 @@ static void removeShardings(ModuleOp module) {
 static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
                                  const DiagnosticCollector &diagnostics,
                                  proto::PluginProgram &program) {
-  PassManager preparation(module.getContext());
-  preparation.addPass(mlir::st::createImportShardings());
-  preparation.addPass(mlir::st::createInlineCalls());
-  if (mlir::failed(preparation.run(module)))
+  if (mlir::failed(importShardings(module)))
     return failed(diagnostics, absl::StatusCode::kUnimplemented);
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  declareResults(function);
   if (absl::Status status = placeDeclaredPorts(module, program); !status.ok())
     return status;
-  auto function = module.lookupSymbol<func::FuncOp>("main");
   const auto hasShape = [](Type type, const proto::PluginPort &port) {
     return llvm::equal(cast<RankedTensorType>(type).getShape(), port.dims());
   };
@@ -151,7 +165,7 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
     return absl::UnimplementedError(
         absl::StrCat("function ", program.name(),
                      " calls back to the host and has an argument or a result that is unreduced"));
-  removeShardings(module);
+  dropShardings(module);
   FunctionSource single = source;
   single.partitions = 1;
   single.hardwareIds.resize(1);
@@ -207,6 +221,7 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
   if (absl::Status status = inspectShardings(*module, source, diagnostics, program); !status.ok())
     return status;
   // A function without results and calls to the host has no steps.
+  const std::vector<bool> aliased = findAliased(*module);
   const bool computesNothing = program.results().empty();
   const absl::Status status =
       computesNothing || callsHost(*module)
@@ -214,34 +229,8 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
           : compileOnDevices(std::move(module), source, diagnostics, program);
   if (!status.ok())
     return status;
+  settleDonations(aliased, program);
   return program;
-}
-
-absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program) {
-  MLIRContext context(functionDialects(program.target()), MLIRContext::Threading::DISABLED);
-  DiagnosticCollector diagnostics(&context);
-  OwningOpRef<ModuleOp> module = readFunction(program.source(), &context);
-  if (!module)
-    return failed(diagnostics, absl::StatusCode::kInternal);
-  Builder builder(&context);
-  SmallVector<Attribute> arguments;
-  for (const proto::PluginPort &port : program.arguments())
-    arguments.push_back(builder.getStringAttr(printSharding(port.sharding())));
-  std::vector<std::string> results;
-  for (const proto::PluginPort &port : program.results())
-    results.push_back(printSharding(port.sharding()));
-  if (program.partitions() > 1) {
-    (*module)->setAttr("mhlo.spmd_parameters_shardings", builder.getArrayAttr(arguments));
-    (*module)->setAttr("mhlo.spmd_output_sharding",
-                       builder.getStringAttr(results.empty() ? "{replicated}"
-                                             : results.size() == 1
-                                                 ? results[0]
-                                                 : "{" + llvm::join(results, ", ") + "}"));
-  }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module->print(os);
-  return text;
 }
 
 } // namespace st::pjrt

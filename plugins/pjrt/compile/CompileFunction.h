@@ -23,6 +23,7 @@ struct FunctionSource {
   std::string target;
   /// The devices by partition, numbered as in the target's description.
   std::vector<int64_t> hardwareIds;
+  int64_t memoryBytes = 0; ///< of a device
   std::string fingerprint;
   std::string reportFolder, explainFolder; ///< as in PluginOptions
 };
@@ -36,8 +37,5 @@ std::string fingerprintOf(absl::string_view code, int64_t partitions, absl::stri
 /// Compiles a function in process. InvalidArgument if the source cannot be read; Unimplemented if
 /// the devices cannot compute it; the message names the op and its location.
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source);
-
-/// Prints the function with the program's shardings, for JAX's tools.
-absl::StatusOr<std::string> printFunction(const proto::PluginProgram &program);
 
 } // namespace st::pjrt

@@ -93,17 +93,48 @@ absl::Status LoadedProgram::checkArguments(const ArrayLists &arguments) const {
   return absl::OkStatus();
 }
 
+bool LoadedProgram::isDonated(size_t argument, const std::set<int64_t> &kept) const {
+  return source->arguments(static_cast<int>(argument)).is_donated() &&
+         !kept.count(static_cast<int64_t>(argument));
+}
+
+/// A donated array must not be a second argument of the same call. The words are those that users
+/// know from JAX's own platforms.
+absl::Status LoadedProgram::checkDonations(const ArrayLists &arguments,
+                                           const std::set<int64_t> &kept) const {
+  for (size_t device = 0; device < arguments.size(); ++device) {
+    std::map<const DeviceArray *, size_t> firstUses;
+    for (size_t i = 0; i < arguments[device].size(); ++i) {
+      const auto [use, isFirst] = firstUses.try_emplace(arguments[device][i].get(), i);
+      const bool wasDonated = isDonated(use->second, kept), isNowDonated = isDonated(i, kept);
+      if (isFirst || (!wasDonated && !isNowDonated))
+        continue;
+      const auto [what, example] =
+          wasDonated && isNowDonated
+              ? std::pair("donate the same buffer twice in", "f(donate(a), donate(a))")
+          : wasDonated ? std::pair("use a buffer that was previously donated in the same call to",
+                                   "f(donate(a), a)")
+                       : std::pair("donate a buffer which is also used by the same call to",
+                                   "f(a, donate(a))");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Attempt to ", what, " Execute(): argument ", i, " of ", source->name(), " is argument ",
+          use->second, " too (partition ", device, "), as in `", example, "`"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<LoadedProgram::Run> LoadedProgram::launch(const ArrayLists &arguments,
                                                          const std::set<int64_t> &kept,
                                                          WorkQueue &queue) {
   ST_RETURN_IF_ERROR(checkArguments(arguments));
+  ST_RETURN_IF_ERROR(checkDonations(arguments, kept));
   auto pending = std::make_shared<Pending>();
   for (const auto &list : arguments) {
     std::vector<Operand> &operands = pending->arguments.emplace_back();
     for (size_t i = 0; i < list.size(); ++i) {
       operands.push_back(operandOf(*list[i]));
-      if (!source->arguments(static_cast<int>(i)).is_donated() ||
-          kept.count(static_cast<int64_t>(i)) || !operands.back().bytes)
+      if (!isDonated(i, kept))
         continue;
       list[i]->erase();
       operands.back().bytes->donate();

@@ -64,6 +64,8 @@ private:
       : source(std::move(program)), places(std::move(devices)) {}
   static Operand operandOf(const DeviceArray &array);
   absl::Status checkArguments(const ArrayLists &arguments) const;
+  bool isDonated(size_t argument, const std::set<int64_t> &kept) const;
+  absl::Status checkDonations(const ArrayLists &arguments, const std::set<int64_t> &kept) const;
   absl::Status run(Pending &pending);
   absl::Status compute(const Pending &pending);
   absl::Status runOnHost(const Pending &pending);

@@ -125,6 +125,7 @@ PluginClient::compileOnly(absl::string_view code, absl::string_view options) {
   ST_ASSIGN_OR_RETURN(const std::vector<PluginDevice *> places, placesOf(build, source.partitions));
   for (const PluginDevice *device : places)
     source.hardwareIds.push_back(device->hardwareId());
+  source.memoryBytes = places.front()->memoryUse().limit;
   source.fingerprint = fingerprintOf(code, source.partitions, source.target);
   // The split over devices depends on the speed of links.
   std::string key = source.fingerprint;

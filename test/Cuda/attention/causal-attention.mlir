@@ -1,4 +1,4 @@
-// Of attention under a causal mask, tiles beyond the diagonal are left out: they would add zeros.
+// Of attention under a mask that compares positions, tiles without a visible element are left out: they would add zeros.
 //
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 
@@ -90,9 +90,11 @@ st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
   }
 }
 
-// The other side of the diagonal is there: nothing is left out.
+// The other side of the diagonal is there: tiles before the diagonal are left out.
 // CHECK-LABEL: gpu.func @attention_3(
-// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
+// CHECK-SAME: cuda.product_flops = 8.000000e+05
+// CHECK: %[[BEGIN:.*]] = arith.divui %{{.*}}, %c64{{[_0-9]*}}
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %c4{{[_0-9]*}} step
 st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
   st.input @q3 "q3" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
   st.input @r3 "r3" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
@@ -199,12 +201,14 @@ st.program @group6 stages [6] devices [6] first_rank 6 mesh @mesh {
   }
 }
 
-
-// A window before the diagonal: what is beyond the diagonal is left out.
+// A window before the diagonal: tiles before the window are left out too. Four blocks of rows visit 1 + 2 + 2 + 2 of 16 tiles.
 // CHECK-LABEL: gpu.func @attention_7(
+// CHECK-SAME: cuda.product_flops = 5.600000e+05
+// CHECK: %[[FIRST:.*]] = arith.maxsi
+// CHECK: %[[BEGIN:.*]] = arith.divui %[[FIRST]], %c64{{[_0-9]*}}
 // CHECK: %[[END:.*]] = arith.minsi
-// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
-// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step
 st.program @group7 stages [7] devices [7] first_rank 7 mesh @mesh {
   st.input @q7 "q7" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
   st.input @r7 "r7" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
@@ -257,6 +261,44 @@ st.program @group8 stages [8] devices [8] first_rank 8 mesh @mesh {
       %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
       %t = stablehlo.select %both, %zero, %low : tensor<200x200xi1>, tensor<200x200xf32>
       %x = stablehlo.add %s, %t : tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// Scores that are capped and have a bias by distance, and a comparison of the distance.
+// CHECK-LABEL: gpu.func @attention_9(
+// CHECK-SAME: cuda.product_flops = 8.000000e+05
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+st.program @group9 stages [9] devices [9] first_rank 9 mesh @mesh {
+  st.input @q9 "q9" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r9 "r9" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @biased forward stage 9 (%mb) {
+    %0 = st.read @q9 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r9 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "attention" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %far = stablehlo.subtract %i, %j : tensor<200x200xi32>
+      %none = stablehlo.constant dense<0> : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %far, %none, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %bent = stablehlo.tanh %s : tensor<200x200xf32>
+      %cap = stablehlo.constant dense<30.0> : tensor<200x200xf32>
+      %capped = stablehlo.multiply %bent, %cap : tensor<200x200xf32>
+      %distance = stablehlo.convert %far : (tensor<200x200xi32>) -> tensor<200x200xf32>
+      %slope = stablehlo.constant dense<0.25> : tensor<200x200xf32>
+      %bias = stablehlo.multiply %distance, %slope : tensor<200x200xf32>
+      %y = stablehlo.subtract %capped, %bias : tensor<200x200xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<200x200xf32>
+      %x = stablehlo.select %c, %y, %low : tensor<200x200xi1>, tensor<200x200xf32>
       %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
       %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
       %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>

@@ -1,8 +1,8 @@
 #include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
 
-#include "backends/cuda/codegen/analysis/CausalPredicate.h"
 #include "backends/cuda/codegen/analysis/ElementFunctions.h"
 #include "backends/cuda/codegen/analysis/Splat.h"
+#include "dialects/StableHLO/Utils/DiagonalBand.h"
 #include "mlir/IR/Matchers.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 using namespace mlir;
 using namespace mlir::cuda;
-using mlir::st::IterationSpace;
+using mlir::st::DiagonalBand, mlir::st::IterationSpace;
 namespace hlo = mlir::stablehlo;
 
 bool mlir::cuda::isSame(const Sample &one, const Sample &other) {
@@ -79,24 +79,27 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
 // ---- masks --------------------------------------------------------------------------------------
 
 /// Returns true if a choice between two numbers is 0 where the column is at most the row, and
-/// elsewhere so low that the score does not count. The order of row and column decides a comparison
-/// of the two.
+/// elsewhere so low that the score does not count.
 static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
                          const RowsAndColumns &groups) {
-  auto compare = CausalPredicate::match(select.getPred(), space, groups.rows, groups.columns);
-  std::optional<double> onTrue = getSplat(select.getOnTrue()),
-                        onFalse = getSplat(select.getOnFalse());
-  return compare && onTrue && onFalse && llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) {
-           const double number = compare->holds(order) ? *onTrue : *onFalse;
-           return order >= 0 ? number == 0 : number <= kFarBelow;
-         });
+  auto [holds, fails] =
+      mlir::st::DiagonalAnalysis(space, groups.rows, groups.columns, {}).getTruth(select.getPred());
+  std::optional<double> visible = getSplat(select.getOnTrue()),
+                        masked = getSplat(select.getOnFalse());
+  if (fails.last == 0) {
+    std::swap(holds, fails);
+    std::swap(visible, masked);
+  }
+  return holds == DiagonalBand{-DiagonalBand::kUnbounded, 0} &&
+         fails == DiagonalBand{1, DiagonalBand::kUnbounded} && visible == 0.0 && masked &&
+         *masked <= mlir::st::kFarBelow;
 }
 
 static Sample causalMask() {
   Sample made;
   for (int64_t row = 0; row < Sample::kRows; ++row)
     for (int64_t column = row + 1; column < Sample::kColumns; ++column)
-      made.at(row, column) = kFarBelow;
+      made.at(row, column) = mlir::st::kFarBelow;
   return made;
 }
 

@@ -1,16 +1,11 @@
-// Constants with equal elements in the bodies of kernels.
+// Constants with equal elements, by the names that the code generator uses.
 #pragma once
 
-#include "mlir/IR/Value.h"
-
-#include <optional>
+#include "dialects/StableHLO/Utils/Splat.h"
 
 namespace mlir::cuda {
 
-/// Looks through broadcasts and reshapes.
-Value skipBroadcasts(Value value);
-
-/// Returns the number that all elements of a float constant are equal to, through broadcasts.
-std::optional<double> getSplat(Value value);
+using st::getSplat;
+using st::skipBroadcasts;
 
 } // namespace mlir::cuda

@@ -13,7 +13,6 @@
 // The parallel loop runs over rows and the reduction loop over columns; for products that contract
 // the rows it is the other way around.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
-#include "backends/cuda/codegen/attention/CausalMask.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -323,24 +322,14 @@ LogicalResult AttentionKernel::emit() {
       heads *= fused.space.getSize(group);
     }
   const int64_t blocks = heads * ownTiles;
-  Value diagonal = enterBlock(heads);
+  Value ownTile = enterBlock(heads);
   values.setPosition(outer, inTurn ? inTurn->head : emitter.div(emitter.block(), ownTiles));
-  Value firstOwn = emitter.mul(diagonal, ownSize);
+  Value firstOwn = emitter.mul(ownTile, ownSize);
   tile = AttentionTile::create(emitter, fused, values, firstOwn);
-  const int64_t streamedSize = tile->shape.streamedSize, perOwn = ownSize / streamedSize;
-  int64_t streamedTiles = llvm::divideCeil(fused.space.getSize(fused.streamed), streamedSize);
-  firstTile = emitter.index(0);
-  endTiles = emitter.index(streamedTiles);
   if (inTurn)
-    inTurn->tiles = endTiles;
-  skipsMaskedTiles = isCausal(fused, values);
-  // A reduction loop over rows begins at the diagonal, one over columns ends there.
-  if (skipsMaskedTiles) {
-    if (fused.own < fused.streamed)
-      endTiles = emitter.min(emitter.mul(emitter.add(diagonal, 1), perOwn), streamedTiles);
-    else
-      firstTile = emitter.mul(diagonal, perOwn);
-  }
+    inTurn->tiles = emitter.index(
+        llvm::divideCeil(fused.space.getSize(fused.streamed), tile->shape.streamedSize));
+  setTiles(firstOwn);
   for (int64_t part = 0; part < tile->ownParts; ++part)
     own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), fused.own));
   ofOwn.resize(tile->ownParts);

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/codegen/attention/AttentionTile.h"
 #include "backends/cuda/codegen/attention/Homogeneity.h"
+#include "dialects/StableHLO/Utils/DiagonalBand.h"
 
 namespace mlir::cuda {
 
@@ -42,7 +43,8 @@ private:
   /// Set if there are crossing products: the buffers into which blocks accumulate in turn.
   std::optional<AttentionTile::InTurn> inTurn;
   int64_t ownTiles = 1; ///< blocks of a head
-  bool skipsMaskedTiles = false;
+  /// The elements to visit, by the index of the reduction loop minus the parallel index.
+  st::DiagonalBand band;
 
   void enterOwn(int64_t part);
   void leaveOwn(int64_t part);
@@ -80,9 +82,15 @@ private:
                    MutableArrayRef<Number> sums);
   void storeProducts(ArrayRef<Number> sums);
 
+  // The tiles that a mask leaves (MaskedTiles.cpp).
+  st::DiagonalBand findBand();
+  void setTiles(Value firstOwn);
+
   // Crossing products (TurnsOfBlocks.cpp).
   Value enterBlock(int64_t heads);
   Value getTurnPlace(Value tileNumber);
+  Value getTurn(Value tileNumber);
+  Value getFirstTurn(Value tileNumber);
   Value getLastTurn(Value tileNumber);
   void endTurn(Value tileNumber);
   void addProductsInTurn(Value first, const Results &results, ArrayRef<Numbers> panels,

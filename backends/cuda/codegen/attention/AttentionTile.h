@@ -35,6 +35,11 @@ public:
     Value turn;           ///< of this block
   };
 
+  /// The blocks that add to a tile of a crossing product, by their turns.
+  struct Turns {
+    Value first, last;
+  };
+
   /// Uses tensor cores if all operands of products have one 16-bit type. `firstOwn`: the block's
   /// first index of the parallel loop.
   static std::unique_ptr<AttentionTile> create(KernelEmitter &emitter, const FusedAttention &fused,
@@ -85,10 +90,10 @@ public:
   /// Returns the sums of a consumer plus the contribution of the published tile.
   virtual Numbers add(const AttentionProduct &product, Value first, size_t panel,
                       ArrayRef<Number> sums) = 0;
-  /// Adds the tile's part of a crossing product. The block with turn `last` stores the result.
+  /// Adds the tile's part of a crossing product. The last block stores the result.
   virtual void cross(const AttentionProduct &product, Value tile, size_t panel,
-                     const InTurn &inTurn, Value last) {
-    (void)product, (void)tile, (void)panel, (void)inTurn, (void)last;
+                     const InTurn &inTurn, const Turns &turns) {
+    (void)product, (void)tile, (void)panel, (void)inTurn, (void)turns;
     llvm_unreachable("tiles without tensor cores have no crossing products");
   }
   /// Number of a consumer's sums per thread.

@@ -35,8 +35,8 @@ public:
   Numbers add(const AttentionProduct &product, Value first, size_t panel,
               ArrayRef<Number> sums) override;
   void cross(const AttentionProduct &product, Value number, size_t panel, const InTurn &inTurn,
-             Value last) override {
-    crossTile({emitter, fused, operands, *this}, product, {number, panel, inTurn, last});
+             const Turns &turns) override {
+    crossTile({emitter, fused, operands, *this}, product, {number, panel, inTurn, turns});
   }
   /// The sums of one product of 16 rows are adjacent, ordered by column.
   int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const override {

@@ -81,7 +81,7 @@ Value CrossingEmitter::isTurn(Value turn) { return emitter.equal(of.inTurn.turn,
 /// Adds the sums of the previous blocks; the first block has none.
 AttentionTile::Numbers CrossingEmitter::addBefore(AttentionTile::Numbers sums) {
   return emitter.choose(
-      isTurn(emitter.index(0)), [&] { return sums; },
+      isTurn(of.turns.first), [&] { return sums; },
       [&] {
         AttentionTile::Numbers added;
         for (size_t i = 0; i < sums.size(); i += kAccess) {
@@ -130,7 +130,7 @@ void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
 
 void CrossingEmitter::emit() {
   AttentionTile::Numbers sums = addBefore(multiply());
-  Value isLast = isTurn(of.last);
+  Value isLast = isTurn(of.turns.last);
   emitter.onlyIf(isLast, [&] { storeResult(sums); });
   emitter.onlyIf(emitter.isNot(isLast), [&] { storeSums(sums); });
 }

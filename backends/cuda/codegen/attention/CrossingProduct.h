@@ -14,13 +14,12 @@ struct CrossingWriter {
   AttentionTile &tile;
 };
 
-/// A tile along the reduction loop, the panel that the product reads, and the turn of the last
-/// block.
+/// A tile along the reduction loop, the panel that the product reads, and the blocks' turns.
 struct CrossingTile {
   Value number;
   size_t panel;
   const AttentionTile::InTurn &inTurn;
-  Value last;
+  AttentionTile::Turns turns;
 };
 
 /// Adds the block's part of a tile to the f32 sums when it is this block's turn. The first block

@@ -24,16 +24,31 @@ Value AttentionKernel::getTurnPlace(Value tileNumber) {
   return emitter.add(emitter.mulValues(inTurn->head, inTurn->tiles), tileNumber);
 }
 
-/// The last block that adds to a tile: with a causal mask, the block of the diagonal.
+/// The first block that adds to a tile: under a mask, the first one with the tile in its band.
+Value AttentionKernel::getFirstTurn(Value tileNumber) {
+  if (band.last >= st::DiagonalBand::kUnbounded)
+    return emitter.index(0);
+  Value index = emitter.mul(tileNumber, tile->shape.streamedSize);
+  return emitter.div(emitter.max(emitter.add(index, -band.last), 0), tile->shape.ownSize);
+}
+
+/// The last block that adds to a tile: under a causal mask, the block of the diagonal.
 Value AttentionKernel::getLastTurn(Value tileNumber) {
-  if (!skipsMaskedTiles)
+  if (band.first <= -st::DiagonalBand::kUnbounded)
     return emitter.index(ownTiles - 1);
-  const int64_t perOwn = tile->shape.ownSize / tile->shape.streamedSize;
-  return emitter.min(emitter.div(tileNumber, perOwn), ownTiles - 1);
+  const int64_t size = tile->shape.streamedSize;
+  Value last = emitter.add(emitter.mul(tileNumber, size), size - 1 - band.first);
+  return emitter.min(emitter.div(last, tile->shape.ownSize), ownTiles - 1);
+}
+
+/// The blocks of a tile count from its first one.
+Value AttentionKernel::getTurn(Value tileNumber) {
+  Value first = getFirstTurn(tileNumber);
+  return emitter.add(inTurn->turn, emitter.mul(first, -1));
 }
 
 void AttentionKernel::endTurn(Value tileNumber) {
-  emitter.endTurn(inTurn->turns, getTurnPlace(tileNumber), emitter.add(inTurn->turn, 1));
+  emitter.endTurn(inTurn->turns, getTurnPlace(tileNumber), emitter.add(getTurn(tileNumber), 1));
 }
 
 void AttentionKernel::addProductsInTurn(Value first, const Results &results,
@@ -41,7 +56,7 @@ void AttentionKernel::addProductsInTurn(Value first, const Results &results,
   for (auto [panel, numbers] : llvm::enumerate(panels))
     tile->publish(numbers, panel);
   Value number = emitter.div(first, tile->shape.streamedSize);
-  emitter.awaitTurn(inTurn->turns, getTurnPlace(number), inTurn->turn);
+  emitter.awaitTurn(inTurn->turns, getTurnPlace(number), getTurn(number));
   emitter.barrier();
   auto panelOf = [&](const AttentionProduct &product) {
     return static_cast<size_t>(llvm::find(results.panels, product.rows) - results.panels.begin());
@@ -53,5 +68,6 @@ void AttentionKernel::addProductsInTurn(Value first, const Results &results,
     sums = sums.drop_front(count);
   }
   for (const AttentionProduct &product : fused.crossing)
-    tile->cross(product, number, panelOf(product), *inTurn, getLastTurn(number));
+    tile->cross(product, number, panelOf(product), *inTurn,
+                {getFirstTurn(number), getLastTurn(number)});
 }

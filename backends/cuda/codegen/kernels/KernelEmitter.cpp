@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
 
 #include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -71,6 +72,10 @@ Value KernelEmitter::rem(Value a, int64_t b) {
 
 Value KernelEmitter::min(Value a, int64_t b) {
   return arith::MinSIOp::create(builder, loc, a, index(b));
+}
+
+Value KernelEmitter::max(Value a, int64_t b) {
+  return arith::MaxSIOp::create(builder, loc, a, index(b));
 }
 
 Value KernelEmitter::less(Value a, Value b) {
@@ -361,6 +366,11 @@ Number KernelEmitter::combineAcross(const Combiner &combiner, Number x, int64_t 
   for (int64_t mask = warps / 2; mask > 0; mask /= 2)
     y = combiner.combine(y, shuffleXor(y, mask));
   return y;
+}
+
+void KernelEmitter::scaleProductWork(double share) {
+  if (auto flops = function->getAttrOfType<FloatAttr>(kProductFlopsAttr))
+    function->setAttr(kProductFlopsAttr, builder.getF64FloatAttr(flops.getValueAsDouble() * share));
 }
 
 void KernelEmitter::finish(Launch size) {

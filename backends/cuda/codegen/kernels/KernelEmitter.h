@@ -43,6 +43,7 @@ public:
   Value div(Value a, int64_t b);
   Value rem(Value a, int64_t b);
   Value min(Value a, int64_t b);
+  Value max(Value a, int64_t b);
   /// An i1.
   Value less(Value a, Value b);
   Value less(Value a, int64_t b) { return less(a, index(b)); }
@@ -110,6 +111,8 @@ public:
   /// `sharers` is a power of two.
   Number combineAcross(const Combiner &combiner, Number number, int64_t sharers, int64_t threads);
 
+  /// Records that the kernel does only this share of its products' operations.
+  void scaleProductWork(double share);
   /// Ends the function and sets its launch.
   void finish(Launch launch);
   Launch launch;

@@ -68,3 +68,17 @@ void AttentionCode::round(const AttentionProduct &product, hw::Extent rows, cons
   vector.cols = {product.matrix.width, hw::kZero, 0};
   builder.core.emit(std::move(vector));
 }
+
+AttentionCode::Blocks AttentionCode::getBlocks(StreamBuilder &stream,
+                                               const mlir::st::DiagonalBand &band,
+                                               const Expr &first, int64_t count, int64_t length,
+                                               int64_t size) {
+  using mlir::st::DiagonalBand;
+  Blocks blocks{0, static_cast<int64_t>(llvm::divideCeil(length, size))};
+  if (band.first > -DiagonalBand::kUnbounded)
+    blocks.begin = stream.index(stream.clamp(first + band.first, 0, length), size);
+  if (band.last < DiagonalBand::kUnbounded)
+    blocks.end =
+        stream.index(stream.clamp(first + (count + band.last), 0, length) + (size - 1), size);
+  return blocks;
+}

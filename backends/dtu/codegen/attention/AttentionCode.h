@@ -24,6 +24,15 @@ public:
   SmallVector<Expr> resultBases; // of the kernel
   int64_t columns, allRows;      // of the rows' space
 
+  /// Blocks [begin, end) of columns or rows.
+  struct Blocks {
+    Expr begin, end;
+  };
+  /// The blocks of `size` indices that hold an element of `band` (the streamed index minus the
+  /// own one) for `count` own indices from `first` on; `length`: of the streamed indices.
+  static Blocks getBlocks(StreamBuilder &stream, const mlir::st::DiagonalBand &band,
+                          const Expr &first, int64_t count, int64_t length, int64_t size);
+
   /// Queue: loads this worker's share of the matrix block of `block` columns at `start`, to all
   /// cores.
   void loadShare(const AttentionProduct &product, const TilePosition &position, const Expr &start,

@@ -84,8 +84,9 @@ void AttentionColumns::store(const TilePosition &point) const {
 
 // ---- core -------------------------------------------------------------------------------------
 
+/// Adds a block, which begins the sums if it is the block `before`.
 void AttentionColumns::multiply(const AttentionProduct &product, size_t index, const Expr &block,
-                                const Expr &slot) const {
+                                const Expr &before, const Expr &slot) const {
   StreamBuilder &core = builder.core;
   hw::Matmul matmul;
   matmul.type = product.type;
@@ -102,17 +103,27 @@ void AttentionColumns::multiply(const AttentionProduct &product, size_t index, c
   matmul.ldc = product.matrix.width;
   matmul.transposeA = true;
   matmul.transposeB = product.matrix.streamInside;
-  if (!block.isConstant())
-    matmul.accumulateReg = core.toRegister(block);
-  core.wait(builder.semaphore(Sem::Full));
+  if (Expr number = block - before; !number.isConstant())
+    matmul.accumulateReg = core.toRegister(number);
   core.emit(std::move(matmul));
-  core.signal(builder.semaphore(Sem::Empty));
 }
 
 void AttentionColumns::multiply() const {
   StreamBuilder &core = builder.core;
-  emitBlocks(core, [&](size_t index, Expr block, Expr slot) {
-    multiply(fused.columnProducts[index], index, block, slot);
+  StreamBuilder::Scope scope(core);
+  // All workers receive all blocks, and multiply those that a mask leaves for their columns.
+  auto [begin, end] = AttentionCode::getBlocks(core, band, Expr::instance() * tiling.share,
+                                               tiling.share, code.allRows, tiling.rowBlock);
+  emitBlocks(core, [&, begin = begin, end = end](size_t index, Expr block, Expr slot) {
+    auto multiplyBlock = [&](Expr) {
+      multiply(fused.columnProducts[index], index, block, begin, slot);
+    };
+    core.wait(builder.semaphore(Sem::Full));
+    if (band.isAll())
+      multiplyBlock(block);
+    else
+      core.when(begin, block + 1, [&](Expr) { core.when(block, end, multiplyBlock); });
+    core.signal(builder.semaphore(Sem::Empty));
   });
   for (auto [product, from, to] :
        llvm::zip_equal(fused.columnProducts, tiling.columnResults, tiling.columnRounded)) {

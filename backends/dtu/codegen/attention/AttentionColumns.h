@@ -11,7 +11,12 @@ class AttentionColumns {
 public:
   explicit AttentionColumns(const AttentionCode &code)
       : code(code), builder(code.builder), fused(code.fused), tiling(code.tiling),
-        rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(code.allRows, tiling.rowBlock)) {}
+        rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(code.allRows, tiling.rowBlock)) {
+    mlir::st::DiagonalBand ofRows = fused.band.transpose();
+    if (rowBlocks != 0 &&
+        ofRows.countTiles(code.columns, tiling.share, code.allRows, tiling.rowBlock))
+      band = ofRows;
+  }
 
   /// Queue: stores the rows of a tile to L2.
   void storeRows(const TilePosition &position) const;
@@ -28,6 +33,7 @@ private:
   const FusedAttention &fused;
   const AttentionTiling &tiling;
   int64_t rowBlocks;
+  mlir::st::DiagonalBand band; // of rows minus columns
 
   hw::Extent ownColumns(StreamBuilder &stream) const;
   hw::Extent blockRows(StreamBuilder &stream, const Expr &block) const;
@@ -36,7 +42,7 @@ private:
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
   void loadPanelPart(const AttentionProduct &product, const Expr &block, const Expr &slot) const;
   void multiply(const AttentionProduct &product, size_t index, const Expr &block,
-                const Expr &slot) const;
+                const Expr &before, const Expr &slot) const;
 };
 
 } // namespace mlir::dtu

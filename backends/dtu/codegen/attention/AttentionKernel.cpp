@@ -18,7 +18,10 @@ public:
   AttentionKernel(ProgramBuilder &builder, const FusedAttention &fused,
                   const AttentionTiling &tiling, const TileStorage &storage, const TilePhase &phase)
       : AttentionCode(builder, fused, tiling, storage), phase(phase), columnPart(*this),
-        blocks(llvm::divideCeil(columns, tiling.block)) {}
+        blocks(llvm::divideCeil(columns, tiling.block)) {
+    if (fused.band.countTiles(allRows, tiling.rows * builder.workers(), columns, tiling.block))
+      band = fused.band;
+  }
 
   void emit(const KernelContext &context);
 
@@ -26,11 +29,19 @@ private:
   const TilePhase &phase;
   AttentionColumns columnPart;
   int64_t blocks; // column blocks of the streamed matrices
+  mlir::st::DiagonalBand band;
+  Expr queueBlocks, coreBlocks; // the number of blocks that each stream has passed, under a mask
   SmallVector<TileDigit> digits;
   int64_t items = 1;
 
   TilePosition positionOf(StreamBuilder &stream, const Expr &item) const;
+  bool isMasked() const { return !band.isAll(); }
+  Blocks blocksOf(StreamBuilder &stream, const Expr &item) const;
+  TilePosition withColumns(StreamBuilder &stream, const TilePosition &position,
+                           const Blocks &range) const;
+  void clearMasked(const TilePosition &position, const Blocks &range) const;
   Expr slotOf(StreamBuilder &stream, const Expr &item, size_t product, const Expr &block) const;
+  void passBlock(StreamBuilder &stream) const;
   hw::Extent blockColumns(StreamBuilder &stream, const Expr &block) const;
 
   void emitQueue();
@@ -44,15 +55,15 @@ private:
 
   void emitCore();
   void multiply(const AttentionProduct &product, bool makesRows, size_t index,
-                const TilePosition &position, const Expr &block, const Expr &slot,
-                const Expr &resultSlot);
+                const TilePosition &position, const Expr &block, const Expr &before,
+                const Expr &slot, const Expr &resultSlot);
 
   Expr rowTileOf(StreamBuilder &stream, const Expr &item) const {
     return stream.index(item, 1, digits.back().count);
   }
-  /// Runs `body` for the blocks of products in order, those of the first product starting at
-  /// `first`.
+  /// Runs `body` for the blocks of products in order, without the `first` blocks of the first one.
   void emitBlocks(StreamBuilder &stream, bool ofProducers, int64_t first, const Expr &item,
+                  const Blocks &range,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
 };
 } // namespace
@@ -77,9 +88,63 @@ TilePosition AttentionKernel::positionOf(StreamBuilder &stream, const Expr &item
   return position;
 }
 
+/// The column blocks that some row of an item needs. All workers have the same: they load together.
+AttentionCode::Blocks AttentionKernel::blocksOf(StreamBuilder &stream, const Expr &item) const {
+  const TileDigit &rows = digits.back();
+  Expr first = isMasked() ? stream.index(item, 1, rows.count, rows.tile) : Expr(0);
+  return getBlocks(stream, band, first, rows.tile, columns, tiling.block);
+}
+
+/// The position of the part of a tile in these blocks.
+TilePosition AttentionKernel::withColumns(StreamBuilder &stream, const TilePosition &position,
+                                          const Blocks &range) const {
+  TilePosition part = position;
+  if (!isMasked())
+    return part;
+  part.firstCol = part.at[fused.columnGroup()] = stream.materialize(range.begin * tiling.block);
+  Expr end = stream.clamp(range.end * tiling.block, 0, columns);
+  part.cols = stream.extent(columns, part.firstCol + (Expr(columns) - end), columns, false);
+  return part;
+}
+
+/// Core: clears the part of the panels outside these blocks, which products over rows read.
+void AttentionKernel::clearMasked(const TilePosition &position, const Blocks &range) const {
+  StreamBuilder &core = builder.core;
+  if (!isMasked())
+    return;
+  Expr begin = core.materialize(range.begin * tiling.block);
+  Expr end = core.clamp(range.end * tiling.block, 0, columns);
+  for (const AttentionPanel &panel : fused.panels)
+    for (auto [first, extent] :
+         {std::pair(Expr(0), core.extent(columns, Expr(columns) - begin, columns, false)),
+          std::pair(end, core.extent(columns, end, columns, false))}) {
+      hw::Vector fill;
+      fill.op = hw::VectorOp::Fill;
+      fill.dst.address.space = hw::Space::L1;
+      Expr start = storage.offset(0, panel.value, 0) + first * hw::byteWidth(panel.type);
+      fill.dst.address.offset = start.toAffine();
+      fill.dst.type = panel.type;
+      fill.dst.rowStride = columns;
+      fill.dst.colStride = 1;
+      fill.rows = position.rows;
+      fill.cols = extent;
+      core.emit(std::move(fill));
+    }
+}
+
+/// Under a mask, counts a block that the stream has passed.
+void AttentionKernel::passBlock(StreamBuilder &stream) const {
+  if (isMasked())
+    stream.count(&stream == &builder.core ? coreBlocks : queueBlocks);
+}
+
 /// The half of the double buffer that holds a block of a product's matrix.
 Expr AttentionKernel::slotOf(StreamBuilder &stream, const Expr &item, size_t product,
                              const Expr &block) const {
+  if (isMasked())
+    return stream.index(&stream == &builder.core ? coreBlocks : queueBlocks, 1, 2,
+                        tiling.blockBytes) +
+           tiling.blocks;
   auto perItem = static_cast<int64_t>(fused.producers.size() + fused.consumers.size()) * blocks;
   Expr number = block + static_cast<int64_t>(product) * blocks;
   if (perItem % 2 != 0)
@@ -92,17 +157,16 @@ hw::Extent AttentionKernel::blockColumns(StreamBuilder &stream, const Expr &bloc
 }
 
 void AttentionKernel::emitBlocks(
-    StreamBuilder &stream, bool ofProducers, int64_t first, const Expr &item,
+    StreamBuilder &stream, bool ofProducers, int64_t first, const Expr &item, const Blocks &range,
     llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const {
   size_t count = ofProducers ? fused.producers.size() : fused.consumers.size();
   size_t before = ofProducers ? 0 : fused.producers.size();
   for (size_t index = 0; index < count; ++index) {
-    int64_t start = index == 0 ? first : 0;
-    if (start == blocks)
-      continue;
-    stream.loop(start, blocks, 1, [&](Expr block) {
+    Expr start = range.begin + (index == 0 ? first : 0);
+    stream.loop(start, range.end, 1, [&](Expr block) {
       StreamBuilder::Scope scope(stream);
       body(index, block, slotOf(stream, item, before + index, block));
+      passBlock(stream);
     });
   }
 }
@@ -162,7 +226,8 @@ void AttentionKernel::startItem(const Expr &item) {
   StreamBuilder::Scope scope(dte);
   TilePosition position = positionOf(dte, item);
   loadRowOperands(position);
-  loadBlock(fused.producers.front(), position, 0, slotOf(dte, item, 0, 0));
+  loadBlock(fused.producers.front(), position, blocksOf(dte, item).begin, slotOf(dte, item, 0, 0));
+  passBlock(dte);
 }
 
 /// Finishes a tile while the core multiplies its rows, and starts the next one.
@@ -198,21 +263,25 @@ void AttentionKernel::finishItem(const TilePosition &position, const Expr &item)
 
 void AttentionKernel::emitQueue() {
   StreamBuilder &dte = builder.dte;
+  if (isMasked())
+    queueBlocks = dte.counter();
   startItem(0);
   dte.signal(builder.semaphore(Sem::Epilogue));
   dte.loop(0, items, 1, [&](Expr item) {
     StreamBuilder::Scope scope(dte);
     TilePosition position = positionOf(dte, item);
+    Blocks range = blocksOf(dte, item);
     auto load = [&](ArrayRef<AttentionProduct> products) {
       return [&, products](size_t index, Expr block, Expr slot) {
         loadBlock(products[index], position, block, slot);
       };
     };
-    emitBlocks(dte, true, 1, item, load(fused.producers));
+    emitBlocks(dte, true, 1, item, range, load(fused.producers));
+    TilePosition part = withColumns(dte, position, range);
     for (int input : phase.inputs)
-      emitter.load(dte, 0, input, position);
+      emitter.load(dte, 0, input, part);
     dte.signal(builder.semaphore(Sem::Epilogue));
-    emitBlocks(dte, false, 0, item, load(fused.consumers));
+    emitBlocks(dte, false, 0, item, range, load(fused.consumers));
     storeRows(position);
     dte.wait(builder.semaphore(Sem::Made));
     finishItem(position, item);
@@ -224,8 +293,8 @@ void AttentionKernel::emitQueue() {
 // ---- core -------------------------------------------------------------------------------------
 
 void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, size_t index,
-                               const TilePosition &position, const Expr &block, const Expr &slot,
-                               const Expr &resultSlot) {
+                               const TilePosition &position, const Expr &block, const Expr &before,
+                               const Expr &slot, const Expr &resultSlot) {
   StreamBuilder &core = builder.core;
   int64_t width = hw::byteWidth(product.type);
   hw::Extent across{product.matrix.width, hw::kZero, 0}, walked = blockColumns(core, block);
@@ -253,8 +322,8 @@ void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, 
     matmul.lda = columns;
     matmul.ldc = product.matrix.width;
     matmul.transposeB = product.matrix.streamInside;
-    if (!block.isConstant())
-      matmul.accumulateReg = core.toRegister(block);
+    if (Expr number = block - before; !number.isConstant())
+      matmul.accumulateReg = core.toRegister(number);
   }
   core.wait(builder.semaphore(Sem::Full));
   core.emit(std::move(matmul));
@@ -264,23 +333,29 @@ void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, 
 void AttentionKernel::emitCore() {
   StreamBuilder &core = builder.core;
   core.signal(builder.semaphore(Sem::Empty), 2);
+  if (isMasked())
+    coreBlocks = core.counter();
   core.loop(0, items, 1, [&](Expr item) {
     StreamBuilder::Scope scope(core);
     TilePosition position = positionOf(core, item);
+    Blocks range = blocksOf(core, item);
     Expr resultSlot = core.index(item, 1, 2, tiling.resultBytes);
     // The previous tile is stored and the operands of this one have arrived.
     core.wait(builder.semaphore(Sem::Epilogue));
-    emitBlocks(core, true, 0, item, [&](size_t index, Expr block, Expr slot) {
-      multiply(fused.producers[index], true, index, position, block, slot, 0);
+    emitBlocks(core, true, 0, item, range, [&](size_t index, Expr block, Expr slot) {
+      multiply(fused.producers[index], true, index, position, block, range.begin, slot, 0);
     });
     core.signal(builder.semaphore(Sem::Made));
     core.wait(builder.semaphore(Sem::Epilogue));
+    TilePosition part = withColumns(core, position, range);
     for (int op : phase.ops)
-      emitter.compute(core, 0, op, position);
+      emitter.compute(core, 0, op, part);
+    clearMasked(position, range);
     if (!fused.stored.empty() || !fused.panels.empty())
       core.signal(builder.semaphore(Sem::Done));
-    emitBlocks(core, false, 0, item, [&](size_t index, Expr block, Expr slot) {
-      multiply(fused.consumers[index], false, index, position, block, slot, resultSlot);
+    emitBlocks(core, false, 0, item, range, [&](size_t index, Expr block, Expr slot) {
+      multiply(fused.consumers[index], false, index, position, block, range.begin, slot,
+               resultSlot);
     });
     for (auto [product, from, to] :
          llvm::zip_equal(fused.consumers, tiling.results, tiling.rounded))

@@ -39,6 +39,7 @@ private:
   LogicalResult setTypes(AttentionProduct &product);
   void setGroups();
   LogicalResult translate();
+  void findBand();
   int makeTile(TileRef &read, GroupSet tile);
   Block &rowBody() const { return fused.rows->getBody().front(); }
   Value producedRows(size_t producer) const {
@@ -265,6 +266,21 @@ LogicalResult AttentionAnalysis::translate() {
   return success();
 }
 
+/// Sets the band of elements to compute: all if some row value that is stored varies along columns.
+void AttentionAnalysis::findBand() {
+  const GroupSet column = GroupSet(1) << fused.columnGroup();
+  OperandRange yielded = rowBody().getTerminator()->getOperands();
+  for (Value value : yielded.take_front(fused.stored.size()))
+    if (fused.space.getGroups(value) & column)
+      return;
+  SmallVector<Value> scores;
+  for (size_t i = 0; i < fused.producers.size(); ++i)
+    scores.push_back(producedRows(i));
+  fused.band =
+      mlir::st::findDiagonalBand(rowBody(), fused.space, fused.rowGroup(), fused.columnGroup(),
+                                 scores, yielded.drop_front(fused.stored.size()));
+}
+
 LogicalResult AttentionAnalysis::run() {
   if (failed(collectProducts()))
     return failure();
@@ -288,6 +304,7 @@ LogicalResult AttentionAnalysis::run() {
     return refuse(fused.producers.front().op);
   if (failed(translate()))
     return failure();
+  findBand();
   std::optional<GroupSet> reduced = fused.program.getReducedGroups();
   if (!reduced || (*reduced & ~(GroupSet(1) << fused.columnGroup())) != 0)
     return body.getParentOp()->emitOpError("reduces more than its columns, which is not supported "
@@ -411,25 +428,30 @@ static double estimate(const FusedAttention &fused, const AttentionTiling &tilin
                        const Machine &machine) {
   int64_t columns = fused.space.getSize(unsigned(fused.columnGroup()));
   int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
+  const int64_t rowTile = tiling.rows * machine.workers;
+  // The average number of blocks of a row tile.
+  double blocks = ceilDiv(columns, tiling.block);
+  if (auto tiles = fused.band.countTiles(rows, rowTile, columns, tiling.block))
+    blocks = double(*tiles) / ceilDiv(rows, rowTile);
   double time = 0;
   auto add = [&](const AttentionProduct &product, int64_t made, int64_t depth) {
     int64_t width = hw::byteWidth(product.type);
     double step = machine.matmulTime(tiling.rows, made, depth, width == 2);
     auto bytes = double(tiling.block * product.matrix.width * width);
-    time += ceilDiv(columns, tiling.block) *
-            std::max(step + 2 * machine.syncTime,
-                     machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate);
+    time += blocks * std::max(step + 2 * machine.syncTime,
+                              machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate);
   };
   for (const AttentionProduct &product : fused.producers)
     add(product, tiling.block, product.matrix.width);
   for (const AttentionProduct &product : fused.consumers)
     add(product, product.matrix.width, tiling.block);
   for (const TileOp &op : fused.program.ops)
-    time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op));
+    time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op)) * blocks /
+            ceilDiv(columns, tiling.block);
   // Panel rows are stored while the core multiplies them. The time is the same for all tilings
   // except for the latency.
   time += machine.dteLatency * static_cast<double>(fused.panels.size());
-  return ceilDiv(rows, tiling.rows * machine.workers) * time;
+  return ceilDiv(rows, rowTile) * time;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "backends/dtu/codegen/products/MatmulPlan.h"
 
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/Utils/DiagonalBand.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace mlir::dtu {
@@ -60,6 +61,8 @@ struct FusedAttention {
   SmallVector<AttentionPanel> panels;
   IterationSpace space;
   TileProgram program;
+  /// The elements to compute; the others of all tiles are 0 where a product reads them.
+  mlir::st::DiagonalBand band;
 
   int rowGroup() const { return static_cast<int>(space.getNumGroups()) - 2; }
   int columnGroup() const { return static_cast<int>(space.getNumGroups()) - 1; }

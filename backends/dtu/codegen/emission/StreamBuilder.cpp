@@ -80,6 +80,33 @@ Expr StreamBuilder::index(const Expr &value, int64_t divide, int64_t modulo, int
   return Expr::reg(instruction.dst);
 }
 
+static hw::Index assign(uint8_t reg, const Expr &value) {
+  hw::Index instruction;
+  instruction.dst = reg;
+  instruction.value = value.toAffine();
+  return instruction;
+}
+
+Expr StreamBuilder::clamp(const Expr &value, int64_t least, int64_t most) {
+  if (value.isConstant())
+    return std::clamp(value.getConstant(), least, most);
+  const uint8_t reg = takeRegister();
+  emit(assign(reg, least));
+  when(least, value, [&](Expr) { emit(assign(reg, value)); });
+  when(most, Expr::reg(reg), [&](Expr) { emit(assign(reg, most)); });
+  return Expr::reg(reg);
+}
+
+Expr StreamBuilder::counter() {
+  const uint8_t reg = takeRegister();
+  emit(assign(reg, 0));
+  return Expr::reg(reg);
+}
+
+void StreamBuilder::count(const Expr &counter) {
+  emit(assign(counter.getSingleRegister(), counter + 1));
+}
+
 Expr StreamBuilder::materialize(const Expr &value) {
   if (value.isConstant() || (value.getSingleRegister() != hw::kZero && value.getConstant() == 0))
     return value;

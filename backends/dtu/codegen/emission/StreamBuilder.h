@@ -47,6 +47,11 @@ public:
   Expr index(const Expr &value, int64_t divide, int64_t modulo = 0, int64_t multiply = 1);
   /// The value in at most one register, for fields that do not take an expression.
   Expr materialize(const Expr &value);
+  /// The value, but at least `least` and at most `most`, in a register.
+  Expr clamp(const Expr &value, int64_t least, int64_t most);
+  /// A counter that starts at 0 in this stream; `count` adds 1 to it.
+  Expr counter();
+  void count(const Expr &counter);
   /// An equal expression with few terms, so that more terms can be added.
   Expr compact(const Expr &value) { return value.getNumTerms() > 2 ? materialize(value) : value; }
   Expr table(const Expr &entry);

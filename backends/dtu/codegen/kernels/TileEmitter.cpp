@@ -69,6 +69,15 @@ static Expr elementAddress(StreamBuilder &dte, const Expr &base, int64_t offset,
   return result;
 }
 
+/// The L1 offset of a value's part at the tile's position.
+Expr TileEmitter::address(unsigned phase, int index, const TilePosition &position) const {
+  const TileValue &value = program.values[index];
+  Expr start = storage.offset(phase, index, position.slot);
+  if (storage.getShape().hasCols(value.groups))
+    start += position.firstCol * hw::byteWidth(value.type);
+  return start;
+}
+
 void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index,
                        const TilePosition &position) const {
   StreamBuilder::Scope scope(dte);
@@ -84,8 +93,8 @@ void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index,
     copy.add(position.cols, width, value.strides[shape.colGroup] * width);
   Expr source = elementAddress(dte, argumentBases[value.argument], value.offset, value.strides,
                                position, width);
-  emitCopy(dte, l1Address(storage.offset(phase, index, position.slot)), l3Address(source),
-           std::move(copy), value.type, value.type);
+  emitCopy(dte, l1Address(address(phase, index, position)), l3Address(source), std::move(copy),
+           value.type, value.type);
 }
 
 void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
@@ -105,7 +114,7 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
   hw::Address target = l3Address(
       elementAddress(dte, resultBases[output.result], 0, output.strides, position, width));
   if (value.kind != TileValue::Kind::Constant)
-    return emitCopy(dte, target, l1Address(storage.offset(phase, output.ref.value, position.slot)),
+    return emitCopy(dte, target, l1Address(address(phase, output.ref.value, position)),
                     std::move(copy), output.ref.type, output.ref.type);
   hw::Fill fill;
   fill.dst = {target, {copy.dst.begin(), copy.dst.end()}};
@@ -124,12 +133,12 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
 /// The operand as an instruction over `iterated` reads it. A tile without columns is read as one
 /// row.
 hw::TileOperand TileEmitter::operand(unsigned phase, int index, hw::DType type, GroupSet iterated,
-                                     const Expr &slot) const {
+                                     const TilePosition &position) const {
   const TileValue &value = program.values[index];
   const TileShape &shape = storage.getShape();
   hw::TileOperand result;
   result.address.space = hw::Space::L1;
-  result.address.offset = storage.offset(phase, index, slot).toAffine();
+  result.address.offset = address(phase, index, position).toAffine();
   result.type = type;
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   if (shape.hasCols(iterated) || !shape.hasRows(iterated)) {
@@ -156,7 +165,7 @@ void TileEmitter::fillConstants(StreamBuilder &core) const {
       continue;
     hw::Vector fill;
     fill.op = hw::VectorOp::Fill;
-    fill.dst = operand(0, index, value.type, 0, 0);
+    fill.dst = operand(0, index, value.type, 0, {});
     fill.value = value.bits;
     core.emit(std::move(fill));
   }
@@ -190,7 +199,7 @@ void TileEmitter::clear(StreamBuilder &core, unsigned phase, int index,
   GroupSet groups = program.values[op.dst].groups;
   hw::Vector fill;
   fill.op = hw::VectorOp::Fill;
-  fill.dst = operand(phase, op.dst, op.dstType, groups, position.slot);
+  fill.dst = operand(phase, op.dst, op.dstType, groups, position);
   setExtents(fill, storage.getShape(), groups, position);
   fill.value = getIdentity(*op.reduction, op.dstType);
   core.emit(std::move(fill));
@@ -212,14 +221,14 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index,
     vector.rows = shape.hasRows(iterated) ? position.rows : hw::Extent{1, hw::kZero, 0};
     vector.cols = shape.hasCols(iterated) ? position.cols : hw::Extent{1, hw::kZero, 0};
     GroupSet both = iterated | (shape.colGroup >= 0 ? GroupSet(1) << shape.colGroup : 0);
-    vector.src[0] = operand(phase, op.sources[0].value, op.sources[0].type, both, position.slot);
-    vector.dst = operand(phase, op.dst, op.dstType, both, position.slot);
+    vector.src[0] = operand(phase, op.sources[0].value, op.sources[0].type, both, position);
+    vector.dst = operand(phase, op.dst, op.dstType, both, position);
     vector.dst.rowStride = vector.dst.colStride = 1;
     return core.emit(std::move(vector));
   }
-  vector.dst = operand(phase, op.dst, op.dstType, iterated, position.slot);
+  vector.dst = operand(phase, op.dst, op.dstType, iterated, position);
   for (auto [target, source] : llvm::zip(vector.src, op.sources))
-    target = operand(phase, source.value, source.type, iterated, position.slot);
+    target = operand(phase, source.value, source.type, iterated, position);
   setExtents(vector, shape, iterated, position);
   if (op.op == hw::VectorOp::Iota) {
     vector.start = op.iotaGroup >= 0 ? position.at[op.iotaGroup].toAffine() : hw::Affine();

@@ -68,9 +68,10 @@ private:
   const TileProgram &program;
   const TileStorage &storage;
 
+  Expr address(unsigned phase, int value, const TilePosition &position) const;
   void fillConstants(StreamBuilder &core) const;
   hw::TileOperand operand(unsigned phase, int value, hw::DType type, GroupSet iterated,
-                          const Expr &slot) const;
+                          const TilePosition &position) const;
 };
 
 } // namespace mlir::dtu

@@ -48,6 +48,7 @@ struct TileShape {
 struct TilePosition {
   SmallVector<Expr> at;  // of each group, in elements
   hw::Extent rows, cols; // the extents of the tile there
+  Expr firstCol = 0;     // of the tile, in buffers of more columns
   Expr slot = 0;         // which half of the double buffers
 };
 

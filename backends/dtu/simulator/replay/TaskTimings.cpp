@@ -111,11 +111,7 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, 
     RankSet &set = entry.second;
     auto [at, isNew] = measured.emplace(keyOf(set, said, first, run, form), nullptr);
     if (isNew) {
-      const size_t turn = form.variesByRun ? set.ranks.size() : turnOf(set, said, first);
-      ST_ASSIGN_OR_RETURN(at->second, measure(set, run, turn));
-      if (!at->second) {
-        ST_ASSIGN_OR_RETURN(at->second, measure(set, run, set.ranks.size()));
-      }
+      ST_ASSIGN_OR_RETURN(at->second, measure(set, said, first, run, form, at->first));
     }
     set.measured = at->second;
     made->rankSets.push_back(std::move(set));
@@ -230,13 +226,67 @@ size_t TaskTimings::turnOf(const RankSet &set, const std::vector<TaskMessages> &
   return count;
 }
 
+std::optional<TaskTimings::StandIn> TaskTimings::standInFor(const RankSet &set, size_t first,
+                                                            TaskRun run, const Form &form,
+                                                            const std::string &key) {
+  // Logs name ranks.
+  if (logs || form.variesByRun)
+    return std::nullopt;
+  for (const auto &[firstOther, others] : earlier) {
+    if (others.size() != set.ranks.size() || others == set.ranks)
+      continue;
+    StandIn result{{others, nullptr}, firstOther, {}};
+    result.said.resize(others.back() - firstOther + 1);
+    bool fits = true;
+    for (size_t i = 0; fits && i < others.size(); ++i) {
+      const RankConfig &other = configs[others[i]], &own = configs[set.ranks[i]];
+      absl::StatusOr<TaskMessages> messages =
+          messagesOf(*programs[static_cast<size_t>(run.program)], other, run.microBatch, scripts);
+      fits = other.table.size() == own.table.size() && other.rankInGroup == own.rankInGroup &&
+             messages.ok() &&
+             std::all_of(messages->peers.begin(), messages->peers.end(), [&](int64_t peer) {
+               return peer >= 0 && static_cast<size_t>(peer) < configs.size();
+             });
+      if (fits)
+        result.said[others[i] - firstOther] = *std::move(messages);
+    }
+    if (fits && keyOf(result.set, result.said, firstOther, run, form) == key)
+      return result;
+  }
+  return std::nullopt;
+}
+
+/// Times the set, by ranks of an earlier set if the task has the same key for them.
+absl::StatusOr<std::shared_ptr<const TaskTiming>>
+TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
+                     TaskRun run, const Form &form, const std::string &key) {
+  const size_t count = set.ranks.size();
+  if (std::optional<StandIn> other = standInFor(set, first, run, form, key)) {
+    const size_t turn = turnOf(other->set, other->said, other->first);
+    absl::StatusOr<std::shared_ptr<const TaskTiming>> made = measureTurn(other->set, run, turn);
+    if (made.ok() && !*made)
+      made = measureTurn(other->set, run, count);
+    if (made.ok())
+      return made;
+    // The error must name the ranks of the set.
+  } else {
+    earlier.emplace_back(first, set.ranks);
+  }
+  const size_t turn = form.variesByRun ? count : turnOf(set, said, first);
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> made, measureTurn(set, run, turn));
+  if (made)
+    return made;
+  return measureTurn(set, run, count);
+}
+
 /// Times one turn on behalf of the whole set; null if no turn can represent it.
-absl::StatusOr<std::shared_ptr<const TaskTiming>> TaskTimings::measure(const RankSet &set,
-                                                                       TaskRun run, size_t turn) {
+absl::StatusOr<std::shared_ptr<const TaskTiming>>
+TaskTimings::measureTurn(const RankSet &set, TaskRun run, size_t turn) {
   std::vector<RankSchedule> schedules(configs.size());
   Boundary boundary;
   boundary.isInside.resize(configs.size());
   boundary.memory = &memory;
+  boundary.together = &together.try_emplace({set.ranks, turn}, StretchScope::Run).first->second;
   boundary.arrival = arrival;
   std::map<size_t, size_t> indexOf;
   for (size_t rank : set.ranks) {

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,13 @@ public:
   int64_t simulatedInstructions() const { return instructions; }
 
 private:
+  /// Ranks that run a task on behalf of others. Runs of the same ranks share stretches of all ranks
+  /// (ChipMemory.h).
+  struct StandIn {
+    RankSet set;
+    size_t first = 0; ///< of its group
+    std::vector<TaskMessages> said;
+  };
   struct Form {
     int64_t id = 0; ///< equal for programs with the same text
     bool variesByRun = false, isKnown = false;
@@ -77,8 +85,14 @@ private:
   std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
   size_t turnOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first) const;
-  absl::StatusOr<std::shared_ptr<const TaskTiming>> measure(const RankSet &set, TaskRun run,
-                                                            size_t turn);
+  absl::StatusOr<std::shared_ptr<const TaskTiming>>
+  measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first, TaskRun run,
+          const Form &form, const std::string &key);
+  absl::StatusOr<std::shared_ptr<const TaskTiming>> measureTurn(const RankSet &set, TaskRun run,
+                                                                size_t turn);
+  /// An earlier set of ranks for which the task has this key.
+  std::optional<StandIn> standInFor(const RankSet &set, size_t first, TaskRun run, const Form &form,
+                                    const std::string &key);
 
   const proto::DtuDescription &description;
   const std::vector<RankConfig> &configs;
@@ -91,6 +105,10 @@ private:
   MessageScripts scripts;
   std::map<std::string, std::shared_ptr<const TaskTiming>> measured;
   ChipMemory memory;
+  /// Of runs of the same ranks, and with the same number of ranks in a turn.
+  std::map<std::pair<std::vector<size_t>, size_t>, ChipMemory> together;
+  std::vector<std::pair<size_t, std::vector<size_t>>>
+      earlier; ///< sets, each with its group's first rank
   std::map<std::array<int64_t, 3>, std::shared_ptr<const GroupTask>> known;
   int64_t simulated = 0, instructions = 0;
 };

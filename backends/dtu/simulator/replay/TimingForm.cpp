@@ -21,7 +21,8 @@ bool meets(const RegisterSet &set, const FlatAffine &affine) {
 class StreamForm {
 public:
   StreamForm(const DecodedProgram &program, const DecodedStream &stream, bool withPeers)
-      : program(program), stream(stream), live(liveRegisters(program, stream, withPeers)) {}
+      : program(program), stream(stream), withPeers(withPeers),
+        live(liveRegisters(program, stream, withPeers)) {}
 
   void write(TimingForm &out);
   std::vector<std::string> slots();
@@ -71,6 +72,7 @@ private:
 
   const DecodedProgram &program;
   const DecodedStream &stream;
+  const bool withPeers;
   std::string *text = nullptr;
   const std::vector<RegisterSet> live;
   RegisterSet varying;
@@ -179,6 +181,8 @@ void StreamForm::visitTransfer(Slot slot) {
     use(link.address);
     use(link.dims, link.strides, /*isSource=*/false, link.address.space);
     absl::StrAppend(text, byteWidth(link.type), ",", link.reduce != Reduce::None);
+    if (withPeers)
+      absl::StrAppend(text, ",r", link.peer, ",", link.channel);
     break;
   }
   }

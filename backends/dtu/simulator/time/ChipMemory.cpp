@@ -7,8 +7,9 @@
 namespace st::dtu {
 namespace {
 
-/// The largest number of values kept (256 MiB).
-constexpr size_t kMostKept = size_t(1) << 25;
+/// The largest number of values kept: 256 MiB for stretches of chips, 64 MiB for those of runs of
+/// the same ranks.
+constexpr size_t kMostKept = size_t(1) << 25, kMostKeptOfRuns = size_t(1) << 23;
 /// Simulated instructions between two examinations of a chip's state, and the length at which a
 /// stretch ends.
 constexpr int64_t kLeastInstructions = int64_t(1) << 9, kLongStretch = int64_t(1) << 12;
@@ -20,10 +21,6 @@ uint64_t hashOf(const ChipState &state) {
     hash ^= hash >> 29;
   }
   return hash;
-}
-
-bool isLink(const TimeInstance &instance) {
-  return instance.stream->engine == Engine::Tx || instance.stream->engine == Engine::Rx;
 }
 
 int64_t simulated(const ChipState &state) {
@@ -60,6 +57,10 @@ std::vector<ChipState::Place> endOf(const Stretch &stretch, const ChipState &sta
   for (Picoseconds due : state.linkDues)
     if (due > state.time - 1 && due <= end)
       return {};
+  // The most bytes that landed in the stretch are known only if they exceeded those before it.
+  for (size_t i = 0; i < state.peaks.size(); ++i)
+    if (state.peaks[i] < stretch.to->peaks[i] && stretch.to->peaks[i] == stretch.from->peaks[i])
+      return {};
   std::vector<ChipState::Place> result(state.places.size());
   for (size_t i = 0; i < state.places.size(); ++i) {
     if (!state.places[i].code)
@@ -81,7 +82,7 @@ const StreamCode &ChipMemory::codeOf(const DecodedProgram &program, const Decode
     code->forms.push_back(forms.emplace(form, static_cast<int32_t>(forms.size())).first->second);
   code->forms.push_back(forms.emplace("end", static_cast<int32_t>(forms.size())).first->second);
   // Rank tables differ from rank to rank.
-  for (size_t at = 0; at < stream.slots.size(); ++at)
+  for (size_t at = 0; at < stream.slots.size() && scope == StretchScope::Chip; ++at)
     if (stream.slots[at].opcode == Opcode::Table &&
         code->facts.live[at + 1].test(program.tables[stream.slots[at].index].dst))
       code->forms[at] =
@@ -110,145 +111,14 @@ std::shared_ptr<const Stretch> ChipMemory::find(const ChipState &state) const {
 }
 
 void ChipMemory::keep(std::shared_ptr<const Stretch> stretch) {
-  kept += stretch->to->numbers.size() + 3 * stretch->to->places.size();
-  if (kept > kMostKept) {
+  const ChipState &to = *stretch->to;
+  kept += to.numbers.size() + 3 * to.places.size() + 23 * to.work.size() + 3 * to.linkWork.size();
+  if (kept > (scope == StretchScope::Run ? kMostKeptOfRuns : kMostKept)) {
     stretches.clear();
     kept = 0;
   }
   const uint64_t hash = hashOf(*stretch->from);
   stretches.emplace(hash, std::move(stretch));
-}
-
-/// Returns false in a state in which no stretch may begin or end: a task is about to begin.
-bool KnownStretches::describe(const std::vector<size_t> &members, Picoseconds now,
-                              ChipState &state) {
-  state.time = now;
-  auto show = [&](int64_t number) { state.numbers.push_back(number); };
-  for (size_t member : members) {
-    TimeRank &rank = ranks[member];
-    if (rank.begins)
-      return false;
-    show(static_cast<int64_t>(rank.alive));
-    for (const TimeInstance &instance : rank.instances) {
-      show(static_cast<int64_t>(instance.state));
-      show(static_cast<int64_t>(instance.stream->engine));
-      show(instance.number);
-      if (instance.state == InstanceState::Semaphore) {
-        show(instance.waitFor);
-        show(instance.waitCount);
-      }
-      if (isLink(instance)) {
-        state.places.push_back({nullptr, instance.position.pc, /*isReached=*/false});
-        state.linkDues.push_back(instance.due);
-        continue;
-      }
-      const StreamCode &code = memory.codeOf(*rank.begun, *instance.stream);
-      const uint32_t pc = instance.position.pc;
-      state.places.push_back(
-          {&code, pc,
-           instance.state == InstanceState::Semaphore || instance.state == InstanceState::Done});
-      if (instance.state == InstanceState::Running) {
-        show(instance.due - now);
-        show(instance.pendingSignal);
-        show(instance.pendingSignal < 0 ? 0 : instance.pendingCount);
-      } else if (instance.state == InstanceState::BarrierWait) {
-        show(instance.waitFor);
-      }
-      for (size_t reg = 0; reg < kNumRegisters; ++reg)
-        if (code.facts.live[pc].test(reg))
-          show(instance.position.registers[reg]);
-      for (size_t depth = 0; depth < code.facts.depth[pc]; ++depth)
-        show(instance.position.limits[depth]);
-    }
-  }
-  auto showWaiting = [&](const std::vector<uint32_t> &waiting) {
-    show(static_cast<int64_t>(waiting.size()));
-    for (uint32_t waiter : waiting)
-      show(waiter);
-  };
-  for (size_t member : members) {
-    const TimeRank &rank = ranks[member];
-    for (size_t i = 0; i < rank.semaphores.size(); ++i) {
-      const TimeSemaphore &semaphore = rank.semaphores[i];
-      if (semaphore.count == 0 && semaphore.waiting.empty())
-        continue;
-      show(static_cast<int64_t>(i));
-      show(semaphore.count);
-      showWaiting(semaphore.waiting);
-    }
-    show(-1);
-    show(static_cast<int64_t>(rank.barriers.size()));
-    for (const std::vector<uint32_t> &waiting : rank.barriers)
-      showWaiting(waiting);
-    state.work.push_back(machine.workOf(member));
-    state.instructions.push_back(rank.instructions);
-    state.added.push_back(rank.added);
-  }
-  machine.eachServer(machine.chipOf(members[0]), [&](const FifoServer &server) {
-    show(std::max<Picoseconds>(0, server.freeAt - now));
-  });
-  return true;
-}
-
-/// Restores the values of describe(), in its order.
-void KnownStretches::enter(const std::vector<size_t> &members, const ChipState &state,
-                           const std::vector<ChipState::Place> &places, Picoseconds now) {
-  auto at = state.numbers.begin();
-  auto place = places.begin();
-  for (size_t member : members) {
-    TimeRank &rank = ranks[member];
-    rank.alive = static_cast<size_t>(*at++);
-    for (TimeInstance &instance : rank.instances) {
-      const StreamCode *code = place->code;
-      const uint32_t pc = place++->pc;
-      const auto stands = static_cast<InstanceState>(*at);
-      at += 3;
-      if (!code) {
-        at += stands == InstanceState::Semaphore ? 2 : 0;
-        continue;
-      }
-      instance.state = stands;
-      instance.position.pc = pc;
-      instance.pendingSignal = -1;
-      if (stands == InstanceState::Semaphore) {
-        instance.waitFor = *at++;
-        instance.waitCount = *at++;
-      } else if (stands == InstanceState::Running) {
-        instance.due = now + *at++;
-        instance.pendingSignal = *at++;
-        instance.pendingCount = *at++;
-      } else if (stands == InstanceState::BarrierWait) {
-        instance.waitFor = *at++;
-      }
-      for (size_t reg = 0; reg < kNumRegisters; ++reg)
-        if (code->facts.live[pc].test(reg))
-          instance.position.registers[reg] = *at++;
-      for (size_t depth = 0; depth < code->facts.depth[pc]; ++depth)
-        instance.position.limits[depth] = *at++;
-    }
-  }
-  auto readWaiting = [&](std::vector<uint32_t> &waiting) {
-    waiting.resize(static_cast<size_t>(*at++));
-    for (uint32_t &waiter : waiting)
-      waiter = static_cast<uint32_t>(*at++);
-  };
-  for (size_t member : members) {
-    TimeRank &rank = ranks[member];
-    for (TimeSemaphore &semaphore : rank.semaphores) {
-      semaphore.count = 0;
-      semaphore.waiting.clear();
-    }
-    while (*at >= 0) {
-      TimeSemaphore &semaphore = rank.semaphores[static_cast<size_t>(*at++)];
-      semaphore.count = *at++;
-      readWaiting(semaphore.waiting);
-    }
-    at += 2;
-    for (std::vector<uint32_t> &waiting : rank.barriers)
-      readWaiting(waiting);
-  }
-  machine.eachServer(machine.chipOf(members[0]),
-                     [&](FifoServer &server) { server.freeAt = now + *at++; });
 }
 
 void KnownStretches::count(const std::vector<size_t> &members, const Stretch &stretch,
@@ -262,10 +132,19 @@ void KnownStretches::count(const std::vector<size_t> &members, const Stretch &st
     ranks[members[i]].instructions += times * instructions;
     ranks[members[i]].added += times * instructions;
   }
+  if (!memory.hasMessages())
+    return;
+  machine.addLinkWork(stretch.to->linkWork, times);
+  machine.addLinkWork(stretch.from->linkWork, -times);
+  for (size_t i = 0; i < members.size(); ++i) {
+    int64_t &peak = machine.timings()[members[i]].peakLandingBytes;
+    peak = std::max(peak, stretch.to->peaks[i] > stretch.from->peaks[i] ? stretch.to->peaks[i] : 0);
+  }
 }
 
-void KnownStretches::mark(size_t chip, Picoseconds now) {
+void KnownStretches::mark(size_t chip, Picoseconds now, bool mustExamine) {
   chips[chip].isMarked = true;
+  chips[chip].mustExamine |= mustExamine;
   chips[chip].marked = now;
 }
 
@@ -282,7 +161,7 @@ void KnownStretches::finish(Chip &chip, std::shared_ptr<const ChipState> now,
   const ChipState &from = *chip.recorded->from;
   bool holds = chip.disturbances == disturbances && from.linkDues == now->linkDues &&
                from.places.size() == now->places.size() &&
-               simulated(*now) - simulated(from) >= kLeastInstructions;
+               simulated(*now) - simulated(from) >= size * kLeastInstructions;
   for (size_t i = 0; holds && i < from.places.size(); ++i)
     holds = now->places[i].code || from.places[i].pc == now->places[i].pc;
   for (Picoseconds due : from.linkDues)
@@ -294,29 +173,32 @@ void KnownStretches::finish(Chip &chip, std::shared_ptr<const ChipState> now,
   chip.recorded = nullptr;
 }
 
-bool KnownStretches::replay(size_t index, const std::vector<size_t> &members,
-                            int64_t disturbances) {
+bool KnownStretches::replay(size_t index, const std::vector<size_t> &members, int64_t disturbances,
+                            std::vector<TimeMessage> &messages) {
   Chip &chip = chips[index];
   chip.isMarked = false;
+  const bool mustExamine = chip.mustExamine;
+  chip.mustExamine = false;
   const bool followsReplay = chip.replayed != nullptr;
   chip.replayed = nullptr;
   int64_t simulatedNow = 0;
   for (size_t member : members)
     simulatedNow += ranks[member].instructions - ranks[member].added;
   // Examines immediately after a disturbance, so that equal stretches begin at equal states.
-  if (!followsReplay && chip.lookedDisturbances == disturbances &&
-      simulatedNow - chip.looked < kLeastInstructions)
+  if (!followsReplay && !mustExamine && chip.lookedDisturbances == disturbances &&
+      simulatedNow - chip.looked < size * kLeastInstructions)
     return false;
   chip.looked = simulatedNow;
   chip.lookedDisturbances = disturbances;
   auto now = std::make_shared<ChipState>();
-  if (!describe(members, chip.marked, *now)) {
+  if (!describe(members, chip.marked, messages, *now)) {
     chip.recorded = nullptr;
     return false;
   }
   std::shared_ptr<const Stretch> known = memory.find(*now);
   if (chip.recorded && (known || chip.disturbances != disturbances ||
-                        simulated(*now) - simulated(*chip.recorded->from) >= kLongStretch))
+                        simulated(*now) - simulated(*chip.recorded->from) >=
+                            size * (mustExamine ? kLeastInstructions : kLongStretch)))
     finish(chip, now, disturbances);
   if (!known) {
     if (!chip.recorded) {
@@ -328,7 +210,7 @@ bool KnownStretches::replay(size_t index, const std::vector<size_t> &members,
   }
   chip.marked = now->time + (known->to->time - known->from->time);
   chip.isMarked = true;
-  enter(members, *known->to, endOf(*known, *now), chip.marked);
+  messages = enter(members, *known->to, endOf(*known, *now), chip.marked);
   count(members, *known, 1);
   chip.replayed = std::move(known);
   chip.before = std::move(now);

@@ -1,12 +1,14 @@
 // Remembers what a chip did in stretches of simulated time, keyed by its state at the start. When a
 // chip reaches one of these states again, before code that does the same, it repeats the stretch:
-// in the next layer of a model, on another chip, or in the corresponding task of another stage.
+// in the next layer of a model, on another chip, or in the corresponding task of another stage. A
+// stretch of all chips of a run also contains the messages between them.
 #pragma once
 
 #include "backends/dtu/simulator/time/LoopChange.h"
 #include "backends/dtu/simulator/time/TimeMachine.h"
 #include "backends/dtu/simulator/time/TimeState.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -24,11 +26,12 @@ struct StreamCode {
   std::vector<uint32_t> first, last;
 };
 
-/// Everything that determines the chip's future, relative to `time`. Link streams contribute only
-/// what they wait for, because a stretch ends when they do anything.
+/// Everything that determines the future of a chip, or of all chips of a run, relative to `time`.
+/// In a stretch of one chip, link streams contribute only what they wait for, because the stretch
+/// ends when they do anything.
 struct ChipState {
   struct Place {
-    const StreamCode *code; ///< null in a link stream
+    const StreamCode *code; ///< null in a link stream of a stretch of one chip
     uint32_t pc;
     bool isReached; ///< the instance waits at the slot there, or has ended
   };
@@ -38,6 +41,9 @@ struct ChipState {
   std::vector<Picoseconds> linkDues;        ///< of each instance of a link stream
   std::vector<TimeMachine::Work> work;      ///< of each rank, up to this state
   std::vector<int64_t> instructions, added; ///< of each rank, up to this state
+  /// In a stretch of a run: of each rank the most bytes that have landed, and what links did.
+  std::vector<int64_t> peaks;
+  std::vector<TimeMachine::LinkWork> linkWork;
 };
 
 /// Another stretch may begin where one ends.
@@ -45,15 +51,26 @@ struct Stretch {
   std::shared_ptr<const ChipState> from, to;
 };
 
-/// Shared by any number of runs on machines of one description. The programs must outlive it.
+/// What the stretches of a memory cover.
+enum class StretchScope {
+  Chip, ///< one chip without messages, for any number of runs on machines of one description
+  Run   ///< all chips of a run and their messages, for runs of the same ranks
+};
+
+/// Shared by runs as the scope says. The programs must outlive it.
 class ChipMemory {
 public:
+  explicit ChipMemory(StretchScope scope = StretchScope::Chip) : scope(scope) {}
+
+  /// Returns true if stretches contain messages.
+  bool hasMessages() const { return scope == StretchScope::Run; }
   const StreamCode &codeOf(const DecodedProgram &program, const DecodedStream &stream);
   /// What a chip does from `state`, up to addresses; null if that is not known.
   std::shared_ptr<const Stretch> find(const ChipState &state) const;
   void keep(std::shared_ptr<const Stretch> stretch);
 
 private:
+  const StretchScope scope;
   std::unordered_map<const DecodedStream *, std::unique_ptr<StreamCode>> codes;
   std::unordered_map<std::string, int32_t> forms;
   std::unordered_multimap<uint64_t, std::shared_ptr<const Stretch>> stretches;
@@ -64,17 +81,25 @@ private:
 class KnownStretches {
 public:
   /// All must outlive this. Programs must not load.
+  /// `size` is the number of chips that a stretch covers.
   KnownStretches(TimeMachine &machine, std::vector<TimeRank> &ranks, ChipMemory &memory,
-                 size_t chips)
-      : machine(machine), ranks(ranks), memory(memory), chips(chips) {}
+                 size_t chips, int64_t size = 1)
+      : machine(machine), ranks(ranks), memory(memory), chips(chips), size(size) {}
 
   /// A stretch may end or begin on the chip; all events before `now` have been processed.
-  void mark(size_t chip, Picoseconds now);
+  /// `mustExamine`: even if the chip did little since the last examination.
+  void mark(size_t chip, Picoseconds now, bool mustExamine = false);
   bool isMarked(size_t chip) const { return chips[chip].isMarked; }
+  /// When the last replayed stretch ends; 0 if it can no longer be undone.
+  Picoseconds replayedUntil(size_t chip) const {
+    return chips[chip].replayed ? chips[chip].marked : 0;
+  }
   /// Call before the next event of a marked chip whose ranks are `members`. Returns true if a known
   /// stretch was replayed and the chip is now at its end. `disturbances` counts events that no
-  /// stretch may contain.
-  bool replay(size_t chip, const std::vector<size_t> &members, int64_t disturbances);
+  /// stretch may contain. `messages` are on their way, in order of arrival; a replayed stretch
+  /// replaces them. They are empty if stretches have no messages.
+  bool replay(size_t chip, const std::vector<size_t> &members, int64_t disturbances,
+              std::vector<TimeMessage> &messages);
   /// Call when a message arrives for which an instance of the chip waits. Undoes a stretch that
   /// ends later; returns false if there is none.
   bool takeBack(size_t chip, const std::vector<size_t> &members, Picoseconds now);
@@ -82,7 +107,7 @@ public:
 
 private:
   struct Chip {
-    bool isMarked = false;
+    bool isMarked = false, mustExamine = false;
     Picoseconds marked = 0;
     /// Simulated instructions and disturbances up to the last examination of the state.
     int64_t looked = 0, lookedDisturbances = -1;
@@ -94,17 +119,35 @@ private:
     std::shared_ptr<const ChipState> before;
   };
 
-  bool describe(const std::vector<size_t> &members, Picoseconds now, ChipState &state);
+  bool describe(const std::vector<size_t> &members, Picoseconds now,
+                const std::vector<TimeMessage> &messages, ChipState &state);
+  bool describeInstances(const TimeRank &rank, Picoseconds now, ChipState &state);
+  void describeMessages(const std::vector<size_t> &members, Picoseconds now,
+                        const std::vector<TimeMessage> &messages, ChipState &state);
   void finish(Chip &chip, std::shared_ptr<const ChipState> now, int64_t disturbances);
-  /// Puts the instances into a state, at the given places.
-  void enter(const std::vector<size_t> &members, const ChipState &state,
-             const std::vector<ChipState::Place> &places, Picoseconds now);
+  using Numbers = std::vector<int64_t>::const_iterator;
+  void enterInstance(TimeInstance &instance, const ChipState::Place &place, Picoseconds now,
+                     Numbers &at);
+  std::vector<TimeMessage> enterMessages(const std::vector<size_t> &members, Picoseconds now,
+                                         Numbers &at);
+  /// Visits each memory and engine of the chips of `members`.
+  template <typename Visit> void eachServer(const std::vector<size_t> &members, Visit &&visit) {
+    for (size_t i = 0; i < members.size(); ++i)
+      if (const size_t chip = machine.chipOf(members[i]);
+          std::none_of(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](size_t other) { return machine.chipOf(other) == chip; }))
+        machine.eachServer(chip, visit);
+  }
+  /// Puts the instances into a state, at the given places. Returns the messages on their way.
+  std::vector<TimeMessage> enter(const std::vector<size_t> &members, const ChipState &state,
+                                 const std::vector<ChipState::Place> &places, Picoseconds now);
   void count(const std::vector<size_t> &members, const Stretch &stretch, int64_t times);
 
   TimeMachine &machine;
   std::vector<TimeRank> &ranks;
   ChipMemory &memory;
   std::vector<Chip> chips;
+  const int64_t size;
 };
 
 } // namespace st::dtu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace st::dtu {
 namespace {
@@ -12,6 +13,8 @@ constexpr int64_t kFirstPatience = 4;
 constexpr uint64_t kLeastTripsLeft = 4;
 /// After this many trips of other ranks, the anchor is considered not to loop.
 constexpr int kMostMissed = 64;
+/// States of more chips seldom recur and need much memory.
+constexpr size_t kMostChipsTogether = 8;
 
 /// Wraps on overflow, as registers do.
 void addTo(int64_t &value, int64_t times, int64_t gain) {
@@ -30,8 +33,9 @@ bool isUnused(const FifoServer &server, const FifoServer &before) {
 } // namespace
 
 PeriodicLoops::PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
-                             const std::vector<RankConfig> &configs, ChipMemory &memory)
-    : machine(machine), ranks(ranks), configs(configs), memory(memory) {
+                             const std::vector<RankConfig> &configs, ChipMemory &memory,
+                             ChipMemory *together, std::vector<size_t> active)
+    : machine(machine), ranks(ranks), configs(configs), memory(memory), active(std::move(active)) {
   std::map<size_t, size_t> known;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     chipOf.push_back(known.emplace(machine.chipOf(rank), chips.size()).first->second);
@@ -42,6 +46,14 @@ PeriodicLoops::PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
     chips[chipOf.back()].ranks.push_back(rank);
   }
   stretches.emplace(machine, ranks, memory, chips.size());
+  std::set<size_t> used;
+  for (size_t rank : this->active)
+    used.insert(chipOf[rank]);
+  if (together && this->active.size() > 1 && used.size() <= kMostChipsTogether) {
+    this->together.emplace(machine, ranks, *together, /*chips=*/1,
+                           static_cast<int64_t>(used.size()));
+    activeChips.assign(used.begin(), used.end());
+  }
 }
 
 template <typename Visit> void PeriodicLoops::eachInstance(const Chip &chip, Visit &&visit) {
@@ -197,6 +209,7 @@ void PeriodicLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
   chip.missed = 0;
   chip.ended = -1;
   chip.atMark |= loop.depth == 0;
+  chip.atExit |= loop.depth == 0 && !again;
   reset(chip, loop.depth + (again ? 1 : 0));
   if (!again)
     return;
@@ -212,17 +225,46 @@ bool PeriodicLoops::skipPeriods(size_t rank, Picoseconds now) {
   const bool adds = chip.ended >= 0 && search(chip, now);
   if (chip.atMark)
     stretches->mark(chipOf[rank], adds ? chip.addedUntil : now);
-  chip.atMark = false;
+  if (chip.atMark && together && chipOf[rank] == activeChips[0])
+    together->mark(0, now, /*mustExamine=*/chip.atExit);
+  chip.atMark = chip.atExit = false;
   return adds;
 }
 
 bool PeriodicLoops::replay(size_t rank) {
   const size_t index = chipOf[rank];
   Chip &chip = chips[index];
-  if (!stretches->isMarked(index) || !stretches->replay(index, chip.ranks, chip.disturbances))
+  std::vector<TimeMessage> none;
+  if (!stretches->isMarked(index) || !stretches->replay(index, chip.ranks, chip.disturbances, none))
     return false;
   chip.added = 0;
   reset(chip, 0);
+  return true;
+}
+
+/// A chip that is ahead, past added trips or a replayed stretch, may have to undo them.
+bool PeriodicLoops::mayReplayTogether(Picoseconds now) {
+  if (!together || !together->isMarked(0) || now < aheadUntil)
+    return false;
+  for (size_t chip : activeChips)
+    aheadUntil = std::max({aheadUntil, stretches->replayedUntil(chip),
+                           chips[chip].added > 0 ? chips[chip].addedUntil : 0});
+  return now >= aheadUntil;
+}
+
+bool PeriodicLoops::replayTogether(Picoseconds now, std::vector<TimeMessage> &messages) {
+  together->mark(0, now);
+  if (!together->replay(0, active, disturbances, messages))
+    return false;
+  for (size_t index : activeChips) {
+    Chip &chip = chips[index];
+    ++chip.disturbances;
+    chip.added = 0;
+    chip.ended = -1;
+    chip.atMark = chip.atExit = false;
+    reset(chip, 0);
+    stretches->forget(index);
+  }
   return true;
 }
 

@@ -14,8 +14,10 @@ namespace st::dtu {
 class PeriodicLoops {
 public:
   /// All arguments must outlive this. Programs must not contain loads.
+  /// `together` remembers stretches of all ranks of `active` and may be null.
   PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
-                const std::vector<RankConfig> &configs, ChipMemory &memory);
+                const std::vector<RankConfig> &configs, ChipMemory &memory, ChipMemory *together,
+                std::vector<size_t> active);
 
   /// Returns true if follow() must be called for each slot of the rank's chip before it runs.
   bool follows(size_t rank) const { return chips[chipOf[rank]].following > 0; }
@@ -31,6 +33,14 @@ public:
   /// Call before an instance continues. Returns true if a known stretch was replayed, so that all
   /// instances of the chip are at its end.
   bool replay(size_t rank);
+  /// Returns true if replayTogether() may replay a stretch at `now`.
+  bool mayReplayTogether(Picoseconds now);
+  /// The same for a stretch of all active ranks; all events before `now`, and all arrivals until
+  /// then, have been processed. Replaces the messages on their way.
+  bool replayTogether(Picoseconds now, std::vector<TimeMessage> &messages);
+  /// An event that no stretch of all ranks may contain: a task begins or ends, or a message comes
+  /// from elsewhere or goes there.
+  void disturbAll() { ++disturbances; }
   /// Call when a message arrives. If a waiting instance is past added periods that begin after the
   /// arrival, these are undone and the result is true. A replayed stretch is undone as a whole.
   bool takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
@@ -85,6 +95,7 @@ private:
     int following = 0;            ///< searches that follow a repetition
     int ended = -1;               ///< depth of the loop whose trip ended last
     bool atMark = false;          ///< that loop was an outermost loop
+    bool atExit = false;          ///< and it was the last trip
     uint64_t left = 0;            ///< remaining trips of that loop
     std::vector<Search> searches; ///< by loop depth
     size_t depths = 0;            ///< deeper searches are empty
@@ -125,6 +136,13 @@ private:
   std::vector<Chip> chips;
   ChipMemory &memory;
   std::optional<KnownStretches> stretches;
+  std::vector<size_t> active;
+  std::vector<size_t> activeChips; ///< their chips, ascending
+  /// Stretches of all active ranks. They begin where the first of these chips is at the end of a
+  /// trip of an outermost loop.
+  std::optional<KnownStretches> together;
+  Picoseconds aheadUntil = 0; ///< until then, a chip is known to be ahead of the others
+  int64_t disturbances = 0;   ///< of all active ranks
 };
 
 } // namespace st::dtu

@@ -59,7 +59,8 @@ TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks
     logger.emplace(ranks, *log);
   if (canSkipPeriods())
     periodic.emplace(this->machine, this->ranks, configs,
-                     boundary && boundary->memory ? *boundary->memory : ownMemory);
+                     boundary && boundary->memory ? *boundary->memory : ownMemory,
+                     boundary && !log ? boundary->together : nullptr, activeRanks());
 }
 
 /// A trace shows every instruction, and loaded values differ from trip to trip.
@@ -104,6 +105,46 @@ void TimeEngine::reschedule(size_t rank) {
       logger->setWorkers(other, workers);
   }
   std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
+}
+
+std::vector<size_t> TimeEngine::activeRanks() const {
+  std::vector<size_t> active;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    if (!schedules[rank].empty())
+      active.push_back(rank);
+  return active;
+}
+
+bool TimeEngine::replayTogether(Picoseconds now) {
+  // Links that ranks of several turns request at one instant make a rotation ambiguous.
+  for (const auto &entry : asked)
+    if (entry.second.first == now)
+      return false;
+  std::vector<Event> arrivals;
+  for (const Event &event : queue)
+    if (event.priority() == Priority::Arrival)
+      arrivals.push_back(event);
+  std::sort(arrivals.begin(), arrivals.end(), [](const Event &a, const Event &b) { return b > a; });
+  std::vector<TimeMessage> messages;
+  for (const Event &event : arrivals) {
+    const Flight &flight = flights[event.index()];
+    messages.push_back({event.time, flight.destination, flight.channel, flight.bytes});
+  }
+  if (!periodic->replayTogether(now, messages))
+    return false;
+  queue.clear();
+  for (const TimeMessage &message : messages) {
+    flights.push_back({message.destination, message.channel, message.bytes, /*sender=*/0,
+                       /*sent=*/now});
+    queue.push_back(
+        eventOf(message.arrival, Priority::Arrival, message.destination, flights.size() - 1));
+  }
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    for (uint32_t i = 0; i < ranks[rank].instances.size(); ++i)
+      if (const Instance &instance = ranks[rank].instances[i]; instance.state == State::Running)
+        queue.push_back(eventOf(instance.due, Priority::Continue, rank, i));
+  std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
+  return true;
 }
 
 /// An instance without work waits for another one.
@@ -167,8 +208,10 @@ void TimeEngine::endTask(size_t rank, Picoseconds now) {
   if (logger)
     logger->endTask(rank, now);
   machine.endTask(rank);
-  if (periodic)
+  if (periodic) {
     periodic->disturb(rank);
+    periodic->disturbAll();
+  }
   if (tracing)
     trace.endTask(rank);
   ++ranks[rank].task;
@@ -366,6 +409,10 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     scheduleTask(rank, 0);
   while (!queue.empty()) {
+    if (const Event &first = queue.front(); periodic && first.priority() == Priority::Continue &&
+                                            periodic->mayReplayTogether(first.time) &&
+                                            replayTogether(first.time))
+      continue;
     Event event = next();
     Priority priority = event.priority();
     size_t rank = event.rank();

@@ -80,7 +80,8 @@ struct Boundary {
   std::vector<Message> messages; ///< in order of time
   Picoseconds arrival = 0;
   std::optional<Rotation> rotation;
-  ChipMemory *memory = nullptr; ///< shared by runs on one machine; may be null
+  ChipMemory *memory = nullptr;   ///< shared by runs on one machine; may be null
+  ChipMemory *together = nullptr; ///< shared by runs of these ranks; may be null
 };
 
 class TimeEngine {
@@ -103,9 +104,13 @@ private:
     Priority priority() const { return static_cast<Priority>(order >> 62); }
     size_t rank() const { return order >> 40 & 0x3fffff; }
     uint64_t index() const { return order & 0xffffffffff; }
-    bool operator>(const Event &other) const {
-      return time != other.time ? time > other.time : order > other.order;
-    }
+    /// One comparison of both: which event of a heap is next cannot be predicted, so branches on it
+    /// are slow.
+    bool operator>(const Event &other) const { return key() > other.key(); }
+
+  private:
+    __extension__ using Key = unsigned __int128;
+    Key key() const { return Key(static_cast<uint64_t>(time)) << 64 | order; }
   };
   using State = InstanceState;
   using Instance = TimeInstance;
@@ -146,6 +151,9 @@ private:
   Event next();
   /// Re-queues the instances on the chip of `rank` after their states or due times changed.
   void reschedule(size_t rank);
+  /// Replays a stretch of all ranks if one is known that begins now. Returns true if it did.
+  bool replayTogether(Picoseconds now);
+  std::vector<size_t> activeRanks() const;
   bool canSkipPeriods() const;
   static bool isWorker(const Instance &instance) {
     const Engine engine = instance.stream->engine;

@@ -220,6 +220,21 @@ void TimeMachine::addWork(size_t rank, const Work &work, int64_t times) {
     rankTimings[rank].*kWork[i] += times * work[i];
 }
 
+std::vector<TimeMachine::LinkWork> TimeMachine::linkWork() const {
+  std::vector<LinkWork> result;
+  for (size_t link = 0; link < links.size(); ++link)
+    if (links[link].bytes != 0 || links[link].busy != 0)
+      result.push_back({link, links[link].busy, links[link].bytes});
+  return result;
+}
+
+void TimeMachine::addLinkWork(const std::vector<LinkWork> &work, int64_t times) {
+  for (const LinkWork &done : work) {
+    links[done.link].busy += times * done.busy;
+    links[done.link].bytes += times * done.bytes;
+  }
+}
+
 void TimeMachine::endTask(size_t rank) {
   RankTiming &timing = rankTimings[rank];
   const TaskWork done = {timing.macsF32 + timing.macs16,

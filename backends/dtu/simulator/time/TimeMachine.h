@@ -94,6 +94,17 @@ public:
     }
   }
 
+  size_t numLinks() const { return links.size(); }
+  FifoServer &link(size_t index) { return links[index]; }
+  struct LinkWork {
+    size_t link;
+    Picoseconds busy;
+    int64_t bytes;
+  };
+  /// What each link that was used did so far.
+  std::vector<LinkWork> linkWork() const;
+  void addLinkWork(const std::vector<LinkWork> &work, int64_t times);
+
   int64_t cores() const { return numCores; }
   const DtuCosts &costs() const { return model; }
   std::vector<RankTiming> &timings() { return rankTimings; }

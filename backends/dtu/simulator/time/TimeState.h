@@ -29,8 +29,18 @@ struct TimeSemaphore {
   std::vector<uint32_t> waiting;
 };
 
+using TimeChannel = std::pair<int64_t, int64_t>; ///< source and number
+
+/// A message that is on its way.
+struct TimeMessage {
+  Picoseconds arrival;
+  size_t destination;
+  TimeChannel channel;
+  int64_t bytes;
+};
+
 struct TimeRank {
-  using Channel = std::pair<int64_t, int64_t>; ///< source and number
+  using Channel = TimeChannel;
 
   size_t task = 0;
   const DecodedProgram *program = nullptr; ///< null between tasks

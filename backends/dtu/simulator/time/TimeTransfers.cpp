@@ -232,6 +232,8 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Completion completion = machine.send(rank, now, path, traffic);
   if (isOutside(rank, peer)) {
     boundary->messages.push_back({/*isSend=*/true, rank, now, completion.arrival});
+    if (periodic)
+      periodic->disturbAll();
   } else {
     flights.push_back(
         {destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes, rank, now});
@@ -275,6 +277,8 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
       post(boundary->arrival, Priority::Continue, rank, index);
       return false;
     }
+    if (periodic)
+      periodic->disturbAll();
     boundary->messages.push_back({/*isSend=*/false, rank, now, now});
     messages.push_back(traffic.bytes);
     state.landing += traffic.bytes;

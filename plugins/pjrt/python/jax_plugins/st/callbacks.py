@@ -110,6 +110,8 @@ def _emit(context, function, token, operands, operand_avals, result_avals, has_s
         if result_avals:
             raise NotImplementedError("partitioned callbacks with results are not supported on platform \"st\"")
         _ask_for_shardings(context, callback, operands)
+    # JAX refuses to export a function that keeps objects of this process alive.
+    context.module_context.add_keepalive(callback)
     types = [mlir.aval_to_ir_type(context.module_context, aval) for aval in result_avals]
     call = mlir.custom_call(TARGET, result_types=types, operands=list(operands), backend_config=str(number),
                             has_side_effect=has_side_effect)

@@ -1,17 +1,17 @@
-#include "backends/cuda/codegen/analysis/Splat.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
-Value mlir::cuda::skipBroadcasts(Value value) {
+Value mlir::st::skipBroadcasts(Value value) {
   while (isa_and_nonnull<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }
 
-std::optional<double> mlir::cuda::getSplat(Value value) {
+std::optional<double> mlir::st::getSplat(Value value) {
   SplatElementsAttr splat;
   if (!matchPattern(skipBroadcasts(value), m_Constant(&splat)) ||
       !isa<FloatType>(splat.getElementType()))

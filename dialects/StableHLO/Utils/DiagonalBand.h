@@ -1,0 +1,100 @@
+// Bands of diagonals: the elements that count in a kernel of rows and columns, such as attention
+// under a causal mask or a sliding window.
+//
+// Masks compare linear forms of positions, for example `i - j >= 0` and `i - j < w` for row i and
+// column j. Such a comparison holds on a band of diagonals, and so do those that join several of
+// them. Outside the band, sums add zeros, maxima have a greater element elsewhere in the row, and
+// products multiply zeros. So a loop over the columns of some rows, or over the rows of some
+// columns, needs to visit the band only.
+#pragma once
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
+
+#include <optional>
+#include <utility>
+
+namespace mlir::st {
+
+/// A number of at most this value, added to a score, makes its exp 0 relative to other columns.
+constexpr double kFarBelow = -1e30;
+
+/// The elements whose column minus row is at least `first` and at most `last`.
+struct DiagonalBand {
+  static constexpr int64_t kUnbounded = int64_t(1) << 40;
+  int64_t first = -kUnbounded, last = kUnbounded;
+
+  static DiagonalBand empty() { return {kUnbounded, -kUnbounded}; }
+
+  bool isAll() const { return first <= -kUnbounded && last >= kUnbounded; }
+  bool isEmpty() const { return first > last; }
+  bool contains(int64_t diagonal) const { return first <= diagonal && diagonal <= last; }
+  bool operator==(const DiagonalBand &other) const {
+    return first == other.first && last == other.last;
+  }
+  DiagonalBand intersect(const DiagonalBand &other) const;
+  /// The smallest band that contains both.
+  DiagonalBand join(const DiagonalBand &other) const;
+  /// The band with rows and columns exchanged.
+  DiagonalBand transpose() const { return {-last, -first}; }
+
+  /// The columns [first, second) of `columns` that are in the band of some row in [row, row +
+  /// count).
+  std::pair<int64_t, int64_t> getColumns(int64_t row, int64_t count, int64_t columns) const;
+  /// The tiles that the band touches, in blocks of `rowTile` rows and tiles of `columnTile`
+  /// columns; nothing if some block, or some column tile, has none.
+  std::optional<int64_t> countTiles(int64_t rows, int64_t rowTile, int64_t columns,
+                                    int64_t columnTile) const;
+};
+
+/// Bands of the values of a kernel's body, for two groups of its space.
+class DiagonalAnalysis {
+public:
+  /// `scores`: values whose magnitude is small beside that of kFarBelow (results of products).
+  DiagonalAnalysis(const IterationSpace &space, unsigned rows, unsigned columns, ValueRange scores)
+      : space(space), rows(rows), columns(columns), scores(scores.begin(), scores.end()) {}
+
+  /// Bands outside which a predicate is false, and outside which it is true.
+  struct Truth {
+    DiagonalBand holds, fails;
+  };
+  /// `within`: the band of elements to look at.
+  Truth getTruth(Value predicate, const DiagonalBand &within = {});
+
+  /// Returns the band outside which no element affects the result of a reduction along the columns
+  /// (sum or maximum).
+  DiagonalBand getReduced(stablehlo::ReduceOp reduce);
+  /// Returns the band outside which the elements are 0.
+  DiagonalBand getNonZero(Value value);
+
+private:
+  /// row * i + column * j + constant.
+  struct Linear {
+    int64_t row = 0, column = 0, constant = 0;
+  };
+
+  const IterationSpace &space;
+  unsigned rows, columns; ///< groups
+  DenseSet<Value> scores;
+  DenseMap<Value, DiagonalBand> nonZero, near;
+
+  std::optional<Linear> getLinear(Value value);
+  Truth compare(stablehlo::CompareOp op);
+  DiagonalBand select(stablehlo::SelectOp op, const DiagonalBand &onTrue,
+                      const DiagonalBand &onFalse);
+  DiagonalBand computeNonZero(Operation *op);
+  /// Returns the band outside which the elements are at most kFarBelow.
+  DiagonalBand getNear(Value value);
+  DiagonalBand computeNear(Operation *op);
+  bool isModerate(Value value, std::optional<int64_t> diagonal = std::nullopt);
+  bool isFactor(Value value);
+  bool isOfRow(Value value);
+  bool hasModerateElementInEachRow(Value value);
+};
+
+/// Returns the band of elements that a kernel must visit. Outside, nothing affects its reductions
+/// along the columns, and `operands` of its products are 0. `body` is the row part of the kernel.
+DiagonalBand findDiagonalBand(Block &body, const IterationSpace &space, unsigned rows,
+                              unsigned columns, ValueRange scores, ValueRange operands);
+
+} // namespace mlir::st

@@ -1,0 +1,87 @@
+// Writes a file of a checkpoint in large pieces, while the next pieces are made.
+#ifndef ST_RUNTIME_CHECKPOINT_PIECEWRITER_H
+#define ST_RUNTIME_CHECKPOINT_PIECEWRITER_H
+
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/Safetensors.h"
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <thread>
+
+namespace st {
+
+/// Writes the data of a file in pieces of 4 MiB: a thread writes full pieces while the caller fills
+/// the next one. The thread lives as long as this object, because on a busy machine a new thread
+/// waits longer for a processor than one that slept.
+///
+/// Writes are direct (see AtomicFile) where the file system allows it: the cache of files costs a
+/// copy and memory that a checkpoint does not need again. If training waits for the states, the
+/// cache may still take them faster than a slow disk; then the faster way is used.
+class PieceWriter {
+public:
+  static constexpr size_t kPieceBytes = 4 << 20;
+  static constexpr size_t kPieces = 4;
+
+  PieceWriter();
+  ~PieceWriter();
+  PieceWriter(const PieceWriter &) = delete;
+  PieceWriter &operator=(const PieceWriter &) = delete;
+
+  /// The following data belongs to `file`, which must live until finish() returns or this object
+  /// ends. The data of the file must begin at a multiple of AtomicFile::kDirectBlock.
+  void begin(SafetensorsWriter &file);
+
+  /// The free part of the piece, for the next bytes of the file; never empty.
+  absl::Span<uint8_t> space();
+  /// The first bytes of space() have been filled. Returns errors of earlier pieces too.
+  absl::Status add(size_t bytes);
+  /// Copies bytes to the space; they may continue in the next piece.
+  absl::Status append(absl::Span<const uint8_t> bytes);
+
+  /// Whether training waits at the moment.
+  void setHurried(bool isTrue) { isHurried = isTrue; }
+  /// Whether the latest piece stayed in the cache of files, so that a flush is due.
+  bool leftToFlush() const;
+
+  /// Writes the rest of the file and waits for it.
+  absl::Status finish();
+
+private:
+  struct FreeAligned {
+    void operator()(uint8_t *memory) const {
+      ::operator delete[](memory, std::align_val_t(AtomicFile::kDirectBlock));
+    }
+  };
+  void writePieces();
+  absl::Status write(absl::Span<const uint8_t> bytes, bool isDirect);
+  bool choosesDirect() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  bool hasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return full > 0 || isEnding; }
+  bool hasSpace() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return full < kPieces; }
+  bool isIdle() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return full == 0; }
+
+  std::array<std::unique_ptr<uint8_t[], FreeAligned>, kPieces> memory;
+  size_t current = 0, filled = 0; ///< the piece to fill, and its bytes so far
+  SafetensorsWriter *file = nullptr;
+  bool isHurried = false;
+
+  mutable absl::Mutex mutex;
+  size_t full ABSL_GUARDED_BY(mutex) = 0; ///< pieces before `current` that are not written yet
+  bool isEnding ABSL_GUARDED_BY(mutex) = false, isDirect ABSL_GUARDED_BY(mutex) = true;
+  absl::Status status ABSL_GUARDED_BY(mutex); ///< the first failure
+  /// Seconds of the latest piece through the cache and directly; 0: none so far.
+  std::array<double, 2> seconds ABSL_GUARDED_BY(mutex) = {};
+  std::thread thread; ///< none if the host cannot start one
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_CHECKPOINT_PIECEWRITER_H
