@@ -231,7 +231,7 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
   let description = [{
     Needs kernels without addresses, and attention kernels as `derive-row-sums` leaves them. If all products of a
     kernel of kind "attention" read 16 bits, an element that is multiplied with several per-row values is multiplied
-    once with their product.
+    once with their product. A module of `exact-sums` keeps its order of multiplications.
 
     An attention kernel that contracts its rows iterates over them in tiles, so each thread would recompute per-row
     values, such as the reciprocal of a sum, for each tile. For the two attention kernels of a gradient, a kernel of

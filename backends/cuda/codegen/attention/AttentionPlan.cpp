@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -116,13 +117,17 @@ void AttentionAnalysis::cloneRows() {
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
   fused.rows =
       mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), ValueRange());
-  // 16-bit products round their operands anyway, so the maxima and sums of rows may be less exact.
-  if (llvm::all_of(body.getOps<DotGeneralOp>(), [](DotGeneralOp dot) {
-        auto of16Bits = [](Value value) {
-          return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() == 16;
-        };
-        return of16Bits(dot.getLhs()) && of16Bits(dot.getRhs());
-      }))
+  // 16-bit products round their operands anyway, so the maxima and sums of rows may be less exact,
+  // unless the operands are slices of exact sums.
+  auto module = kernel->getParentOfType<ModuleOp>();
+  if (module && module->hasAttr(mlir::st::kExactSumsAttr))
+    fused.rows->getOperation()->setAttr(mlir::st::kExactSumsAttr, builder.getUnitAttr());
+  else if (llvm::all_of(body.getOps<DotGeneralOp>(), [](DotGeneralOp dot) {
+             auto of16Bits = [](Value value) {
+               return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() == 16;
+             };
+             return of16Bits(dot.getLhs()) && of16Bits(dot.getRhs());
+           }))
     fused.rows->getOperation()->setAttr(kRoundedAttr, builder.getUnitAttr());
   Block *rows = builder.createBlock(&fused.rows->getBody());
   IRMapping mapping;

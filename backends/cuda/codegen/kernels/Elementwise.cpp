@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/kernels/Elementwise.h"
 
 #include "backends/cuda/codegen/kernels/ElementaryFunctions.h"
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
@@ -134,6 +135,11 @@ static std::optional<Function> getFunction(Operation *op) {
 }
 
 bool mlir::cuda::roundsTo16Bits(mlir::st::KernelOp kernel) {
+  // The results may be 16-bit slices of one f32 number, and another layout may have other kernels.
+  auto module = kernel->getParentOfType<ModuleOp>();
+  if (kernel->hasAttr(mlir::st::kExactSumsAttr) ||
+      (module && module->hasAttr(mlir::st::kExactSumsAttr)))
+    return false;
   if (kernel->hasAttr(kRoundedAttr))
     return true;
   SmallVector<Type> floats;

@@ -5,6 +5,7 @@
 #include "backends/cuda/codegen/attention/Attention.h"
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/IRMapping.h"
@@ -35,8 +36,11 @@ static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 
 // ---- factors ------------------------------------------------------------------------------------
 
-/// Returns true if all products read 16 bits, so that f32 roundings do not matter.
+/// Returns true if all products read 16 bits, so that f32 roundings do not matter. They do if the 16
+/// bits are slices of exact sums.
 static bool readsNarrow(KernelOp kernel) {
+  if (kernel->getParentOfType<ModuleOp>()->hasAttr(st::kExactSumsAttr))
+    return false;
   auto products = bodyOf(kernel).getOps<hlo::DotGeneralOp>();
   return !products.empty() && llvm::all_of(products, [](hlo::DotGeneralOp dot) {
     return getElementTypeOrSelf(dot.getLhs()).getIntOrFloatBitWidth() == 16;
