@@ -20,8 +20,7 @@
 namespace st {
 
 /// Writes the data of a file in pieces of 4 MiB: a thread writes full pieces while the caller fills
-/// the next one. The thread lives as long as this object, because on a busy machine a new thread
-/// waits longer for a processor than one that slept.
+/// the next one. One thread serves all files, so that none is started for each piece.
 ///
 /// Writes are direct (see AtomicFile) where the file system allows it: the cache of files costs a
 /// copy and memory that a checkpoint does not need again. If training waits for the states, the
