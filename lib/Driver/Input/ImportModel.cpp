@@ -88,9 +88,15 @@ static FailureOr<ModelConfig> readModel(const CompileRequest &request, MLIRConte
   if (config->experts.count == 0)
     return error(context) << "--" << flag << " has no effect: a " << stringify(config->type)
                           << " has no experts";
-  return parseModelConfig(
+  FailureOr<ModelConfig> changed = parseModelConfig(
       ::st::setJsonField(config->json, "expert_capacity_factor", ::st::printJsonNumber(value)),
       config->path, context);
+  if (failed(changed))
+    return failure();
+  // A planner's request has other numbers than its text, such as fewer layers.
+  config->experts.capacityFactor = changed->experts.capacityFactor;
+  config->json = changed->json;
+  return config;
 }
 
 LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *context,
