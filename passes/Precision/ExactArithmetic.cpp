@@ -154,7 +154,8 @@ SlicePlan::SlicePlan(int64_t products) {
   // bf16 has the integers up to 2^8, and f32 those up to 2^24.
   constexpr int kMostBits = 9, kExactBits = 24, kPrecision = 23;
   const int sumBits = static_cast<int>(llvm::Log2_64_Ceil(products));
-  bits = std::clamp((kExactBits - sumBits) / 2 + 1, 2, kMostBits);
+  // At least 2 bits up to kMostExactProducts.
+  bits = std::min((kExactBits - sumBits) / 2 + 1, kMostBits);
   count = 1 + llvm::divideCeil(kPrecision - (bits - 1), bits);
 }
 

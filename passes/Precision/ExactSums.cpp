@@ -178,12 +178,18 @@ static Value batchSamples(Emitter &emit, Value operand, int64_t samples, int64_t
 LogicalResult SumReplacer::visitDot(hlo::DotGeneralOp op) {
   if (!isWithinF32(op.getLhs()) || !isWithinF32(op.getRhs()) || !isWithinF32(op.getResult()))
     return refuse(op);
-  Emitter &emit = at(op);
   hlo::DotDimensionNumbersAttr numbers = op.getDotDimensionNumbers();
   DotDims dims = {llvm::to_vector(numbers.getLhsBatchingDimensions()),
                   llvm::to_vector(numbers.getRhsBatchingDimensions()),
                   llvm::to_vector(numbers.getLhsContractingDimensions()),
                   llvm::to_vector(numbers.getRhsContractingDimensions())};
+  int64_t addends = 1;
+  for (int64_t dim : dims.lhsContract)
+    addends *= Emitter::shapeOf(op.getLhs())[dim];
+  if (addends > kMostExactProducts)
+    return op.emitOpError("adds up ")
+           << addends << " products; exact sums have at most " << kMostExactProducts;
+  Emitter &emit = at(op);
   Value lhs = toF32(emit, op.getLhs()), rhs = toF32(emit, op.getRhs()), result;
   if (auto found = sampleSums.find(op); found != sampleSums.end()) {
     lhs = batchSamples(emit, lhs, samples, found->second, dims.lhsBatch, dims.lhsContract);
