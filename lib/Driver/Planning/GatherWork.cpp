@@ -102,6 +102,18 @@ static ReadOp copiedFrom(Value value) {
   return dyn_cast_or_null<ReadOp>(maker);
 }
 
+/// Returns true if another layer of the same stack has a state like `owner` of the layer `scope`.
+/// If none has, all layers may share the state, such as a table of distances.
+static bool isOfOtherLayers(StringRef owner, StringRef scope,
+                            const std::map<std::string, int64_t> &layers,
+                            const llvm::StringMap<StringRef> &states) {
+  auto stackOf = [](StringRef layer) { return layer.rtrim("0123456789"); };
+  return llvm::any_of(layers, [&](const auto &other) {
+    return other.first != scope && stackOf(other.first) == stackOf(scope) &&
+           states.contains(other.first + owner.drop_front(scope.size()).str());
+  });
+}
+
 static bool isSplitOver(ShardingAttr sharding, StringRef axis) {
   return llvm::any_of(sharding.getDims(), [&](ArrayAttr axes) {
     return llvm::is_contained(axes, StringAttr::get(axes.getContext(), axis));
@@ -146,11 +158,11 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     // The weights of a layer are of that layer also where a collective or a view hides their use.
     auto layer = llvm::find_if(
         layers, [&](const auto &each) { return owner.starts_with(each.first + "."); });
-    if (layer != layers.end())
-      added.add_blocks(layer->second);
-    else
+    if (layer == layers.end())
       for (int64_t block : users[symbols.lookup(owner)])
         added.add_blocks(block);
+    else if (isOfOtherLayers(owner, layer->first, layers, symbols))
+      added.add_blocks(layer->second);
     added.set_is_frozen(state.getRole() == "parameter" && !written.contains(state.getSymName()));
     added.set_is_of_experts(isSplitOver(state.getSharding(), "expert"));
     auto global = cast<RankedTensorType>(state.getGlobalType()),
