@@ -8,6 +8,7 @@ of a program are held against exact rational arithmetic.
 import fractions
 import json
 import math
+import os
 import pathlib
 import random
 import sys
@@ -138,7 +139,8 @@ def run_program(folder, a, b, ids):
 
 def exact_arithmetic(folder):
     """Results are within 2^-22 of the sum of the largest addends; numbers of very different sizes cancel."""
-    draw = np.random.default_rng(random.randrange(2**32))
+    seed = int(os.environ.get("ST_SEED", random.randrange(2**32)))
+    draw = np.random.default_rng(seed)
     worst = 0
     for depth in (1, 5, 300, 5000):
         a, b = (draw.standard_normal(shape).astype(np.float32) * np.exp2(draw.integers(-12, 12, shape)).astype(np.float32)
@@ -162,7 +164,7 @@ def exact_arithmetic(folder):
                 addends = [line[j] for line, id in zip(exactly[1], ids[:, 0]) if id == k]
                 scale = float(abs(b[:, j]).max()) * math.sqrt(depth)
                 worst = max(worst, abs(float(fractions.Fraction(float(scattered[k, j])) - sum(addends))) / scale)
-    st.expect(worst <= 2.0**-22, f"off by {worst:.3g}")
+    st.expect(worst <= 2.0**-22, f"off by {worst:.3g} with ST_SEED={seed}")
     return f"off by {worst:.1e} at most"
 
 
@@ -198,7 +200,7 @@ def refuses(folder):
 
 CASES = [
     ("without the flag", differ_without),
-    ("gpt2", agree(GPT, "clm", drawn=2)),
+    ("gpt2", agree(GPT, "clm")),
     ("bert, dropout, clipping, f16", agree(BERT, "mlm", "--clip-norm=0.5", precision="f16")),
     ("bert, spans, 8-bit LAMB", agree(BERT | {"architectures": ["BertForQuestionAnswering"]}, "span", "--optimizer=lamb-8bit",
                                       "--min-8bit-size=64")),
@@ -207,6 +209,8 @@ CASES = [
     ("mixtral, experts, bf16", agree(MIXTRAL, "clm", layouts=LAYOUTS | {"expert 2": replicas(2, expert=2)}, precision="bf16")),
     ("t5", agree(T5, "seq2seq")),
     ("adapters", agree(LLAMA, "clm", "--lora=4:q_proj,v_proj")),
+    ("bert, 32 devices", agree(BERT | {"num_hidden_layers": 4, "num_attention_heads": 8}, "mlm", drawn=1, layouts={
+        "4 x 8": st.layout(4, 8, accum=4), "8 shards": st.layout(1, 8)})),
     ("resumes in another layout", resumes),
     ("GPUs", on_gpus),
     ("exact arithmetic", exact_arithmetic),
