@@ -377,28 +377,26 @@ static double sumParameters(const PlannedModel &model, const proto::ProgramWork 
   return sum;
 }
 
-absl::StatusOr<double> trainedShare(const StepInputs &inputs, const Layout &layout) {
+/// An amount of all groups, per parameter.
+static absl::StatusOr<double> perParameter(const StepInputs &inputs, const Layout &layout,
+                                           StateAmount (ModelSplit::*amountOf)(int64_t) const) {
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work,
                       inputs.blocks.get(blocksOf(inputs, layout).kept));
   const ModelSplit split(inputs.model, layout, *work);
-  double trained = 0, parameters = 0;
+  double amount = 0, parameters = 0;
   for (int64_t group = 0; group < layout.stages; ++group) {
-    trained += split.trainedOf(group).sum();
+    amount += (split.*amountOf)(group).sum();
     parameters += split.parametersOf(group).sum();
   }
-  return trained / parameters;
+  return amount / parameters;
+}
+
+absl::StatusOr<double> trainedShare(const StepInputs &inputs, const Layout &layout) {
+  return perParameter(inputs, layout, &ModelSplit::trainedOf);
 }
 
 absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &layout) {
-  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work,
-                      inputs.blocks.get(blocksOf(inputs, layout).kept));
-  const ModelSplit split(inputs.model, layout, *work);
-  double bytes = 0, parameters = 0;
-  for (int64_t group = 0; group < layout.stages; ++group) {
-    bytes += split.optimizerBytesOf(group).sum();
-    parameters += split.parametersOf(group).sum();
-  }
-  return bytes / parameters;
+  return perParameter(inputs, layout, &ModelSplit::optimizerBytesOf);
 }
 
 absl::StatusOr<double> countParameters(const StepInputs &inputs) {
