@@ -13,8 +13,8 @@ struct ExpertNames {
   std::string router, gate, up, down;
 };
 
-/// What the balance loss sums over tokens and layers, for each expert: [experts], or for each
-/// sequence [B, experts]. Null before the first layer.
+/// The sums of the balance loss over tokens and layers, one for each expert, [experts], or for each
+/// sequence and expert, [B, experts]. Null before the first layer.
 struct RouterSums {
   Value chosen;        ///< tokens that chose the expert
   Value probabilities; ///< the router's probabilities

@@ -8,6 +8,7 @@
 
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "mlir/IR/Matchers.h"
@@ -66,10 +67,6 @@ private:
 };
 } // namespace
 
-static ArrayRef<int64_t> getShape(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 static bool isConstant(Value value) {
   while (auto op = value.getDefiningOp<stablehlo::BroadcastInDimOp>())
     value = op.getOperand();
@@ -87,7 +84,7 @@ static bool isZero(Value value) {
 /// Returns true if a value has one element for each element of m: it is not repeated along rows, so
 /// other values that it meets cannot vary along them.
 static bool isOfRows(Value value, const Dependence &dependence) {
-  return llvm::all_of(llvm::zip_equal(getShape(value), dependence.dims), [](auto sizeAndDim) {
+  return llvm::all_of(llvm::zip_equal(shapeOf(value), dependence.dims), [](auto sizeAndDim) {
     auto [size, dim] = sizeAndDim;
     return size == 1 || dim >= 0;
   });
@@ -95,7 +92,7 @@ static bool isOfRows(Value value, const Dependence &dependence) {
 
 bool ShiftUses::add(Value value, Form form, ArrayRef<int64_t> dims) {
   Dependence dependence = {form, llvm::to_vector(dims)};
-  for (auto [size, dim] : llvm::zip_equal(getShape(value), dependence.dims))
+  for (auto [size, dim] : llvm::zip_equal(shapeOf(value), dependence.dims))
     if (size == 1)
       dim = -1;
   dependences[value] = std::move(dependence);
@@ -105,7 +102,7 @@ bool ShiftUses::add(Value value, Form form, ArrayRef<int64_t> dims) {
 /// A reshape may only add and remove dimensions of size 1.
 bool ShiftUses::visitShape(Operation *op, const Dependence &source) {
   Value operand = op->getOperand(0), result = op->getResult(0);
-  ArrayRef<int64_t> from = getShape(operand), to = getShape(result);
+  ArrayRef<int64_t> from = shapeOf(operand), to = shapeOf(result);
   SmallVector<int64_t> dims(to.size(), -1);
   if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
     for (auto [i, dim] : llvm::enumerate(broadcast.getBroadcastDimensions()))
@@ -211,7 +208,7 @@ bool ShiftUses::visit(Operation *op) {
 
 bool ShiftUses::cancels() {
   Value result = maximum.getResult(0);
-  add(result, Form::Shift, llvm::to_vector(llvm::seq<int64_t>(0, getShape(result).size())));
+  add(result, Form::Shift, llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(result).size())));
   // Operands are defined before their users, so one pass in order finds all.
   auto isBefore = [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); };
   std::set<Operation *, decltype(isBefore)> waiting(isBefore);

@@ -42,6 +42,9 @@ struct PlanNode {
   bool merged = false; ///< into another node
 };
 
+/// The first product of a matmul node.
+stablehlo::DotGeneralOp getProduct(const PlanNode &node);
+
 /// Rows between two products that are too long for a core's scratch memory.
 struct LongRows {
   Operation *product = nullptr; ///< that reads them

@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "mlir/IR/IRMapping.h"
@@ -84,7 +85,7 @@ bool Product::canCut(Operation *op) const {
            !llvm::is_contained(broadcast.getBroadcastDimensions(), dim);
   if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
-  // Its argument is split where it is defined.
+  // A block argument is split where it is defined.
   return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
            return !isa<BlockArgument>(operand) || typeOf(operand).getShape() == shape;
          });
@@ -387,7 +388,7 @@ void OverlapProducts::split(Block &body, const MeshAxes &axes) {
   Weigher weigher(axes, always);
   SmallVector<Operation *> collectives;
   for (Operation &op : body)
-    if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp>(op))
+    if (isCombinableCollective(&op))
       collectives.push_back(&op);
   for (Operation *op : collectives) {
     auto gather = dyn_cast<AllGatherOp>(op);

@@ -5,13 +5,6 @@
 using namespace mlir;
 using namespace mlir::st;
 
-static int64_t sizeOf(ArrayRef<Split> splits) {
-  int64_t size = 1;
-  for (const Split &split : splits)
-    size *= split.size;
-  return size;
-}
-
 ReshardMoves::ReshardMoves(const TensorSharding &from, const TensorSharding &to,
                            ArrayRef<int64_t> shape, const MeshAxes &axes)
     : from(from), to(to), shape(shape), axes(axes) {

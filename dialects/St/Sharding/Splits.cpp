@@ -5,7 +5,7 @@ using namespace mlir::st;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-static int64_t sizeOf(ArrayRef<Split> splits) {
+int64_t mlir::st::sizeOf(ArrayRef<Split> splits) {
   int64_t size = 1;
   for (const Split &split : splits)
     size *= split.size;

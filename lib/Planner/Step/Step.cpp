@@ -399,14 +399,16 @@ absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &la
   return perParameter(inputs, layout, &ModelSplit::optimizerBytesOf);
 }
 
-absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+absl::StatusOr<const proto::ProgramWork *> readUnshardedWork(const StepInputs &inputs) {
   BlockKey key;
   key.formsKernels = !inputs.profile.framework_ops();
   key.optimizer = inputs.optimizer;
-  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
-  if (!work.ok())
-    return work.status();
-  return sumParameters(inputs.model, **work);
+  return inputs.blocks.get(key);
+}
+
+absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, readUnshardedWork(inputs));
+  return sumParameters(inputs.model, *work);
 }
 
 void Composer::timeBlocks() {

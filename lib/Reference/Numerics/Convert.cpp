@@ -37,7 +37,7 @@ template <class To, class From> To convertElement(From value) {
   }
 }
 
-// See the header. The rounding acts on the bits, where the exponent field lies
+// See the header. The rounding acts on the bits, where the exponent field is
 // above the mantissa, so that a carry out of the mantissa raises the exponent.
 template <class Float, class Bits>
 Float reduceElement(Float value, int exponentBits, int mantissaBits) {

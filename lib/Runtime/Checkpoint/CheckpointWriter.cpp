@@ -345,7 +345,7 @@ void CheckpointWriter::releaseSources() {
   sources.clear();
 }
 
-// Its last message: process 0 may publish the checkpoint as soon as it arrives.
+// The last message of this process: once it arrives, process 0 may publish the checkpoint.
 absl::Status CheckpointWriter::reportBlocks() {
   std::string text(kGood);
   for (const auto &[block, ranks] : blocks)

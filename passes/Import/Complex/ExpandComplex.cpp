@@ -22,11 +22,6 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-static bool isComplex(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && isa<ComplexType>(type.getElementType());
-}
-
 static bool isEmpty(Operation *op) {
   return llvm::any_of(op->getOperandTypes(),
                       [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; });

@@ -1,6 +1,8 @@
 #include "passes/Partition/Stages/StageAnalysis.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/St/Utils/Roles.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Partition/Stages/StageCut.h"
 #include "passes/Partition/Stages/StageStarts.h"
@@ -10,15 +12,6 @@ using namespace mlir;
 using namespace mlir::st;
 
 static constexpr int64_t kNever = int64_t(1) << 48;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-static int64_t rankOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
-}
 
 /// In bits, for comparison.
 static int64_t sizeOf(Value value) {
@@ -44,11 +37,6 @@ StageSet StageAnalysis::only(int64_t stage) const {
   return set;
 }
 
-StringRef StageAnalysis::roleOf(BlockArgument argument) const {
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-  return role ? role.getValue() : "";
-}
-
 bool StageAnalysis::isForward(Value value) const {
   Operation *op = value.getDefiningOp();
   return op && forward.contains(op);
@@ -60,7 +48,7 @@ bool StageAnalysis::isForward(Value value) const {
 
 void StageAnalysis::markStateful() {
   for (BlockArgument argument : function.getArguments())
-    if (StringRef role = roleOf(argument); role == "parameter" || role == "optimizer_state")
+    if (isTrainingState(argument))
       stateful.insert(argument);
   for (Operation &op : function.front().without_terminator())
     if (llvm::any_of(readsOf(&op), [&](Value value) { return isStateful(value); }))
@@ -189,9 +177,8 @@ void StageAnalysis::placeParameters() {
     argumentStages[argument] = StageSet(stages);
   DenseMap<StringAttr, StageSet> byName;
   for (BlockArgument argument : function.getArguments()) {
-    StringRef role = roleOf(argument);
     StageSet &set = argumentStages[argument];
-    if (role == "optimizer_state" || !isStateful(argument))
+    if (getRole(argument) == "optimizer_state" || !isStateful(argument))
       continue;
     for (Operation *user : argument.getUsers()) {
       while (user->getBlock() != &function.front())
@@ -205,7 +192,7 @@ void StageAnalysis::placeParameters() {
       byName[name] = set;
   }
   for (BlockArgument argument : function.getArguments()) {
-    if (roleOf(argument) != "optimizer_state")
+    if (getRole(argument) != "optimizer_state")
       continue;
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     auto it = of ? byName.find(of) : byName.end();

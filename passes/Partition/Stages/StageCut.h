@@ -13,8 +13,8 @@ SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<d
 
 /// The stage of each forward op, given in program order, by the time that the ops take per device
 /// in their shardings, including sums over devices, and by the bytes that cross a split. Blocks
-/// (`st.block`) stay together if there are at least as many as stages; an op without a block goes
-/// with the block before it.
+/// (`st.block`) stay together if there are at least as many as stages; an op without a block
+/// belongs to the block before it.
 SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
                                    const MeshAxes &axes);
 

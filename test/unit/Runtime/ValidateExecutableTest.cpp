@@ -116,7 +116,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrongInViews) {
 
 TEST(ValidateExecutableTest, NamesWhatIsWrongInStates) {
   const Case cases[] = {
-      {"is made of 3 rows from row 1000 on, which it does not have",
+      {"is made of 3 rows from row 1000 on, which exceeds the tensor",
        SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1000);
              group.mutable_states(0)->mutable_slice()->set_rows(3))},
       {"is made of 0 rows from row 1 on",

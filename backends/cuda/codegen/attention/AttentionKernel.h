@@ -25,7 +25,7 @@ private:
   using Sums = SmallVector<ElementValues::Sum>;
   using AtScaledSum =
       llvm::function_ref<void(size_t index, const SoftmaxScale &scale, size_t part)>;
-  /// What the last pass computes.
+  /// Results of the last pass.
   struct Results {
     SmallVector<std::pair<Value, unsigned>> stored; ///< values and their buffers
     SmallVector<Value> tiles;  ///< the stored values that vary along the reduction loop

@@ -2,6 +2,7 @@
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -9,11 +10,8 @@
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::IterationSpace;
+using mlir::st::shapeOf;
 using stablehlo::DotGeneralOp;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 namespace {
 class AttentionAnalysis {

@@ -1,6 +1,7 @@
 // Passes over tiles in which the maxima of rows, and the sums of exponentials relative to them, are
 // final only after the last tile.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
+#include "backends/cuda/codegen/kernels/OnlineSums.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -9,13 +10,6 @@ namespace hlo = mlir::stablehlo;
 FailureOr<Number> AttentionKernel::emitExponential(const ElementValues::Sum &sum, Number x) {
   stablehlo::ReduceOp reduce = sum.op;
   return emitElementwise(reduce.getInputs()[0].getDefiningOp(), x);
-}
-
-/// Returns the number to subtract from exponents for a running maximum: the maximum, or 0 if it is
-/// minus infinity.
-static Number getBelow(Number greatest) {
-  Number lowest = greatest.extreme(/*largest=*/false, /*isUnsigned=*/false);
-  return (greatest == lowest).select(greatest.constant(0), greatest);
 }
 
 /// Makes later exponentials relative to the new maxima, and rescales the sums that are relative to

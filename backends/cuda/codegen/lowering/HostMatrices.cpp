@@ -102,7 +102,7 @@ func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
     auto wide = [&](Value number) -> Value {
       return arith::ExtFOp::create(to.builder, to.loc, to.builder.getF32Type(), number);
     };
-    /// What the lanes of the quad of a row of a, or of a column of b, hold.
+    /// The elements that the four lanes of a row of a, or of a column of b, hold.
     auto quadOf = [&](Value operand, Value number) {
       SmallVector<Value> held;
       for (int64_t i = 0; i < kQuad; ++i)

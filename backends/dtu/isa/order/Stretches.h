@@ -15,7 +15,7 @@
 
 namespace st::dtu {
 
-/// What happens between two quiet states. Times and numbers of messages count from its start.
+/// The events between two quiet states. Times and numbers of messages count from its start.
 struct OrderStretch {
   /// The instructions [first, last) of a stream.
   struct Slice {
@@ -130,7 +130,7 @@ private:
   bool hasBarriers(const OrderStretch &stretch) const;
   bool hasMessages(const OrderStretch &stretch) const;
   bool keepsOverlaps(const OrderStretch &stretch, const Starts &starts) const;
-  /// How far an address has moved.
+  /// The distance between an address of the stretch and the address here.
   int64_t shiftOf(const OrderStretch &stretch, const Starts &starts, size_t stream, uint32_t pc,
                   bool isWrite) const;
   void apply(const OrderStretch &stretch, const Starts &starts);
