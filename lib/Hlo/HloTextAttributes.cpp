@@ -407,7 +407,7 @@ LogicalResult HloAttributeReader::readSharding() {
   return success();
 }
 
-/// Of an instruction's metadata only its name is used.
+/// Uses only the name in an instruction's metadata.
 LogicalResult HloAttributeReader::readMetadata() {
   if (failed(cursor.expect("{")))
     return failure();

@@ -137,7 +137,7 @@ bool ShiftUses::visitReduce(stablehlo::ReduceOp op, const Dependence &source) {
   return add(op.getResult(0), Form::Sum, dims);
 }
 
-/// In results that get no dependence m cancels.
+/// m cancels in a result without a recorded dependence.
 bool ShiftUses::visitBinary(Operation *op) {
   Value left = op->getOperand(0), right = op->getOperand(1), result = op->getResult(0);
   const Dependence *lhs = lookup(left), *rhs = lookup(right);

@@ -111,7 +111,7 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   return success();
 }
 
-/// Within a program, when a sum is made that a sharding leaves unreduced is left to partitioning.
+/// Partitioning chooses the place of the reduction for a value that the program leaves unreduced.
 static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr given, Type type) {
   if (static_cast<int64_t>(given.getDims().size()) != rankOf(type))
     return at->emitError("a sharding of ")

@@ -302,7 +302,7 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
 }
 
 /// A product whose partial sums are reduced: parts are reduced while the next ones are computed.
-static bool cutSum(Operation *sum, const Weigher &weigher) {
+static bool splitSum(Operation *sum, const Weigher &weigher) {
   auto maker = sum->getOperand(0).getDefiningOp<KernelOp>();
   if (!maker || sum->getNumOperands() != 1 || maker->getNumResults() != 1 || !maker->hasOneUse())
     return false;
@@ -328,7 +328,7 @@ static bool cutSum(Operation *sum, const Weigher &weigher) {
 }
 
 /// Products of a gathered operand: parts are gathered while earlier ones are multiplied.
-static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
+static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   // A weight is gathered ahead of its use.
   if (gather->getNumOperands() != 1 || !getRoot(gather.getInputs()[0]).getDefiningOp() ||
       isa<ReadOp>(getRoot(gather.getInputs()[0]).getDefiningOp()))
@@ -392,7 +392,7 @@ void OverlapProducts::split(Block &body, const MeshAxes &axes) {
       collectives.push_back(&op);
   for (Operation *op : collectives) {
     auto gather = dyn_cast<AllGatherOp>(op);
-    numCut += gather ? cutGather(gather, weigher) : cutSum(op, weigher);
+    numSplit += gather ? splitGather(gather, weigher) : splitSum(op, weigher);
   }
 }
 

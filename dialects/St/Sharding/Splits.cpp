@@ -133,8 +133,8 @@ int64_t mlir::st::localOuter(ArrayRef<Split> splits, int64_t outer) {
   return position < outer ? local * (outer / position) : local;
 }
 
-std::optional<SmallVector<Splits, 2>> mlir::st::cutAtParts(ArrayRef<Split> splits,
-                                                           ArrayRef<int64_t> sizes) {
+std::optional<SmallVector<Splits, 2>> mlir::st::splitAtParts(ArrayRef<Split> splits,
+                                                             ArrayRef<int64_t> sizes) {
   SmallVector<Splits, 2> parts(sizes.size());
   size_t part = 0;
   int64_t left = sizes.empty() ? 1 : sizes[0];

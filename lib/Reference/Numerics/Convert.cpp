@@ -30,7 +30,7 @@ template <class To, class From> To convertElement(From value) {
   } else if constexpr (isInteger<To> && std::is_floating_point_v<From>) {
     return truncate<To>(value);
   } else if constexpr (isFloat16<To> && std::is_integral_v<From>) {
-    // By way of a double that is odd where inexact, so that it rounds once.
+    // Through a double that is rounded to odd, so that the result is rounded once.
     return To(::st::roundToOdd<double, uint64_t>(static_cast<long double>(value)));
   } else {
     return static_cast<To>(value);

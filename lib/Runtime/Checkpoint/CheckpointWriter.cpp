@@ -213,7 +213,7 @@ absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
       continue;
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&report, " ", checksum);
-    // Where the cache of files takes the pieces, a slow disk blocks only the flushing thread.
+    // If the page cache takes the pieces, a slow disk blocks only the flushing thread.
     if (pieces.leftToFlush() && (!flushing || flushing->isDone()))
       flushing = std::make_unique<BackgroundTask>([writer] {
         writer->startFlush();

@@ -391,7 +391,7 @@ void ExpandComplex::expandOps(func::FuncOp function) {
     if (concerns && !(hasSeparateParts(parent) && llvm::any_of(parent->getOperands(), isComplex)))
       ops.push_back(op);
   });
-  // In their order, so that operands are pairs already.
+  // In program order, so that the operands of an op are already pairs.
   for (Operation *op : ops) {
     OpBuilder builder(op);
     Emitter emit(builder, op->getBlock(), op->getLoc());

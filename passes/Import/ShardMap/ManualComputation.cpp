@@ -15,7 +15,7 @@ FailureOr<DimensionAxes> mlir::st::readAxes(sdy::ManualComputationOp op,
     auto number = static_cast<unsigned>(found - names.begin());
     if (found == names.end())
       return op.emitOpError("names axis ") << axis << ", which the mesh does not have";
-    // Of a value that other axes leave unreduced, the body sees the sum.
+    // The body sees the sum of a value that is unreduced over other axes.
     if (llvm::is_contained(manual, number))
       result.unreduced.push_back(number);
   }

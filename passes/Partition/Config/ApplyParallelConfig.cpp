@@ -42,8 +42,8 @@ private:
   Axis tensorAxis() const {
     return *MeshAxes(getMesh(module)).lookup(builder.getStringAttr(kTensorAxis));
   }
-  ShardingAttr cutFor(BlockArgument argument);
-  void noteWhole(BlockArgument argument);
+  ShardingAttr shardingFor(BlockArgument argument);
+  void noteReplicated(BlockArgument argument);
   void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
   ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed, const MeshAxes &axes);
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
@@ -62,7 +62,7 @@ private:
   void setSeed(BlockArgument argument, ShardingAttr seed) {
     signature.setArgumentAttr(argument.getArgNumber(), kShardingAttr, seed);
   }
-  void reportWhole();
+  void reportReplicated();
 
   ModuleOp module;
   func::FuncOp function;
@@ -75,7 +75,7 @@ private:
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
   DenseMap<StringAttr, RankedTensorType> parameterTypes;
-  SmallVector<StringRef> wholeParameters;
+  SmallVector<StringRef> replicatedParameters;
 };
 } // namespace
 
@@ -92,22 +92,22 @@ ShardingAttr SeedPlacement::splitOn(BlockArgument argument, std::optional<int64_
   return ShardingAttr::get(builder.getContext(), mesh, dims);
 }
 
-/// By the dimension that is split at the parameter's first use.
-ShardingAttr SeedPlacement::cutFor(BlockArgument argument) {
+/// The sharding along the dimension that the parameter's first use splits.
+ShardingAttr SeedPlacement::shardingFor(BlockArgument argument) {
   std::optional<int64_t> dim;
   auto type = cast<RankedTensorType>(argument.getType());
   if (config.shardCount() > 1)
-    dim = cutDimension(argument, *config.shardingDim);
+    dim = shardedDimension(argument, *config.shardingDim);
   if (dim && type.getDimSize(*dim) < config.shardCount()) {
     dim = std::nullopt;
-    noteWhole(argument);
+    noteReplicated(argument);
   }
   return splitOn(argument, dim, kTensorAxis);
 }
 
-void SeedPlacement::noteWhole(BlockArgument argument) {
+void SeedPlacement::noteReplicated(BlockArgument argument) {
   auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
-  wholeParameters.push_back(name ? name.getValue() : "?");
+  replicatedParameters.push_back(name ? name.getValue() : "?");
 }
 
 /// Rules take precedence over the file's `sharding_dim`.
@@ -119,7 +119,7 @@ void SeedPlacement::seedParameters(const ParameterSeeds &given, const MeshAxes &
       flow->give(parameter, sharding);
     flow->run();
     for (BlockArgument parameter : flow->tooSmallToCut())
-      noteWhole(parameter);
+      noteReplicated(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -129,7 +129,7 @@ void SeedPlacement::seedParameters(const ParameterSeeds &given, const MeshAxes &
     if (auto it = given.find(argument); it != given.end())
       seed = axes.write(it->second);
     else if (config.shardingDim)
-      seed = cutFor(argument);
+      seed = shardingFor(argument);
     else
       seed = flow ? axes.write(flow->seedOf(argument)) : splitOn(argument, std::nullopt, {});
     if (!given.contains(argument))
@@ -164,14 +164,14 @@ ShardingAttr SeedPlacement::spreadOverReplicas(BlockArgument argument, ShardingA
   return splitFurther(sharding, type.getShape(), free, axes) ? axes.write(sharding) : seed;
 }
 
-void SeedPlacement::reportWhole() {
-  if (wholeParameters.empty())
+void SeedPlacement::reportReplicated() {
+  if (replicatedParameters.empty())
     return;
   emitRemark(config.locate("device_mapping", builder.getContext()))
       << config.shardCount()
       << " shards are more than the elements of the sharded dimension of some parameters, which "
          "are replicated: "
-      << llvm::join(wholeParameters, ", ");
+      << llvm::join(replicatedParameters, ", ");
 }
 
 /// The program's argument shardings hold; all other arguments are replicated. A batch is split into
@@ -251,7 +251,7 @@ void SeedPlacement::seedByRole(const ParameterSeeds &given, const MeshAxes &axes
     seed = fitSeed(argument, seed, parameterTypes.lookup(of), axes);
     setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
   }
-  reportWhole();
+  reportReplicated();
 }
 
 InFlightDiagnostic SeedPlacement::sequenceError() {

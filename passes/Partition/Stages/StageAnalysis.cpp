@@ -13,7 +13,7 @@ using namespace mlir::st;
 
 static constexpr int64_t kNever = int64_t(1) << 48;
 
-/// In bits, for comparison.
+/// The size in bits, for comparisons.
 static int64_t sizeOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.getElementType().isIntOrFloat())
@@ -94,7 +94,7 @@ bool StageAnalysis::isOfParameters(Operation *op) const {
 }
 
 /// Splits stages at the ops that the user names.
-SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts) {
+SmallVector<int64_t> StageAnalysis::splitAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts) {
   SmallVector<StringRef> patterns;
   for (auto start : starts.getAsRange<Attribute>())
     if (auto pattern = dyn_cast<StringAttr>(start))
@@ -116,7 +116,7 @@ SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, Array
   return cut;
 }
 
-void StageAnalysis::cutForward() {
+void StageAnalysis::splitForward() {
   // A function without state is entirely forward, and none of it is cloned.
   bool hasState = !stateful.empty();
   SmallVector<Operation *> ops;
@@ -134,8 +134,8 @@ void StageAnalysis::cutForward() {
   auto starts = module->getAttrOfType<ArrayAttr>(kStageStartsAttr);
   auto known = module->getAttrOfType<DictionaryAttr>(kParameterStagesAttr);
   SmallVector<int64_t> cut = known    ? followParameters(function, ops, known)
-                             : starts ? cutAtStarts(ops, starts)
-                                      : cutIntoStages(ops, stages, axes);
+                             : starts ? splitAtStarts(ops, starts)
+                                      : splitIntoStages(ops, stages, axes);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Values flow forward only, even if the blocks disagree.
     for (Value value : readsOf(op))
@@ -419,7 +419,7 @@ StageAnalysis::StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups, co
   }
   markStateful();
   markForward();
-  cutForward();
+  splitForward();
   placeParameters();
   placeUpdates();
   placeBackward();

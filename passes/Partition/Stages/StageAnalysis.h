@@ -29,8 +29,8 @@ public:
 private:
   void markStateful();
   void markForward();
-  void cutForward();
-  SmallVector<int64_t> cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts);
+  void splitForward();
+  SmallVector<int64_t> splitAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts);
   void placeParameters();
   void placeUpdates();
   void placeBackward();

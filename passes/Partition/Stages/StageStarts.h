@@ -1,4 +1,4 @@
-// Where the user wants stages to begin: at layers by name, or at scopes of the program.
+// The ops at which the user lets stages begin: layers by name, or scopes of the program.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -31,7 +31,7 @@ struct OrderStretch {
     Point from, to;
     uint32_t time = 0; ///< how much it advances
   };
-  /// In a quiet state all signals tell the same, so that only counts matter.
+  /// In a quiet state all signals imply the same order, so only their counts matter.
   struct Semaphore {
     struct Signals {
       size_t instance;

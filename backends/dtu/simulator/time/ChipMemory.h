@@ -41,7 +41,7 @@ struct ChipState {
   std::vector<Picoseconds> linkDues;        ///< of each instance of a link stream
   std::vector<TimeMachine::Work> work;      ///< of each rank, up to this state
   std::vector<int64_t> instructions, added; ///< of each rank, up to this state
-  /// In a stretch of a run: of each rank the most bytes that have landed, and what links did.
+  /// In a stretch of a run: the peak bytes in the landing buffer of each rank, and the links' work.
   std::vector<int64_t> peaks;
   std::vector<TimeMachine::LinkWork> linkWork;
 };
