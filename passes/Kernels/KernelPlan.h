@@ -6,6 +6,7 @@
 // rules keep the order valid, so no cycle can arise and no search for one is needed.
 #pragma once
 
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "passes/Kernels/OpKinds.h"
 #include "passes/Kernels/Passes.h"

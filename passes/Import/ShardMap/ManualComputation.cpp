@@ -52,7 +52,8 @@ LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type
     for (unsigned axis : split)
       parts *= sizes[axis];
     if (own * parts != size)
-      return op.emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
+      return op.emitOpError("has the global type ")
+             << whole << ", whose shards are not of type " << part;
   }
   return success();
 }

@@ -297,8 +297,8 @@ void CoreTile::addColumns(const AttentionProduct &product, int64_t depth, Value 
       for (int64_t i = 0; i < 2; ++i) {
         auto addends = sums.slice(
             static_cast<int64_t>(core) * ofCore + (column / kColumns + i) * kNumbers, kNumbers);
-        llvm::copy(emitter.multiplyMatrices(first, ArrayRef(b).slice(2 * i, 2), parallel),
-                   parallel.begin());
+        llvm::copy(emitter.multiplyMatrices(first, ArrayRef(b).slice(2 * i, 2), addends),
+                   addends.begin());
       }
   }
 }

@@ -73,7 +73,7 @@ void GroupKernelsPass::runOn(Block &block) {
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!isSmall(kernel))
       continue;
-    auto &bucket = groups[hashKernel(kernel)];
+    auto &bucket = groups[mlir::cuda::hashKernel(kernel)];
     auto last = llvm::find_if(bucket, [&](KernelOp other) { return areEqual(other, kernel); });
     if (last == bucket.end()) {
       bucket.push_back(kernel);
