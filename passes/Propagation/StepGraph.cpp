@@ -11,7 +11,7 @@ using namespace mlir::st;
 // Classification
 //===----------------------------------------------------------------------===//
 
-static int64_t rankOf(Value value) {
+static int64_t tensorRank(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? type.getRank() : -1;
 }
@@ -57,9 +57,9 @@ void StepGraph::classify(OpNode &node) {
   if (llvm::any_of(node.rule.factors,
                    [](const Factor &factor) { return factor.kind == FactorKind::Reduction; }))
     return;
-  bool makesTensor = rankOf(op->getResult(0)) > 0;
+  bool makesTensor = tensorRank(op->getResult(0)) > 0;
   node.isFree = llvm::all_of(op->getOperands(), [&](Value operand) {
-    if (isFree(operand) || (makesTensor && rankOf(operand) == 0))
+    if (isFree(operand) || (makesTensor && tensorRank(operand) == 0))
       return true;
     auto argument = dyn_cast<BlockArgument>(operand);
     return argument && (getRole(argument) == "key" || getRole(argument) == "scalar");

@@ -5,7 +5,7 @@ using namespace mlir::st;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-int64_t mlir::st::sizeOf(ArrayRef<Split> splits) {
+int64_t mlir::st::productOfSizes(ArrayRef<Split> splits) {
   int64_t size = 1;
   for (const Split &split : splits)
     size *= split.size;
@@ -160,7 +160,7 @@ std::optional<SmallVector<Splits, 2>> mlir::st::splitAtParts(ArrayRef<Split> spl
 void mlir::st::appendPart(Splits &splits, int64_t sizeBefore, ArrayRef<Split> part) {
   if (part.empty())
     return;
-  splits.push_back({kUnsplit, sizeBefore / sizeOf(splits)});
+  splits.push_back({kUnsplit, sizeBefore / productOfSizes(splits)});
   splits.append(part.begin(), part.end());
   canonicalize(splits);
 }

@@ -39,7 +39,7 @@ void canonicalize(Splits &splits);
 int64_t shardCount(llvm::ArrayRef<Split> splits);
 
 /// The product of all sizes: the number of smallest parts, on one device and on different ones.
-int64_t sizeOf(llvm::ArrayRef<Split> splits);
+int64_t productOfSizes(llvm::ArrayRef<Split> splits);
 
 /// The position of an axis, if it is present.
 std::optional<int64_t> outerOf(llvm::ArrayRef<Split> splits, Axis axis);
