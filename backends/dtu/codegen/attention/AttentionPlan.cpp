@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace mlir::dtu;
+using mlir::st::shapeOf;
 using stablehlo::DotGeneralOp;
 
 static std::optional<hw::DType> elementDType(Value value) {

@@ -9,6 +9,7 @@
 
 using namespace mlir;
 using namespace mlir::dtu;
+using mlir::st::shapeOf;
 
 // ---- the product's dimensions ---------------------------------------------------------------
 
