@@ -11,6 +11,7 @@
 #include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Autodiff/Passes.h"
 #include <set>
@@ -67,19 +68,7 @@ private:
 };
 } // namespace
 
-static bool isConstant(Value value) {
-  while (auto op = value.getDefiningOp<stablehlo::BroadcastInDimOp>())
-    value = op.getOperand();
-  return matchPattern(value, m_Constant());
-}
-
-static bool isZero(Value value) {
-  while (auto op = value.getDefiningOp<stablehlo::BroadcastInDimOp>())
-    value = op.getOperand();
-  DenseFPElementsAttr elements;
-  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-         elements.getSplatValue<APFloat>().isZero();
-}
+static bool isConstant(Value value) { return matchPattern(skipBroadcasts(value), m_Constant()); }
 
 /// Returns true if a value has one element for each element of m: it is not repeated along rows, so
 /// other values that it meets cannot vary along them.
@@ -172,7 +161,7 @@ bool ShiftUses::visitSelect(stablehlo::SelectOp op) {
     std::swap(chosen, other);
   const Dependence source = *lookup(chosen);
   bool isKept = (source.form == Form::Shift && isConstant(other) && isOfRows(chosen, source)) ||
-                (source.form == Form::Exp && isZero(other));
+                (source.form == Form::Exp && getSplat(other) == 0.0);
   return isKept && add(op.getResult(), source.form, source.dims);
 }
 

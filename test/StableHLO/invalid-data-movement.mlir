@@ -300,7 +300,7 @@ func.func @pad_result(%x: tensor<3xf32>, %v: tensor<f32>) {
 // -----
 
 func.func @pad_overflow(%x: tensor<3xf32>, %v: tensor<f32>) {
-  // expected-error @+1 {{'stablehlo.pad' op pads dimension 0 to a size of more than 64 bits}}
+  // expected-error @+1 {{'stablehlo.pad' op pads dimension 0 to a size that exceeds 64 bits}}
   %0 = stablehlo.pad %x, %v, low = [9223372036854775807], high = [1], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   return
 }

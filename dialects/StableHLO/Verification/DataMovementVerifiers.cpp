@@ -244,7 +244,7 @@ LogicalResult PadOp::verify() {
     // (C4) Cropping leaves no negative size.
     std::optional<int64_t> padded = getPaddedSize(size, low, high, interior);
     if (!padded)
-      return emitOpError("pads dimension ") << dim << " to a size of more than 64 bits";
+      return emitOpError("pads dimension ") << dim << " to a size that exceeds 64 bits";
     if (*padded < 0)
       return emitOpError("crops dimension ") << dim << " to a size of " << *padded;
   }
