@@ -3,6 +3,7 @@
 #include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StackedState.h"
+#include "dialects/St/Interfaces/Shapes.h"
 
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -60,12 +61,6 @@ static LogicalResult setType(Operation *op, Type from, proto::TensorType &to) {
 }
 
 /// In memory, where an i1 takes a byte.
-static int64_t bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
-}
-
 /// Sets each rank's part of a tensor, at most `local`. Spatial axes are major to minor; `micro`
 /// does not concern ranks.
 static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global, Type local,
@@ -175,8 +170,9 @@ FailureOr<AddressAttr> GroupBuilder::place(Operation *storage, Type type) {
   auto address = storage->getAttrOfType<AddressAttr>("address");
   if (!address)
     return storage->emitOpError("has no address: run plan-memory first");
-  arenaEnd = std::max(arenaEnd, address.getOffset() +
-                                    (address.getSlots() - 1) * address.getStride() + bytesOf(type));
+  arenaEnd =
+      std::max(arenaEnd, address.getOffset() + (address.getSlots() - 1) * address.getStride() +
+                             getNumBytes(type));
   return address;
 }
 
@@ -254,7 +250,7 @@ LogicalResult GroupBuilder::addInput(InputOp op) {
   if (slots != microBatches)
     return op.emitOpError("has an address of ")
            << slots << " slots for " << microBatches << " micro-batches";
-  input.set_micro_stride(slots > 1 ? address->getStride() : bytesOf(op.getLocalType()));
+  input.set_micro_stride(slots > 1 ? address->getStride() : getNumBytes(op.getLocalType()));
   return success();
 }
 
@@ -277,7 +273,7 @@ LogicalResult GroupBuilder::addOutput(OutputOp op) {
   if (microDim >= 0) {
     output.set_micro_dim(microDim);
     output.set_micro_stride(address->getSlots() > 1 ? address->getStride()
-                                                    : bytesOf(op.getLocalType()));
+                                                    : getNumBytes(op.getLocalType()));
   }
   return success();
 }

@@ -70,9 +70,10 @@ LogicalResult traits::detail::verifySameTypes(Operation *op) {
   SmallVector<Type> types = allTypes(op);
   for (auto [i, type] : llvm::enumerate(types))
     if (type != types.front())
-      return mlir::st::withNote(op->emitOpError("expects one type for all operands and results, got ")
-                              << types.front() << " and " << type,
-                          operandAt(op, i), "an operand is made here");
+      return mlir::st::withNote(
+          op->emitOpError("expects one type for all operands and results, got ")
+              << types.front() << " and " << type,
+          operandAt(op, i), "an operand is defined here");
   return success();
 }
 
@@ -80,8 +81,9 @@ LogicalResult traits::detail::verifySameShapes(Operation *op) {
   SmallVector<Type> types = allTypes(op);
   for (auto [i, type] : llvm::enumerate(types))
     if (cast<ShapedType>(type).getShape() != cast<ShapedType>(types.front()).getShape())
-      return mlir::st::withNote(op->emitOpError("expects one shape for all operands and results, got ")
-                              << types.front() << " and " << type,
-                          operandAt(op, i), "an operand is made here");
+      return mlir::st::withNote(
+          op->emitOpError("expects one shape for all operands and results, got ")
+              << types.front() << " and " << type,
+          operandAt(op, i), "an operand is defined here");
   return success();
 }

@@ -88,7 +88,7 @@ static Attribute readSubAxis(EntryReader &reader) {
   return StringAttr::get(reader.getContext(), ":(" + Twine(before) + ")" + Twine(size));
 }
 
-/// Its axes, whether it is open, and its priority or -1.
+/// Reads a dimension's axes, whether it is open, and its priority or -1.
 static Attribute readDimension(EntryReader &reader) {
   Builder b(reader.getContext());
   SmallVector<StringAttr> axes = readNames(reader);

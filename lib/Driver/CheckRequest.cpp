@@ -39,7 +39,7 @@ static absl::Status checkOther(const CompileRequest &request, absl::string_view 
                    " stops before a binary");
   if (!request.model && (request.startFrom || isModuleFile(request.input)))
     return invalid(flag, ": expected a model's configuration, ",
-                   flag == "--eval" ? "whose evaluation is known" : "which is built again",
+                   flag == "--eval" ? "which defines the evaluation" : "which it imports again",
                    ", found ", request.input);
   return absl::OkStatus();
 }

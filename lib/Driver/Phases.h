@@ -29,7 +29,7 @@ enum class CompilePhase {
 
 constexpr int kNumPhases = static_cast<int>(CompilePhase::Dtu) + 1;
 
-/// Its name on the command line.
+/// The name of a phase on the command line.
 StringRef getCompilePhaseName(CompilePhase phase);
 std::optional<CompilePhase> getCompilePhase(StringRef name);
 /// "import, differentiate, ...", for messages.

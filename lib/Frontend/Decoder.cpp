@@ -20,7 +20,7 @@ public:
   Value loss(Value x);
 
 private:
-  /// What a block's branches read beside its input.
+  /// Values that the branches of all blocks read.
   struct Shared {
     Value mask;           ///< [S, S], added to scores
     Value windowMask;     ///< the same for layers that attend to a window; null if no layer does

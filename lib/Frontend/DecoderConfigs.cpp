@@ -13,7 +13,7 @@ using namespace mlir::st;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How a family spells its rotary positions outside of `rope_parameters`.
+/// A family's names of the keys of rotary positions outside of `rope_parameters`.
 struct RotaryKeys {
   StringRef theta = "rope_theta";
   StringRef fraction = "partial_rotary_factor";
@@ -213,7 +213,8 @@ static void readWindowLayers(ConfigReader &reader, ModelConfig &config, bool alt
 static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
   const bool hasOther = reader.object().get(other);
   if (hasOther && reader.object().get(key))
-    reader.error(other, "key '" + other + "' says the same as '" + key + "'; expected one of them");
+    reader.error(other,
+                 "key '" + other + "' sets the same value as '" + key + "'; expected one of them");
   return hasOther ? other : key;
 }
 

@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// What an encoder adds for the types of tokens.
+/// The embeddings of token types that an encoder adds.
 enum class TokenTypes {
   None,
   First, ///< the first row of a table, for every token

@@ -13,8 +13,8 @@ struct ExpertNames {
   std::string router, gate, up, down;
 };
 
-/// What the balance loss sums over tokens and layers, for each expert: [experts], or for each
-/// sequence [B, experts]. Null before the first layer.
+/// The sums of the balance loss over tokens and layers, one for each expert, [experts], or for each
+/// sequence and expert, [B, experts]. Null before the first layer.
 struct RouterSums {
   Value chosen;        ///< tokens that chose the expert
   Value probabilities; ///< the router's probabilities
@@ -29,7 +29,7 @@ struct RouterSums {
 /// With a capacity, an expert takes the first tokens of a sequence that choose it, up to
 /// ceil(capacityFactor * perToken * S / experts) of them. Later ones get nothing from this expert.
 ///
-/// Without, no token is dropped: see ExpertBlocks in Experts.cpp.
+/// Without a capacity no token is dropped: see ExpertBlocks in Experts.cpp.
 Value buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, RouterSums &sums);
 
 /// experts * sum over experts of (part of the tokens that chose it) * (its mean probability): Fedus

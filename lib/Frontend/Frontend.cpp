@@ -82,7 +82,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                    << config.experts.count << " experts, found " << sequence;
   if (target && !findSeq2SeqFamily(config.type))
     return error() << "target sequence length: a " << stringify(config.type)
-                   << " has no target beside its sequence, found " << *target;
+                   << " has no separate target sequence, found " << *target;
   if (target && (*target < 1 || *target > config.positionCount))
     return error() << "target sequence length: expected 1 to max_position_embeddings = "
                    << config.positionCount << ", found " << *target;

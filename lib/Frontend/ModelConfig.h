@@ -115,7 +115,7 @@ struct DecoderConfig {
   int64_t intermediateSize = 0;
   /// The decoder's first input, before the labels.
   int64_t startToken = 0;
-  /// Its input behind a label that is ignored.
+  /// The decoder's input after a label that is ignored.
   int64_t paddingToken = 0;
 };
 
@@ -157,7 +157,7 @@ struct ModelConfig {
   int64_t firstPosition = 0;
   /// Zero if the model has no token types.
   int64_t typeVocabSize = 0;
-  /// Its row of the embeddings starts as zero, and lookups give it no gradient.
+  /// The token whose row of the embeddings starts as zero and gets no gradient from lookups.
   std::optional<int64_t> paddingToken;
   Activation activation = Activation::Gelu;
   double embeddingDropout = 0.0;

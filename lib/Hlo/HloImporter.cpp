@@ -98,8 +98,8 @@ LogicalResult HloToStableHlo::bindParameters(const hlo::Computation &computation
       return failure();
     if (taken + types.size() > arguments.size() ||
         types != SmallVector<Type>(arguments.slice(taken, types.size()).getTypes()))
-      return error(*parameter) << "is not what the computation \"" << computation.name()
-                               << "\" is called with";
+      return error(*parameter) << "differs from the operands with which the computation \""
+                               << computation.name() << "\" is called";
     values[parameter->id()] = {HloValues(arguments.slice(taken, types.size())),
                                &parameter->shape()};
     taken += types.size();
@@ -148,7 +148,7 @@ FailureOr<HloValues> HloToStableHlo::emitInstruction(const hlo::Instruction &at,
   for (int64_t id : at.operand_ids()) {
     auto it = values.find(id);
     if (it == values.end())
-      return error(at) << "uses instruction " << id << ", which does not stand before it";
+      return error(at) << "uses instruction " << id << ", which is not before it";
     emitted += static_cast<int64_t>(it->second.values.size());
     operands.push_back(it->second);
     llvm::append_range(flat, it->second.values);

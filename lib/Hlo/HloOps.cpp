@@ -284,7 +284,7 @@ LogicalResult HloToStableHlo::addTopK(const hlo::Instruction &at, ValueRange ope
                                       OperationState &state) {
   bool isCall = at.opcode() == "custom-call";
   if (!isCall && !at.largest())
-    return error(at) << "takes the smallest elements, which cannot be imported";
+    return error(at) << "selects the smallest elements; only the largest can be imported";
   auto type = state.types.empty() ? RankedTensorType() : cast<RankedTensorType>(state.types[0]);
   if (operands.size() != 1 || !type || type.getRank() == 0)
     return error(at) << "has " << operands.size() << " operands, expected one";

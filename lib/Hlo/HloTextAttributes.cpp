@@ -193,7 +193,7 @@ LogicalResult HloAttributeReader::readComputation(SmallVectorImpl<int64_t> &into
     return failure();
   auto found = computations.find(name);
   if (found == computations.end())
-    return cursor.failAt(start, "computation \"" + name + "\" does not stand before its use");
+    return cursor.failAt(start, "computation \"" + name + "\" is used before its definition");
   into.push_back(found->second);
   return success();
 }
@@ -407,7 +407,7 @@ LogicalResult HloAttributeReader::readSharding() {
   return success();
 }
 
-/// Of an instruction's metadata only its name is used.
+/// Uses only the name in an instruction's metadata.
 LogicalResult HloAttributeReader::readMetadata() {
   if (failed(cursor.expect("{")))
     return failure();

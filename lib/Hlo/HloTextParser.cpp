@@ -229,7 +229,7 @@ LogicalResult HloTextParser::readOperand(hlo::Instruction &at, const Names &name
   }
   auto found = names.find(name);
   if (found == names.end())
-    return cursor.failAt(start, "\"" + name + "\" does not stand before its use");
+    return cursor.failAt(start, "\"" + name + "\" is used before its definition");
   at.add_operand_ids(found->second);
   return success();
 }

@@ -2,6 +2,7 @@
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/ProgramRun.h"
 #include "lib/Reference/Sharded.h"
@@ -69,8 +70,7 @@ LogicalResult FunctionRun::findInputs() {
 
 // Ops that only mean something on the devices of a mesh.
 bool isMeshOp(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp, CollectivePermuteOp,
-             AccumulateOp, AxisIndexOp>(op);
+  return isCollective(op) || isa<AllSliceOp, AccumulateOp, AxisIndexOp>(op);
 }
 
 // Ops that only mean something among replicas and partitions.

@@ -27,6 +27,14 @@ std::string printShortMs(int64_t picoseconds) {
   return printFigure(static_cast<double>(picoseconds) / 1e9, 3);
 }
 
+std::string htmlSection(const std::string &id, const std::string &title, const std::string &body) {
+  return absl::StrCat("<section id=\"", id, "\"><h2>", title, "</h2>\n", body, "</section>\n");
+}
+
+std::string htmlNote(const std::string &text) {
+  return absl::StrCat("<p class=\"note\">", text, "</p>\n");
+}
+
 HtmlCell textCell(absl::string_view text) { return {escapeHtml(text)}; }
 
 HtmlCell timeCell(int64_t picoseconds) {

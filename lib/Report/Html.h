@@ -27,6 +27,10 @@ HtmlCell bytesCell(int64_t bytes);
 /// The first row is the head.
 std::string htmlTable(const std::vector<std::vector<HtmlCell>> &rows);
 
+/// A section and a note of a page. `title`, `body` and `text` are markup.
+std::string htmlSection(const std::string &id, const std::string &title, const std::string &body);
+std::string htmlNote(const std::string &text);
+
 std::string printShare(double share);          ///< "12.3 %"
 std::string printMiB(int64_t bytes);           ///< "301.2"
 std::string printShortMs(int64_t picoseconds); ///< "54.36"

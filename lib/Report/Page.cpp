@@ -25,14 +25,6 @@ double ofStep(const StepFigures &figures, int64_t picoseconds) {
   return static_cast<double>(picoseconds) / static_cast<double>(figures.total);
 }
 
-std::string section(const std::string &id, const std::string &title, const std::string &body) {
-  return absl::StrCat("<section id=\"", id, "\"><h2>", title, "</h2>\n", body, "</section>\n");
-}
-
-std::string note(const std::string &text) {
-  return absl::StrCat("<p class=\"note\">", text, "</p>\n");
-}
-
 std::string timeLegend() {
   std::string out = "<p class=\"legend\">";
   for (size_t c = 0; c < kTimeClasses; ++c)
@@ -105,13 +97,14 @@ std::string advice(const StepFigures &figures) {
                         ? textCell(printShare(1 - ofStep(figures, whatIf.picoseconds)))
                         : textCell("")});
   if (rows.size() > 1)
-    absl::StrAppend(&out, "<h3>What if</h3>\n", htmlTable(rows),
-                    note("Each row times the same program on a machine with one improvement. "
-                         "Busy: the fraction of the step in which the improved part works, on the "
-                         "device that uses it most (for launches: on the critical path). Not "
-                         "tried: the number of timings of large plans is limited. Below 0: the "
-                         "earlier work delays other work."));
-  return section("advice", "What to change first", out);
+    absl::StrAppend(
+        &out, "<h3>What if</h3>\n", htmlTable(rows),
+        htmlNote("Each row times the same program on a machine with one improvement. "
+                 "Busy: the fraction of the step in which the improved part works, on the "
+                 "device that uses it most (for launches: on the critical path). Not "
+                 "tried: the number of timings of large plans is limited. Below 0: the "
+                 "earlier work delays other work."));
+  return htmlSection("advice", "What to change first", out);
 }
 
 /// A row for each group, expandable to one for each device if these are known.
@@ -143,24 +136,25 @@ std::string stages(const StepFigures &figures) {
   };
   std::string out =
       absl::StrCat(timeLegend(), classChart(figures), groupTables(figures, header, fill));
-  absl::StrAppend(&out, note("Every instant of a device has one class. While its cores or DTEs "
-                             "work, the class is that of the work: the forward pass, the backward "
-                             "pass (with gradients of weights), the update, or work that is done "
-                             "once per step. Otherwise the class is what the device waits for: a "
-                             "collective of its stage, a message that another stage has sent "
-                             "(transfers), a message that is not sent yet or the end of the step "
-                             "(waiting), or the launch of its next task. The classes add up to the "
-                             "step."));
-  return section("stages", "Where the time goes", out);
+  absl::StrAppend(&out,
+                  htmlNote("Every instant of a device has one class. While its cores or DTEs "
+                           "work, the class is that of the work: the forward pass, the backward "
+                           "pass (with gradients of weights), the update, or work that is done "
+                           "once per step. Otherwise the class is what the device waits for: a "
+                           "collective of its stage, a message that another stage has sent "
+                           "(transfers), a message that is not sent yet or the end of the step "
+                           "(waiting), or the launch of its next task. The classes add up to the "
+                           "step."));
+  return htmlSection("stages", "Where the time goes", out);
 }
 
 std::string timeline(const StepFigures &figures) {
-  return section(
+  return htmlSection(
       "timeline", "Timeline",
       absl::StrCat(timeLegend(), timelineChart(figures),
-                   note("The first device of each group. The colour of a column is that of "
-                        "the class with most time in it. The line below a row shows "
-                        "when the critical path is on this device.")));
+                   htmlNote("The first device of each group. The colour of a column is that of "
+                            "the class with most time in it. The line below a row shows "
+                            "when the critical path is on this device.")));
 }
 
 std::string engines(const StepFigures &figures) {
@@ -186,21 +180,21 @@ std::string engines(const StepFigures &figures) {
     return cells;
   };
   std::string out = groupTables(figures, header, fill);
-  return section(
+  return htmlSection(
       "engines", "Engines",
-      out + note("The fraction of the step in which an engine works. For matrix and vector "
-                 "engines it is the mean over the cores of a device, for DTEs the mean "
-                 "over its queues; a DTE that waits for memory counts as working. For "
-                 "L2 and L3 it is the time that the moved bytes take at the rate of the "
-                 "memory. The devices of a chip share its L3 and its link to the host."));
+      out + htmlNote("The fraction of the step in which an engine works. For matrix and vector "
+                     "engines it is the mean over the cores of a device, for DTEs the mean "
+                     "over its queues; a DTE that waits for memory counts as working. For "
+                     "L2 and L3 it is the time that the moved bytes take at the rate of the "
+                     "memory. The devices of a chip share its L3 and its link to the host."));
 }
 
 std::string memory(const StepFigures &figures) {
   const StepFigures::MemoryChart &chart = figures.memory;
   std::string out;
   if (chart.steps.empty()) {
-    out = note("The memory over time is not known of a program that was compiled from code "
-               "(--compile-from=dtu).");
+    out = htmlNote("The memory over time is not known of a program that was compiled from code "
+                   "(--compile-from=dtu).");
   } else {
     out = absl::StrCat("<h3>", escapeHtml(chart.name),
                        chart.ranks > 1 ? absl::StrCat(", one of its ", chart.ranks, " ranks") : "",
@@ -210,9 +204,9 @@ std::string memory(const StepFigures &figures) {
                       " ");
     absl::StrAppend(
         &out, "</p>\n", memoryChart(figures),
-        note("The bytes of values that are still needed; the maximum during each task. The "
-             "dashed line is the arena, in which each value has a fixed address for "
-             "the whole step."));
+        htmlNote("The bytes of values that are still needed; the maximum during each task. The "
+                 "dashed line is the arena, in which each value has a fixed address for "
+                 "the whole step."));
   }
   Rows rows = {{textCell("MiB of a device"), textCell("devices")}};
   if (!figures.groups.empty())
@@ -245,12 +239,12 @@ std::string memory(const StepFigures &figures) {
     absl::StrAppend(&out, "<details><summary>Each device</summary>\n", htmlTable(devices),
                     "</details>\n");
   }
-  return section("memory", "Memory", out);
+  return htmlSection("memory", "Memory", out);
 }
 
 std::string links(const StepFigures &figures) {
   if (figures.links.empty())
-    return section("links", "Links", "<p>The step sends nothing.</p>\n");
+    return htmlSection("links", "Links", "<p>The step sends nothing.</p>\n");
   struct Kind {
     int64_t count = 0, bytes = 0, busiest = 0;
   };
@@ -278,9 +272,9 @@ std::string links(const StepFigures &figures) {
   }
   absl::StrAppend(&out, htmlTable(each));
   if (figures.links.size() > kMostLinks)
-    absl::StrAppend(&out, note(absl::StrCat("The busiest ", kMostLinks, " of ",
-                                            figures.links.size(), " links.")));
-  return section("links", "Links", out);
+    absl::StrAppend(&out, htmlNote(absl::StrCat("The busiest ", kMostLinks, " of ",
+                                                figures.links.size(), " links.")));
+  return htmlSection("links", "Links", out);
 }
 
 std::string criticalPath(const StepFigures &figures) {
@@ -322,14 +316,15 @@ std::string criticalPath(const StepFigures &figures) {
     rows.push_back({textCell(absl::StrCat(longest.size() - kMostPieces, " shorter ones")),
                     textCell(""), textCell(""), timeCell(rest), shareCell(ofStep(figures, rest)),
                     textCell("")});
-  return section("path", "Critical path",
-                 absl::StrCat(htmlTable(sums), htmlTable(rows),
-                              note("The path goes from the end of the step back to its start. It "
-                                   "follows the work of the device that ended last. Where that "
-                                   "device waited for a late message, the path continues with the "
-                                   "work of the sender. The pieces have no gaps between them, so "
-                                   "they add up to the step. Work outside the path can take longer "
-                                   "without delaying the step.")));
+  return htmlSection(
+      "path", "Critical path",
+      absl::StrCat(htmlTable(sums), htmlTable(rows),
+                   htmlNote("The path goes from the end of the step back to its start. It "
+                            "follows the work of the device that ended last. Where that "
+                            "device waited for a late message, the path continues with the "
+                            "work of the sender. The pieces have no gaps between them, so "
+                            "they add up to the step. Work outside the path can take longer "
+                            "without delaying the step.")));
 }
 
 /// The share of a step with only its matrix products, at a rate in FLOP/s.
@@ -372,15 +367,15 @@ std::string kernels(const StepFigures &figures) {
     sums.push_back(row(name, sum));
   for (const StepFigures::Kernel &kernel : figures.kernels)
     rows.push_back(row(kernel.name, kernel));
-  return section(
+  return htmlSection(
       "kernels", "Kernels",
-      absl::StrCat("<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
-                   " (16 bits, data sheet), ",
-                   productShare(figures, all.flops, figures.reachedFlops),
-                   " (what the costs allow a large product).</p>\n", htmlTable(sums),
-                   "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
-                   note("For the device with the most work. MB are the bytes that a kernel reads "
-                        "and writes.")));
+      absl::StrCat(
+          "<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
+          " (16 bits, data sheet), ", productShare(figures, all.flops, figures.reachedFlops),
+          " (what the costs allow a large product).</p>\n", htmlTable(sums),
+          "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
+          htmlNote("For the device with the most work. MB are the bytes that a kernel reads "
+                   "and writes.")));
 }
 
 } // namespace

@@ -24,14 +24,6 @@ using Rows = std::vector<std::vector<HtmlCell>>;
 /// Layouts of each fate that are listed.
 constexpr size_t kMostLayouts = 40;
 
-std::string section(const std::string &id, const std::string &title, const std::string &body) {
-  return absl::StrCat("<section id=\"", id, "\"><h2>", title, "</h2>\n", body, "</section>\n");
-}
-
-std::string note(const std::string &text) {
-  return absl::StrCat("<p class=\"note\">", text, "</p>\n");
-}
-
 HtmlCell msCell(double ms) { return textCell(printFigure(ms, 2)); }
 HtmlCell gibCell(double mib) { return textCell(printFigure(mib / 1024, 2)); }
 
@@ -85,15 +77,15 @@ std::string front(const proto::PlanReport &report) {
   std::string out = absl::StrCat(
       "<p class=\"legend\">", key("c1", "on the front"), key("slower", "fits"),
       key("full", "does not fit"), "</p>\n", frontChart(report),
-      note(absl::StrFormat(
+      htmlNote(absl::StrFormat(
           "Time of a step against memory of its fullest device. The dashed line is the memory of a "
           "device. %d layouts, %d composed; no layout is faster than %.4g ms (gap %.1f %%).",
           report.layouts(), report.composed(), report.bound_ms(), report.gap() * 100)));
   if (const int hidden = hiddenLayouts(report))
     absl::StrAppend(
-        &out, note(absl::StrCat(
+        &out, htmlNote(absl::StrCat(
                   hidden, " composed layouts take more time or memory than the picture shows.")));
-  return section("front", "Time against memory", out + htmlTable(rows));
+  return htmlSection("front", "Time against memory", out + htmlTable(rows));
 }
 
 std::string timeLegend() {
@@ -112,15 +104,17 @@ std::string time(const proto::PlanReport &report, const StepFigures &figures) {
       rows.push_back({textCell(timer.name()), msCell(timer.least_ms()), msCell(timer.median_ms()),
                       msCell(timer.most_ms()), msCell(timer.last_rank_ms())});
   return absl::StrCat(
-      section(
+      htmlSection(
           "timeline", "Timeline",
           absl::StrCat(
               timeLegend(), timelineChart(figures),
-              note("One device of each group of the pipeline. After the last micro-batch come the "
-                   "reductions over replicas and between stages, and the update."))),
-      section("time", "Where the time goes",
-              absl::StrCat(timeLegend(), classChart(figures), htmlTable(rows),
-                           note("Megatron-LM's timers, over the ranks of the pipeline. They add "
+              htmlNote(
+                  "One device of each group of the pipeline. After the last micro-batch come the "
+                  "reductions over replicas and between stages, and the update."))),
+      htmlSection(
+          "time", "Where the time goes",
+          absl::StrCat(timeLegend(), classChart(figures), htmlTable(rows),
+                       htmlNote("Megatron-LM's timers, over the ranks of the pipeline. They add "
                                 "up to the step, without optimizer-*, which are parts of "
                                 "optimizer. A wait counts in the timer that runs during it."))));
 }
@@ -141,9 +135,10 @@ std::string memory(const proto::PlanReport &report) {
     cells.push_back(textCell(printFigure(sum, 0)));
     rows.push_back(std::move(cells));
   }
-  return section("memory", "Memory",
-                 absl::StrCat(memoryLegend(best), memoryBars(best, report.memory_limit_mib()),
-                              note("The dashed line is the memory of a device."), htmlTable(rows)));
+  return htmlSection("memory", "Memory",
+                     absl::StrCat(memoryLegend(best), memoryBars(best, report.memory_limit_mib()),
+                                  htmlNote("The dashed line is the memory of a device."),
+                                  htmlTable(rows)));
 }
 
 /// A table of the layouts of each fate, the nearest to the best first.
@@ -185,7 +180,7 @@ std::string layouts(const proto::PlanReport &report) {
                     found.size() > kMostLayouts ? absl::StrCat(", the first ", kMostLayouts) : "",
                     ")</summary>\n", htmlTable(rows), "</details>\n");
   }
-  return section("layouts", "Layouts and why they lost", out);
+  return htmlSection("layouts", "Layouts and why they lost", out);
 }
 
 /// JSON that ends no script early.

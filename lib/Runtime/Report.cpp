@@ -30,7 +30,7 @@ std::string printMetric(double value, int digits) {
   return std::isfinite(value) ? absl::StrFormat("%.*g", digits, value) : "null";
 }
 
-struct DeviceMemory {
+struct MemoryOfDevice {
   int64_t ranks = 0, arena = 0, scratch = 0, host = 0;
   std::map<std::string, int64_t> classes;
 };
@@ -116,12 +116,12 @@ std::string printStepJson(const StepReport &report) {
 }
 
 std::string printMemory(const proto::Executable &program) {
-  std::map<int64_t, DeviceMemory> devices;
+  std::map<int64_t, MemoryOfDevice> devices;
   std::vector<std::string> classes;
   bool usesHost = false;
   for (const proto::Group &group : program.groups())
     for (int64_t id : group.device_ids()) {
-      DeviceMemory &device = devices[id];
+      MemoryOfDevice &device = devices[id];
       ++device.ranks;
       device.arena += group.arena_bytes() + program.cuda().scratch_bytes();
       device.scratch += program.cuda().scratch_bytes();

@@ -16,7 +16,7 @@ namespace {
 // More than any run has open at once. A path without a free slot is not removed.
 constexpr int kSlots = 64;
 
-// Whoever takes a pointer out owns the text, so that a signal may come at any time.
+// Code that exchanges a pointer for null owns its text, so a signal may arrive at any time.
 std::atomic<char *> paths[kSlots];
 
 // Slots for notes on the current activity. Notes without a free slot are dropped.

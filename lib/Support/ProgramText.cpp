@@ -146,7 +146,7 @@ void NestingScanner::readAlias() {
   definition.uses += alias->second.uses;
   if (!defined.empty() && definition.uses > kMaxAliasUses)
     refuse("expected an alias that uses at most " + std::to_string(kMaxAliasUses) +
-           " others, counting the ones that those use");
+           " others, directly or through them");
 }
 
 void NestingScanner::readPunctuation() {

@@ -4,6 +4,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -136,10 +137,8 @@ LogicalResult AdapterBuilder::collect() {
   function.walk([&](Operation *op) { lastBlock = std::max(lastBlock, blockOf(op).value_or(0)); });
   const bool wantsAll = llvm::is_contained(patterns, "all-linear");
   for (BlockArgument argument : function.getArguments()) {
-    const unsigned i = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
-    auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-    if (!role || role.getValue() != "parameter" || !name)
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+    if (getRole(argument) != "parameter" || !name)
       continue;
     StringRef module = name.getValue();
     if (!module.consume_back(".weight"))

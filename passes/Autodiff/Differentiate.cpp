@@ -4,6 +4,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/CustomGradient.h"
@@ -54,8 +55,7 @@ static FailureOr<SmallVector<unsigned>> findParameters(func::FuncOp function) {
   SmallVector<unsigned> found;
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
-    if (!role || role.getValue() != "parameter" || function.getArgAttr(index, kFrozenAttr))
+    if (getRole(argument) != "parameter" || function.getArgAttr(index, kFrozenAttr))
       continue;
     if (!function.getArgAttrOfType<StringAttr>(index, kNameAttr))
       return function.emitOpError("argument ") << index << " is a parameter without an st.name";

@@ -111,7 +111,7 @@ LogicalResult ReverseMode::propagate(Operation *op, Gradients &gradients) {
     return withNote(
         op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
                         "expected real ones"),
-        *complex, "the operand is made here");
+        *complex, "the operand is defined here");
   const GradientRules::Rule *rule = rules.lookup(op);
   if (!rule) {
     InFlightDiagnostic diagnostic =
@@ -119,7 +119,7 @@ LogicalResult ReverseMode::propagate(Operation *op, Gradients &gradients) {
     for (Value operand : op->getOperands())
       if (isVaried(operand))
         return withNote(std::move(diagnostic), operand,
-                        "an operand that depends on a parameter is made here");
+                        "an operand that depends on a parameter is defined here");
     return diagnostic;
   }
   return (*rule)(op, cotangents, gradients);

@@ -8,8 +8,10 @@
 
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Autodiff/Passes.h"
 #include <set>
@@ -66,28 +68,12 @@ private:
 };
 } // namespace
 
-static ArrayRef<int64_t> getShape(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-static bool isConstant(Value value) {
-  while (auto op = value.getDefiningOp<stablehlo::BroadcastInDimOp>())
-    value = op.getOperand();
-  return matchPattern(value, m_Constant());
-}
-
-static bool isZero(Value value) {
-  while (auto op = value.getDefiningOp<stablehlo::BroadcastInDimOp>())
-    value = op.getOperand();
-  DenseFPElementsAttr elements;
-  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-         elements.getSplatValue<APFloat>().isZero();
-}
+static bool isConstant(Value value) { return matchPattern(skipBroadcasts(value), m_Constant()); }
 
 /// Returns true if a value has one element for each element of m: it is not repeated along rows, so
 /// other values that it meets cannot vary along them.
 static bool isOfRows(Value value, const Dependence &dependence) {
-  return llvm::all_of(llvm::zip_equal(getShape(value), dependence.dims), [](auto sizeAndDim) {
+  return llvm::all_of(llvm::zip_equal(shapeOf(value), dependence.dims), [](auto sizeAndDim) {
     auto [size, dim] = sizeAndDim;
     return size == 1 || dim >= 0;
   });
@@ -95,7 +81,7 @@ static bool isOfRows(Value value, const Dependence &dependence) {
 
 bool ShiftUses::add(Value value, Form form, ArrayRef<int64_t> dims) {
   Dependence dependence = {form, llvm::to_vector(dims)};
-  for (auto [size, dim] : llvm::zip_equal(getShape(value), dependence.dims))
+  for (auto [size, dim] : llvm::zip_equal(shapeOf(value), dependence.dims))
     if (size == 1)
       dim = -1;
   dependences[value] = std::move(dependence);
@@ -105,7 +91,7 @@ bool ShiftUses::add(Value value, Form form, ArrayRef<int64_t> dims) {
 /// A reshape may only add and remove dimensions of size 1.
 bool ShiftUses::visitShape(Operation *op, const Dependence &source) {
   Value operand = op->getOperand(0), result = op->getResult(0);
-  ArrayRef<int64_t> from = getShape(operand), to = getShape(result);
+  ArrayRef<int64_t> from = shapeOf(operand), to = shapeOf(result);
   SmallVector<int64_t> dims(to.size(), -1);
   if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
     for (auto [i, dim] : llvm::enumerate(broadcast.getBroadcastDimensions()))
@@ -140,7 +126,7 @@ bool ShiftUses::visitReduce(stablehlo::ReduceOp op, const Dependence &source) {
   return add(op.getResult(0), Form::Sum, dims);
 }
 
-/// In results that get no dependence m cancels.
+/// m cancels in a result without a recorded dependence.
 bool ShiftUses::visitBinary(Operation *op) {
   Value left = op->getOperand(0), right = op->getOperand(1), result = op->getResult(0);
   const Dependence *lhs = lookup(left), *rhs = lookup(right);
@@ -175,7 +161,7 @@ bool ShiftUses::visitSelect(stablehlo::SelectOp op) {
     std::swap(chosen, other);
   const Dependence source = *lookup(chosen);
   bool isKept = (source.form == Form::Shift && isConstant(other) && isOfRows(chosen, source)) ||
-                (source.form == Form::Exp && isZero(other));
+                (source.form == Form::Exp && getSplat(other) == 0.0);
   return isKept && add(op.getResult(), source.form, source.dims);
 }
 
@@ -211,7 +197,7 @@ bool ShiftUses::visit(Operation *op) {
 
 bool ShiftUses::cancels() {
   Value result = maximum.getResult(0);
-  add(result, Form::Shift, llvm::to_vector(llvm::seq<int64_t>(0, getShape(result).size())));
+  add(result, Form::Shift, llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(result).size())));
   // Operands are defined before their users, so one pass in order finds all.
   auto isBefore = [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); };
   std::set<Operation *, decltype(isBefore)> waiting(isBefore);

@@ -1,4 +1,5 @@
 #include "passes/Collectives/Buckets.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -146,7 +147,7 @@ void Filler::visit(Operation *op) {
   llvm::for_each(getProducers(op), need);
   llvm::for_each(order.predecessors(op), need);
   order.add(op);
-  if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
+  if (isCombinableCollective(op))
     take(op, needed);
   if (needed.any())
     unite(needs[op], needed);

@@ -102,6 +102,11 @@ static LogicalResult expandRaggedExchange(hlo::CustomCallOp op) {
   return success();
 }
 
+bool mlir::st::isCallOf(Operation *op, StringRef target) {
+  auto call = dyn_cast_or_null<stablehlo::CustomCallOp>(op);
+  return call && call.getCallTargetName() == target;
+}
+
 LogicalResult mlir::st::importCustomCalls(ModuleOp module) {
   SmallVector<hlo::CustomCallOp> exchanges, placements;
   module.walk([&](hlo::CustomCallOp op) {

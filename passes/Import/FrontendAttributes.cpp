@@ -1,5 +1,6 @@
 #include "passes/Import/FrontendAttributes.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "passes/Import/CustomCalls.h"
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -95,11 +96,6 @@ static LogicalResult readSignature(func::FuncOp function) {
 
 static DictionaryAttr attributesOf(Operation *op) {
   return op->getAttrOfType<DictionaryAttr>(kAttributes);
-}
-
-static bool isCallOf(Operation *op, StringRef target) {
-  auto call = dyn_cast_or_null<stablehlo::CustomCallOp>(op);
-  return call && call.getCallTargetName() == target;
 }
 
 static bool isEntry(Operation *op) { return isCallOf(op, "xla.sdy.GlobalToLocalShape"); }

@@ -135,7 +135,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
   text = text.trim();
   sharding.lastIsReplicated = text.consume_front("last_tile_dim_replicate");
   if (!text.trim().empty())
-    return fail("what follows the devices cannot be imported");
+    return fail("unexpected text after the devices");
   if (!isPermutation(sharding.transpose, sharding.reshape.size()))
     return fail("T(...) is not a permutation of the dimensions");
   int64_t devices = product(sharding.reshape);

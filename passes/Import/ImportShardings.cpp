@@ -111,7 +111,7 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   return success();
 }
 
-/// Within a program, when a sum is made that a sharding leaves unreduced is left to partitioning.
+/// Partitioning chooses the place of the reduction for a value that the program leaves unreduced.
 static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr given, Type type) {
   if (static_cast<int64_t>(given.getDims().size()) != rankOf(type))
     return at->emitError("a sharding of ")
@@ -267,11 +267,6 @@ LogicalResult GspmdImport::add(Operation *at, Attribute attribute) {
   return success();
 }
 
-static bool isCallOf(Operation *op, StringRef target) {
-  auto call = dyn_cast_or_null<stablehlo::CustomCallOp>(op);
-  return call && call.getCallTargetName() == target;
-}
-
 static bool isSharding(Operation *op) { return isCallOf(op, "Sharding"); }
 
 static bool isShardShape(Operation *op) {
@@ -395,7 +390,7 @@ FailureOr<SmallVector<SmallVector<unsigned>>>
 GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
   auto text = annotation ? annotation->getAttrOfType<StringAttr>(kGspmdSharding) : StringAttr();
   if (!text || parsed[text].kind == GspmdSharding::Manual)
-    return at->emitOpError("expects the sharding of the global tensor");
+    return at->emitOpError("expects a @Sharding of the global tensor");
   auto dims = axesOf(parsed[text], sizes, rankOf(type));
   if (failed(dims))
     return at->emitError("mhlo.sharding ")
@@ -417,7 +412,8 @@ static LogicalResult checkShard(Operation *op, Type whole, Type part,
       size *= sizes[axis];
   if (ArrayRef(shape) == cast<RankedTensorType>(whole).getShape())
     return success();
-  return op->emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
+  return op->emitOpError("has the global type ")
+         << whole << ", whose shards are not of type " << part;
 }
 
 /// Returns true if a @Sharding marks its value as a shard.

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/Roles/DonatedState.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,11 +49,9 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
 static std::vector<ParameterRead> findReads(func::FuncOp function) {
   DenseSet<Operation *> forward = findForward(function);
   DenseMap<Value, unsigned> parameters;
-  for (BlockArgument argument : function.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (role && role.getValue() == "parameter")
+  for (BlockArgument argument : function.getArguments())
+    if (getRole(argument) == "parameter")
       parameters[argument] = argument.getArgNumber();
-  }
   std::vector<ParameterRead> reads;
   for (Operation &op : function.front().without_terminator()) {
     if (!forward.contains(&op))

@@ -61,8 +61,8 @@ LogicalResult AxisSplitter::collect(Operation *op, StringAttr name) {
     return success(); // a whole axis, or an unknown one, which its user reports
   if (part.before < 1 || part.size < 2 || part.before > size->second || part.size > size->second ||
       size->second % (part.before * part.size) != 0)
-    return op->emitError("a sharding names ")
-           << name << ", which is not a part of axis \"" << part.axis << "\" of size " << size->second;
+    return op->emitError("a sharding names ") << name << ", which is not a part of axis \""
+                                              << part.axis << "\" of size " << size->second;
   for (int64_t place : {int64_t(1), part.before, part.before * part.size, size->second})
     cuts[part.axis].emplace(place, op);
   return success();
@@ -95,8 +95,7 @@ LogicalResult AxisSplitter::checkCuts() {
     for (auto place = last; place != places.end(); last = place++)
       if (place->first % last->first != 0)
         return withNote(place->second->emitError("axis \"")
-                            << axis
-                            << "\" is used in parts that do not fit into each other: one ends at "
+                            << axis << "\" is split into sub-axes that do not nest: one ends at "
                             << last->first << ", another at " << place->first,
                         last->second, "the first part is used here");
   }

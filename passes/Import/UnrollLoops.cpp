@@ -29,7 +29,7 @@ static void unroll(stablehlo::WhileOp op, int64_t trips) {
   op->erase();
 }
 
-/// In a loop that stays, all devices hold whole values: nothing is moved between them there.
+/// In a loop that is not unrolled, all devices hold replicated values, because they exchange none.
 static void dropInLoop(ConstrainOp op) {
   if (!op->getParentOfType<stablehlo::WhileOp>())
     return;

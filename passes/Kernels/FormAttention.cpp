@@ -73,11 +73,6 @@ static bool isPlainProduct(DotGeneralOp dot) {
 /// Returns true if a product's result has the type of the matrix engine's accumulator.
 static bool isSum(DotGeneralOp dot) { return getElementTypeOrSelf(dot.getType()).isF32(); }
 
-/// The product of a matmul node.
-static DotGeneralOp getProduct(const PlanNode &node) {
-  return cast<DotGeneralOp>(node.ops.front());
-}
-
 /// A product whose rows and columns are those of the loop and whose result only the loop reads,
 /// unchanged.
 bool KernelPlan::isAttentionProducer(unsigned product, unsigned loop) const {

@@ -12,10 +12,6 @@ using stablehlo::DotGeneralOp;
 /// One tile of every product is alive at once, and each should have at least 32 columns.
 static constexpr int64_t kMostProducts = 4;
 
-static DotGeneralOp getProduct(const PlanNode &node) {
-  return cast<DotGeneralOp>(node.ops.front());
-}
-
 /// Returns true if two products differ only in their right operand.
 static bool isAlike(DotGeneralOp a, DotGeneralOp b) {
   return a.getLhs() == b.getLhs() && a.getRhs().getType() == b.getRhs().getType() &&

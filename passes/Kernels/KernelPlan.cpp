@@ -1,12 +1,16 @@
 #include "passes/Kernels/KernelPlan.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
+stablehlo::DotGeneralOp mlir::st::getProduct(const PlanNode &node) {
+  return cast<stablehlo::DotGeneralOp>(node.ops.front());
+}
 
+KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
     : task(task), storage(storage), limits(limits),
       kinds(task, limits.attention == AttentionForm::Streamed) {}
 
@@ -422,9 +426,7 @@ static std::optional<std::pair<ArrayRef<int64_t>, int64_t>> getCommonSpace(const
 /// collectives may.
 static bool mayMoveDown(const PlanNode &node) {
   return node.kind == PlanNode::Matmul || node.kind == PlanNode::Copy ||
-         (node.kind == PlanNode::TaskOp &&
-          isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(
-              node.ops.front()));
+         (node.kind == PlanNode::TaskOp && isCollective(node.ops.front()));
 }
 
 /// Finds the nodes before `into` that must follow if the loop `from` moves down to it. Products

@@ -6,6 +6,7 @@
 // rules keep the order valid, so no cycle can arise and no search for one is needed.
 #pragma once
 
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "passes/Kernels/OpKinds.h"
 #include "passes/Kernels/Passes.h"
@@ -41,6 +42,9 @@ struct PlanNode {
   llvm::SmallDenseSet<unsigned> apart;
   bool merged = false; ///< into another node
 };
+
+/// The first product of a matmul node.
+stablehlo::DotGeneralOp getProduct(const PlanNode &node);
 
 /// Rows between two products that are too long for a core's scratch memory.
 struct LongRows {

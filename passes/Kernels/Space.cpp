@@ -1,17 +1,14 @@
 #include "passes/Kernels/Space.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-static ArrayRef<int64_t> getShape(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 SmallVector<int64_t> mlir::st::squeeze(Value value) {
   SmallVector<int64_t> sizes;
-  for (int64_t size : getShape(value))
+  for (int64_t size : shapeOf(value))
     if (size != 1)
       sizes.push_back(size);
   return sizes;
@@ -35,7 +32,7 @@ static SmallVector<Axes> splitAxes(Axes axes) {
 }
 
 static Axes getBroadcastOperandAxes(stablehlo::BroadcastInDimOp op, Axes axes) {
-  ArrayRef<int64_t> from = getShape(op.getOperand()), to = getShape(op.getResult());
+  ArrayRef<int64_t> from = shapeOf(op.getOperand()), to = shapeOf(op.getResult());
   SmallVector<Axes> bits = splitAxes(axes);
   SmallVector<Axes> bitOfDim(to.size(), 0);
   unsigned next = 0;
@@ -61,7 +58,7 @@ Axes mlir::st::getOperandAxes(OpOperand &operand, Axes axes, ArrayRef<int64_t> s
 Axes mlir::st::getReducedAxes(Operation *op) {
   auto reduce = cast<stablehlo::ReduceOp>(op);
   Axes reduced = 0, bit = 1;
-  for (auto [dim, size] : llvm::enumerate(getShape(reduce.getInputs().front()))) {
+  for (auto [dim, size] : llvm::enumerate(shapeOf(reduce.getInputs().front()))) {
     if (size == 1)
       continue;
     if (llvm::is_contained(reduce.getDimensions(), static_cast<int64_t>(dim)))

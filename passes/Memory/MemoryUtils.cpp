@@ -1,22 +1,14 @@
 #include "passes/Memory/MemoryUtils.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/Sharding/JoinedRuns.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include <numeric>
 
 using namespace mlir;
 using namespace mlir::st;
 
-int64_t mlir::st::getNumBytes(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
-}
-
-Value mlir::st::getRoot(Value value) {
-  while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
-}
+Value mlir::st::getRoot(Value value) { return skipReshapes(value); }
 
 SmallVector<Operation *> mlir::st::getUsersOfRoots(Operation *op) {
   SmallVector<Operation *> users, pending(op->user_begin(), op->user_end());
@@ -54,10 +46,7 @@ int64_t mlir::st::findFirstUse(Operation *op, llvm::function_ref<int64_t(Operati
   return first;
 }
 
-bool mlir::st::movesOverLinks(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp, SendOp,
-             RecvOp>(op);
-}
+bool mlir::st::movesOverLinks(Operation *op) { return isCollective(op) || isa<SendOp, RecvOp>(op); }
 
 size_t mlir::st::getLastUnderWay(ArrayRef<int64_t> bytes, size_t index) {
   constexpr int64_t kShare = 4;

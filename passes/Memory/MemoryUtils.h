@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Interfaces/Shapes.h"
 
 namespace mlir::st {
 
@@ -17,9 +18,6 @@ constexpr llvm::StringLiteral kMemoryAttr = "st.memory";
 /// On a forward task, by recomputation policy: the bytes of a micro-batch's stash that it would
 /// save, and the most that a block would take while it is recomputed.
 constexpr llvm::StringLiteral kRecomputeSavesAttr = "st.recompute_saves";
-
-/// Bytes of a dense tensor; an i1 takes one.
-int64_t getNumBytes(Type type);
 
 /// The value whose memory an alias shares; for other values, the value itself.
 Value getRoot(Value value);

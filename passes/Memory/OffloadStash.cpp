@@ -32,7 +32,7 @@ struct Candidate {
   double wait = 0;
 };
 
-/// When each task runs, and which part of it comes before an op.
+/// The time at which each task runs, and the fraction of a task before an op.
 class StashTimes {
 public:
   StashTimes(ProgramOp program, const MeshAxes &axes);

@@ -27,18 +27,18 @@ struct OverlapCollectives : mlir::st::impl::OverlapCollectivesBase<OverlapCollec
 using Order = SmallVector<int64_t>;
 using Graph = ArrayRef<TaskNode>;
 
-/// Models a device that runs ops in order, beside its links, which do the same. Device work takes
-/// longer by the memory bandwidth that both together need in excess.
+/// Models a device and its links. Both run their ops in order, at the same time. Device work slows
+/// down if both together need more than the device's memory bandwidth.
 class Clock {
 public:
   explicit Clock(Graph graph) : graph(graph), ready(graph.size(), 0) {}
 
-  /// When the operands of a node are available.
+  /// The time at which the operands of a node are available.
   double readyAt(int64_t node) const;
   void run(int64_t node);
   double now() const { return device; }
   double end() const { return std::max(device, linksEnd()); }
-  /// How long a link op would take to complete, including link work in progress.
+  /// The time that a link op would take, including the link work in progress.
   double linkTime(int64_t node) const {
     return std::max(0.0, linksEnd() - device) + graph[node].time;
   }
@@ -58,14 +58,14 @@ private:
 };
 
 struct ListOptions {
-  /// How long before its turn a link op starts, as a multiple of its duration.
+  /// The time by which a link op starts ahead of its turn, as a multiple of its duration.
   double lead;
-  /// How far ahead of an op that waits for the links other ops are taken, as a multiple of its
-  /// wait.
+  /// If an op waits for the links, later ops may run before it: those whose turn comes within this
+  /// multiple of its wait.
   double reach;
 };
 
-/// Takes the nodes in program order, except for those that the options move ahead.
+/// Schedules the nodes in program order, except for those that the options move ahead.
 class ListScheduler {
 public:
   ListScheduler(Graph graph, ListOptions options);
@@ -98,7 +98,7 @@ double Clock::readyAt(int64_t node) const {
   return time;
 }
 
-/// When work that the device starts now ends.
+/// The end of device work that starts at `start`.
 double Clock::endOf(const TaskNode &node, double start) const {
   double end = start + node.time;
   for (const Flight &flight : llvm::reverse(flights)) {
@@ -114,7 +114,7 @@ void Clock::run(int64_t node) {
   const TaskNode &what = graph[node];
   double needed = readyAt(node);
   if (what.isLink) {
-    // The device starts it when it gets there.
+    // The device starts a link op when it reaches it in its order.
     device = std::max(device, needed);
     double start = std::max(linksEnd(), device);
     flights.push_back({start, start + what.time, what.memoryShare});
@@ -157,7 +157,8 @@ void ListScheduler::take(int64_t node) {
       makeReady(after);
 }
 
-/// Its turn has come, or starting after the next device op would be too late.
+/// Returns true if the turn of a link op has come, or if it would start too late after the next
+/// device op.
 bool ListScheduler::isDue(int64_t link) const {
   if (pending.empty() || *pending.begin() > link)
     return true;

@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "mlir/IR/IRMapping.h"
@@ -84,7 +85,7 @@ bool Product::canCut(Operation *op) const {
            !llvm::is_contained(broadcast.getBroadcastDimensions(), dim);
   if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
-  // Its argument is split where it is defined.
+  // A block argument is split where it is defined.
   return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
            return !isa<BlockArgument>(operand) || typeOf(operand).getShape() == shape;
          });
@@ -301,7 +302,7 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
 }
 
 /// A product whose partial sums are reduced: parts are reduced while the next ones are computed.
-static bool cutSum(Operation *sum, const Weigher &weigher) {
+static bool splitSum(Operation *sum, const Weigher &weigher) {
   auto maker = sum->getOperand(0).getDefiningOp<KernelOp>();
   if (!maker || sum->getNumOperands() != 1 || maker->getNumResults() != 1 || !maker->hasOneUse())
     return false;
@@ -327,7 +328,7 @@ static bool cutSum(Operation *sum, const Weigher &weigher) {
 }
 
 /// Products of a gathered operand: parts are gathered while earlier ones are multiplied.
-static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
+static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   // A weight is gathered ahead of its use.
   if (gather->getNumOperands() != 1 || !getRoot(gather.getInputs()[0]).getDefiningOp() ||
       isa<ReadOp>(getRoot(gather.getInputs()[0]).getDefiningOp()))
@@ -387,11 +388,11 @@ void OverlapProducts::split(Block &body, const MeshAxes &axes) {
   Weigher weigher(axes, always);
   SmallVector<Operation *> collectives;
   for (Operation &op : body)
-    if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp>(op))
+    if (isCombinableCollective(&op))
       collectives.push_back(&op);
   for (Operation *op : collectives) {
     auto gather = dyn_cast<AllGatherOp>(op);
-    numCut += gather ? cutGather(gather, weigher) : cutSum(op, weigher);
+    numSplit += gather ? splitGather(gather, weigher) : splitSum(op, weigher);
   }
 }
 

@@ -139,7 +139,7 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
            "without st.speed: estimate costs for a device whose links are a fifth as fast as its memory">
   ];
   let statistics = [
-    Statistic<"numCut", "cut", "Collectives that were split with their products">
+    Statistic<"numSplit", "split", "Collectives that were split with their products">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }

@@ -239,7 +239,7 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
                                         << result.getResultNumber() << " at "
                                         << print(content.extent) << " overwrites a value at "
                                         << print(other.extent) << " that is still needed";
-        diagnostic.attachNote(other.value.getLoc()) << "that value is made here";
+        diagnostic.attachNote(other.value.getLoc()) << "that value is defined here";
         return diagnostic;
       }
     contents.push_back(content);
@@ -257,7 +257,7 @@ LogicalResult ProgramChecker::checkWrite(WriteOp write, int64_t index) {
         !isInItsPart(written.getDefiningOp(), other.value, other.address, place.address)) {
       InFlightDiagnostic diagnostic = write.emitOpError("overwrites a value at ")
                                       << print(other.extent) << " that is still needed";
-      diagnostic.attachNote(other.value.getLoc()) << "that value is made here";
+      diagnostic.attachNote(other.value.getLoc()) << "that value is defined here";
       return diagnostic;
     }
   return success();

@@ -1,5 +1,6 @@
 #include "passes/Partition/DimensionClasses.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include <numeric>
 
@@ -167,8 +168,7 @@ bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t mostPercen
 void DimensionClasses::alignProducts(func::FuncOp function, const RowAlignment &alignment) {
   DenseSet<Value> weights;
   for (BlockArgument argument : function.getArguments())
-    if (auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-        role && role.getValue() == "parameter")
+    if (getRole(argument) == "parameter")
       weights.insert(argument);
   auto align = [&](Value weight, ArrayRef<int64_t> batch) {
     auto type = cast<RankedTensorType>(weight.getType());

@@ -3,9 +3,9 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Utils/AttributeListener.h"
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Partition/AttributeListener.h"
 #include "passes/Partition/GradientBoundary.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/Reshard/ReshardEmitter.h"
@@ -88,7 +88,7 @@ LogicalResult Localizer::checkOperands(const OpPlan &plan) {
       return withNote(plan.op->emitOpError("expects operand ")
                           << i << " as " << axes.write(needed) << ", found " << axes.write(has)
                           << "; run insert-reshards first",
-                      operand.get(), "the operand is made here");
+                      operand.get(), "the operand is defined here");
   }
   return success();
 }
@@ -120,7 +120,7 @@ FailureOr<OpPlan> Localizer::plan(Operation &op) {
   if (isa<TransferOp>(op)) {
     if (axes.read(op.getOperand(0)) != axes.read(op.getResult(0)))
       return withNote(op.emitOpError("changes the sharding; run insert-reshards first"),
-                      op.getOperand(0), "the operand is made here");
+                      op.getOperand(0), "the operand is defined here");
     return plan;
   }
   ChoiceContext context = recordedContext(&op, axes);
@@ -151,7 +151,7 @@ LogicalResult Localizer::checkResults() {
       return withNote(end->emitOpError("expects operand ")
                           << i << " as " << axes.write(expected) << ", found " << axes.write(has)
                           << "; run insert-reshards first",
-                      operand.get(), "the operand is made here");
+                      operand.get(), "the operand is defined here");
     if (failed(localTypeOf(end, type, has)))
       return failure();
   }

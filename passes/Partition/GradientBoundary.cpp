@@ -1,6 +1,7 @@
 #include "passes/Partition/GradientBoundary.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -10,11 +11,9 @@ using namespace mlir::st;
 /// Values that depend on parameters or optimizer state.
 static DenseSet<Value> findStateful(func::FuncOp function) {
   DenseSet<Value> stateful;
-  for (BlockArgument argument : function.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (role && (role == "parameter" || role == "optimizer_state"))
+  for (BlockArgument argument : function.getArguments())
+    if (isTrainingState(argument))
       stateful.insert(argument);
-  }
   for (Operation &op : function.front().without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value value) { return stateful.contains(value); }))
       stateful.insert(op.result_begin(), op.result_end());
@@ -95,11 +94,9 @@ static Updates findElementwise(func::FuncOp function, const DenseSet<Value> &sta
 /// Values that depend on the step's data other than through a gradient.
 static DenseSet<Value> findBeforeGradients(func::FuncOp function, const Updates &updates) {
   DenseSet<Value> before;
-  for (BlockArgument argument : function.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (role && (role == "batch" || role == "key"))
+  for (BlockArgument argument : function.getArguments())
+    if (StringRef role = getRole(argument); role == "batch" || role == "key")
       before.insert(argument);
-  }
   for (Operation &op : function.front().without_terminator()) {
     SetVector<Value> captured;
     getUsedValuesDefinedAbove(op.getRegions(), captured);

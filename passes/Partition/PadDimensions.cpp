@@ -3,9 +3,9 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Utils/AttributeListener.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "passes/Partition/AttributeListener.h"
 #include "passes/Partition/DimensionClasses.h"
 #include "passes/Partition/Passes.h"
 

@@ -3,6 +3,7 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StackedState.h"
 #include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/Sharding/ShardingRules.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -111,19 +112,15 @@ std::optional<unsigned> Unstacking::resultOf(BlockArgument argument) const {
 
 /// Donated parameters that are read row by row, and state stacked in the same way.
 void Unstacking::findStacks() {
-  auto roleOf = [&](BlockArgument argument) {
-    StringAttr role = nameOf(argument, kRoleAttr);
-    return role ? role.getValue() : "";
-  };
   llvm::SmallDenseMap<StringAttr, int64_t> counts;
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) == "parameter" && nameOf(argument) && type && type.getRank() > 0 &&
+    if (getRole(argument) == "parameter" && nameOf(argument) && type && type.getRank() > 0 &&
         resultOf(argument) && isReadByRows(argument))
       counts[nameOf(argument)] = type.getDimSize(0);
   }
   for (BlockArgument argument : function.getArguments()) {
-    StringRef role = roleOf(argument);
+    StringRef role = getRole(argument);
     bool isState = role == "optimizer_state";
     if (!isState && role != "parameter")
       continue;

@@ -1,6 +1,7 @@
 #include "passes/Pipeline/ProgramEmitter.h"
 #include "dialects/St/IR/NamedRows.h"
 #include "dialects/St/IR/StackedState.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Pipeline/Recompute.h"
 
@@ -48,9 +49,10 @@ FlatSymbolRefAttr ProgramEmitter::uniqueSymbol(const Twine &base) {
 /// layout, so copies of a parameter on several stages count once.
 void ProgramEmitter::numberParameters() {
   func::FuncOp function = analysis.getFunction();
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue() == "parameter")
-      parameterNumbers.try_emplace(wholeName(function.getArgAttrDict(i)), parameterNumbers.size());
+  for (BlockArgument argument : function.getArguments())
+    if (getRole(argument) == "parameter")
+      parameterNumbers.try_emplace(wholeName(function.getArgAttrDict(argument.getArgNumber())),
+                                   parameterNumbers.size());
 }
 
 std::optional<int64_t> ProgramEmitter::getAliasedResult(BlockArgument argument) const {

@@ -1,5 +1,6 @@
 #include "passes/Pipeline/TaskAnalysis.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -31,7 +32,7 @@ FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh
       if (!captured.empty())
         return withNote(
             op->emitOpError("uses values from outside its regions, which cannot be put into tasks"),
-            captured.front(), "a value is made here");
+            captured.front(), "a value is defined here");
     }
   if (failed(analysis.checkStages()))
     return failure();
@@ -100,7 +101,7 @@ LogicalResult TaskAnalysis::checkStages() {
       InFlightDiagnostic diagnostic = op->emitOpError("of stage ")
                                       << stage << " uses a value of stage " << *from
                                       << "; expected an st.transfer between them";
-      diagnostic.attachNote(operand.getLoc()) << "the value is made here";
+      diagnostic.attachNote(operand.getLoc()) << "the value is defined here";
       return diagnostic;
     }
   }
@@ -116,8 +117,7 @@ static bool argumentVaries(func::FuncOp function, BlockArgument argument, int64_
   auto sharding = function.getArgAttrOfType<ShardingAttr>(number, kShardingAttr);
   if (TaskAnalysis::getMicroDim(sharding) >= 0)
     return true;
-  auto role = function.getArgAttrOfType<StringAttr>(number, kRoleAttr);
-  return microBatches == 1 && role && role.getValue() == "batch";
+  return microBatches == 1 && getRole(argument) == "batch";
 }
 
 void TaskAnalysis::findVarying() {
@@ -249,14 +249,11 @@ LogicalResult TaskAnalysis::checkStatisticsOp(Operation *op, AccumulateOp accumu
   }
   for (Value operand : op->getOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand);
-    if (!argument)
-      continue;
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (!role || (role.getValue() != "parameter" && role.getValue() != "optimizer_state"))
+    if (!argument || !isTrainingState(argument))
       continue;
     InFlightDiagnostic diagnostic = report();
     diagnostic.attachNote(op->getLoc())
-        << "that reduction depends on " << role.getValue() << " "
+        << "that reduction depends on " << getRole(argument) << " "
         << function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)
         << " here; expected it to depend on the batch alone";
     return diagnostic;

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -174,8 +175,7 @@ bool PrecisionAssignment::isWide(Operation *op) const {
 
 void PrecisionAssignment::decide() {
   for (BlockArgument argument : block.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    bool isParameter = role && role.getValue() == "parameter";
+    bool isParameter = getRole(argument) == "parameter";
     if (isParameter)
       ofParametersAlone.insert(argument);
     if (isStoredNarrow(argument))

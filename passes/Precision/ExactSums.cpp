@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/AttributeListener.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "passes/Precision/ExactArithmetic.h"
 #include "passes/Precision/PassUtils.h"
@@ -42,16 +43,6 @@ static bool isOtherSum(Operation *op) {
 }
 
 namespace {
-/// Ops that replace an op belong to its block of the model. Constants belong to none.
-class BlockListener : public OpBuilder::Listener {
-public:
-  Attribute block;
-  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    if (block && !isa<hlo::ConstantOp>(op))
-      op->setDiscardableAttr(kBlockAttr, block);
-  }
-};
-
 class SumReplacer {
 public:
   explicit SumReplacer(func::FuncOp function);
@@ -76,7 +67,8 @@ private:
   /// Ops that sum over samples: the position of the dimension among the summed ones.
   DenseMap<Operation *, int64_t> sampleSums;
   int64_t samples;
-  BlockListener listener;
+  /// Gives the ops that replace an op its block of the model. Constants belong to none.
+  AttributeListener listener{kBlockAttr, /*marksConstants=*/false};
   OpBuilder builder;
   DenseMap<Block *, std::unique_ptr<Emitter>> emitters;
 };
@@ -127,7 +119,7 @@ LogicalResult SumReplacer::refuse(Operation *op) {
 }
 
 Emitter &SumReplacer::at(Operation *op) {
-  listener.block = op->getDiscardableAttr(kBlockAttr);
+  listener.value = op->getDiscardableAttr(kBlockAttr);
   builder.setInsertionPoint(op);
   std::unique_ptr<Emitter> &emit = emitters[op->getBlock()];
   if (!emit)

@@ -1,6 +1,7 @@
 #include "passes/Precision/SampleDims.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Interfaces/ShardingRule.h"
+#include "dialects/St/Utils/Roles.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -8,8 +9,7 @@ using namespace mlir::st;
 SampleDims::SampleDims(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (!type || type.getRank() == 0 || !role || role.getValue() != "batch")
+    if (!type || type.getRank() == 0 || getRole(argument) != "batch")
       continue;
     if (samples == 0)
       samples = type.getDimSize(0);

@@ -1,5 +1,6 @@
 #include "passes/Propagation/CarryCaptures.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -18,11 +19,7 @@ static bool mayStayCaptured(Value value) {
   if (!type || type.getRank() == 0 || isSplatConstant(value))
     return true;
   auto argument = dyn_cast<BlockArgument>(value);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
-  if (!function)
-    return false;
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-  return role && (role == "parameter" || role == "optimizer_state");
+  return argument && isTrainingState(argument);
 }
 
 static void carry(stablehlo::WhileOp loop, ArrayRef<Value> values) {

@@ -1,14 +1,10 @@
 #include "passes/Propagation/MicroAnalysis.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 
 using namespace mlir;
 using namespace mlir::st;
-
-static int64_t rankOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
-}
 
 TensorSharding MicroAnalysis::sharding(Value value) const {
   auto it = shardings.find(value);
@@ -55,7 +51,7 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
       return withNote(node.op->emitOpError("needs all of dimension ")
                           << *dim << " of operand " << i
                           << ", but it varies along the micro-batches" << why,
-                      operand.get(), "the operand is made here");
+                      operand.get(), "the operand is defined here");
     };
     if (i >= node.rule.operands.size())
       return refuse("");
@@ -118,7 +114,7 @@ LogicalResult MicroAnalysis::checkCaptured(const OpNode &node) {
     if (state.isSplitOver(kMicroAxis))
       return withNote(
           node.op->emitOpError("reads a value in its region that varies along the micro-batches"),
-          value, "the value is made here");
+          value, "the value is defined here");
     if (state.isUnreducedOver(kMicroAxis))
       reduceForAll(value);
   }
@@ -179,9 +175,9 @@ LogicalResult MicroAnalysis::checkResults() const {
       continue;
     return withNote(graph.terminator->emitOpError("returns operand ")
                         << operand.getOperandNumber() << " as " << graph.axes.write(varying)
-                        << ", so that one of the micro-batches is not one part of dimension "
+                        << ", in which a micro-batch is not one contiguous part of dimension "
                         << *dim,
-                    operand.get(), "the operand is made here");
+                    operand.get(), "the operand is defined here");
   }
   return success();
 }

@@ -16,7 +16,7 @@ public:
   /// as a whole.
   LogicalResult run();
 
-  /// How `micro` is used by an op: on a factor, or passed on unreduced.
+  /// The use of `micro` by an op: it splits a factor, or passes on an unreduced value.
   const OpSharding &placement(const OpNode &node) const {
     return placements[graph.indexOf(node.op)];
   }

@@ -1,18 +1,14 @@
 #include "passes/Propagation/Resolution.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-static int64_t rankOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
-}
-
 //===----------------------------------------------------------------------===//
-// How ops are computed
+// Shardings in which ops are computed
 //===----------------------------------------------------------------------===//
 
 /// Returns true if all users of a value are linear in it, so that a partial sum need not be reduced

@@ -1,5 +1,6 @@
 #include "passes/Propagation/StepGraph.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -10,24 +11,13 @@ using namespace mlir::st;
 // Classification
 //===----------------------------------------------------------------------===//
 
-static int64_t rankOf(Value value) {
+static int64_t tensorRank(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? type.getRank() : -1;
 }
 
 static int64_t sizeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
-}
-
-static StringRef roleOf(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-  return role ? role.getValue() : "";
-}
-
-static bool isState(BlockArgument argument) {
-  StringRef role = roleOf(argument);
-  return role == "parameter" || role == "optimizer_state";
 }
 
 TensorSharding mlir::st::restrictTo(const TensorSharding &sharding, Axis axis,
@@ -67,12 +57,12 @@ void StepGraph::classify(OpNode &node) {
   if (llvm::any_of(node.rule.factors,
                    [](const Factor &factor) { return factor.kind == FactorKind::Reduction; }))
     return;
-  bool makesTensor = rankOf(op->getResult(0)) > 0;
+  bool makesTensor = tensorRank(op->getResult(0)) > 0;
   node.isFree = llvm::all_of(op->getOperands(), [&](Value operand) {
-    if (isFree(operand) || (makesTensor && rankOf(operand) == 0))
+    if (isFree(operand) || (makesTensor && tensorRank(operand) == 0))
       return true;
     auto argument = dyn_cast<BlockArgument>(operand);
-    return argument && (roleOf(argument) == "key" || roleOf(argument) == "scalar");
+    return argument && (getRole(argument) == "key" || getRole(argument) == "scalar");
   });
 }
 
@@ -123,14 +113,14 @@ void StepGraph::pinUpdates() {
     if (!result || result.getInt() >= static_cast<int64_t>(terminator->getNumOperands()))
       continue;
     donors[result.getInt()] = i;
-    if (isState(argument))
+    if (isTrainingState(argument))
       pin(terminator->getOperand(result.getInt()), updateSharding(argument));
   }
 }
 
 /// The name of the parameter that a state is, or belongs to.
 StringAttr StepGraph::parameterOf(BlockArgument state) const {
-  StringRef key = roleOf(state) == "parameter" ? kNameAttr : kOfAttr;
+  StringRef key = getRole(state) == "parameter" ? kNameAttr : kOfAttr;
   return function.getArgAttrOfType<StringAttr>(state.getArgNumber(), key);
 }
 
@@ -177,11 +167,11 @@ void StepGraph::findReplicas() {
   };
   for (BlockArgument argument : function.getArguments()) {
     TensorSharding own = axes.read(Value(argument));
-    if (roleOf(argument) == "batch" && !own.dims.empty()) {
+    if (getRole(argument) == "batch" && !own.dims.empty()) {
       mark(splitsRows, ArrayRef(own.dims).take_front(kRowDims));
       mark(splitsElse, ArrayRef(own.dims).drop_front(std::min(kRowDims, own.dims.size())));
     }
-    if (roleOf(argument) != "parameter")
+    if (getRole(argument) != "parameter")
       continue;
     for (Operation *user : argument.getUsers()) {
       const OpNode *node = nodeOf(user);
@@ -208,7 +198,7 @@ FailureOr<StepGraph> StepGraph::build(func::FuncOp function, const MeshAxes &axe
   StepGraph graph(function, axes);
   graph.terminator = function.front().getTerminator();
   for (BlockArgument argument : function.getArguments())
-    if (isState(argument)) {
+    if (isTrainingState(argument)) {
       graph.anchored.insert(argument);
       graph.stateful.insert(argument);
       if (StringAttr name = graph.parameterOf(argument))

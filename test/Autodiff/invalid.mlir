@@ -118,7 +118,7 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
 // -----
 
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
-  // expected-note@+1 {{the operand is made here}}
+  // expected-note@+1 {{the operand is defined here}}
   %0 = stablehlo.complex %w, %w : tensor<complex<f32>>
   // expected-error @below {{has a complex operand, and the loss depends on a parameter through it; expected real ones}}
   %1 = stablehlo.cbrt %0 : tensor<complex<f32>>
@@ -145,7 +145,7 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tens
 // -----
 
 func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
-  // expected-note@+1 {{an operand that depends on a parameter is made here}}
+  // expected-note@+1 {{an operand that depends on a parameter is defined here}}
   %0 = stablehlo.exponential %w : tensor<4xf32>
   // expected-error@+1 {{'stablehlo.custom_call' op has no gradient rule, and the loss depends on a parameter through it}}
   %1 = stablehlo.custom_call @f(%0) : (tensor<4xf32>) -> tensor<f32>

@@ -66,7 +66,7 @@ module {
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expects the sharding of the global tensor}}
+  // expected-error@+1 {{expects a @Sharding of the global tensor}}
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -101,7 +101,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{has a tensor of 'tensor<8xf32>' whose parts are not of 'tensor<2xf32>'}}
+  // expected-error@+1 {{has the global type 'tensor<8xf32>', whose shards are not of type 'tensor<2xf32>'}}
   %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<2xf32>) {
     %1 = stablehlo.concatenate %y, %y, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
     sdy.return %1 : tensor<4xf32>
@@ -115,7 +115,7 @@ sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xi32>) -> tensor<8xi32> {
   %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xi32>) {
     %n = stablehlo.slice %y [0:1] : (tensor<4xi32>) -> tensor<1xi32>
-    // expected-note@+1 {{the value is made here}}
+    // expected-note@+1 {{the value is defined here}}
     %r = stablehlo.reshape %n : (tensor<1xi32>) -> tensor<i32>
     // expected-error@+1 {{has a region that uses a value that differs between shards, which cannot be imported}}
     %1 = "stablehlo.sort"(%y) <{dimension = 0 : i64}> ({
@@ -155,7 +155,7 @@ sdy.mesh @m = <["a"=6]>
 func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
   // expected-note@+1 {{the first part is used here}}
   %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<6xf32>
-  // expected-error@+1 {{axis "a" is used in parts that do not fit into each other: one ends at 2, another at 3}}
+  // expected-error@+1 {{axis "a" is split into sub-axes that do not nest: one ends at 2, another at 3}}
   %1 = sdy.sharding_constraint %0 <@m, [{"a":(1)3}]> : tensor<6xf32>
   return %1 : tensor<6xf32>
 }

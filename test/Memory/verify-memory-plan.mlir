@@ -4,7 +4,7 @@ module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 256 : i64} {
     st.task @forward0 forward stage 0 (%mb) {
-      // expected-note @+1 {{that value is made here}}
+      // expected-note @+1 {{that value is defined here}}
       %0 = st.recv from @group1 channel 0 {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
       // expected-error @+1 {{result 0 at [16, 48) overwrites a value at [0, 32) that is still needed}}
       %1 = st.recv from @group1 channel 1 {st.addresses = [#st.address<offset = 16>]} : tensor<8xf32>
@@ -22,7 +22,7 @@ module {
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 256 : i64} {
     st.state @w "w" role "parameter" of "" global tensor<8xf32> slice <@mesh, [{}]> local tensor<8xf32> at <offset = 0>
     st.task @update update stage 0 (%mb) {
-      // expected-note @+1 {{that value is made here}}
+      // expected-note @+1 {{that value is defined here}}
       %0 = st.read @w {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
       // expected-error @+1 {{result 0 at [0, 32) overwrites a value at [0, 32) that is still needed}}
       %1 = st.kernel "copy" (%a = %0 : tensor<8xf32>) -> tensor<8xf32> attributes {st.addresses = [#st.address<offset = 0>]} {
@@ -77,7 +77,7 @@ module {
     st.buffer @x "step" slots 1 : tensor<8xf32> at <offset = 0>
     st.buffer @y "step" slots 1 : tensor<8xf32> at <offset = 64>
     st.task @update update stage 0 (%mb) {
-      // expected-note @+1 {{that value is made here}}
+      // expected-note @+1 {{that value is defined here}}
       %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
       %1 = st.read @y {st.addresses = [#st.address<offset = 64>]} : tensor<8xf32>
       // expected-error @+1 {{overwrites a value at [0, 32) that is still needed}}
@@ -152,7 +152,7 @@ module {
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 256 : i64, st.host_arena_bytes = 64 : i64} {
     st.buffer @x "stash" slots 1 space "host" : tensor<8xf32> at <offset = 0>
     st.task @backward0 backward stage 0 (%mb) {
-      // expected-note @+1 {{that value is made here}}
+      // expected-note @+1 {{that value is defined here}}
       %0 = st.recv from @group1 channel 0 {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
       // expected-error @+1 {{result 0 at [0, 32) overwrites a value at [0, 32) that is still needed}}
       %1 = st.read @x[%mb] {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>

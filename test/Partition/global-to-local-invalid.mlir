@@ -6,7 +6,7 @@ module {}
 // -----
 
 st.mesh @mesh <["tensor"=2], micro=1>
-// expected-note@+1 {{the operand is made here}}
+// expected-note@+1 {{the operand is defined here}}
 func.func @operand(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}]>}) -> tensor<8xf32> {
   // expected-error @+1 {{expects operand 0 as #st.sharding<@mesh, [{}]>, found #st.sharding<@mesh, [{"tensor"}]>; run insert-reshards first}}
   %0 = stablehlo.tanh %x {st.sharding = #st.sharding<@mesh, [{}]>} : tensor<8xf32>
@@ -16,7 +16,7 @@ func.func @operand(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tenso
 // -----
 
 st.mesh @mesh <["tensor"=2], micro=1>
-// expected-note@+1 {{the operand is made here}}
+// expected-note@+1 {{the operand is defined here}}
 func.func @result(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}]>}) -> tensor<8xf32> {
   // expected-error @+1 {{expects operand 0 as #st.sharding<@mesh, [{}]>, found #st.sharding<@mesh, [{"tensor"}]>; run insert-reshards first}}
   return %x : tensor<8xf32>
@@ -34,7 +34,7 @@ func.func @slice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{}]>}) ->
 // -----
 
 st.mesh @mesh <["tensor"=2], micro=1>
-// expected-note@+1 {{the operand is made here}}
+// expected-note@+1 {{the operand is defined here}}
 func.func @transfer(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}]>}) -> tensor<8xf32> {
   // expected-error @+1 {{changes the sharding; run insert-reshards first}}
   %0 = st.transfer %x from 0 to 1 {st.sharding = #st.sharding<@mesh, [{}]>} : tensor<8xf32>

@@ -26,7 +26,7 @@ module attributes {st.stages = 2 : i64} {
   st.mesh @mesh <[], micro=1>
   func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.global_type = tensor<4xf32>})
       -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
-    // expected-note @+1 {{the value is made here}}
+    // expected-note @+1 {{the value is defined here}}
     %y = stablehlo.negate %x {st.stage = 0 : i64} : tensor<4xf32>
     // expected-error @+1 {{'stablehlo.negate' op of stage 1 uses a value of stage 0; expected an st.transfer between them}}
     %z = stablehlo.negate %y {st.stage = 1 : i64} : tensor<4xf32>
@@ -101,7 +101,7 @@ module {
 
 module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
   st.mesh @mesh <["tensor"=1], micro=1>
-  // expected-note@+1 {{a value is made here}}
+  // expected-note@+1 {{a value is defined here}}
   func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.global_type = tensor<4xf32>}, %s: tensor<f32> {st.name = "s", st.role = "batch"})
       -> (tensor<f32> {st.name = "y", st.role = "metric"}) {
     // expected-error @+1 {{uses values from outside its regions, which cannot be put into tasks}}

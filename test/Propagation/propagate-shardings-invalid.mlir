@@ -6,7 +6,7 @@ module {}
 // -----
 
 st.mesh @mesh <["tensor"=1], micro=2>
-// expected-note@+1 {{the operand is made here}}
+// expected-note@+1 {{the operand is defined here}}
 func.func @sort(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<8x4xf32> {
   // expected-error @+1 {{'stablehlo.sort' op needs all of dimension 0 of operand 0, but it varies along the micro-batches}}
   %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
@@ -21,7 +21,7 @@ func.func @sort(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"
 
 // An op without a rule is computed whole.
 st.mesh @mesh <["tensor"=1], micro=2>
-// expected-note@+1 {{the operand is made here}}
+// expected-note@+1 {{the operand is defined here}}
 func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<8xf32> {
   // expected-error @+1 {{'stablehlo.custom_call' op needs all of dimension 0 of operand 0, but it varies along the micro-batches}}
   %0 = stablehlo.custom_call @balance(%x) : (tensor<8xf32>) -> tensor<8xf32>
@@ -31,7 +31,7 @@ func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro
 // -----
 
 st.mesh @mesh <["tensor"=1], micro=2>
-// expected-note@+1 {{the operand is made here}}
+// expected-note@+1 {{the operand is defined here}}
 func.func @two_dimensions(%x: tensor<4x8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<4x4xf32> {
   // expected-error @+1 {{needs all of dimension 0 of operand 1, but it varies along the micro-batches in another dimension than another operand}}
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
@@ -41,7 +41,7 @@ func.func @two_dimensions(%x: tensor<4x8xf32> {st.sharding = #st.sharding<@mesh,
 // -----
 
 st.mesh @mesh <["tensor"=1], micro=2>
-// expected-note@+1 {{the value is made here}}
+// expected-note@+1 {{the value is defined here}}
 func.func @captured(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}, %p: tensor<i1>) -> tensor<8xf32> {
   // expected-error @+1 {{'stablehlo.if' op reads a value in its region that varies along the micro-batches}}
   %0 = "stablehlo.if"(%p) ({
@@ -58,9 +58,9 @@ func.func @captured(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micr
 st.mesh @mesh <["tensor"=1], micro=2>
 func.func @repeated(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<16xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
-  // expected-note@+1 {{the operand is made here}}
+  // expected-note@+1 {{the operand is defined here}}
   %1 = stablehlo.reshape %0 : (tensor<2x8xf32>) -> tensor<16xf32>
-  // expected-error @+1 {{'func.return' op returns operand 0 as #st.sharding<@mesh, [{2, "micro"}]>, so that one of the micro-batches is not one part of dimension 0}}
+  // expected-error @+1 {{'func.return' op returns operand 0 as #st.sharding<@mesh, [{2, "micro"}]>, in which a micro-batch is not one contiguous part of dimension 0}}
   return %1 : tensor<16xf32>
 }
 

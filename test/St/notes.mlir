@@ -26,7 +26,7 @@ module {
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.buffer @b "step" slots 1 : tensor<4xf32>
     st.task @update update stage 0 (%mb) {
-      // expected-note@+1 {{the value is made here}}
+      // expected-note@+1 {{the value is defined here}}
       %0 = stablehlo.constant dense<1.0> : tensor<4xf32>
       %1 = st.loop trips 2 carried [@b] init(%0) : (tensor<4xf32>) captures(%0) : (tensor<4xf32>) -> tensor<4xf32> {
         // expected-error@+1 {{has type 'tensor<2xf32>', expected 'tensor<4xf32>'}}

@@ -113,7 +113,7 @@ func.func @elements(%x: tensor<2x8x8x4xf32>, %k: tensor<3x3x4x4xbf16>) {
 // -----
 
 func.func @overflow(%x: tensor<2x8x8x4xf32>, %k: tensor<3x3x4x4xf32>) {
-  // expected-error @+1 {{'stablehlo.convolution' op has windows in dimension 1 beyond what 64 bits can count}}
+  // expected-error @+1 {{'stablehlo.convolution' op has more windows in dimension 1 than 64 bits can count}}
   %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[9223372036854775807, 1], [0, 0]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x8x4xf32>, tensor<3x3x4x4xf32>) -> tensor<2x6x6x4xf32>
   return
 }
@@ -136,7 +136,7 @@ func.func @feature_index(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
 
 // -----
 
-// expected-note@+1 {{the value is made here}}
+// expected-note@+1 {{the value is defined here}}
 func.func @per_feature(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
   // expected-error @+1 {{'stablehlo.batch_norm_training' op expects 'tensor<3xf32>', one element per feature, got 'tensor<2xf32>'}}
   %0:3 = "stablehlo.batch_norm_training"(%x, %s, %s) <{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>)
@@ -145,7 +145,7 @@ func.func @per_feature(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
 
 // -----
 
-// expected-note@+1 {{grad_output is made here}}
+// expected-note@+1 {{grad_output is defined here}}
 func.func @grad_output(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
   // expected-error @+1 {{'stablehlo.batch_norm_grad' op expects grad_output of type 'tensor<2x3xf32>', got 'tensor<3xf32>'}}
   %0:3 = "stablehlo.batch_norm_grad"(%x, %s, %s, %s, %s) <{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)

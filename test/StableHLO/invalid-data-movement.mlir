@@ -176,7 +176,7 @@ func.func @concatenate_dim(%x: tensor<2xf32>) {
 
 // -----
 
-// expected-note@+1 {{the second is made here}}
+// expected-note@+1 {{the second is defined here}}
 func.func @concatenate_shape(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
   // expected-error @+1 {{'stablehlo.concatenate' op expects inputs that differ in dimension 0 only, got 'tensor<2x3xf32>' and 'tensor<2x4xf32>'}}
   %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
@@ -225,7 +225,7 @@ func.func @dynamic_slice_indices(%x: tensor<2x3xf32>, %i: tensor<i32>) {
 
 // -----
 
-// expected-note@+1 {{the second is made here}}
+// expected-note@+1 {{the second is defined here}}
 func.func @dynamic_slice_index_types(%x: tensor<2x3xf32>, %i: tensor<i32>, %j: tensor<i64>) {
   // expected-error @+1 {{'stablehlo.dynamic_slice' op expects one type for all start_indices, got 'tensor<i32>' and 'tensor<i64>'}}
   %0 = stablehlo.dynamic_slice %x, %i, %j, sizes = [1, 1] : (tensor<2x3xf32>, tensor<i32>, tensor<i64>) -> tensor<1x1xf32>
@@ -250,7 +250,7 @@ func.func @dynamic_slice_fit(%x: tensor<3xf32>, %i: tensor<i32>) {
 
 // -----
 
-// expected-note@+1 {{the update is made here}}
+// expected-note@+1 {{the update is defined here}}
 func.func @update_slice_fit(%x: tensor<3xf32>, %u: tensor<4xf32>, %i: tensor<i32>) {
   // expected-error @+1 {{'stablehlo.dynamic_update_slice' op expects an update that fits into 'tensor<3xf32>', got 'tensor<4xf32>'}}
   %0 = stablehlo.dynamic_update_slice %x, %u, %i : (tensor<3xf32>, tensor<4xf32>, tensor<i32>) -> tensor<3xf32>
@@ -300,7 +300,7 @@ func.func @pad_result(%x: tensor<3xf32>, %v: tensor<f32>) {
 // -----
 
 func.func @pad_overflow(%x: tensor<3xf32>, %v: tensor<f32>) {
-  // expected-error @+1 {{'stablehlo.pad' op pads dimension 0 beyond what 64 bits can count}}
+  // expected-error @+1 {{'stablehlo.pad' op pads dimension 0 to a size that exceeds 64 bits}}
   %0 = stablehlo.pad %x, %v, low = [9223372036854775807], high = [1], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   return
 }

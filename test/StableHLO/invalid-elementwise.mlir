@@ -40,7 +40,7 @@ func.func @element_type(%x: tensor<2xi32>) {
 
 // -----
 
-// expected-note@+1 {{an operand is made here}}
+// expected-note@+1 {{an operand is defined here}}
 func.func @same_types(%x: tensor<2xf32>, %y: tensor<3xf32>) {
   // expected-error @+1 {{'stablehlo.add' op expects one type for all operands and results, got 'tensor<2xf32>' and 'tensor<3xf32>'}}
   %0 = stablehlo.add %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
@@ -49,7 +49,7 @@ func.func @same_types(%x: tensor<2xf32>, %y: tensor<3xf32>) {
 
 // -----
 
-// expected-note@+1 {{an operand is made here}}
+// expected-note@+1 {{an operand is defined here}}
 func.func @same_shapes(%x: tensor<2xf32>) {
   // expected-error @+1 {{'stablehlo.convert' op expects one shape for all operands and results, got 'tensor<2xf32>' and 'tensor<3xi32>'}}
   %0 = stablehlo.convert %x : (tensor<2xf32>) -> tensor<3xi32>
@@ -66,7 +66,7 @@ func.func @abs(%x: tensor<2xf32>) {
 
 // -----
 
-// expected-note@+1 {{rhs is made here}}
+// expected-note@+1 {{rhs is defined here}}
 func.func @complex(%x: tensor<f32>, %y: tensor<f64>) {
   // expected-error @+1 {{'stablehlo.complex' op expects one type for lhs and rhs, got 'tensor<f32>' and 'tensor<f64>'}}
   %0 = stablehlo.complex %x, %y : (tensor<f32>, tensor<f64>) -> tensor<complex<f32>>
@@ -75,7 +75,7 @@ func.func @complex(%x: tensor<f32>, %y: tensor<f64>) {
 
 // -----
 
-// expected-note@+1 {{rhs is made here}}
+// expected-note@+1 {{rhs is defined here}}
 func.func @compare_elements(%x: tensor<f32>, %y: tensor<i32>) {
   // expected-error @+1 {{'stablehlo.compare' op expects one element type for lhs and rhs, got 'f32' and 'i32'}}
   %0 = stablehlo.compare EQ, %x, %y : (tensor<f32>, tensor<i32>) -> tensor<i1>
@@ -108,7 +108,7 @@ func.func @compare_complex(%x: tensor<complex<f32>>) {
 
 // -----
 
-// expected-note@+1 {{pred is made here}}
+// expected-note@+1 {{pred is defined here}}
 func.func @select_pred(%p: tensor<3xi1>, %x: tensor<2xf32>) {
   // expected-error @+1 {{'stablehlo.select' op expects pred to be a scalar or to have the shape of 'tensor<2xf32>', got 'tensor<3xi1>'}}
   %0 = stablehlo.select %p, %x, %x : tensor<3xi1>, tensor<2xf32>
@@ -117,7 +117,7 @@ func.func @select_pred(%p: tensor<3xi1>, %x: tensor<2xf32>) {
 
 // -----
 
-// expected-note@+1 {{on_false is made here}}
+// expected-note@+1 {{on_false is defined here}}
 func.func @select_values(%p: tensor<i1>, %x: tensor<f32>, %y: tensor<f64>) {
   // expected-error @+1 {{'stablehlo.select' op expects one type for on_true and on_false, got 'tensor<f32>' and 'tensor<f64>'}}
   %0 = stablehlo.select %p, %x, %y : (tensor<i1>, tensor<f32>, tensor<f64>) -> tensor<f32>

@@ -237,7 +237,7 @@ func.func @updates_window(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>, %u: tensor<
 
 // -----
 
-// expected-note@+1 {{the updates are made here}}
+// expected-note@+1 {{the updates are defined here}}
 func.func @updates_element(%x: tensor<8x16xf32>, %i: tensor<2x1xi32>, %u: tensor<2x16xf64>) {
   // expected-error @+1 {{'stablehlo.scatter' op expects updates with the element type of 'tensor<8x16xf32>', got 'tensor<2x16xf64>'}}
   %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({

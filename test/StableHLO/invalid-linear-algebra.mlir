@@ -32,7 +32,7 @@ func.func @square(%x: tensor<2x3xf32>) {
 
 // -----
 
-// expected-note@+1 {{b is made here}}
+// expected-note@+1 {{b is defined here}}
 func.func @batch(%a: tensor<3x3xf32>, %b: tensor<2x3x4xf32>) {
   // expected-error @+1 {{expects a and b of one element type and one batch, got 'tensor<3x3xf32>' and 'tensor<2x3x4xf32>'}}
   %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
@@ -41,7 +41,7 @@ func.func @batch(%a: tensor<3x3xf32>, %b: tensor<2x3x4xf32>) {
 
 // -----
 
-// expected-note@+1 {{b is made here}}
+// expected-note@+1 {{b is defined here}}
 func.func @equations(%a: tensor<3x3xf32>, %b: tensor<3x4xf32>) {
   // expected-error @+1 {{expects 3 equations, got 'tensor<3x4xf32>'}}
   %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = false, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>

@@ -24,7 +24,7 @@ func.func @dot_count(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
 
 // -----
 
-// expected-note@+1 {{rhs is made here}}
+// expected-note@+1 {{rhs is defined here}}
 func.func @dot_size(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
   // expected-error @+1 {{'stablehlo.dot_general' op expects contracting dimensions of one size, got dimension 0 of 'tensor<2x3xf32>' and dimension 0 of 'tensor<3x4xf32>'}}
   %0 = stablehlo.dot_general %l, %r, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -33,7 +33,7 @@ func.func @dot_size(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
 
 // -----
 
-// expected-note@+1 {{rhs is made here}}
+// expected-note@+1 {{rhs is defined here}}
 func.func @dot_batching(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
   // expected-error @+1 {{'stablehlo.dot_general' op expects batching dimensions of one size, got dimension 0 of 'tensor<2x3xf32>' and dimension 0 of 'tensor<3x4xf32>'}}
   %0 = stablehlo.dot_general %l, %r, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -257,7 +257,7 @@ func.func @select_elements(%x: tensor<4xf32>, %s: tensor<2xf64>, %i: tensor<f32>
 
 // -----
 
-// expected-note@+1 {{the source is made here}}
+// expected-note@+1 {{the source is defined here}}
 func.func @select_source(%x: tensor<4xf32>, %s: tensor<3xf32>, %i: tensor<f32>) {
   // expected-error @+1 {{'stablehlo.select_and_scatter' op expects a source of one element per window, [2], got 'tensor<3xf32>'}}
   %0 = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
@@ -339,7 +339,7 @@ func.func @sort_returns(%x: tensor<4xf32>) {
 // -----
 
 func.func @window_overflow(%x: tensor<4xf32>, %i: tensor<f32>) {
-  // expected-error @+1 {{'stablehlo.reduce_window' op has windows in dimension 0 beyond what 64 bits can count}}
+  // expected-error @+1 {{'stablehlo.reduce_window' op has more windows in dimension 0 than 64 bits can count}}
   %0 = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 4294967296>, window_dilations = array<i64: 4294967296>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     stablehlo.return %a : tensor<f32>

@@ -1,4 +1,5 @@
-"""Checks the structure of the tree: includes between folders, that each pass has its lit file, and sizes of folders and functions.
+"""Checks the structure of the tree: includes between folders, that each pass has its lit file, sizes of folders and functions,
+and names of classes.
 
 The table is docs/architecture.md's. A folder may always include itself.
 """
@@ -58,6 +59,8 @@ CORPUS = "test/fuzz/corpus/"
 # Comments, preprocessor lines and literals, whose braces are no blocks.
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"([^()\\ ]*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){1,8}'"""
                      r"""|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*""", re.S | re.M)
+NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*([\w:]*)\s*$")
+CLASS = re.compile(r"(?:class|struct|union|enum(?:\s+class)?)\s+(\w+)\s*(?:final\s*)?(?::(?!:).*)?$", re.S)
 SCOPE = re.compile(r"(inline\s+)?namespace\b|extern\b\s*$|(typedef\s+)?(class|struct|union|enum)\b[^()]*$")
 
 OUR_ROOTS = ("lib/", "dialects/", "passes/", "backends/", "plugins/", "tools/", "st/", "test/")
@@ -98,7 +101,7 @@ def include_errors(path, text):
 def pass_errors():
     """Every pass `verb-object` has VerbObject.cpp in a folder of passes/ and a lit file verb-object.mlir."""
     lit_files = {p.name for p in (ROOT / "test").rglob("*.mlir")}
-    for td in sorted((ROOT / "passes").rglob("Passes.td")) + sorted((ROOT / "backends").rglob("Passes.td")):
+    for td in sorted((ROOT / "passes").rglob("*Passes.td")) + sorted((ROOT / "backends").rglob("*Passes.td")):
         for name in re.findall(r'Pass<"([a-z0-9-]+)"', td.read_text()):
             camel = "".join(word.capitalize() for word in name.removeprefix("st-").split("-"))
             if not any(p.stem.lower() == camel.lower() for p in td.parent.rglob("*.cpp")):
@@ -141,6 +144,36 @@ def functions_of_cpp(text):
             start = match.end()
 
 
+def classes_of(text):
+    """The namespace and name of each class that is defined in no other class or function, and whether other files see it."""
+    code = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    scopes, start = [], 0
+    for match in re.finditer(r"[{};]", code):
+        if match[0] == "{":
+            head = code[start:match.start()].strip()
+            plain = re.sub(r"^template\s*<.*?>\s*(?=class|struct|union)", "", head, flags=re.S)
+            namespace, name = NAMESPACE.match(head), CLASS.match(plain)
+            if name and None not in scopes:
+                yield "::".join(filter(None, scopes)), name[1], "" not in scopes
+            scopes.append(namespace[1] if namespace else None)
+        elif match[0] == "}" and scopes:
+            scopes.pop()
+        start = match.end()
+
+
+def class_errors(texts):
+    """Two classes of one name in one namespace, unless no header and no other file sees either of them: the linker takes
+    one for both, or a file that includes a header finds two."""
+    found = collections.defaultdict(list)
+    for path, text in sorted(texts.items()):
+        for namespace, name, is_visible in classes_of(text):
+            found[namespace, name].append((path, is_visible))
+    for (namespace, name), places in found.items():
+        if len(places) > 1 and any(is_visible for _, is_visible in places):
+            paths = ", ".join(str(path) for path, _ in places)
+            yield f"class {namespace}::{name} is defined in {paths}: rename one"
+
+
 def functions_of_python(text):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
@@ -168,6 +201,11 @@ def self_check():
         yield "self-check: the scan does not see a long function of Python"
     if not list(folder_errors([pathlib.Path(f"lib/X/{i}.cpp") for i in range(MOST_FILES + 1)])):
         yield "self-check: the scan does not see a large folder"
+    visible, hidden = "namespace a {\nstruct B : C {};\n}", "namespace a {\nnamespace {\nstruct B {};\n}\n}"
+    for one, other, errors in ((visible, visible, 1), (visible, hidden, 1), (hidden, hidden, 0),
+                               (visible, visible.replace("B", "D"), 0)):
+        if len(list(class_errors({pathlib.Path("X.h"): one, pathlib.Path("Y.cpp"): other}))) != errors:
+            yield f"self-check: the scan does not find {errors} repeated classes in {one} and {other}"
     planted = [("passes/Memory/X.cpp", '#include "passes/Kernels/Y.h"'),
                ("lib/Runtime/X.cpp", '#include "mlir/IR/Value.h"'),
                ("backends/dtu/simulator/X.cpp", '#include "backends/dtu/codegen/Y.h"'),
@@ -186,6 +224,9 @@ def main():
     checks.append([e for p in paths for e in include_errors(p, texts[p])])
     checks.append(list(folder_errors(every)))
     checks.append([e for p, text in texts.items() if p.suffix != ".td" for e in function_errors(p, text)])
+    # A stand-in defines classes of the library that it stands in for.
+    checks.append(list(class_errors({p: text for p, text in texts.items()
+                                     if p.suffix in (".h", ".cpp") and p.parts[:2] != ("test", "standins")})))
     if len(paths) < 20:
         checks.append([f"found only {len(paths)} sources: the scan looks in the wrong place"])
     for errors in checks:

@@ -201,7 +201,7 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
   if (!missed)
     return module.emitError("has no @st_missed_turns: ") << llvm::toString(missed.takeError());
   if (*static_cast<const int32_t *>(*missed) != 0)
-    return module.emitError("a block waits for a turn that never comes");
+    return module.emitError("a block waits forever for its turn");
   return success();
 }
 

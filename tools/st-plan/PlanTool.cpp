@@ -198,7 +198,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
     if (!text.ok())
       return invalid(flags.deepspeed.getValue(), ": cannot read: ", text.status().message());
     if (flags.precision.getNumOccurrences())
-      return invalid("--precision has no effect with --deepspeed, whose file says it");
+      return invalid("--precision has no effect with --deepspeed, whose file sets it");
     if (absl::Status status = addDeepSpeedConfig(*text, flags.deepspeed, deviceCount(input), input);
         !status.ok())
       return status;
@@ -210,7 +210,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
   for (const llvm::cl::Option *option : ofFolders)
     if (option->getNumOccurrences())
       return invalid("--", option->ArgStr.str(),
-                     " has no effect on a log or a command line, which says it");
+                     " has no effect: the log or the command line sets it");
   auto log = loadMegatronLog(flags.model);
   if (!log.ok())
     return log.status();
@@ -338,7 +338,7 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
     auto schedule = ::st::parseSchedule(name);
     if (!schedule)
       return invalid("--schedule=", name, ": expected ", ::st::kScheduleNames,
-                     " (plans know no other schedule of st-compile)");
+                     " (st-plan does not plan the other schedules of st-compile)");
     space.schedules.push_back(*schedule);
   }
   if (!flags.sequenceParallel.empty())

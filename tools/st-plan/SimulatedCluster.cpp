@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whose programs there are for a DTU.
+/// The only implementation profile with programs for a DTU.
 constexpr const char *kOwnProfile = "st";
 
 bool PlanTool::simulates() const { return absl::StartsWith(cluster.device(), "dtu"); }
@@ -34,13 +34,13 @@ absl::Status PlanTool::checkSimulated() const {
     return refuse("--lint-log=", flags.lintLog.getValue(), ": no such run was logged");
   if (!flags.whatIf.empty())
     return refuse("--what-if=", flags.whatIf.front(),
-                  ": programs are made for the device's own description");
+                  ": programs are compiled for the device's description");
   if (flags.offload)
     return refuse("--offload: optimizer state cannot be in the host's memory");
   for (const std::string &name : flags.placement)
     if (name != "cluster" && name != "tensor-data-pipeline")
       return refuse("--placement=", name,
-                    ": expected tensor-data-pipeline, the order in which programs have ranks");
+                    ": expected tensor-data-pipeline, the rank order of compiled programs");
   return absl::OkStatus();
 }
 
@@ -51,7 +51,7 @@ absl::Status PlanTool::loadSimulatedCluster() {
   if (!found.ok())
     return found.status();
   profile = *std::move(found);
-  // What is not simulated is bounded by the peaks of the description.
+  // The peaks of the description bound the work that is not simulated.
   constants = {/*launchUs=*/0, /*productEfficiency=*/1, /*memoryEfficiency=*/1,
                /*networkEfficiency=*/1, /*stepUs=*/0};
   costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);

@@ -265,7 +265,7 @@ absl::StatusOr<DataOptions> dataOptions() {
   return options;
 }
 
-// What the binary says of how a text is read and evaluated on says nothing of data that is no text.
+// The default flags of the binary, without those about text if --data is not text.
 std::vector<proto::RunFlag> fittingDefaults(const Settings &settings,
                                             std::vector<proto::RunFlag> flags) {
   const std::set<std::string> ofText = {"split",         "mask-prob",     "short-seq-prob",
@@ -280,7 +280,7 @@ std::vector<proto::RunFlag> fittingDefaults(const Settings &settings,
   return flags;
 }
 
-// What may go with a flag of the binary.
+// Checks the flags that need --save or --load, which the binary may set.
 absl::Status checkCheckpoints(const Settings &settings) {
   for (const char *name : {"async-save", "save-shard-size", "save-memory"})
     if (settings.isGiven(name) && !settings.isSet("save"))
@@ -293,7 +293,7 @@ absl::Status checkCheckpoints(const Settings &settings) {
   return absl::OkStatus();
 }
 
-// Whether only the binary says something of the learning rate: the checkpoint may know better.
+// Returns true if only the binary sets the learning rate; a checkpoint's schedule then replaces it.
 bool isRateOfBinary(const Settings &settings) {
   for (const char *name :
        {"lr", "min-lr", "lr-decay-style", "warmup", "lr-warmup-samples", "lr-warmup-fraction",

@@ -62,7 +62,7 @@ const std::set<std::string> kEither[] = {
     {"total-steps", "min-lr"},
 };
 
-// What a replayed run does not write again, and what a log says in another way.
+// Flags of files that a replayed run does not write again, and flags that a log records otherwise.
 const std::set<std::string> kNotReplayed = {
     "save",     "save-interval", "save-minutes",    "keep",        "load",
     "resume",   "async-save",    "save-shard-size", "save-memory", "no-load-rng",
@@ -215,7 +215,7 @@ absl::Status Settings::addDefaults(const std::vector<proto::RunFlag> &flags) {
                return either.count(name) != 0;
              });
     };
-    // What is replayed had them where they held.
+    // A log that is replayed lists the defaults that its run used.
     if (isSet(flag.name()) || !log.empty() ||
         std::any_of(std::begin(kEither), std::end(kEither), isRival))
       continue;

@@ -26,11 +26,11 @@ struct CandidateSet {
   std::vector<TuneCandidate> candidates; ///< by predicted time per sample, the fastest first
 };
 
-/// Parses the output of st-plan --json, a report of a search. `name` begins the errors.
+/// Parses the output of st-plan --json, a report of a search. Errors begin with `name`.
 absl::StatusOr<::st::proto::PlanReport> parsePlanReport(const std::string &text,
                                                         const std::string &name);
 
-/// The `top` best of reports of the same model, cluster and devices. `name` begins the errors.
+/// The `top` best of reports of the same model, cluster and devices. Errors begin with `name`.
 absl::StatusOr<CandidateSet> chooseCandidates(const std::vector<::st::proto::PlanReport> &reports,
                                               size_t top, const std::string &name);
 

@@ -74,8 +74,7 @@ static absl::Status readLaunch(const TuneFlags &flags, TuneSettings &settings) {
                              static_cast<const cl::Option *>(std::addressof(flags.compileFlags))})
       if (flag->getNumOccurrences() > 0)
         return invalid("--", flag->ArgStr.str(),
-                       " has no effect with a command without {binary}, for which nothing is "
-                       "compiled");
+                       " has no effect: nothing is compiled for a command without {binary}");
   return absl::OkStatus();
 }
 
@@ -116,7 +115,7 @@ static absl::Status readModel(const TuneFlags &flags, TuneSettings &settings) {
   return absl::OkStatus();
 }
 
-/// What st-compile has to be told beside the layout.
+/// Reads the arguments of st-compile that do not depend on the layout.
 static absl::Status readCompilation(const TuneFlags &flags, TuneSettings &settings) {
   if (!settings.compiles)
     return absl::OkStatus();
@@ -144,7 +143,7 @@ static absl::StatusOr<std::string> findCluster(const std::string &target) {
       names.push_back(name);
   }
   if (names.size() != 1)
-    return invalid("expected --cluster, which says what to plan for: ",
+    return invalid("expected --cluster, the cluster to plan for: ",
                    names.empty() ? "no cluster that comes with St" : absl::StrJoin(names, " and "),
                    names.size() > 1 ? " have" : " has", " devices ", target);
   return names.front();
@@ -167,7 +166,7 @@ static absl::Status readPlanFlags(const TuneFlags &flags, TuneSettings &settings
   if (settings.compiles && !given.count("cluster")) {
     ST_ASSIGN_OR_RETURN(given["cluster"], findCluster(settings.target));
   }
-  // What runs is St's own program.
+  // The binaries that run are compiled by St.
   if (settings.compiles && !given.count("profile") && isGpu(settings.target))
     given["profile"] = "st";
   settings.batches = {""};
@@ -192,7 +191,7 @@ static absl::Status readDeepSpeed(const TuneFlags &flags, TuneSettings &settings
   if (!text.ok())
     return invalid(settings.deepspeedPath, ": cannot read: ", text.status().message());
   settings.deepspeed = *std::move(text);
-  // What is wrong with it is wrong in every trial.
+  // A fault in this file would make every trial fail.
   return writeDeepSpeedConfig(settings.deepspeed, settings.deepspeedPath, {}).status();
 }
 

@@ -60,7 +60,7 @@ struct Affine {
   std::vector<Term> terms;
 };
 
-/// How arriving data is combined with the destination; None replaces it.
+/// The op that combines arriving data with the destination; None replaces it.
 enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or, Mul };
 
 /// A byte address. In a dte stream an L1 address names its core through `core`

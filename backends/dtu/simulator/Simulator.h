@@ -102,7 +102,7 @@ constexpr std::array<int64_t TaskWork::*, 10> kTaskWork = {
     &TaskWork::sentBytes,   &TaskWork::receivedBytes, &TaskWork::messages,
     &TaskWork::instructions};
 
-/// What a rank did in the last execute().
+/// The work of a rank in the last execute().
 struct ExecutedWork {
   std::vector<TaskWork> tasks;       ///< an entry per schedule entry
   std::map<int64_t, int64_t> sentTo; ///< bytes by destination rank
@@ -126,7 +126,7 @@ struct Trace {
   std::vector<TraceSpan> spans;
 };
 
-/// What one rank did in simulated time. Times in picoseconds.
+/// The timing of one rank in simulated time. Times in picoseconds.
 struct RankTiming {
   int64_t finish = 0;                          ///< when its last task ended
   int64_t matrixBusy = 0, vectorBusy = 0;      ///< summed over cores

@@ -6,7 +6,7 @@
 namespace mlir::st {
 
 /// A unit attribute of an argument or a state: each row (of the first dimension) is a part of the
-/// model. In checkpoints it is a tensor of its own, and its number replaces the `*` in the name.
+/// model. In checkpoints it is a separate tensor, and its number replaces the `*` in the name.
 constexpr llvm::StringLiteral kNamedRowsAttr = "st.named_rows";
 
 /// A unit attribute of an argument: a parameter too small to be worth sharding, such as the weight

@@ -181,7 +181,7 @@ LogicalResult CaptureOp::verify() {
   if (captures[index].getType() != getType())
     return withNote(emitOpError("has type ")
                         << getType() << ", expected " << captures[index].getType(),
-                    captures[index], "the value is made here");
+                    captures[index], "the value is defined here");
   return success();
 }
 

@@ -1,4 +1,5 @@
 #include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "mlir/IR/Matchers.h"
@@ -42,11 +43,6 @@ static double costOfReshard(const TensorSharding &from, const TensorSharding &to
     return (isAnchored && step.movesData()) || movesParts(step, context.replicas);
   });
   return avoid ? anchorWeight * cost : cost;
-}
-
-static int64_t rankOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
 }
 
 /// Returns true if an op runs once per micro-batch.

@@ -85,7 +85,7 @@ bool mlir::st::readFactors(const ShardingRule &rule, const TensorFactors &tensor
     SmallVector<int64_t, 2> sizes;
     for (int64_t factor : parts)
       sizes.push_back(rule.factors[factor].size);
-    auto cut = cutAtParts(splits, sizes);
+    auto cut = splitAtParts(splits, sizes);
     if (!cut) {
       all = false;
       continue;

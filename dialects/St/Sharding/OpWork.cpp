@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/St/Sharding/ReshardCost.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "lib/Costs/DeviceCosts.h"
 
 using namespace mlir;
@@ -145,7 +146,7 @@ double mlir::st::timeOfBytes(absl::string_view kind, double bytes, ArrayRef<Axis
 }
 
 double mlir::st::timeInTask(Operation *op, const MeshAxes &axes) {
-  if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(op))
+  if (isCollective(op))
     return timeOfCollective(op, axes).total();
   return axes.costs().op(workInKernel(op)).device;
 }

@@ -5,13 +5,6 @@
 using namespace mlir;
 using namespace mlir::st;
 
-static int64_t sizeOf(ArrayRef<Split> splits) {
-  int64_t size = 1;
-  for (const Split &split : splits)
-    size *= split.size;
-  return size;
-}
-
 ReshardMoves::ReshardMoves(const TensorSharding &from, const TensorSharding &to,
                            ArrayRef<int64_t> shape, const MeshAxes &axes)
     : from(from), to(to), shape(shape), axes(axes) {
@@ -19,7 +12,7 @@ ReshardMoves::ReshardMoves(const TensorSharding &from, const TensorSharding &to,
     if (axis != kMicroAxis && (isUsed(from, axis) || isUsed(to, axis)))
       spatial.push_back(axis);
   for (auto [size, before, after] : llvm::zip_equal(shape, from.dims, to.dims))
-    isRagged.push_back(size % sizeOf(before) != 0 || size % sizeOf(after) != 0);
+    isRagged.push_back(size % productOfSizes(before) != 0 || size % productOfSizes(after) != 0);
 }
 
 int64_t ReshardMoves::elements(const TensorSharding &sharding) const {
@@ -99,7 +92,7 @@ std::optional<Splits> ReshardMoves::placeFrom(Splits splits, int64_t dim, int64_
     splits = std::move(*united);
     outer *= axes.size(axis);
   }
-  if (!isRagged[dim] && shape[dim] % sizeOf(splits) != 0)
+  if (!isRagged[dim] && shape[dim] % productOfSizes(splits) != 0)
     return std::nullopt;
   return splits;
 }

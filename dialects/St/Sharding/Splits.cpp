@@ -5,7 +5,7 @@ using namespace mlir::st;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-static int64_t sizeOf(ArrayRef<Split> splits) {
+int64_t mlir::st::productOfSizes(ArrayRef<Split> splits) {
   int64_t size = 1;
   for (const Split &split : splits)
     size *= split.size;
@@ -133,8 +133,8 @@ int64_t mlir::st::localOuter(ArrayRef<Split> splits, int64_t outer) {
   return position < outer ? local * (outer / position) : local;
 }
 
-std::optional<SmallVector<Splits, 2>> mlir::st::cutAtParts(ArrayRef<Split> splits,
-                                                           ArrayRef<int64_t> sizes) {
+std::optional<SmallVector<Splits, 2>> mlir::st::splitAtParts(ArrayRef<Split> splits,
+                                                             ArrayRef<int64_t> sizes) {
   SmallVector<Splits, 2> parts(sizes.size());
   size_t part = 0;
   int64_t left = sizes.empty() ? 1 : sizes[0];
@@ -160,7 +160,7 @@ std::optional<SmallVector<Splits, 2>> mlir::st::cutAtParts(ArrayRef<Split> split
 void mlir::st::appendPart(Splits &splits, int64_t sizeBefore, ArrayRef<Split> part) {
   if (part.empty())
     return;
-  splits.push_back({kUnsplit, sizeBefore / sizeOf(splits)});
+  splits.push_back({kUnsplit, sizeBefore / productOfSizes(splits)});
   splits.append(part.begin(), part.end());
   canonicalize(splits);
 }

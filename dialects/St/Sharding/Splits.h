@@ -38,6 +38,9 @@ void canonicalize(Splits &splits);
 /// The number of parts of a dimension under the splits.
 int64_t shardCount(llvm::ArrayRef<Split> splits);
 
+/// The product of all sizes: the number of smallest parts, on one device and on different ones.
+int64_t productOfSizes(llvm::ArrayRef<Split> splits);
+
 /// The position of an axis, if it is present.
 std::optional<int64_t> outerOf(llvm::ArrayRef<Split> splits, Axis axis);
 
@@ -53,8 +56,8 @@ int64_t localOuter(llvm::ArrayRef<Split> splits, int64_t outer);
 
 /// Divides the splits of a dimension that consists of parts of the given sizes, major to minor,
 /// into the splits of the parts. Nothing if an axis crosses parts.
-std::optional<llvm::SmallVector<Splits, 2>> cutAtParts(llvm::ArrayRef<Split> splits,
-                                                       llvm::ArrayRef<int64_t> sizes);
+std::optional<llvm::SmallVector<Splits, 2>> splitAtParts(llvm::ArrayRef<Split> splits,
+                                                         llvm::ArrayRef<int64_t> sizes);
 
 /// The inverse: appends the splits of a part of a dimension; `size` is that of the parts before it.
 void appendPart(Splits &splits, int64_t sizeBefore, llvm::ArrayRef<Split> part);

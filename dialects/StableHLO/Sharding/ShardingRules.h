@@ -9,6 +9,7 @@
 #ifndef ST_DIALECTS_STABLEHLO_SHARDINGRULES_H
 #define ST_DIALECTS_STABLEHLO_SHARDINGRULES_H
 
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Interfaces/ShardingRule.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -30,13 +31,10 @@ namespace sharding {
 using st::FactorKind;
 using st::LocalizeContext;
 using st::ReductionKind;
+using st::shapeOf;
 using st::ShardingRule;
 using st::TensorFactors;
 using Linearity = st::ShardingRule::Linearity;
-
-inline ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// A rule with an entry for every operand and result, whose dimensions have no factors yet.
 ShardingRule emptyRule(Operation *op);

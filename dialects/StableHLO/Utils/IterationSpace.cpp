@@ -1,5 +1,6 @@
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,10 +18,6 @@ SmallVector<int64_t> mlir::st::denseStrides(ArrayRef<int64_t> shape) {
 bool mlir::st::isArgumentSlice(Operation *op) {
   auto slice = dyn_cast_or_null<stablehlo::SliceOp>(op);
   return slice && isa<BlockArgument>(slice.getOperand());
-}
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
 }
 
 // ---- which dimensions are the same loop -------------------------------------------------
@@ -229,7 +226,7 @@ FailureOr<IterationSpace> IterationSpace::analyze(Block &body, const DenseSet<Va
   unifyWholeValues(dims, body);
   FailureOr<SmallVector<int>> classes = orderClasses(dims);
   if (failed(classes))
-    return body.getParentOp()->emitOpError("has no order of loops that suits all its values");
+    return body.getParentOp()->emitOpError("has values that need different loop orders");
 
   IterationSpace space;
   space.axisSizes.assign(classes->size(), 1);

@@ -1,12 +1,9 @@
 #include "dialects/StableHLO/Utils/ProductStrides.h"
+#include "dialects/St/Interfaces/Shapes.h"
 
 using namespace mlir;
 using namespace mlir::st;
 using stablehlo::DotGeneralOp;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 std::optional<int64_t> mlir::st::findOnlyDim(Value operand,
                                              llvm::function_ref<bool(int64_t)> isOne) {

@@ -5,6 +5,12 @@
 
 using namespace mlir;
 
+Value mlir::st::skipReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
 Value mlir::st::skipBroadcasts(Value value) {
   while (isa_and_nonnull<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);

@@ -1,4 +1,4 @@
-// Constants with equal elements in the bodies of kernels.
+// Constants with equal elements, and the values behind reshapes and broadcasts.
 #pragma once
 
 #include "mlir/IR/Value.h"
@@ -7,10 +7,14 @@
 
 namespace mlir::st {
 
+/// Looks through reshapes.
+Value skipReshapes(Value value);
+
 /// Looks through broadcasts and reshapes.
 Value skipBroadcasts(Value value);
 
-/// Returns the number that all elements of a float constant are equal to, through broadcasts.
+/// Returns the number that all elements of a float constant are equal to, through broadcasts and
+/// reshapes.
 std::optional<double> getSplat(Value value);
 
 } // namespace mlir::st

@@ -31,10 +31,10 @@ static LogicalResult verifyPairs(DotGeneralOp op, StringRef name, ArrayRef<int64
   for (auto [lhsDim, rhsDim] : llvm::zip(lhs, rhs))
     if (op.getLhs().getType().getDimSize(lhsDim) != op.getRhs().getType().getDimSize(rhsDim))
       return mlir::st::withNote(op.emitOpError("expects ")
-                              << name << " dimensions of one size, got dimension " << lhsDim
-                              << " of " << op.getLhs().getType() << " and dimension " << rhsDim
-                              << " of " << op.getRhs().getType(),
-                          op.getRhs(), "rhs is made here");
+                                    << name << " dimensions of one size, got dimension " << lhsDim
+                                    << " of " << op.getLhs().getType() << " and dimension "
+                                    << rhsDim << " of " << op.getRhs().getType(),
+                                op.getRhs(), "rhs is defined here");
   return success();
 }
 

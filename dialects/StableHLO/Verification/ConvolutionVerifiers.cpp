@@ -110,8 +110,7 @@ static FailureOr<SmallVector<int64_t>> getResultShape(ConvolutionOp op) {
                                            numbers.getOutputSpatialDimensions())) {
     std::optional<int64_t> count = countWindows(lhs.getDimSize(from), window);
     if (!count)
-      return op.emitOpError("has windows in dimension ")
-             << from << " beyond what 64 bits can count";
+      return op.emitOpError("has more windows in dimension ") << from << " than 64 bits can count";
     shape[to] = *count;
   }
   shape[numbers.getOutputBatchDimension()] =

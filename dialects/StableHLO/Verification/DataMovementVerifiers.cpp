@@ -152,8 +152,8 @@ LogicalResult ConcatenateOp::verify() {
       shape[dim] = first.getDimSize(dim);
     if (type.getElementType() != first.getElementType() || ArrayRef(shape) != first.getShape())
       return mlir::st::withNote(emitOpError("expects inputs that differ in dimension ")
-                              << dim << " only, got " << first << " and " << type,
-                          input, "the second is made here");
+                                    << dim << " only, got " << first << " and " << type,
+                                input, "the second is defined here");
   }
   return success();
 }
@@ -189,8 +189,8 @@ static LogicalResult verifyStartIndices(Operation *op, ValueRange indices, int64
   for (Value index : indices)
     if (index.getType() != indices.front().getType())
       return mlir::st::withNote(op->emitOpError("expects one type for all start_indices, got ")
-                              << indices.front().getType() << " and " << index.getType(),
-                          index, "the second is made here");
+                                    << indices.front().getType() << " and " << index.getType(),
+                                index, "the second is defined here");
   return success();
 }
 
@@ -216,8 +216,8 @@ LogicalResult DynamicUpdateSliceOp::verify() {
                            [](auto sizes) { return std::get<0>(sizes) <= std::get<1>(sizes); });
   if (!fits)
     return mlir::st::withNote(emitOpError("expects an update that fits into ")
-                            << operand << ", got " << update,
-                        getUpdate(), "the update is made here");
+                                  << operand << ", got " << update,
+                              getUpdate(), "the update is defined here");
   return verifyStartIndices(*this, getStartIndices(), operand.getRank());
 }
 
@@ -244,7 +244,7 @@ LogicalResult PadOp::verify() {
     // (C4) Cropping leaves no negative size.
     std::optional<int64_t> padded = getPaddedSize(size, low, high, interior);
     if (!padded)
-      return emitOpError("pads dimension ") << dim << " beyond what 64 bits can count";
+      return emitOpError("pads dimension ") << dim << " to a size that exceeds 64 bits";
     if (*padded < 0)
       return emitOpError("crops dimension ") << dim << " to a size of " << *padded;
   }

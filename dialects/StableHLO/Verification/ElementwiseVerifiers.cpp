@@ -17,8 +17,8 @@ LogicalResult ComplexOp::verify() {
   // (C1) lhs and rhs have one type.
   if (getLhs().getType() != getRhs().getType())
     return mlir::st::withNote(emitOpError("expects one type for lhs and rhs, got ")
-                            << getLhs().getType() << " and " << getRhs().getType(),
-                        getRhs(), "rhs is made here");
+                                  << getLhs().getType() << " and " << getRhs().getType(),
+                              getRhs(), "rhs is defined here");
   return success();
 }
 
@@ -44,8 +44,8 @@ LogicalResult CompareOp::verify() {
   // (C1) lhs and rhs have one element type; that shapes agree is a trait.
   if (lhs != rhs)
     return mlir::st::withNote(emitOpError("expects one element type for lhs and rhs, got ")
-                            << lhs << " and " << rhs,
-                        getRhs(), "rhs is made here");
+                                  << lhs << " and " << rhs,
+                              getRhs(), "rhs is defined here");
   // (C3) The comparison type fits the element type.
   if (std::optional<ComparisonType> type = getCompareType(); type && !isComparable(lhs, *type))
     return emitOpError("cannot compare elements of type ")
@@ -64,13 +64,13 @@ LogicalResult SelectOp::verify() {
   // (C1) The predicate is a scalar or has the shape of the values.
   if (pred.getRank() != 0 && pred.getShape() != onTrue.getShape())
     return mlir::st::withNote(emitOpError("expects pred to be a scalar or to have the shape of ")
-                            << onTrue << ", got " << pred,
-                        getPred(), "pred is made here");
+                                  << onTrue << ", got " << pred,
+                              getPred(), "pred is defined here");
   // (C2) Both values have the type of the result.
   if (onTrue != getOnFalse().getType())
     return mlir::st::withNote(emitOpError("expects one type for on_true and on_false, got ")
-                            << onTrue << " and " << getOnFalse().getType(),
-                        getOnFalse(), "on_false is made here");
+                                  << onTrue << " and " << getOnFalse().getType(),
+                              getOnFalse(), "on_false is defined here");
   return success();
 }
 

@@ -193,7 +193,7 @@ LogicalResult ScatterOp::verify() {
     if (scalarOf(update.getType()) != elements.back())
       return mlir::st::withNote(emitOpError("expects updates with the element type of ")
                                     << input.getType() << ", got " << update.getType(),
-                                update, "the updates are made here");
+                                update, "the updates are defined here");
   }
   // (C23) The body combines elements.
   SmallVector<Type> args = llvm::to_vector(llvm::concat<Type>(elements, elements));

@@ -88,12 +88,12 @@ LogicalResult TriangularSolveOp::verify() {
       a.getShape().drop_back(2) != b.getShape().drop_back(2))
     return mlir::st::withNote(emitOpError("expects a and b of one element type and one batch, got ")
                                   << a << " and " << b,
-                              getB(), "b is made here");
+                              getB(), "b is defined here");
   int64_t shared = b.getDimSize(getLeftSide() ? rank - 2 : rank - 1);
   if (shared != a.getDimSize(rank - 1))
     return mlir::st::withNote(emitOpError("expects ")
                                   << a.getDimSize(rank - 1) << " equations, got " << b,
-                              getB(), "b is made here");
+                              getB(), "b is defined here");
   // (C4)
   if (getTransposeA() == Transpose::TRANSPOSE_INVALID)
     return emitOpError("expects transpose_a to be valid");

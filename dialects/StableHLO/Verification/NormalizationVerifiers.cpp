@@ -23,7 +23,7 @@ static LogicalResult verifyBatchNorm(Operation *op, int64_t feature, ValueRange 
       return mlir::st::withNote(op->emitOpError("expects ")
                                     << expected << ", one element per feature, got "
                                     << value.getType(),
-                                value, "the value is made here");
+                                value, "the value is defined here");
   return success();
 }
 
@@ -32,7 +32,7 @@ LogicalResult BatchNormGradOp::verify() {
     return mlir::st::withNote(emitOpError("expects grad_output of type ")
                                   << getOperand().getType() << ", got "
                                   << getGradOutput().getType(),
-                              getGradOutput(), "grad_output is made here");
+                              getGradOutput(), "grad_output is defined here");
   return verifyBatchNorm(*this, getFeatureIndex(), {getScale(), getMean(), getVariance()});
 }
 

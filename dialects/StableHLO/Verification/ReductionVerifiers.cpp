@@ -89,7 +89,7 @@ LogicalResult ReduceWindowOp::verify() {
            first.getShape(), getWindows(getWindowDimensions(), getWindowStrides(), getPadding(),
                                         getBaseDilations(), getWindowDilations())))
     if (!countWindows(size, window))
-      return emitOpError("has windows in dimension ") << dim << " beyond what 64 bits can count";
+      return emitOpError("has more windows in dimension ") << dim << " than 64 bits can count";
   return verifyReducer(*this, getInputs(), getInitValues(), getBody());
 }
 
@@ -116,7 +116,7 @@ LogicalResult SelectAndScatterOp::verify() {
   if (source.getShape() != ArrayRef(windows))
     return mlir::st::withNote(emitOpError("expects a source of one element per window, [")
                                   << windows << "], got " << source,
-                              getSource(), "the source is made here");
+                              getSource(), "the source is defined here");
   // (C9), (C10)
   Type element = scalarOf(operand);
   Type pred = RankedTensorType::get({}, IntegerType::get(getContext(), 1));

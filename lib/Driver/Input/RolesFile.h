@@ -1,4 +1,4 @@
-//===- RolesFile.h - The roles of a program, for other programs -*- C++ -*-===//
+//===- RolesFile.h - The roles of a program as JSON -*- C++ -*-===//
 //
 // st-compile's table of roles, complete and as JSON (--roles-out). A script can use it to write a
 // checkpoint or an input file from the arrays that the program takes.
@@ -13,7 +13,7 @@
 
 namespace mlir::st {
 
-/// Numbers the arguments and results of @main. The import can remove some of them.
+/// Numbers the arguments and results of @main before the import, which can remove some of them.
 void numberPorts(ModuleOp module);
 
 /// JSON with the `arguments` and `results` of @main, one line each: the number in the program, the

@@ -1,4 +1,5 @@
 #include "lib/Driver/Options/OptimizerOptions.h"
+#include "dialects/St/Utils/Roles.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
@@ -190,9 +191,8 @@ static LogicalResult setWeightDecayGroups(ModuleOp module, const CompileOptions 
   Builder builder(module.getContext());
   for (BlockArgument argument : function.getArguments()) {
     const unsigned i = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
     auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-    if (!role || role.getValue() != "parameter" || !name)
+    if (getRole(argument) != "parameter" || !name)
       continue;
     const bool isVector = cast<RankedTensorType>(argument.getType()).getRank() <= 1;
     auto group = llvm::find_if(*groups, [&](const DecayGroup &group) {
@@ -218,11 +218,11 @@ LogicalResult mlir::st::refuseOptimizerOptions(ModuleOp module, const CompileOpt
   for (const OptimizerNumber &option : kOptimizerNumbers)
     if (options.isGiven(option.name))
       return error(module) << "--" << option.name
-                           << " has no effect: the program updates its parameters itself";
+                           << " has no effect: the program contains its own optimizer";
   for (StringRef name : {"optimizer", "weight-decay-groups", "log-num-zeros-in-grad"})
     if (options.isGiven(name))
       return error(module) << "--" << name
-                           << " has no effect: the program updates its parameters itself";
+                           << " has no effect: the program contains its own optimizer";
   auto function = module.lookupSymbol<func::FuncOp>("main");
   auto isRate = [&](unsigned argument) {
     auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);

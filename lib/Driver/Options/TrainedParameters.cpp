@@ -55,7 +55,8 @@ static FailureOr<AddAdaptersOptions> parseAdapters(ModuleOp module, const Compil
   return adapters;
 }
 
-/// What peft.LoraConfig reads. The modules are those that have an adapter, by their whole names.
+/// The JSON of peft.LoraConfig. `target_modules` lists the full name of each module with an
+/// adapter.
 static std::string describeAdapters(ModuleOp module, const AddAdaptersOptions &adapters) {
   llvm::json::Array modules;
   bool isStoredTransposed = false;

@@ -1,5 +1,6 @@
 #include "lib/Driver/Planning/TaskGroups.h"
 
+#include "dialects/St/Utils/Collectives.h"
 #include "lib/Driver/Planning/WorkValues.h"
 
 using namespace mlir;

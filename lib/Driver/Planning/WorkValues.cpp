@@ -1,6 +1,7 @@
 #include "lib/Driver/Planning/WorkValues.h"
 
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -22,10 +23,6 @@ bool mlir::st::isOperandView(Operation *op) {
 bool mlir::st::isFree(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() || isOperandView(op) ||
          isa<stablehlo::IotaOp, AxisIndexOp, ReadOp, WriteOp, SendOp, RecvOp>(op);
-}
-
-bool mlir::st::isCollective(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(op);
 }
 
 bool mlir::st::standsAlone(Operation *op) {

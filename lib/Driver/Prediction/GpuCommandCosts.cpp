@@ -1,6 +1,7 @@
 #include "lib/Driver/Prediction/GpuCommandCosts.h"
 
 #include "absl/strings/str_cat.h"
+#include "lib/Costs/ElementWidth.h"
 
 #include <algorithm>
 #include <functional>
@@ -33,10 +34,6 @@ private:
   std::vector<TimedCommand> &out;
 };
 } // namespace
-
-static double widthOf(proto::ElementType type) {
-  return type == proto::F16 || type == proto::BF16 ? 2 : type == proto::F64 ? 8 : 4;
-}
 
 /// Tensor cores process f32 as TF32 at half the rate of 16 bits (NVIDIA's data sheets of the A100
 /// and the H100), so this counts twice the operations in 16 bits.
@@ -100,8 +97,8 @@ void CommandTimer::time(const proto::CudaProduct &product, TimedCommand &timed) 
   work.set_k(product.k());
   work.set_batch(batch);
   work.set_flops(2 * m * n * k * count);
-  const double results = m * n * count * widthOf(product.d_type());
-  work.set_read_bytes((m * k + k * n) * count * widthOf(product.type()) +
+  const double results = m * n * count * ::st::widthOf(product.d_type());
+  work.set_read_bytes((m * k + k * n) * count * ::st::widthOf(product.type()) +
                       (product.has_addend() ? results : 0) +
                       (product.activation() == proto::CudaProduct::GELU_GRADIENT ? results : 0));
   work.set_written_bytes(
@@ -134,8 +131,8 @@ void CommandTimer::time(const proto::CudaAttention &attention, TimedCommand &tim
   const double deep = isGradient ? 3 : 1, wide = isGradient ? 2 : 1;
   work.set_flops(2 * heads * rows * columns * (deep * depth + wide * width) *
                  (attention.causal() ? 0.5 : 1));
-  const double bytes =
-      heads * widthOf(attention.type()) * (rows * (depth + width) + columns * (depth + width));
+  const double bytes = heads * ::st::widthOf(attention.type()) *
+                       (rows * (depth + width) + columns * (depth + width));
   work.set_read_bytes(bytes);
   work.set_written_bytes(isGradient ? bytes : 0);
   timed.work = TimedCommand::Attention;

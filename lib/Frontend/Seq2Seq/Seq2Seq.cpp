@@ -27,8 +27,8 @@ private:
     std::string name;
     int64_t layerCount, headCount, intermediateSize, sequence;
     BranchNames mlp;
-    /// What a score adds: the bias of hidden positions, and where its table of relative positions
-    /// has the distance of two positions.
+    /// The addends of scores: the bias of hidden positions, and the rows of the table of relative
+    /// positions for the distances of all pairs of positions.
     ScoreBias mask;
     Value relativeTable, distances;
   };

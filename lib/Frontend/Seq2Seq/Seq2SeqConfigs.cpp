@@ -134,7 +134,7 @@ void st::readT5(ConfigReader &reader, ModelConfig &config) {
   config.scalesAttention = false;
   const bool ties = reader.boolean("tie_word_embeddings", true);
   config.scalesHeadInput = reader.boolean("scale_decoder_outputs", ties);
-  // transformers 5 saves this for a head with a table of its own, too, and looks into the
+  // transformers 5 saves this for a head with a separate table, too, and looks into the
   // checkpoint to tell.
   if (ties && !config.scalesHeadInput)
     reader.unexpected("scale_decoder_outputs",

@@ -192,7 +192,7 @@ std::vector<RowColumn> choiceColumns() {
   };
 }
 
-/// What was measured.
+/// Columns of measurements.
 std::vector<RowColumn> measuredColumns() {
   auto ms = [](RawRow &raw) -> auto & { return raw.row.measuredMs; };
   return {

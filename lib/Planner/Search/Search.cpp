@@ -2,6 +2,7 @@
 
 #include "lib/Planner/Search/Sketch.h"
 #include "lib/Planner/Search/StepMemo.h"
+#include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -89,13 +90,8 @@ private:
 
 /// Reads the work and the state of the model from its smallest program.
 absl::Status Searcher::readReference() {
-  BlockKey key;
-  key.formsKernels = !inputs.profile.framework_ops();
-  key.optimizer = inputs.optimizer;
-  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
-  if (!work.ok())
-    return work.status();
-  for (const proto::PhaseWork &phase : (*work)->phases())
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, readUnshardedWork(inputs));
+  for (const proto::PhaseWork &phase : work->phases())
     for (const proto::OpWork &op : phase.ops()) {
       if (op.kind() != proto::OpWork::PRODUCT ||
           (phase.phase() == "backward" && op.is_recomputed()))
@@ -106,7 +102,7 @@ absl::Status Searcher::readReference() {
       else if (phase.block() >= 0)
         outerFlops += all;
     }
-  for (const proto::StateWork &state : (*work)->states())
+  for (const proto::StateWork &state : work->states())
     if (state.role() == "parameter" && !state.is_of_experts() && !state.blocks().empty() &&
         inputs.model.isLayer(state.blocks(0)))
       layerElements +=

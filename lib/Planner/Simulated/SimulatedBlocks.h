@@ -66,12 +66,12 @@ enum WorkPart : uint8_t {
   WeightTime,
   TotalsTime,
   UpdateTime,
-  // From the start of a task, in time of its own work.
+  // Since the start of a task, in the time of its work without waits.
   ForwardNeed,  ///< until it needs what the previous stage sends
   ForwardSend,  ///< until it sends to the next stage
   BackwardNeed, ///< until it needs what the next stage sends
   BackwardSend, ///< until it sends to the previous stage
-  // From then until the message has arrived.
+  // From the send until the message has arrived.
   ForwardUnderway,
   BackwardUnderway,
   // Between the first and the last stage if they share a table: from the start of a task until the

@@ -21,7 +21,7 @@ struct Item {
   TaskKind kind = ForwardTask;
   double work = 0;
   std::optional<size_t> needs, gives; ///< signals
-  /// From its start; of no more than `work`.
+  /// Times of messages since the start of the task, at most `work`.
   SimulatedStageTimes::Messages messages;
   std::optional<PipelineUnit> unit;
 

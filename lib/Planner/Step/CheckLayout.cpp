@@ -27,7 +27,7 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
   const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
   if (layout.offloadOptimizer && !cluster.has_host_bytes_per_node())
     return refuse("cluster ", cluster.name(),
-                  " says nothing of its hosts' memory: nothing can be offloaded to it");
+                  " does not describe its hosts' memory, which offloading needs");
   if (layout.devices() > most)
     return refuse(layout.devices(), " devices are more than the ", most, " of cluster ",
                   cluster.name());
@@ -36,9 +36,9 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 
 absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
   if (layout.hasWeightTasks() && inputs.profile.framework_ops())
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
-                     inputs.profile.name(), " has no tasks for gradients of weights alone"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
+        inputs.profile.name(), " does not compute weight gradients in separate tasks"));
   if (const int64_t least = inputs.profile.interleaved_stages();
       layout.schedule == PipelineSchedule::Interleaved && layout.stages < least)
     return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),

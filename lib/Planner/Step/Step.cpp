@@ -264,11 +264,11 @@ GroupParts Composer::partsOf(int64_t group, const GroupTimes &times,
   if (layout.copies() > 1 || profile.copies_with_one_replica())
     reduced += inputs.costs.memoryPass(3 * replica.gradientBytes.sum(), 2).device;
   row.parts.push_back({"backward-params-all-reduce", reduced});
-  // Of no timer in Megatron.
+  // Megatron-LM has no timer for this.
   if (between.gathers > 0)
     row.parts.push_back({"params-all-gather", between.gathers});
   row.end = times.end + reduced + between.gathers;
-  // Of no timer either. A bound knows of no memory.
+  // Nor for this. `step` has no memory while a lower bound is computed.
   const double returnUs = profile.memory().return_us_per_mib() / (1 << 20);
   if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[group].returned; us > 0) {
     row.parts.push_back({"allocator-returns-blocks", us});
@@ -355,7 +355,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   const double end = lastEnd(rows);
   for (GroupParts &row : rows) {
     row.parts.push_back({"batch-generator", inputs.stepUs});
-    // Of no timer in Megatron: it shows in the first receive of the next step.
+    // Megatron-LM has no timer for this wait; the first receive of the next step contains it.
     if (groups.size() > 1)
       row.parts.push_back({"wait-for-other-ranks", end - row.end, true});
     // "optimizer" is the sum of its parts.
@@ -399,14 +399,16 @@ absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &la
   return perParameter(inputs, layout, &ModelSplit::optimizerBytesOf);
 }
 
-absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+absl::StatusOr<const proto::ProgramWork *> readUnshardedWork(const StepInputs &inputs) {
   BlockKey key;
   key.formsKernels = !inputs.profile.framework_ops();
   key.optimizer = inputs.optimizer;
-  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
-  if (!work.ok())
-    return work.status();
-  return sumParameters(inputs.model, **work);
+  return inputs.blocks.get(key);
+}
+
+absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, readUnshardedWork(inputs));
+  return sumParameters(inputs.model, *work);
 }
 
 void Composer::timeBlocks() {

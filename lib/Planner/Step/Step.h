@@ -84,6 +84,9 @@ absl::StatusOr<double> optimizerBytes(const StepInputs &inputs, const Layout &la
 /// The share of a layout's parameters that train.
 absl::StatusOr<double> trainedShare(const StepInputs &inputs, const Layout &layout);
 
+/// The work of the model on one device, without shards and without recomputation.
+absl::StatusOr<const proto::ProgramWork *> readUnshardedWork(const StepInputs &inputs);
+
 /// Exact number of parameters; the vocabulary is padded for one tensor shard.
 absl::StatusOr<double> countParameters(const StepInputs &inputs);
 

@@ -30,14 +30,14 @@ template <class To, class From> To convertElement(From value) {
   } else if constexpr (isInteger<To> && std::is_floating_point_v<From>) {
     return truncate<To>(value);
   } else if constexpr (isFloat16<To> && std::is_integral_v<From>) {
-    // By way of a double that is odd where inexact, so that it rounds once.
+    // Through a double that is rounded to odd, so that the result is rounded once.
     return To(::st::roundToOdd<double, uint64_t>(static_cast<long double>(value)));
   } else {
     return static_cast<To>(value);
   }
 }
 
-// See the header. The rounding acts on the bits, where the exponent field lies
+// See the header. The rounding acts on the bits, where the exponent field is
 // above the mantissa, so that a carry out of the mantissa raises the exponent.
 template <class Float, class Bits>
 Float reduceElement(Float value, int exponentBits, int mantissaBits) {

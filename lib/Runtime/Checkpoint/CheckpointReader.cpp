@@ -93,7 +93,7 @@ absl::Status CheckpointReader::openTensors(const std::string &folder, absl::stri
     if (!tensors[name]->find(tensor))
       return inFile(pathOf(folder, name),
                     absl::StrCat("tensor ", quoteForMessage(tensor),
-                                 " is missing, which the index says is here"));
+                                 " is missing, which the index assigns to this file"));
   return absl::OkStatus();
 }
 

@@ -213,7 +213,7 @@ absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
       continue;
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&report, " ", checksum);
-    // Where the cache of files takes the pieces, a slow disk blocks only the flushing thread.
+    // If the page cache takes the pieces, a slow disk blocks only the flushing thread.
     if (pieces.leftToFlush() && (!flushing || flushing->isDone()))
       flushing = std::make_unique<BackgroundTask>([writer] {
         writer->startFlush();
@@ -345,7 +345,7 @@ void CheckpointWriter::releaseSources() {
   sources.clear();
 }
 
-// Its last message: process 0 may publish the checkpoint as soon as it arrives.
+// The last message of this process: once it arrives, process 0 may publish the checkpoint.
 absl::Status CheckpointWriter::reportBlocks() {
   std::string text(kGood);
   for (const auto &[block, ranks] : blocks)

@@ -21,7 +21,8 @@ int64_t bytesOf(const StateTensor &tensor) {
   return static_cast<int64_t>(byteSize(tensor.type, tensor.shape).value_or(0));
 }
 
-// Of the processes that hold about the most bytes of the file, the one that writes least so far.
+// Chooses the process that writes least so far, among those that hold about the most bytes of the
+// file.
 int64_t writerOf(const ShardFile &shard, const Communicator &communicator,
                  std::map<int64_t, int64_t> &written) {
   constexpr double kAboutAsMany = 0.9;

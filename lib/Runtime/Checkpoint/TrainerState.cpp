@@ -144,8 +144,8 @@ absl::Status TrainerFileParser::readSchedule(std::optional<LearningRateSchedule>
   read.countsSamples = unit != nullptr;
   if (fields.fields_size() != (unit ? 7 : 6))
     return error(absl::StrCat("\"", key,
-                              "\": expected style, peak, min, warmup, decay_begin, "
-                              "decay_end and, for samples, unit alone"));
+                              "\": expected only style, peak, min, warmup, decay_begin, "
+                              "decay_end and, for samples, unit"));
   schedule = read;
   return absl::OkStatus();
 }

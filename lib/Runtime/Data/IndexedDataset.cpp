@@ -142,7 +142,7 @@ absl::Status IndexedDataset::read(int64_t begin, int64_t limit, absl::Span<int32
                                        : load<int64_t>(from);
     if (token < 0 || token >= limit)
       return inFile(binPath,
-                    absl::StrCat("token ", token, " at place ", begin + i, ": expected 0 to ",
+                    absl::StrCat("token ", token, " at position ", begin + i, ": expected 0 to ",
                                  limit - 1, ", the model's vocabulary"));
     to[i] = static_cast<int32_t>(token);
   }

@@ -48,6 +48,13 @@ size_t findSentenceEnd(absl::string_view text, size_t begin) {
   return end;
 }
 
+void appendSentences(absl::string_view text, std::vector<absl::string_view> &sentences) {
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+    end = findSentenceEnd(text, begin);
+    sentences.push_back(text.substr(begin, end - begin));
+  }
+}
+
 // Splits a sentence without an end (a table, another script), so that there are always places where
 // a segment may begin.
 void addSentence(Corpus &corpus, const std::vector<Token> &tokens) {
@@ -137,10 +144,7 @@ absl::StatusOr<Corpus> readTextCorpus(const std::string &path, const BatchSpec &
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
   ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
   std::vector<absl::string_view> sentences;
-  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
-    end = findSentenceEnd(text, begin);
-    sentences.push_back(absl::string_view(text).substr(begin, end - begin));
-  }
+  appendSentences(text, sentences);
   Corpus corpus;
   corpus.name = path;
   corpus.ids = tokenizer->ids();
@@ -157,10 +161,7 @@ absl::StatusOr<Corpus> readJsonLinesCorpus(const std::string &path, const BatchS
   std::vector<size_t> firsts; // sentence of each document
   for (const std::string &text : texts) {
     firsts.push_back(sentences.size());
-    for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
-      end = findSentenceEnd(text, begin);
-      sentences.push_back(absl::string_view(text).substr(begin, end - begin));
-    }
+    appendSentences(text, sentences);
   }
   Corpus corpus;
   corpus.name = path;

@@ -41,8 +41,8 @@ absl::Status findFirst(TcpOptions &options) {
   const char *address = std::getenv("MASTER_ADDR");
   if (!address || !*address)
     return absl::InvalidArgumentError(
-        "expected the environment to name the machine of process 0 in MASTER_ADDR, which is not "
-        "set, and one of its free ports in MASTER_PORT");
+        "MASTER_ADDR is not set; expected the host of process 0 in MASTER_ADDR, and a free port of "
+        "it in MASTER_PORT");
   options.address = address;
   int64_t port = 0;
   ST_RETURN_IF_ERROR(readNumber("MASTER_PORT", 1, 65535, port));
@@ -111,7 +111,7 @@ absl::Status requireRestartable(const Launch &launch) {
                               "WORLD_SIZE, MASTER_ADDR and MASTER_PORT"));
   if (torchrunListens())
     return absl::FailedPreconditionError(
-        absl::StrCat(started, " by torchrun, which starts them again itself: --max-restarts"));
+        absl::StrCat(started, " by torchrun; use its --max-restarts instead"));
   return absl::OkStatus();
 }
 

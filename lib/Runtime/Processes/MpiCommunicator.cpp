@@ -270,7 +270,8 @@ absl::Status MpiCommunicator::receive(absl::Span<uint8_t> bytes, const Peer &fro
     int came = 0;
     ST_RETURN_IF_ERROR(check(mpi.count(&status, mpi.byte, &came), what));
     if (static_cast<size_t>(came) != count)
-      return absl::InternalError(absl::StrCat(what, ": ", came, " bytes came instead of ", count));
+      return absl::InternalError(
+          absl::StrCat(what, ": received ", came, " bytes, expected ", count));
   }
   return absl::OkStatus();
 }

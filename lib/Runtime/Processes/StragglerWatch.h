@@ -65,7 +65,7 @@ public:
 
 private:
   using Key = std::pair<int64_t, int64_t>; ///< process, device group
-  /// What a process sends: its host's name and the medians of its ranks.
+  /// The message of a process: its host's name and the medians of its ranks.
   struct Medians;
 
   size_t countRanks(int64_t process) const {

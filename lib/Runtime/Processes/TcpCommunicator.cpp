@@ -215,7 +215,7 @@ absl::Status TcpCommunicator::receiveFrom(absl::Span<uint8_t> bytes, const Peer 
     absl::MutexLock lock(&mutex);
     failed = true;
     return absl::InternalError(
-        absl::StrCat(what, ": ", message.header.size, " bytes came instead of ", bytes.size()));
+        absl::StrCat(what, ": received ", message.header.size, " bytes, expected ", bytes.size()));
   }
   if (!bytes.empty())
     std::memcpy(bytes.data(), message.bytes.get(), bytes.size());

@@ -55,9 +55,9 @@ struct Difference {
   }
 };
 
-class Comparison {
+class TimingComparison {
 public:
-  Comparison(const proto::Executable &program, const StepTime &time, const StepWork *executed)
+  TimingComparison(const proto::Executable &program, const StepTime &time, const StepWork *executed)
       : program(program), predicted(program.prediction()), time(time), executed(executed) {}
 
   std::string print();
@@ -76,7 +76,7 @@ private:
   std::map<std::string, Difference> rows;
 };
 
-void Comparison::note(const std::string &kind, Difference difference) {
+void TimingComparison::note(const std::string &kind, Difference difference) {
   if (difference.size() == 0)
     return;
   Difference &known = rows[absl::StrCat(kind, "/", difference.what)];
@@ -84,7 +84,7 @@ void Comparison::note(const std::string &kind, Difference difference) {
     known = std::move(difference);
 }
 
-void Comparison::compareTasks(const proto::Group &group) {
+void TimingComparison::compareTasks(const proto::Group &group) {
   tasks += group.tasks_size();
   const StepWork &work = executed ? *executed : time.work;
   for (int64_t i = 0; i < group.device_ids_size(); ++i) {
@@ -103,7 +103,7 @@ void Comparison::compareTasks(const proto::Group &group) {
   }
 }
 
-void Comparison::compareLinks() {
+void TimingComparison::compareLinks() {
   std::map<std::string, std::pair<int64_t, int64_t>> links;
   for (const proto::LinkPrediction &link : predicted.links())
     links[link.name()].first = link.bytes();
@@ -113,7 +113,7 @@ void Comparison::compareLinks() {
     note(name, {escapeControls(name), "bytes", bytes.first, bytes.second});
 }
 
-std::string Comparison::print() {
+std::string TimingComparison::print() {
   note("step", {"the step", "ms", predicted.picoseconds(), time.total, /*isTime=*/true});
   for (const proto::Group &group : program.groups())
     compareTasks(group);
@@ -187,7 +187,7 @@ std::string comparePrediction(const proto::Executable &program, const StepTime &
                               const StepWork *executed) {
   if (!program.has_prediction())
     return "";
-  return Comparison(program, time, executed).print();
+  return TimingComparison(program, time, executed).print();
 }
 
 std::string compareMeasured(const proto::Executable &program, std::vector<double> seconds) {

@@ -100,8 +100,8 @@ absl::Status OneRun::checkNothingElse() const {
   for (const SafetensorsTensor &tensor : given->tensors())
     if (!wanted.count(tensor.name))
       return error(absl::StrCat("tensor ", quoteForMessage(tensor.name),
-                                " is none that the program ",
-                                weights ? "reads beside the states of --init" : "reads"));
+                                " is not an input of the program",
+                                weights ? ", whose states come from --init" : ""));
   return absl::OkStatus();
 }
 

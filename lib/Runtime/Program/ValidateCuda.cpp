@@ -128,7 +128,7 @@ absl::Status TaskValidator::checkPlace(absl::string_view what, const proto::Cuda
     if (place.has_position())
       last.add(tableEntry(rank, place.position()), place.position_stride());
     if (!last.fits(memory))
-      return error(absl::StrCat(what, " at offset ", place.offset(), " ends behind the ",
+      return error(absl::StrCat(what, " at offset ", place.offset(), " ends after the ",
                                 place.scratch() ? "scratch memory" : "arena", " of ", memory,
                                 " bytes of rank ", group.first_rank() + rank));
   }

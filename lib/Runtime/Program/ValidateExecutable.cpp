@@ -124,8 +124,8 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
   if (slice.rows() != 0 || slice.first_row() != 0) {
     if (type.shape_size() == 0 || slice.rows() < 1 || slice.first_row() < 0 ||
         slice.first_row() > type.shape(0) - slice.rows())
-      return error(absl::StrCat(owner, " is made of ", slice.rows(), " rows from row ",
-                                slice.first_row(), " on, which it does not have"));
+      return error(absl::StrCat(owner, " has a slice of ", slice.rows(), " rows from row ",
+                                slice.first_row(), " on, which exceeds the tensor"));
     proto::TensorType part = type;
     proto::Slice ofPart = slice;
     part.set_shape(0, slice.rows());
@@ -134,7 +134,7 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
     if (slice.view_size() != 0) {
       if (slice.view_ranks_size() == 0 || slice.view_ranks(0) != 1 ||
           slice.view(0) != type.shape(0))
-        return error(absl::StrCat(owner, " is made of rows that are themselves in pieces"));
+        return error(absl::StrCat(owner, " has a slice of rows that are split again"));
       ofPart.set_view(0, slice.rows());
     }
     return checkSlice(owner, part, ofPart, microBatches, microDim);
@@ -416,7 +416,8 @@ absl::Status checkOther(const proto::Executable &first, const proto::Executable 
       if (known == group.states().end() || known->offset() != state.offset() ||
           known->global().SerializeAsString() != state.global().SerializeAsString() ||
           known->slice().SerializeAsString() != state.slice().SerializeAsString())
-        return error(absl::StrCat("state \"", state.name(), "\" is not where the first has it"));
+        return error(absl::StrCat("state \"", state.name(),
+                                  "\" has another offset, type or slice than in the first"));
     }
     // Its inputs and constants must not overwrite states of the first program.
     int64_t end = 0;

@@ -1,4 +1,4 @@
-// The states of a program at one moment, read while training goes on.
+// The states of a program at one moment, read while training continues.
 #ifndef ST_RUNTIME_STATE_STATESNAPSHOT_H
 #define ST_RUNTIME_STATE_STATESNAPSHOT_H
 

@@ -25,11 +25,11 @@ struct Symbol {
   int32_t previous = -1, next = -1; // -1: none
 };
 
-class Bpe : public WordModel {
+class Bpe : public VocabularyModel {
 public:
   Bpe(Vocabulary vocabulary, absl::flat_hash_map<uint64_t, MergeResult> merges,
       const BpeOptions &options)
-      : vocabulary(std::move(vocabulary)), merges(std::move(merges)), options(options) {
+      : VocabularyModel(std::move(vocabulary)), merges(std::move(merges)), options(options) {
     if (options.fallsBackToBytes)
       for (int byte = 0; byte < 256; ++byte)
         bytes.push_back(find(bytePiece(static_cast<unsigned char>(byte))));
@@ -51,13 +51,6 @@ public:
     return absl::OkStatus();
   }
 
-  std::optional<int32_t> find(absl::string_view piece) const override {
-    auto it = vocabulary.find(piece);
-    return it == vocabulary.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  int64_t size() const override { return sizeOf(vocabulary); }
-
 private:
   // Up to this length rescanning all pairs for each merge is fastest.
   static constexpr size_t kShortWord = 24;
@@ -71,7 +64,6 @@ private:
   void mergeShort(std::vector<Symbol> &symbols) const;
   void mergeLong(std::vector<Symbol> &symbols) const;
 
-  Vocabulary vocabulary;
   absl::flat_hash_map<uint64_t, MergeResult> merges;
   BpeOptions options;
   std::vector<std::optional<int32_t>> bytes; // the pieces of single bytes

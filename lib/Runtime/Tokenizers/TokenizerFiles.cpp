@@ -196,8 +196,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createFileTokenizer(const TokenizerFi
                           absl::StrCat(prefix, kTokenizerJson));
   if (has(kVocabJson) != has(kMergesTxt))
     return absl::InvalidArgumentError(absl::StrCat(
-        prefix, has(kVocabJson) ? kVocabJson : kMergesTxt, ": there is no ",
-        has(kVocabJson) ? kMergesTxt : kVocabJson, " beside it, and they are one tokenizer"));
+        prefix, has(kVocabJson) ? kVocabJson : kMergesTxt, ": expected ",
+        has(kVocabJson) ? kMergesTxt : kVocabJson, " beside it; the tokenizer needs both"));
   if (has(kVocabJson))
     return createFromMerges(files.at(kVocabJson), files.at(kMergesTxt), config, vocabulary, prefix);
   if (has(kVocabTxt))

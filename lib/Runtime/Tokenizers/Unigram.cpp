@@ -41,11 +41,11 @@ private:
 };
 
 // Splits a word into the pieces with the greatest sum of scores (Kudo 2018) by Viterbi's algorithm.
-class Unigram : public WordModel {
+class Unigram : public VocabularyModel {
 public:
   Unigram(std::vector<std::pair<std::string, double>> pieces, std::optional<int32_t> unknown,
           bool fallsBackToBytes)
-      : unknown(unknown) {
+      : VocabularyModel({}), unknown(unknown) {
     double least = std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < pieces.size(); ++i) {
       const int32_t id = static_cast<int32_t>(i);
@@ -63,13 +63,6 @@ public:
 
   absl::Status encode(absl::string_view word, std::vector<WordToken> &tokens) const override;
 
-  std::optional<int32_t> find(absl::string_view piece) const override {
-    auto it = vocabulary.find(piece);
-    return it == vocabulary.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  int64_t size() const override { return static_cast<int64_t>(scores.size()); }
-
 private:
   // The best path to the end of a piece.
   struct Path {
@@ -85,7 +78,6 @@ private:
   absl::Status findPaths(absl::string_view word, std::vector<Path> &paths) const;
   void addUnknown(absl::string_view piece, size_t begin, std::vector<WordToken> &tokens) const;
 
-  Vocabulary vocabulary;
   PieceTrie trie;
   std::vector<double> scores;
   std::optional<int32_t> unknown;

@@ -10,10 +10,10 @@
 namespace st {
 namespace {
 
-class WordPiece : public WordModel {
+class WordPiece : public VocabularyModel {
 public:
   WordPiece(Vocabulary vocabulary, int32_t unknown, std::string prefix, int64_t longestWord)
-      : vocabulary(std::move(vocabulary)), unknown(unknown), prefix(std::move(prefix)),
+      : VocabularyModel(std::move(vocabulary)), unknown(unknown), prefix(std::move(prefix)),
         longestWord(longestWord) {
     for (const auto &[piece, id] : this->vocabulary)
       longestPiece = std::max(longestPiece, piece.size());
@@ -30,13 +30,6 @@ public:
     }
     return absl::OkStatus();
   }
-
-  std::optional<int32_t> find(absl::string_view piece) const override {
-    auto it = vocabulary.find(piece);
-    return it == vocabulary.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  int64_t size() const override { return sizeOf(vocabulary); }
 
 private:
   bool cut(absl::string_view word, std::vector<WordToken> &tokens) const {
@@ -65,17 +58,16 @@ private:
     piece.pop_back();
   }
 
-  Vocabulary vocabulary;
   int32_t unknown;
   std::string prefix;
   int64_t longestWord;
   size_t longestPiece = 0; // bytes
 };
 
-class WordLevel : public WordModel {
+class WordLevel : public VocabularyModel {
 public:
   WordLevel(Vocabulary vocabulary, std::optional<int32_t> unknown)
-      : vocabulary(std::move(vocabulary)), unknown(unknown) {}
+      : VocabularyModel(std::move(vocabulary)), unknown(unknown) {}
 
   absl::Status encode(absl::string_view word, std::vector<WordToken> &tokens) const override {
     std::optional<int32_t> id = find(word);
@@ -86,15 +78,7 @@ public:
     return absl::OkStatus();
   }
 
-  std::optional<int32_t> find(absl::string_view piece) const override {
-    auto it = vocabulary.find(piece);
-    return it == vocabulary.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  int64_t size() const override { return sizeOf(vocabulary); }
-
 private:
-  Vocabulary vocabulary;
   std::optional<int32_t> unknown;
 };
 
@@ -161,7 +145,12 @@ absl::StatusOr<Vocabulary> readVocabulary(const JsonNode &node) {
   return vocabulary;
 }
 
-int64_t sizeOf(const Vocabulary &vocabulary) {
+std::optional<int32_t> VocabularyModel::find(absl::string_view piece) const {
+  auto it = vocabulary.find(piece);
+  return it == vocabulary.end() ? std::nullopt : std::optional(it->second);
+}
+
+int64_t VocabularyModel::size() const {
   int64_t size = 0;
   for (const auto &[piece, id] : vocabulary)
     size = std::max<int64_t>(size, int64_t{id} + 1);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace st {
@@ -35,6 +36,18 @@ public:
 
   /// One more than the greatest id.
   virtual int64_t size() const = 0;
+};
+
+/// A model that maps pieces of words to ids by a table.
+class VocabularyModel : public WordModel {
+public:
+  std::optional<int32_t> find(absl::string_view piece) const override;
+  int64_t size() const override;
+
+protected:
+  explicit VocabularyModel(Vocabulary vocabulary) : vocabulary(std::move(vocabulary)) {}
+
+  Vocabulary vocabulary;
 };
 
 /// The model that a tokenizer.json describes: BPE, WordPiece, Unigram or WordLevel. An error names
@@ -69,9 +82,6 @@ absl::StatusOr<std::unique_ptr<WordModel>> createBpe(Vocabulary vocabulary,
 
 /// Reads an object of pieces and their ids.
 absl::StatusOr<Vocabulary> readVocabulary(const JsonNode &node);
-
-/// One more than the greatest id.
-int64_t sizeOf(const Vocabulary &vocabulary);
 
 /// "<0x0A>", the name of a byte's piece.
 std::string bytePiece(unsigned char byte);

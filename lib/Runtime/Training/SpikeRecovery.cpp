@@ -38,7 +38,7 @@ absl::Status SpikeRecovery::goBack(const EndedStep &ended, TrainerState &trainer
                         "%d: going back does not help (--on-spike=%s)",
                         ended.step, ended.loss, spikesThere, latestStep, options.spikes.action));
   const int64_t seen = trainer.examples;
-  // Its report is a line before the next one, which restoreNewest() completes.
+  // The report of the save is printed before the next line, which restoreNewest() completes.
   ST_RETURN_IF_ERROR(saves.finish());
   print(saves.takeReport());
   print(absl::StrFormat("step %d: the loss %.4g is a spike, expected at most %.4g; ", ended.step,

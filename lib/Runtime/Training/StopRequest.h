@@ -20,7 +20,7 @@ public:
   StopSignals(const StopSignals &) = delete;
   StopSignals &operator=(const StopSignals &) = delete;
 
-  /// SIGTERM or SIGUSR1, the latest; 0: none.
+  /// The signal that arrived last, SIGTERM or SIGUSR1; 0 if none did.
   static int received();
 
 private:

@@ -1,4 +1,4 @@
-//===- CallRules.cpp - Gradients of ops that stand for other ops ----------===//
+//===- CallRules.cpp - Gradients of calls, maps and annotations ----------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Computations.h"
@@ -31,7 +31,7 @@ static LogicalResult callRule(func::CallOp op, ArrayRef<Value>, Gradients &) {
                         "inline-calls first");
 }
 
-/// A tuple has no cotangent: its elements have.
+/// A tuple has no cotangent; each of its elements has one.
 static LogicalResult tupleElementRule(GetTupleElementOp op, ArrayRef<Value> cts, Gradients &g) {
   auto tuple = op.getOperand().getDefiningOp<TupleOp>();
   if (!tuple)
@@ -45,7 +45,7 @@ static LogicalResult compositeRule(CompositeOp op, ArrayRef<Value>, Gradients &)
                         "expand-ops and inline-calls first");
 }
 
-/// The cotangent of a value is split as the value is. It passes a barrier the other way.
+/// The cotangent of a value has the value's sharding, and passes a barrier in the other direction.
 static void constrainRule(st::ConstrainOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&]() -> Value {
     auto back =

@@ -139,7 +139,7 @@ struct Side {
   Value value;
   ArrayRef<int64_t> batch, contract;
   SmallVector<int64_t> free;
-  /// Where the free dimensions are in the result.
+  /// The positions of the free dimensions in the result.
   int64_t freeStart;
 };
 } // namespace

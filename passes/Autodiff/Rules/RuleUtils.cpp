@@ -1,4 +1,4 @@
-//===- RuleUtils.cpp - What several gradient rules emit -------------------===//
+//===- RuleUtils.cpp - Helpers that several gradient rules share ----------===//
 
 #include "passes/Autodiff/Rules/RuleUtils.h"
 
@@ -64,7 +64,7 @@ Value st::unpadded(Emitter &emit, PadOp op, Value ct) {
   return emit.slice(x, zeros, Emitter::shapeOf(x), strides);
 }
 
-/// Shifts the elements along `dim`; ones enter.
+/// Shifts the elements along `dim` and fills with ones.
 static Value shift(Emitter &emit, Value x, int64_t dim, int64_t places) {
   SmallVector<int64_t> low(Emitter::typeOf(x).getRank(), 0), high(low), interior(low);
   low[dim] = places;

@@ -3,8 +3,9 @@
 
 using namespace mlir;
 using namespace mlir::stablehlo;
+using mlir::st::isComplex;
 
-static bool isComplex(Value value) {
+bool mlir::st::isComplex(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && isa<ComplexType>(type.getElementType());
 }

@@ -4,6 +4,9 @@
 
 namespace mlir::st {
 
+/// Returns true for a tensor of complex numbers.
+bool isComplex(Value value);
+
 /// Returns true if an op combines real and imaginary parts separately: a sum, or a scatter that
 /// replaces.
 bool hasSeparateParts(Operation *op);

@@ -22,11 +22,6 @@ using namespace mlir;
 using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
-static bool isComplex(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && isa<ComplexType>(type.getElementType());
-}
-
 static bool isEmpty(Operation *op) {
   return llvm::any_of(op->getOperandTypes(),
                       [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; });
@@ -396,7 +391,7 @@ void ExpandComplex::expandOps(func::FuncOp function) {
     if (concerns && !(hasSeparateParts(parent) && llvm::any_of(parent->getOperands(), isComplex)))
       ops.push_back(op);
   });
-  // In their order, so that operands are pairs already.
+  // In program order, so that the operands of an op are already pairs.
   for (Operation *op : ops) {
     OpBuilder builder(op);
     Emitter emit(builder, op->getBlock(), op->getLoc());

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// What is known about one argument or result.
+/// The role and the name of one argument or result, as far as they are known.
 struct Port {
   std::string role, name;
   /// For optimizer state: the argument of its parameter.

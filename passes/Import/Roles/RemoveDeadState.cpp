@@ -1,8 +1,9 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
-#include "passes/Import/Roles/DonatedState.h"
+#include "dialects/St/Utils/Roles.h"
 #include "passes/Import/Passes.h"
+#include "passes/Import/Roles/DonatedState.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_REMOVEDEADSTATE
@@ -26,8 +27,8 @@ static unsigned removeDeadState(func::FuncOp function) {
   DenseSet<unsigned> live = findLiveState(function, pairs);
   llvm::BitVector arguments(function.getNumArguments()), results(function.getNumResults());
   for (auto [argument, result] : pairs) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument, kRoleAttr);
-    if (live.contains(argument) || (role && role.getValue() != "optimizer_state"))
+    StringRef role = getRole(function.getArgument(argument));
+    if (live.contains(argument) || (!role.empty() && role != "optimizer_state"))
       continue;
     arguments.set(argument);
     results.set(result);

@@ -15,7 +15,7 @@ FailureOr<DimensionAxes> mlir::st::readAxes(sdy::ManualComputationOp op,
     auto number = static_cast<unsigned>(found - names.begin());
     if (found == names.end())
       return op.emitOpError("names axis ") << axis << ", which the mesh does not have";
-    // Of a value that other axes leave unreduced, the body sees the sum.
+    // The body sees the sum of a value that is unreduced over other axes.
     if (llvm::is_contained(manual, number))
       result.unreduced.push_back(number);
   }
@@ -52,7 +52,8 @@ LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type
     for (unsigned axis : split)
       parts *= sizes[axis];
     if (own * parts != size)
-      return op.emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
+      return op.emitOpError("has the global type ")
+             << whole << ", whose shards are not of type " << part;
   }
   return success();
 }

@@ -304,7 +304,7 @@ LogicalResult ShardBody::lift(Operation *op) {
     if (!lookup(captured).axes.empty())
       return withNote(op->emitOpError("in a computation on shards has a region that uses a value "
                                       "that differs between shards, which cannot be imported"),
-                      captured, "the value is made here");
+                      captured, "the value is defined here");
   Axes axes = axesOf(op->getOperands());
   if (axes.empty())
     return rebuild(op, axes, op->getOperands(), {});

@@ -8,7 +8,7 @@ namespace {
 /// f32 has 23 bits of mantissa and an exponent with this bias.
 constexpr int kMantissa = 23, kBias = 127;
 
-/// What arithmetic needs to know of a type.
+/// The properties of a float type that arithmetic on its bits needs.
 struct Format {
   explicit Format(FloatType type)
       : semantics(type.getFloatSemantics()), width(static_cast<int>(type.getWidth())),
@@ -26,7 +26,7 @@ struct Format {
   bool isSigned, hasNegativeZero;
 
   double largest() const { return toDouble(APFloat::getLargest(semantics)); }
-  /// What replaces numbers beyond the largest one.
+  /// The result of rounding a number beyond the largest one.
   double beyond() const {
     if (APFloat::semanticsHasInf(semantics))
       return std::numeric_limits<double>::infinity();

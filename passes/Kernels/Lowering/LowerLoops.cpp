@@ -66,7 +66,7 @@ LogicalResult LoopLowering::findCaptures() {
     getUsedValuesDefinedAbove(region, outside);
   for (Value value : outside) {
     if (!isa<RankedTensorType>(value.getType()))
-      return loop.emitOpError("with collectives or ranks inside has no kernel");
+      return loop.emitOpError("with collectives or rank-dependent ops in it has no kernel");
     captures.push_back(value);
   }
   return success();
@@ -81,8 +81,8 @@ Value LoopLowering::evaluateCondition(OpBuilder &builder, ValueRange values, IRM
   return mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
 }
 
-/// Copies a value that the trip has read from a buffer, or writes to several: the writes of a trip
-/// must not see each other.
+/// Copies a value that the trip has read from another buffer than it writes to, since an earlier
+/// write of the same trip may overwrite that buffer.
 Value LoopLowering::separate(OpBuilder &builder, Value value, unsigned target) {
   Value root = value;
   while (auto reshape = root.getDefiningOp<stablehlo::ReshapeOp>())

@@ -1,5 +1,6 @@
 #include "passes/Memory/Recompute/ForwardTask.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Memory/MemoryUtils.h"
@@ -46,10 +47,6 @@ bool ForwardTask::isRepeatable(Operation *op) {
 
 static bool isProduct(Operation *op) {
   return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp>(op);
-}
-
-static bool isCollective(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(op);
 }
 
 bool ForwardTask::isExpensive(Operation *op) { return isProduct(op) || isCollective(op); }

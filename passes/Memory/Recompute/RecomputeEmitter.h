@@ -23,7 +23,7 @@ private:
   void shareReadings(Block &block);
   void rewriteBackward();
   void replaceReads(Operation *op);
-  /// Who reads a recomputed value: ops that are recomputed, or those of the gradient.
+  /// The users of a recomputed value: ops that are recomputed, or ops of the gradient.
   enum class Reader { Recomputed, Gradient };
   /// The backward task's value for a value of the forward task, emitted before the insertion point.
   /// Blocks share only what they read: a value that two of them compute would stay alive from one

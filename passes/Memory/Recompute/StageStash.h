@@ -9,7 +9,7 @@
 
 namespace mlir::st {
 
-/// How much of a block is recomputed.
+/// The ops of a block that are recomputed.
 enum class RecomputeLevel : uint8_t {
   Nothing,
   Cheap,             ///< no products, collectives or random bits

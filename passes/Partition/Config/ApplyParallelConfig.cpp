@@ -3,9 +3,11 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Utils/Roles.h"
 #include "passes/Partition/Config/ApplyParameterRules.h"
 #include "passes/Partition/Config/CheckConfig.h"
 #include "passes/Partition/Config/ExpertSeeds.h"
+#include "passes/Partition/Config/LayoutAttributes.h"
 #include "passes/Partition/Config/SeedConstraints.h"
 #include "passes/Partition/Config/SeedShardings.h"
 #include "passes/Partition/Passes.h"
@@ -20,36 +22,28 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data", kContextAxis = "context";
-
 namespace {
-/// Applies one configuration to one module.
-class ConfigApplication {
+/// Gives the arguments of a module their seeds.
+class SeedPlacement {
 public:
-  ConfigApplication(ModuleOp module, func::FuncOp function, const ParallelConfig &config)
+  SeedPlacement(ModuleOp module, func::FuncOp function, const ParallelConfig &config)
       : module(module), function(function), config(config), builder(module.getContext()),
         mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))), signature(function),
         isAnnotated(static_cast<bool>(getMesh(module))) {}
 
-  LogicalResult applyPrecision();
-  FailureOr<int64_t> getVirtualStages(StringRef schedule);
-  LogicalResult setScheduleOrder(int64_t virtualStages);
-  LogicalResult setStageStarts(int64_t numStages);
-  LogicalResult setAttributes(StringRef schedule);
   LogicalResult seed();
 
 private:
   InFlightDiagnostic error(StringRef key) {
     return emitError(config.locate(key, builder.getContext()));
   }
-  StringRef roleOf(BlockArgument argument);
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim,
                        ArrayRef<StringRef> axes);
   Axis tensorAxis() const {
     return *MeshAxes(getMesh(module)).lookup(builder.getStringAttr(kTensorAxis));
   }
-  ShardingAttr cutFor(BlockArgument argument);
-  void noteWhole(BlockArgument argument);
+  ShardingAttr shardingFor(BlockArgument argument);
+  void noteReplicated(BlockArgument argument);
   void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
   ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed, const MeshAxes &axes);
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
@@ -68,7 +62,7 @@ private:
   void setSeed(BlockArgument argument, ShardingAttr seed) {
     signature.setArgumentAttr(argument.getArgNumber(), kShardingAttr, seed);
   }
-  void reportWhole();
+  void reportReplicated();
 
   ModuleOp module;
   func::FuncOp function;
@@ -81,164 +75,16 @@ private:
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
   DenseMap<StringAttr, RankedTensorType> parameterTypes;
-  SmallVector<StringRef> wholeParameters;
+  SmallVector<StringRef> replicatedParameters;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Checks
-//===----------------------------------------------------------------------===//
-
-/// The types of a step are chosen before differentiation, so the file must agree with them here.
-/// The communication type belongs to the layout.
-LogicalResult ConfigApplication::applyPrecision() {
-  if (!config.precision)
-    return success();
-  const PrecisionConfig &wanted = *config.precision;
-  NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(kPrecisionAttr));
-  auto check = [&](StringRef key, StringRef value, StringRef otherwise) -> LogicalResult {
-    auto given = dyn_cast_or_null<StringAttr>(fields.get(key));
-    StringRef found = given ? given.getValue() : otherwise;
-    if (found == value)
-      return success();
-    return error("precision") << "precision." << key << " is \"" << value
-                              << "\", but the step was differentiated with \"" << found
-                              << "\"; expected the same, or the file before differentiate";
-  };
-  if (failed(check("compute", wanted.compute, "f32")) ||
-      failed(check("loss_scale", wanted.lossScale, "none")))
-    return failure();
-  fields.set("reduce", builder.getStringAttr(wanted.reduce));
-  if (wanted.products != "f32")
-    fields.set("products", builder.getStringAttr(wanted.products));
-  module->setAttr(kPrecisionAttr, fields.getDictionary(builder.getContext()));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Attributes of the module
-//===----------------------------------------------------------------------===//
-
-/// The number of stages of each device group.
-FailureOr<int64_t> ConfigApplication::getVirtualStages(StringRef schedule) {
-  ScheduleKind kind = *parseScheduleKind(schedule);
-  int64_t count = config.virtualStages ? config.virtualStages : getDefaultVirtualStages(kind);
-  if (!allowsVirtualStages(kind, count))
-    return error("virtual_stages") << "virtual_stages is " << count << "; the schedule \""
-                                   << schedule << "\" has " << getDefaultVirtualStages(kind);
-  int64_t groups = config.stageCount();
-  if (kind == ScheduleKind::Interleaved && count > 1 && config.accumDegree % groups != 0)
-    return error("accum_degree") << "accum_degree is " << config.accumDegree
-                                 << "; the schedule \"interleaved\" expects a multiple of the "
-                                 << groups << " stages of device_mapping";
-  return count;
-}
-
-/// Checks the order that the file lists, and records it on the module.
-LogicalResult ConfigApplication::setScheduleOrder(int64_t virtualStages) {
-  auto count = static_cast<int64_t>(config.scheduleOrder.size());
-  if (count != config.stageCount())
-    return error("schedule") << "schedule lists the tasks of " << count << " stages; expected "
-                             << config.stageCount() << ", those of device_mapping";
-  SmallVector<std::string> lists;
-  for (auto [group, order] : llvm::enumerate(config.scheduleOrder)) {
-    if (std::string fault = findFault(order, virtualStages, config.accumDegree); !fault.empty())
-      return error("schedule") << "schedule[" << group << "]: " << fault << "; expected the "
-                               << config.accumDegree << " micro-batches of " << virtualStages
-                               << " virtual stages, each forward, then backward";
-    lists.push_back(llvm::join(llvm::map_range(order, formatUnit), " "));
-  }
-  module->setAttr(kScheduleOrderAttr,
-                  builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(lists)));
-  return success();
-}
-
-/// Checks where the stages begin, and records it on the module.
-LogicalResult ConfigApplication::setStageStarts(int64_t numStages) {
-  if (config.stageStarts.empty())
-    return success();
-  auto count = static_cast<int64_t>(config.stageStarts.size());
-  if (count != numStages - 1)
-    return error("stages") << "stages lists where " << count << " stages begin; expected "
-                           << numStages - 1 << ", all but the first of the " << numStages
-                           << " stages (stage_cnt, virtual_stages)";
-  SmallVector<StringRef> patterns(llvm::to_vector_of<StringRef>(config.stageStarts));
-  size_t index = 0;
-  std::string fault =
-      findFault(findStageStarts(function, forwardOpsOfState(function), patterns), patterns, index);
-  if (!fault.empty())
-    return error("stages") << "stages[" << index << "] is \"" << patterns[index] << "\", but "
-                           << fault;
-  module->setAttr(kStageStartsAttr, builder.getStrArrayAttr(patterns));
-  return success();
-}
-
-LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
-  bool pipelines = config.mode != ParallelMode::Sharding && config.accumDegree > 1;
-  if (schedule.empty())
-    schedule = config.schedule;
-  if (schedule.empty())
-    schedule = pipelines ? "1f1b" : "sequential";
-  if (schedule != "sequential" && config.mode == ParallelMode::Sharding)
-    return error("mode") << "schedule is \"" << schedule
-                         << "\", but mode is \"sharding\", whose stages "
-                         << "run one after the other";
-
-  builder.setInsertionPointToStart(module.getBody());
-  if (MeshOp given = getMesh(module)) {
-    given.setSymName("mesh");
-    given.setMicro(config.accumDegree);
-  } else {
-    SmallVector<StringRef> axes = {kTensorAxis};
-    SmallVector<int64_t> sizes = {config.shardCount()};
-    auto addMajor = [&](StringRef name, int64_t size) {
-      axes.insert(axes.begin(), name);
-      sizes.insert(sizes.begin(), size);
-    };
-    if (config.contextCount > 1)
-      addMajor(kContextAxis, config.contextCount);
-    if (config.expertCount > 1)
-      addMajor(kExpertAxis, config.expertCount);
-    if (config.dataCount > 1)
-      addMajor(kDataAxis, config.dataCount / config.expertCount);
-    MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
-                   builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes),
-                   builder.getI64IntegerAttr(config.accumDegree));
-  }
-  FailureOr<int64_t> virtualStages = getVirtualStages(schedule);
-  if (failed(virtualStages))
-    return failure();
-  ScheduleKind kind = *parseScheduleKind(schedule);
-  int64_t numGroups = config.stageCount(), numStages = numGroups * *virtualStages;
-  if (kind == ScheduleKind::Listed && failed(setScheduleOrder(*virtualStages)))
-    return failure();
-  if (failed(setStageStarts(numStages)))
-    return failure();
-  SmallVector<Attribute> devices;
-  for (int64_t stage : llvm::seq(numStages))
-    devices.push_back(
-        builder.getDenseI64ArrayAttr(config.devices[getGroupOfStage(kind, stage, numGroups)]));
-  module->setAttr("st.stages", builder.getI64IntegerAttr(numStages));
-  module->setAttr("st.devices", builder.getArrayAttr(devices));
-  module->setAttr("st.schedule", builder.getStringAttr(schedule));
-  module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
-  if (config.bucketBytes)
-    module->setAttr("st.bucket_bytes", builder.getI64IntegerAttr(*config.bucketBytes));
-  config.setStashAttributes(module);
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Seeds
 //===----------------------------------------------------------------------===//
 
-StringRef ConfigApplication::roleOf(BlockArgument argument) {
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-  return role ? role.getValue() : "";
-}
-
-ShardingAttr ConfigApplication::splitOn(BlockArgument argument, std::optional<int64_t> dim,
-                                        ArrayRef<StringRef> axes) {
+ShardingAttr SeedPlacement::splitOn(BlockArgument argument, std::optional<int64_t> dim,
+                                    ArrayRef<StringRef> axes) {
   int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
   SmallVector<ArrayAttr> dims(rank, builder.getArrayAttr({}));
   if (dim)
@@ -246,26 +92,26 @@ ShardingAttr ConfigApplication::splitOn(BlockArgument argument, std::optional<in
   return ShardingAttr::get(builder.getContext(), mesh, dims);
 }
 
-/// By the dimension that is split at the parameter's first use.
-ShardingAttr ConfigApplication::cutFor(BlockArgument argument) {
+/// The sharding along the dimension that the parameter's first use splits.
+ShardingAttr SeedPlacement::shardingFor(BlockArgument argument) {
   std::optional<int64_t> dim;
   auto type = cast<RankedTensorType>(argument.getType());
   if (config.shardCount() > 1)
-    dim = cutDimension(argument, *config.shardingDim);
+    dim = shardedDimension(argument, *config.shardingDim);
   if (dim && type.getDimSize(*dim) < config.shardCount()) {
     dim = std::nullopt;
-    noteWhole(argument);
+    noteReplicated(argument);
   }
   return splitOn(argument, dim, kTensorAxis);
 }
 
-void ConfigApplication::noteWhole(BlockArgument argument) {
+void SeedPlacement::noteReplicated(BlockArgument argument) {
   auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
-  wholeParameters.push_back(name ? name.getValue() : "?");
+  replicatedParameters.push_back(name ? name.getValue() : "?");
 }
 
 /// Rules take precedence over the file's `sharding_dim`.
-void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAxes &axes) {
+void SeedPlacement::seedParameters(const ParameterSeeds &given, const MeshAxes &axes) {
   std::optional<LayerFlow> flow;
   if (!config.shardingDim && config.shardCount() > 1) {
     flow.emplace(function, axes, tensorAxis());
@@ -273,17 +119,17 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
       flow->give(parameter, sharding);
     flow->run();
     for (BlockArgument parameter : flow->tooSmallToCut())
-      noteWhole(parameter);
+      noteReplicated(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "parameter" || !type)
+    if (getRole(argument) != "parameter" || !type)
       continue;
     ShardingAttr seed;
     if (auto it = given.find(argument); it != given.end())
       seed = axes.write(it->second);
     else if (config.shardingDim)
-      seed = cutFor(argument);
+      seed = shardingFor(argument);
     else
       seed = flow ? axes.write(flow->seedOf(argument)) : splitOn(argument, std::nullopt, {});
     if (!given.contains(argument))
@@ -296,7 +142,7 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
   }
 }
 
-SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
+SmallVector<Axis> SeedPlacement::replicaAxes(const MeshAxes &axes) const {
   SmallVector<Axis> replicas;
   for (StringRef name : {kDataAxis, kExpertAxis, kContextAxis})
     if (std::optional<Axis> axis = axes.lookup(builder.getStringAttr(name)); axis && !isAnnotated)
@@ -306,8 +152,8 @@ SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
 
 /// The seed with its first divisible dimension also split over the replicas' axes that it does not
 /// use yet; unchanged if no dimension divides.
-ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, ShardingAttr seed,
-                                                   const MeshAxes &axes) {
+ShardingAttr SeedPlacement::spreadOverReplicas(BlockArgument argument, ShardingAttr seed,
+                                               const MeshAxes &axes) {
   auto type = cast<RankedTensorType>(argument.getType());
   TensorSharding sharding = axes.read(seed);
   SmallVector<Axis> free = replicaAxes(axes);
@@ -318,19 +164,19 @@ ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, Shard
   return splitFurther(sharding, type.getShape(), free, axes) ? axes.write(sharding) : seed;
 }
 
-void ConfigApplication::reportWhole() {
-  if (wholeParameters.empty())
+void SeedPlacement::reportReplicated() {
+  if (replicatedParameters.empty())
     return;
   emitRemark(config.locate("device_mapping", builder.getContext()))
       << config.shardCount()
       << " shards are more than the elements of the sharded dimension of some parameters, which "
          "are replicated: "
-      << llvm::join(wholeParameters, ", ");
+      << llvm::join(replicatedParameters, ", ");
 }
 
 /// The program's argument shardings hold; all other arguments are replicated. A batch is split into
 /// micro-batches first. Donated state keeps the sharding of its argument.
-void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &axes) {
+void SeedPlacement::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &axes) {
   DenseSet<StringAttr> ruled;
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -341,13 +187,13 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
       given = axes.write(it->second);
     if (!given)
       given = splitOn(argument, std::nullopt, {});
-    if (roleOf(argument) == "parameter")
+    if (getRole(argument) == "parameter")
       if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)) {
         parameterSeeds[name] = given, parameterTypes[name] = type;
         if (rules.contains(argument))
           ruled.insert(name);
       }
-    if (roleOf(argument) == "batch" && config.accumDegree > 1 && type.getRank() > 0) {
+    if (getRole(argument) == "batch" && config.accumDegree > 1 && type.getRank() > 0) {
       SmallVector<ArrayAttr> dims(given.getDims());
       SmallVector<Attribute> axes = {builder.getStringAttr(MeshOp::kMicro)};
       llvm::append_range(axes, dims[0]);
@@ -360,7 +206,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
     unsigned i = argument.getArgNumber();
     auto of = function.getArgAttrOfType<StringAttr>(i, kOfAttr);
     ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
-    if (roleOf(argument) == "optimizer_state" && own &&
+    if (getRole(argument) == "optimizer_state" && own &&
         (own.isReplicated() || ruled.contains(of)) && seed && seed.getRank() == own.getRank())
       setSeed(argument, fitSeed(argument, seed, parameterTypes.lookup(of), axes));
     if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
@@ -368,7 +214,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
   }
 }
 
-void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &axes) {
+void SeedPlacement::seedByRole(const ParameterSeeds &given, const MeshAxes &axes) {
   // A batch is split into micro-batches first, then over the replicas.
   SmallVector<StringRef> batchAxes;
   if (config.accumDegree > 1)
@@ -379,10 +225,10 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     batchAxes.push_back(kExpertAxis);
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type || roleOf(argument) == "parameter")
+    if (!type || getRole(argument) == "parameter")
       continue;
     std::optional<int64_t> batchDim;
-    if (roleOf(argument) == "batch" && type.getRank() > 0)
+    if (getRole(argument) == "batch" && type.getRank() > 0)
       batchDim = 0;
     ShardingAttr seed = splitOn(argument, batchDim, batchAxes);
     if (batchDim && type.getRank() > 1 && config.contextCount > 1) {
@@ -397,7 +243,7 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
   seedParameters(given, axes);
   for (BlockArgument argument : function.getArguments()) {
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
-    if (roleOf(argument) != "optimizer_state" || !of)
+    if (getRole(argument) != "optimizer_state" || !of)
       continue;
     ShardingAttr seed = parameterSeeds.lookup(of);
     if (!seed || seed.getRank() != seedOf(argument).getRank())
@@ -405,21 +251,21 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     seed = fitSeed(argument, seed, parameterTypes.lookup(of), axes);
     setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
   }
-  reportWhole();
+  reportReplicated();
 }
 
-InFlightDiagnostic ConfigApplication::sequenceError() {
+InFlightDiagnostic SeedPlacement::sequenceError() {
   return error("sequence_parallel")
          << "sequence_parallel is " << (config.gatherAgain ? "\"gather_again\"" : "true")
          << ", but ";
 }
 
-LogicalResult ConfigApplication::checkSequence() {
+LogicalResult SeedPlacement::checkSequence() {
   if (isAnnotated)
     return sequenceError() << "the program has its own mesh, which determines what its axes split";
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
+    if (getRole(argument) != "batch" || !type || type.getRank() < 2 ||
         type.getDimSize(1) >= config.shardCount() * config.contextCount)
       continue;
     return sequenceError() << config.shardCount() << " shards are more than the "
@@ -428,14 +274,14 @@ LogicalResult ConfigApplication::checkSequence() {
   return success();
 }
 
-LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
+LogicalResult SeedPlacement::constrainActivations(const MeshAxes &axes) {
   if (!config.sequenceParallel || config.shardCount() == 1)
     return success();
   if (failed(checkSequence()))
     return failure();
   LayerFlow flow(function, axes, tensorAxis());
   for (BlockArgument argument : function.getArguments())
-    if (roleOf(argument) == "parameter" && isa<RankedTensorType>(argument.getType()))
+    if (getRole(argument) == "parameter" && isa<RankedTensorType>(argument.getType()))
       flow.give(argument, axes.read(Value(argument)));
   flow.run();
   if (scatterSums(flow.sums(), axes, tensorAxis()) == 0)
@@ -447,7 +293,7 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
 }
 
 /// Products between positions of a sequence that devices share.
-LogicalResult ConfigApplication::constrainContext(const MeshAxes &axes) {
+LogicalResult SeedPlacement::constrainContext(const MeshAxes &axes) {
   if (config.contextCount == 1)
     return success();
   Axis axis = *axes.lookup(builder.getStringAttr(kContextAxis));
@@ -466,7 +312,7 @@ LogicalResult ConfigApplication::constrainContext(const MeshAxes &axes) {
 
 /// Parameters that are sharded over replicas are gathered for use, and their gradients are
 /// scattered. That includes a parameter that a rule shards over `data`; experts stay in place.
-void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes) {
+void SeedPlacement::constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes) {
   SmallVector<Axis> replicas = replicaAxes(axes);
   if (replicas.empty())
     return;
@@ -489,7 +335,7 @@ void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const Mes
   });
 }
 
-LogicalResult ConfigApplication::seed() {
+LogicalResult SeedPlacement::seed() {
   MeshAxes axes(getMesh(module));
   FailureOr<ParameterSeeds> given = applyParameterRules(function, config, axes);
   if (failed(given) || failed(checkExperts(function, config, *given, axes)))
@@ -515,12 +361,12 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
   auto function = module.lookupSymbol<func::FuncOp>("main");
   if (!function || function.isExternal())
     return module.emitError("expected a function @main with a body");
-  ConfigApplication application(module, function, config);
-  if (failed(checkConfig(function, config)) || failed(application.applyPrecision()) ||
-      failed(application.setAttributes(schedule)))
+  SeedPlacement placement(module, function, config);
+  if (failed(checkConfig(function, config)) || failed(applyPrecision(module, config)) ||
+      failed(setLayoutAttributes(function, config, schedule)))
     return failure();
   remarkHeads(module, config);
-  return application.seed();
+  return placement.seed();
 }
 
 //===----------------------------------------------------------------------===//

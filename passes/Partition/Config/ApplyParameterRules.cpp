@@ -1,5 +1,6 @@
 #include "passes/Partition/Config/ApplyParameterRules.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -83,11 +84,9 @@ LogicalResult RuleApplication::apply(const ParameterRule &rule) {
   llvm::GlobPattern pattern = compilePattern(rule);
   bool matches = false;
   for (BlockArgument argument : function.getArguments()) {
-    unsigned i = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
-    auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-    if (!role || role.getValue() != "parameter" || !name ||
-        !isa<RankedTensorType>(argument.getType()) || !pattern.match(name.getValue()))
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+    if (getRole(argument) != "parameter" || !name || !isa<RankedTensorType>(argument.getType()) ||
+        !pattern.match(name.getValue()))
       continue;
     matches = true;
     if (failed(applyTo(argument, name.getValue(), rule)))

@@ -1,5 +1,6 @@
 #include "passes/Partition/Config/CheckConfig.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "lib/Support/JsonDepth.h"
 #include "llvm/Support/JSON.h"
 
@@ -40,10 +41,6 @@ private:
   InFlightDiagnostic error(StringRef key) {
     return emitError(config.locate(key, function.getContext()));
   }
-  StringRef roleOf(BlockArgument argument) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    return role ? role.getValue() : "";
-  }
 
   func::FuncOp function;
   const ParallelConfig &config;
@@ -53,7 +50,7 @@ private:
 LogicalResult ConfigCheck::checkBatch() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "batch" || !type || type.getRank() == 0)
+    if (getRole(argument) != "batch" || !type || type.getRank() == 0)
       continue;
     int64_t batch = type.getDimSize(0);
     if (config.accumDegree > 1 && batch < config.accumDegree)
@@ -74,7 +71,7 @@ LogicalResult ConfigCheck::checkContext() {
   bool any = false;
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "batch" || !type || type.getRank() < 2)
+    if (getRole(argument) != "batch" || !type || type.getRank() < 2)
       continue;
     any = true;
     int64_t tokens = type.getDimSize(1);

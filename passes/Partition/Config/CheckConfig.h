@@ -1,4 +1,4 @@
-// Whether a parallel config fits a step.
+// Checks that a parallel config fits a step.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

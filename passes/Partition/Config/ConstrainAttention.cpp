@@ -8,6 +8,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/ReshardCost.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
+#include "dialects/St/Utils/Roles.h"
 #include "passes/Partition/Config/AttentionDataflow.h"
 #include "passes/Partition/Stages/LayerFlow.h"
 
@@ -73,8 +74,7 @@ void AttentionConstraints::start() {
     if (!isa<RankedTensorType>(argument.getType()))
       continue;
     TensorSharding sharding = axes.read(Value(argument));
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (!sharding.isSplitOver(axis) || !role || role.getValue() != "batch")
+    if (!sharding.isSplitOver(axis) || getRole(argument) != "batch")
       continue;
     for (Splits &splits : sharding.dims)
       eraseAxis(splits, kMicroAxis);

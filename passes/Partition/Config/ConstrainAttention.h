@@ -1,4 +1,4 @@
-// How attention is computed when devices share a sequence.
+// The shardings of attention if devices share a sequence.
 #pragma once
 
 #include "dialects/St/Sharding/TensorSharding.h"
@@ -6,9 +6,9 @@
 
 namespace mlir::st {
 
-/// What devices send for a product of positions with positions (queries with keys): queries, keys,
-/// values and results, so that each device has some heads of all positions; or keys and values, so
-/// that each device has its queries and all keys.
+/// The tensors that devices send for a product of positions with positions (queries with keys).
+/// Heads: queries, keys, values and results, so that each device has some heads of all positions.
+/// Keys: keys and values, so that each device has its queries and all keys.
 enum class AttentionExchange { Cheapest, Heads, Keys };
 
 /// The products of the forward pass that were constrained, by what devices send.

@@ -1,5 +1,6 @@
 #include "passes/Partition/Config/SeedConstraints.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 using namespace mlir;
@@ -61,8 +62,7 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
   bool isAmortised = axes.size(kMicroAxis) > 1;
   OpBuilder builder(function.getContext());
   for (BlockArgument argument : function.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (!role || role.getValue() != "parameter" || !isa<RankedTensorType>(argument.getType()))
+    if (getRole(argument) != "parameter" || !isa<RankedTensorType>(argument.getType()))
       continue;
     TensorSharding sharding = axes.read(Value(argument)), stored = sharding;
     for (Axis axis : gathered(argument))

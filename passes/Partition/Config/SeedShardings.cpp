@@ -84,7 +84,7 @@ static std::optional<int64_t> dimensionOfKind(const Trace &trace, const TensorFa
   return std::nullopt;
 }
 
-std::optional<int64_t> mlir::st::cutDimension(BlockArgument parameter, int64_t shardingDim) {
+std::optional<int64_t> mlir::st::shardedDimension(BlockArgument parameter, int64_t shardingDim) {
   int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
   bool cutsContracted = shardingDim == 0;
   if (rank == 0 || (rank == 1 && cutsContracted) || hasAttr(parameter, kUnshardedAttr))

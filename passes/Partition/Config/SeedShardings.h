@@ -15,7 +15,7 @@ namespace mlir::st {
 /// - `shardingDim` 0: the contracted dimension. For a weight in a dot_general, the dimension it
 ///   contracts; for a table, the indexed one; for anything else of two dimensions or more, the
 ///   first; for a vector, none.
-std::optional<int64_t> cutDimension(BlockArgument parameter, int64_t shardingDim);
+std::optional<int64_t> shardedDimension(BlockArgument parameter, int64_t shardingDim);
 
 /// Returns true for a parameter whose rows are equal parts of the model, such as experts.
 bool hasNamedRows(BlockArgument parameter);

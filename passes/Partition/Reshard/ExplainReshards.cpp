@@ -1,8 +1,10 @@
 #include "passes/Partition/Reshard/ExplainReshards.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/St/Sharding/ReshardCost.h"
 #include "dialects/St/Sharding/ReshardPlans.h"
+#include "dialects/St/Utils/Roles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <queue>
 
@@ -95,9 +97,9 @@ static std::string quoted(StringRef what, StringRef name) {
 
 std::string Explainer::nameOf(BlockArgument argument) {
   unsigned i = argument.getArgNumber();
-  auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
+  StringRef role = getRole(argument);
   auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-  return quoted(role ? role.getValue() : StringRef("argument"),
+  return quoted(role.empty() ? "argument" : role,
                 name ? name.getValue().str() : "arg" + std::to_string(i));
 }
 
@@ -253,11 +255,6 @@ void Explainer::addCollectives(ReshardOp reshard, ExplainedReshard &explained) {
 //===----------------------------------------------------------------------===//
 // Remedies
 //===----------------------------------------------------------------------===//
-
-static int64_t rankOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
-}
 
 /// The factors of an op for a tensor in a sharding, if the op can be computed in it, ignoring sums.
 static std::optional<OpSharding> factorsFor(const ShardingRule &rule, const TensorFactors &tensor,

@@ -5,6 +5,7 @@
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "dialects/St/Sharding/ReshardPlans.h"
+#include "dialects/St/Utils/Roles.h"
 #include "lib/Support/AtomicFile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -41,8 +42,8 @@ private:
   LogicalResult visitRegions(Operation &op);
   void visitConstrain(ConstrainOp constrain);
   LogicalResult finish();
-  /// How the op is computed. Recorded shardings that the op cannot produce are corrected, and its
-  /// results are resharded to the recorded ones.
+  /// Chooses the sharding in which an op is computed. If it cannot produce the recorded shardings
+  /// of its results, the results are resharded to them.
   OpSharding resolve(Operation &op, const ShardingRule &rule);
   void closeLateSums(Operation &op);
   LogicalResult supply(OpOperand &operand, TensorSharding needed);
@@ -126,7 +127,7 @@ LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed)
                         << operand.getOperandNumber() << " as " << axes.write(needed)
                         << ", but it is " << axes.write(has)
                         << ", which varies along the micro-batches",
-                    value, "the operand is made here");
+                    value, "the operand is defined here");
   operand.set(reshard(value, needed, operand.getOwner()));
   return success();
 }
@@ -199,7 +200,7 @@ LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) 
             "varies along the micro-batches and reads a sum over them that depends "
             "on parameters; batch statistics cannot be computed one micro-batch at a time"),
         *llvm::find_if(op.getOperands(), [&](Value operand) { return late.contains(operand); }),
-        "the operand that depends on the sum is made here");
+        "the operand that depends on the sum is defined here");
   return success();
 }
 
@@ -215,7 +216,7 @@ LogicalResult ReshardInserter::visitRegions(Operation &op) {
     if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()), axes))
       return withNote(
           op.emitOpError("reads a value in its region that varies along the micro-batches"), value,
-          "the value is made here");
+          "the value is defined here");
     Value gathered = reshard(value, whole, &op);
     value.replaceUsesWithIf(gathered,
                             [&](OpOperand &use) { return op.isProperAncestor(use.getOwner()); });
@@ -343,11 +344,9 @@ LogicalResult ReshardInserter::finish() {
 LogicalResult ReshardInserter::run() {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("expects a body of one block");
-  for (BlockArgument argument : function.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (role && (role == "parameter" || role == "optimizer_state"))
+  for (BlockArgument argument : function.getArguments())
+    if (isTrainingState(argument))
       stateful.insert(argument);
-  }
   for (Operation &op : llvm::make_early_inc_range(function.front().without_terminator()))
     if (failed(visit(op)))
       return failure();

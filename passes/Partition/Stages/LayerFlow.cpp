@@ -1,5 +1,6 @@
 #include "passes/Partition/Stages/LayerFlow.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Utils/Roles.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Partition/AxisPlace.h"
 #include "passes/Partition/Config/SeedShardings.h"
@@ -9,12 +10,6 @@ using namespace mlir::st;
 
 LayerFlow::LayerFlow(func::FuncOp function, const MeshAxes &axes, Axis axis)
     : function(function), axes(axes), axis(axis) {}
-
-static StringRef roleOf(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-  return role ? role.getValue() : "";
-}
 
 SmallVector<Operation *> mlir::st::forwardOps(func::FuncOp function) {
   Operation *terminator = function.front().getTerminator();
@@ -55,8 +50,8 @@ static void merge(const Splits &from, Splits &to, const MeshAxes &axes,
   }
 }
 
-/// How the op's factors are split according to its operands: each axis on one factor, the first
-/// that has it; weights take precedence.
+/// The splits of an op's factors by its operands. Each axis splits one factor, the first in the
+/// order of the operands; weights come first.
 SmallVector<Splits, 4> LayerFlow::factorsOf(Operation *op, const ShardingRule &rule,
                                             const Flow &flow) const {
   SmallVector<Splits, 4> merged(rule.factors.size());
@@ -90,7 +85,7 @@ void LayerFlow::flowThrough(Operation *op, const ShardingRule &rule, Flow &flow)
 void LayerFlow::startRows() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (roleOf(argument) != "batch" || !type)
+    if (getRole(argument) != "batch" || !type)
       continue;
     TensorSharding sharding = axes.read(Value(argument));
     for (Splits &splits : sharding.dims)
@@ -135,8 +130,8 @@ std::optional<int64_t> LayerFlow::dimensionToCut(OpOperand &use, const Trace &tr
   return std::nullopt;
 }
 
-/// How the axis splits an output dimension of a product, so that values computed from it stay
-/// split.
+/// The split of a product's output dimension over the axis under which values computed from it
+/// stay split.
 Splits LayerFlow::splitOf(OpOperand &use, const ShardingRule &rule, int64_t factor) const {
   int64_t outer = 1;
   if (isProduct(use.getOwner()) && rule.factors[factor].kind == FactorKind::Parallel)
@@ -241,7 +236,7 @@ void LayerFlow::visit(Operation *op) {
 void LayerFlow::run() {
   for (BlockArgument argument : function.getArguments())
     if (auto type = dyn_cast<RankedTensorType>(argument.getType());
-        type && roleOf(argument) == "parameter")
+        type && getRole(argument) == "parameter")
       traces[argument] = {argument, tracedDims(argument)};
   startRows();
   SmallVector<Operation *> ops = forwardOps(function);

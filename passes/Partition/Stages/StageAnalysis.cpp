@@ -1,6 +1,8 @@
 #include "passes/Partition/Stages/StageAnalysis.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/St/Utils/Roles.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Partition/Stages/StageCut.h"
 #include "passes/Partition/Stages/StageStarts.h"
@@ -11,16 +13,7 @@ using namespace mlir::st;
 
 static constexpr int64_t kNever = int64_t(1) << 48;
 
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-static int64_t rankOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
-}
-
-/// In bits, for comparison.
+/// The size in bits, for comparisons.
 static int64_t sizeOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.getElementType().isIntOrFloat())
@@ -44,11 +37,6 @@ StageSet StageAnalysis::only(int64_t stage) const {
   return set;
 }
 
-StringRef StageAnalysis::roleOf(BlockArgument argument) const {
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-  return role ? role.getValue() : "";
-}
-
 bool StageAnalysis::isForward(Value value) const {
   Operation *op = value.getDefiningOp();
   return op && forward.contains(op);
@@ -60,7 +48,7 @@ bool StageAnalysis::isForward(Value value) const {
 
 void StageAnalysis::markStateful() {
   for (BlockArgument argument : function.getArguments())
-    if (StringRef role = roleOf(argument); role == "parameter" || role == "optimizer_state")
+    if (isTrainingState(argument))
       stateful.insert(argument);
   for (Operation &op : function.front().without_terminator())
     if (llvm::any_of(readsOf(&op), [&](Value value) { return isStateful(value); }))
@@ -106,7 +94,7 @@ bool StageAnalysis::isOfParameters(Operation *op) const {
 }
 
 /// Splits stages at the ops that the user names.
-SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts) {
+SmallVector<int64_t> StageAnalysis::splitAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts) {
   SmallVector<StringRef> patterns;
   for (auto start : starts.getAsRange<Attribute>())
     if (auto pattern = dyn_cast<StringAttr>(start))
@@ -128,7 +116,7 @@ SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, Array
   return cut;
 }
 
-void StageAnalysis::cutForward() {
+void StageAnalysis::splitForward() {
   // A function without state is entirely forward, and none of it is cloned.
   bool hasState = !stateful.empty();
   SmallVector<Operation *> ops;
@@ -146,8 +134,8 @@ void StageAnalysis::cutForward() {
   auto starts = module->getAttrOfType<ArrayAttr>(kStageStartsAttr);
   auto known = module->getAttrOfType<DictionaryAttr>(kParameterStagesAttr);
   SmallVector<int64_t> cut = known    ? followParameters(function, ops, known)
-                             : starts ? cutAtStarts(ops, starts)
-                                      : cutIntoStages(ops, stages, axes);
+                             : starts ? splitAtStarts(ops, starts)
+                                      : splitIntoStages(ops, stages, axes);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Values flow forward only, even if the blocks disagree.
     for (Value value : readsOf(op))
@@ -189,9 +177,8 @@ void StageAnalysis::placeParameters() {
     argumentStages[argument] = StageSet(stages);
   DenseMap<StringAttr, StageSet> byName;
   for (BlockArgument argument : function.getArguments()) {
-    StringRef role = roleOf(argument);
     StageSet &set = argumentStages[argument];
-    if (role == "optimizer_state" || !isStateful(argument))
+    if (getRole(argument) == "optimizer_state" || !isStateful(argument))
       continue;
     for (Operation *user : argument.getUsers()) {
       while (user->getBlock() != &function.front())
@@ -205,7 +192,7 @@ void StageAnalysis::placeParameters() {
       byName[name] = set;
   }
   for (BlockArgument argument : function.getArguments()) {
-    if (roleOf(argument) != "optimizer_state")
+    if (getRole(argument) != "optimizer_state")
       continue;
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     auto it = of ? byName.find(of) : byName.end();
@@ -432,7 +419,7 @@ StageAnalysis::StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups, co
   }
   markStateful();
   markForward();
-  cutForward();
+  splitForward();
   placeParameters();
   placeUpdates();
   placeBackward();

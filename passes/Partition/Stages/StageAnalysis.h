@@ -15,7 +15,7 @@ public:
   /// `groups` is the device group of each stage.
   StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups, const MeshAxes &axes);
 
-  /// What is wrong with the module's `st.stage_starts`; empty if nothing is.
+  /// The fault of the module's `st.stage_starts`; empty if there is none.
   StringRef getFault() const { return fault; }
   /// The stages that compute an op: several for a cloned op, none for an op without users.
   const StageSet &stagesOf(Operation *op) const { return opStages.find(op)->second; }
@@ -29,8 +29,8 @@ public:
 private:
   void markStateful();
   void markForward();
-  void cutForward();
-  SmallVector<int64_t> cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts);
+  void splitForward();
+  SmallVector<int64_t> splitAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts);
   void placeParameters();
   void placeUpdates();
   void placeBackward();
@@ -52,7 +52,6 @@ private:
   /// The stages in which the forward pass has a value or parameter.
   StageSet available(Value value) const;
   int64_t lowestStage(Value value) const;
-  StringRef roleOf(BlockArgument argument) const;
 
   mutable func::FuncOp function;
   const MeshAxes &axes;

@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
-                                         ArrayRef<double> before) {
+SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts,
+                                           ArrayRef<double> before) {
   int64_t count = costs.size();
   parts = std::min(parts, count);
   SmallVector<double> sums(count + 1, 0), cuts(count + 1, 0);
@@ -162,8 +162,8 @@ static double timeOf(Operation *op, const MeshAxes &axes) {
   return axes.costs().op(workInKernel(op)).device / static_cast<double>(shards) + sums;
 }
 
-SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
-                                             const MeshAxes &axes) {
+SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, int64_t stages,
+                                               const MeshAxes &axes) {
   constexpr int64_t mostRuns = 500;
   auto countOf = [](ArrayRef<int64_t> pieces) {
     return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
@@ -181,7 +181,7 @@ SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int6
   SmallVector<double> costs(count, 0);
   for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
     costs[piece] += timeOf(op, axes) + least;
-  SmallVector<int64_t> runs = cutEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
+  SmallVector<int64_t> runs = splitEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
   SmallVector<int64_t> result;
   for (int64_t piece : pieceOf)
     result.push_back(runs[piece]);

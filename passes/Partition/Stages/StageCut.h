@@ -9,13 +9,14 @@ namespace mlir::st {
 /// within a twentieth of the optimum. Among such splits the sum of `before[i]` (the bytes sent if
 /// there is a split before i, if given) is least, of these the runs are most even, and of these the
 /// first runs are shortest. If there are at least as many costs as parts, no run is empty.
-SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<double> before = {});
+SmallVector<int64_t> splitEvenly(ArrayRef<double> costs, int64_t parts,
+                                 ArrayRef<double> before = {});
 
 /// The stage of each forward op, given in program order, by the time that the ops take per device
 /// in their shardings, including sums over devices, and by the bytes that cross a split. Blocks
-/// (`st.block`) stay together if there are at least as many as stages; an op without a block goes
-/// with the block before it.
-SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
-                                   const MeshAxes &axes);
+/// (`st.block`) stay together if there are at least as many as stages; an op without a block
+/// belongs to the block before it.
+SmallVector<int64_t> splitIntoStages(ArrayRef<Operation *> forward, int64_t stages,
+                                     const MeshAxes &axes);
 
 } // namespace mlir::st

@@ -1,6 +1,7 @@
 #include "passes/Partition/Stages/StageStarts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Utils/Roles.h"
 #include "passes/Partition/Stages/LayerFlow.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -31,10 +32,8 @@ private:
 
 NameFinder::NameFinder(func::FuncOp function, ArrayRef<Operation *> forward) : forward(forward) {
   for (BlockArgument argument : function.getArguments()) {
-    unsigned i = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
-    auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-    if (role && role.getValue() == "parameter" && name)
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+    if (getRole(argument) == "parameter" && name)
       names[argument] = name.getValue();
   }
   for (Operation &op : function.front().without_terminator()) {
@@ -131,11 +130,9 @@ StageStart NameFinder::find(const llvm::GlobPattern &pattern) {
 
 SmallVector<Operation *> mlir::st::forwardOpsOfState(func::FuncOp function) {
   DenseSet<Value> stateful;
-  for (BlockArgument argument : function.getArguments()) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    if (role && llvm::is_contained({"parameter", "optimizer_state"}, role.getValue()))
+  for (BlockArgument argument : function.getArguments())
+    if (isTrainingState(argument))
       stateful.insert(argument);
-  }
   SmallVector<Operation *> forward = forwardOps(function);
   if (stateful.empty())
     return forward;

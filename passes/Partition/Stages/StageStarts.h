@@ -1,4 +1,4 @@
-// Where the user wants stages to begin: at layers by name, or at scopes of the program.
+// The ops at which the user lets stages begin: layers by name, or scopes of the program.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,12 +35,12 @@ SmallVector<StageStart> findStageStarts(func::FuncOp function, ArrayRef<Operatio
 
 /// The stage of each forward op, given in program order: that of the first parameter with a known
 /// stage that its block (`st.block`) reads; without blocks, that the op and those before it read.
-/// Ops before the first go with it, others with the op before them.
+/// Ops before the first such op belong to its stage, other ops to the stage of the op before them.
 SmallVector<int64_t> followParameters(func::FuncOp function, ArrayRef<Operation *> forward,
                                       DictionaryAttr stages);
 
-/// What is wrong with the stage starts, or nothing: a pattern without a match, or one that begins
-/// with the model or before another one; `index` is its number.
+/// Describes the first faulty stage start, whose number is `index`; empty if there is none. A
+/// pattern is faulty if it matches nothing, or starts with the model or before an earlier pattern.
 std::string findFault(ArrayRef<StageStart> starts, ArrayRef<StringRef> patterns, size_t &index);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// What programs for GPUs, and for the host instead of GPUs, need in addition to others.
+// The dialects and passes of programs for GPUs, or for the host instead of GPUs.
 #pragma once
 
 namespace mlir {

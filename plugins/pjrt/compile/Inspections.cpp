@@ -84,7 +84,7 @@ static absl::Status inspect(OwningOpRef<ModuleOp> module, const SegmentCompiler 
   end->insertOperands(end->getNumOperands(), asked);
   for (Value value : asked)
     if (mlir::failed(function.insertResult(function.getNumResults(), value.getType(), {})))
-      return absl::InternalError("the function of a value whose sharding is asked for");
+      return absl::InternalError("cannot return a value whose sharding is inspected");
   absl::StatusOr<proto::PluginProgram> made = compile(std::move(module));
   if (!made.ok())
     return made.status();

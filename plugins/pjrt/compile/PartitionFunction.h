@@ -1,4 +1,4 @@
-// What a function over several devices becomes for one of them.
+// Partitions a function over several devices into the program of one device.
 #pragma once
 
 #include "lib/Driver/Compiler.h"

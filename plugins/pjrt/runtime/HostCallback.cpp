@@ -19,7 +19,7 @@ absl::Status callHost(int64_t number, const std::vector<const void *> &operands,
   const StHostHandler call = handler;
   if (!call)
     return absl::InternalError(
-        absl::StrCat("nothing in this process answers callback ", number, " to the host"));
+        absl::StrCat("no handler in this process for callback ", number, " to the host"));
   std::array<char, 4096> error = {};
   if (call(number, operands.data(), results.data(), error.data(), error.size()) == 0)
     return absl::OkStatus();
@@ -31,7 +31,7 @@ absl::Status reportShardings(const proto::PluginProgram &program) {
   const StShardingHandler report = shardingHandler;
   for (const proto::PluginInspection &inspection : program.inspections()) {
     if (!report)
-      return absl::InternalError(absl::StrCat("nothing in this process receives sharding ",
+      return absl::InternalError(absl::StrCat("no handler in this process for sharding ",
                                               inspection.number(), " of program ", program.name()));
     const std::string bytes = inspection.sharding().SerializeAsString();
     report(inspection.number(), bytes.data(), static_cast<int64_t>(bytes.size()));

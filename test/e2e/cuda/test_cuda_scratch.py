@@ -101,7 +101,7 @@ def needs_turns(folder):
     done = st.run([changed, "--steps=2"])
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     st.expect(done.returncode == 1 and len(errors) == 1 and re.search(
-        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits for a turn that never comes: the turn "
+        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits forever for its turn: the turn "
         r"counters were not zero when the kernel started", errors[0]), f"exit {done.returncode}: {done.stderr}")
     return f"{moved} launches moved: {errors[0]}"
 

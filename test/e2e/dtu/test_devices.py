@@ -1,5 +1,5 @@
-"""A small model trains on each described DTU, with the losses of the reference interpreter and the predicted time. For
-each GPU it is planned, with the figures of that GPU and its links."""
+"""A small model trains on each described DTU, with the losses of the reference interpreter and the predicted time. It
+is compiled up to its plan for each described GPU, with the figures of that GPU and its links."""
 
 import pathlib
 import re
@@ -57,7 +57,7 @@ def trains_on(device):
         found = [float(loss) for loss in re.findall(r'"loss": ?([-\d.e+]+)', metrics.read_text())]
         difference = st.relative_difference(expected, found)
         st.expect(difference <= 1e-5, f"losses {found}, interpreted {expected}")
-        st.expect(found[-1] < found[0] - 1e-3, f"nothing is learned about the batch that comes again: {found}")
+        st.expect(found[-1] < found[0] - 1e-3, f"the loss of the repeated batch did not fall: {found}")
         return f"losses off by {difference:.0e}"
     return run
 

@@ -238,7 +238,7 @@ def refuses(folder):
     """One line for each setting that contradicts another."""
     for expected, config, task, *flags in (
             ("task 'clm': expected seq2seq for model_type \"t5\"", T5, "clm"),
-            ("a gpt2 has no target beside its sequence, found 4", FAMILIES["gpt2"], "clm", "--label-seq=4"),
+            ("a gpt2 has no separate target sequence, found 4", FAMILIES["gpt2"], "clm", "--label-seq=4"),
             ("target sequence length: expected 1 to max_position_embeddings = 16, found 17", BART, "seq2seq", "--label-seq=17"),
             ("--label-seq=0: expected an integer from 1", BART, "seq2seq", "--label-seq=0"),
             ("--task=seq2sec: expected mlm, span, clm, seq2seq, classify or encode", T5, "seq2sec")):

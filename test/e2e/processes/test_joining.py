@@ -54,12 +54,12 @@ def environment(folder):
              ({**two, "WORLD_SIZE": "two", **address}, f'{whole} 1 to 2147483647 {of} WORLD_SIZE, found "two"'),
              ({"RANK": "0", **address}, "RANK=0 is in the environment, but WORLD_SIZE is not set"),
              ({"WORLD_SIZE": "2", **address}, "WORLD_SIZE=2 is in the environment, but RANK is not set"),
-             (two, "RANK and WORLD_SIZE started 2 processes: expected the environment to name the machine of "
-              "process 0 in MASTER_ADDR, which is not set"),
+             (two, "RANK and WORLD_SIZE started 2 processes: MASTER_ADDR is not set; expected the host of "
+              "process 0 in MASTER_ADDR"),
              ({**two, "MASTER_ADDR": "127.0.0.1"}, f"{whole} 1 to 65535 {of} MASTER_PORT, which is not set"),
              ({**two, **address, "MASTER_PORT": "65536"}, f'{whole} 1 to 65535 {of} MASTER_PORT, found "65536"'),
-             (slurm, "srun started 2 processes that MPI cannot join: expected the environment to name the machine "
-              "of process 0 in MASTER_ADDR, which is not set")]
+             (slurm, "srun started 2 processes that MPI cannot join: MASTER_ADDR is not set; expected the host "
+              "of process 0 in MASTER_ADDR")]
     for env, error in cases:
         expect_errors([popen([CHECK, "exchange", 1], env)], error)
     return f"{len(cases)} errors"

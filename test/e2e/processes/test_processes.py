@@ -64,7 +64,7 @@ def silence(start):
 def other_size(start):
     def case(folder):
         code, _, err = finish(start(2, CHECK, "size", 5))
-        st.expect(code == 1 and "receiving from process 1: 3 bytes came instead of 4" in err, f"exit {code}: {err}")
+        st.expect(code == 1 and "receiving from process 1: received 3 bytes, expected 4" in err, f"exit {code}: {err}")
     return case
 
 

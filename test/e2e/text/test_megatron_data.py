@@ -98,7 +98,7 @@ def damaged(folder):
                            ((1, 1, 2), "document 0 begins with sequence 1: expected 0")):
         expect(rf"data\.idx: {pattern}", good[0].replace(bounds, struct.pack("<qqq", *wrong)))
     expect(r"data\.bin: 598 bytes, expected 600", None, good[1][:-2])
-    expect(r"data\.bin: token 300 at place \d+: expected 0 to 299", None, struct.pack("<H", 300) * 300)
+    expect(r"data\.bin: token 300 at position \d+: expected 0 to 299", None, struct.pack("<H", 300) * 300)
     index.unlink()
     expect_error([binary, "--steps=1", f"--data=megatron:{prefix}"], r"data\.idx: cannot read")
     expect_error([binary, "--steps=1", "--data=megatron:"], "expected the name of a file")

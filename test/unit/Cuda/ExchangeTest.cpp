@@ -51,7 +51,7 @@ TEST(Exchange, WaitingForEachOtherIsAnError) {
   exchange.end(exchange.receive({1, 0, 0}).status());
   other.join();
   EXPECT_EQ(exchange.status().message(), "the program cannot continue: 2 of 2 ranks wait for "
-                                         "messages that nobody sends, the others have ended");
+                                         "messages that no rank sends; the others have ended");
 }
 
 TEST(Exchange, AFailedRankEndsTheOthersWait) {

@@ -8,7 +8,7 @@
 namespace st::dtu {
 namespace {
 
-/// What a rank did, without times.
+/// The counters of a rank's work, without times.
 constexpr int64_t RankTiming::*kWorkFigures[] = {
     &RankTiming::matrixBusy,    &RankTiming::vectorBusy, &RankTiming::dteBusy,
     &RankTiming::txBusy,        &RankTiming::rxBusy,     &RankTiming::serialSum,

@@ -94,7 +94,7 @@ TEST(WeightTask, FrameworksHaveNone) {
   auto refused = estimateStep(plan.inputs(), layout);
   EXPECT_EQ(refused.status().message(), "schedule=zb-h1 needs profile st: profile " +
                                             plan.profile.name() +
-                                            " has no tasks for gradients of weights alone");
+                                            " does not compute weight gradients in separate tasks");
 }
 
 // Qi et al., "Zero bubble pipeline parallelism", ICLR 2024: H1 holds as many micro-batches as

@@ -3,8 +3,8 @@
 //
 //   tokens with special ones around : tokens : begin-end of each in bytes
 //
-// or "error: ..." where one cannot be encoded. With REPEAT above 0 it prints nothing of this but
-// the seconds of each pass over all texts, for the given number of passes, and the tokens of one pass.
+// or "error: ..." for a text that cannot be encoded. If REPEAT is above 0, it instead makes this
+// number of passes over all texts, and prints the seconds and the number of tokens of each.
 
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/Files.h"

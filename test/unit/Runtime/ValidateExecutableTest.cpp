@@ -116,10 +116,10 @@ TEST(ValidateExecutableTest, NamesWhatIsWrongInViews) {
 
 TEST(ValidateExecutableTest, NamesWhatIsWrongInStates) {
   const Case cases[] = {
-      {"is made of 3 rows from row 1000 on, which it does not have",
+      {"has a slice of 3 rows from row 1000 on, which exceeds the tensor",
        SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1000);
              group.mutable_states(0)->mutable_slice()->set_rows(3))},
-      {"is made of 0 rows from row 1 on",
+      {"has a slice of 0 rows from row 1 on",
        SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1))},
       {"part 2 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, 2))},
       {"part -1 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, -1))},

@@ -9,7 +9,7 @@ using namespace mlir::st;
 
 static std::vector<int64_t> lengthsOf(ArrayRef<double> costs, int64_t parts) {
   std::vector<int64_t> lengths(parts, 0);
-  for (int64_t run : cutEvenly(costs, parts))
+  for (int64_t run : splitEvenly(costs, parts))
     ++lengths[run];
   return lengths;
 }

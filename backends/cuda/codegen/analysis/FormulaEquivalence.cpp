@@ -1,8 +1,8 @@
 #include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
 
 #include "backends/cuda/codegen/analysis/ElementFunctions.h"
-#include "backends/cuda/codegen/analysis/Splat.h"
 #include "dialects/StableHLO/Utils/DiagonalBand.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 
 #include <cmath>
@@ -11,6 +11,7 @@
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::DiagonalBand, mlir::st::IterationSpace;
+using mlir::st::getSplat;
 namespace hlo = mlir::stablehlo;
 
 bool mlir::cuda::isSame(const Sample &one, const Sample &other) {

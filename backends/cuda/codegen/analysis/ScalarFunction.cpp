@@ -1,12 +1,13 @@
 #include "backends/cuda/codegen/analysis/ScalarFunction.h"
 
 #include "backends/cuda/codegen/analysis/ElementFunctions.h"
-#include "backends/cuda/codegen/analysis/Splat.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::cuda;
+using mlir::st::getSplat;
 namespace hlo = mlir::stablehlo;
 using Numbers = ScalarFunction::Numbers;
 

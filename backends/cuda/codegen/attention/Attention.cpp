@@ -92,17 +92,18 @@ FailureOr<Attention> Matcher::run() {
   if (failed(rows.read(found)))
     return failure();
   const FusedAttention &fused = rows.fused;
-  if (fused.own > fused.streamed || fused.producers.size() != 1 || fused.consumers.size() != 1)
+  if (fused.parallel > fused.streamed || fused.producers.size() != 1 || fused.consumers.size() != 1)
     return rows.refuse("it has products other than those of scores and of probabilities");
   const AttentionProduct &scores = fused.producers.front(), &values = fused.consumers.front();
   found.depth = scores.width;
   found.width = values.width;
-  if (failed(rows.set("q", scores.own, fused.own, found, found.q)) ||
+  if (failed(rows.set("q", scores.parallel, fused.parallel, found, found.q)) ||
       failed(rows.set("k", scores.streamed, fused.streamed, found, found.k)) ||
       failed(rows.set("v", values.streamed, fused.streamed, found, found.v)) ||
-      failed(rows.set("o", values.own, fused.own, found, found.o)))
+      failed(rows.set("o", values.parallel, fused.parallel, found, found.o)))
     return failure();
-  if (scores.own.element != values.own.element || scores.own.element != values.streamed.element)
+  if (scores.parallel.element != values.parallel.element ||
+      scores.parallel.element != values.streamed.element)
     return rows.refuse("its matrices have different types");
   SmallVector<BlockArgument> read = rows.readArguments();
   if (read.size() > 1)

@@ -11,7 +11,7 @@ LogicalResult AttentionCandidate::read(Attention &attention) {
   if (failed(analyzed))
     return failure();
   fused = std::move(*analyzed);
-  groups = {std::min(fused.own, fused.streamed), std::max(fused.own, fused.streamed)};
+  groups = {std::min(fused.parallel, fused.streamed), std::max(fused.parallel, fused.streamed)};
   const unsigned count = fused.space.getNumGroups();
   SmallVector<unsigned> others;
   for (unsigned group = 0; group < count; ++group)

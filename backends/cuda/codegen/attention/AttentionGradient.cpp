@@ -76,19 +76,19 @@ bool GradientMatcher::setTensors(const Roles &roles) {
   found.depth = scores.width;
   found.width = other.width;
   Attention::Tensor k, k2, q2, q3, v2, dO2, dO3;
-  return succeeded(rows.set("q", scores.own, row, found, found.q)) &&
+  return succeeded(rows.set("q", scores.parallel, row, found, found.q)) &&
          succeeded(rows.set("k", scores.streamed, column, found, found.k)) &&
-         succeeded(rows.set("do", other.own, row, found, found.dO)) &&
+         succeeded(rows.set("do", other.parallel, row, found, found.dO)) &&
          succeeded(rows.set("v", other.streamed, column, found, found.v)) &&
-         succeeded(rows.set("dq", dQ.own, row, found, found.dQ)) &&
+         succeeded(rows.set("dq", dQ.parallel, row, found, found.dQ)) &&
          succeeded(rows.set("k", dQ.streamed, column, found, k)) &&
-         succeeded(columns.set("k", scoresAgain.own, columnAgain, found, k2)) &&
+         succeeded(columns.set("k", scoresAgain.parallel, columnAgain, found, k2)) &&
          succeeded(columns.set("q", scoresAgain.streamed, rowAgain, found, q2)) &&
-         succeeded(columns.set("v", otherAgain.own, columnAgain, found, v2)) &&
+         succeeded(columns.set("v", otherAgain.parallel, columnAgain, found, v2)) &&
          succeeded(columns.set("do", otherAgain.streamed, rowAgain, found, dO2)) &&
-         succeeded(columns.set("dk", dK.own, columnAgain, found, found.dK)) &&
+         succeeded(columns.set("dk", dK.parallel, columnAgain, found, found.dK)) &&
          succeeded(columns.set("q", dK.streamed, rowAgain, found, q3)) &&
-         succeeded(columns.set("dv", dV.own, columnAgain, found, found.dV)) &&
+         succeeded(columns.set("dv", dV.parallel, columnAgain, found, found.dV)) &&
          succeeded(columns.set("do", dV.streamed, rowAgain, found, dO3)) &&
          isSameTensor(found.k, k) && isSameTensor(found.k, k2) && isSameTensor(found.q, q2) &&
          isSameTensor(found.q, q3) && isSameTensor(found.v, v2) && isSameTensor(found.dO, dO2) &&
@@ -244,13 +244,13 @@ FailureOr<Attention> GradientMatcher::run() {
   if (failed(rows.read(found)) || failed(columns.read(again)))
     return failure();
   const FusedAttention &a = rows.fused, &b = columns.fused;
-  if (a.own > a.streamed || b.own < b.streamed || a.producers.size() != 2 ||
+  if (a.parallel > a.streamed || b.parallel < b.streamed || a.producers.size() != 2 ||
       b.producers.size() != 2 || a.consumers.size() != 1 || b.consumers.size() != 2)
     return rows.refuse("its products are not those of an attention gradient");
-  const Type type = a.producers.front().own.element;
+  const Type type = a.producers.front().parallel.element;
   for (const auto *products : {&a.producers, &a.consumers, &b.producers, &b.consumers})
     for (const AttentionProduct &product : *products)
-      if (product.own.element != type || product.streamed.element != type)
+      if (product.parallel.element != type || product.streamed.element != type)
         return rows.refuse("its matrices have different types");
   if (found.batch != again.batch || found.heads != again.heads || found.rows != again.rows ||
       found.columns != again.columns)
@@ -304,11 +304,11 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
   if (fused.producers.size() != 2 || fused.consumers.size() != 2 || fused.crossing.size() != 1)
     return whole.refuse("its products do not form an attention gradient");
   const AttentionProduct &dQ = fused.crossing.front();
-  const unsigned first = fused.producers[0].own == dQ.own ? 0 : 1;
+  const unsigned first = fused.producers[0].parallel == dQ.parallel ? 0 : 1;
   const AttentionProduct &scores = fused.producers[first], &other = fused.producers[1 - first];
   const unsigned ofKeys = fused.consumers[0].streamed == scores.streamed ? 0 : 1;
   const AttentionProduct &dK = fused.consumers[ofKeys], &dV = fused.consumers[1 - ofKeys];
-  if (!(scores.own == dQ.own) || !(dK.streamed == scores.streamed) ||
+  if (!(scores.parallel == dQ.parallel) || !(dK.streamed == scores.streamed) ||
       !(dV.streamed == other.streamed))
     return whole.refuse("its products do not read the matrices of an attention gradient");
   found.scale = scale.getValueAsDouble();
@@ -317,12 +317,12 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
   found.isCausal = hasCausalMask(fused.body());
   const unsigned row = whole.groups.rows, column = whole.groups.columns;
   if (failed(whole.set("q", scores.streamed, row, found, found.q)) ||
-      failed(whole.set("k", scores.own, column, found, found.k)) ||
-      failed(whole.set("v", other.own, column, found, found.v)) ||
+      failed(whole.set("k", scores.parallel, column, found, found.k)) ||
+      failed(whole.set("v", other.parallel, column, found, found.v)) ||
       failed(whole.set("do", other.streamed, row, found, found.dO)) ||
       failed(whole.set("dq", dQ.streamed, row, found, found.dQ)) ||
-      failed(whole.set("dk", dK.own, column, found, found.dK)) ||
-      failed(whole.set("dv", dV.own, column, found, found.dV)))
+      failed(whole.set("dk", dK.parallel, column, found, found.dK)) ||
+      failed(whole.set("dv", dV.parallel, column, found, found.dV)))
     return failure();
   for (BlockArgument argument : whole.readArguments())
     if (fused.space.getGroups(argument) >> column & 1) {

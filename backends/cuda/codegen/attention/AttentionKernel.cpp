@@ -21,22 +21,22 @@ using mlir::st::GroupSet;
 // ---- elements -----------------------------------------------------------------------------------
 
 /// Caches values of a parallel index, so that later passes over the reduction loop reuse them.
-void AttentionKernel::enterOwn(int64_t part) {
-  std::swap(values.ofRow, ofOwn[part]);
-  values.coordinates[fused.own] = own[part].coordinate;
+void AttentionKernel::enterParallel(int64_t part) {
+  std::swap(values.ofRow, ofParallel[part]);
+  values.coordinates[fused.parallel] = parallel[part].coordinate;
 }
 
-void AttentionKernel::leaveOwn(int64_t part) { std::swap(values.ofRow, ofOwn[part]); }
+void AttentionKernel::leaveParallel(int64_t part) { std::swap(values.ofRow, ofParallel[part]); }
 
 /// Computes for each parallel index the values that do not vary along the reduction loop.
 LogicalResult AttentionKernel::prepare(ArrayRef<Value> needed) {
-  for (int64_t part = 0; part < tile->ownParts; ++part) {
-    enterOwn(part);
+  for (int64_t part = 0; part < tile->parallelParts; ++part) {
+    enterParallel(part);
     DenseSet<Value> seen;
     for (Value value : needed)
       if (failed(values.prepare(value, seen)))
         return failure();
-    leaveOwn(part);
+    leaveParallel(part);
   }
   return success();
 }
@@ -101,16 +101,16 @@ AttentionKernel::ProductTiles AttentionKernel::multiply(Value first,
 LogicalResult AttentionKernel::forPoints(Value first, const ProductTiles &products, AtPoint body) {
   for (int64_t part = 0; part < tile->streamedParts; ++part) {
     Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), fused.streamed);
-    for (int64_t row = 0; row < tile->ownParts; ++row) {
+    for (int64_t row = 0; row < tile->parallelParts; ++row) {
       int64_t point = row * tile->streamedParts + part;
-      enterOwn(row);
+      enterParallel(row);
       values.coordinates[fused.streamed] = streamed.coordinate;
       values.ofChunk.clear();
       for (const auto &[value, numbers] : products)
         values.ofChunk[value] = numbers[point].value;
       LogicalResult result = body(row, point, streamed.exists);
       values.ofChunk.clear();
-      leaveOwn(row);
+      leaveParallel(row);
       if (failed(result))
         return failure();
     }
@@ -125,7 +125,7 @@ LogicalResult AttentionKernel::accumulate(Value first, const ProductTiles &produ
                                           const Sums &level, MutableArrayRef<Number> totals) {
   return forPoints(first, products, [&](int64_t part, int64_t, Value exists) {
     for (auto [i, sum] : llvm::enumerate(level)) {
-      Number &total = totals[i * tile->ownParts + part];
+      Number &total = totals[i * tile->parallelParts + part];
       FailureOr<Number> next = values.accumulate(sum, total, exists);
       if (failed(next))
         return failure();
@@ -137,11 +137,11 @@ LogicalResult AttentionKernel::accumulate(Value first, const ProductTiles &produ
 
 /// Combines the totals of all threads that share a parallel index.
 LogicalResult AttentionKernel::finishSum(ElementValues::Sum &sum, ArrayRef<Number> totals) {
-  for (int64_t part = 0; part < tile->ownParts; ++part) {
+  for (int64_t part = 0; part < tile->parallelParts; ++part) {
     Number total = tile->combine(sum.combiner, totals[part], part);
-    enterOwn(part);
+    enterParallel(part);
     LogicalResult result = values.finishSum(sum, total);
-    leaveOwn(part);
+    leaveParallel(part);
     if (failed(result))
       return failure();
   }
@@ -153,7 +153,7 @@ LogicalResult AttentionKernel::reduce(Sums &level) {
   Numbers totals;
   for (ElementValues::Sum &sum : level) {
     needed.push_back(sum.op.getInputs()[0]);
-    totals.append(tile->ownParts, values.identityOf(sum));
+    totals.append(tile->parallelParts, values.identityOf(sum));
   }
   if (failed(prepare(needed)))
     return failure();
@@ -165,7 +165,7 @@ LogicalResult AttentionKernel::reduce(Sums &level) {
   if (failed(sums))
     return failure();
   for (auto [i, sum] : llvm::enumerate(level))
-    if (failed(finishSum(sum, ArrayRef(*sums).slice(i * tile->ownParts, tile->ownParts))))
+    if (failed(finishSum(sum, ArrayRef(*sums).slice(i * tile->parallelParts, tile->parallelParts))))
       return failure();
   return success();
 }
@@ -223,9 +223,9 @@ void AttentionKernel::addProducts(Value first, const Results &results, ArrayRef<
     size_t next = 0;
     for (const AttentionProduct &product : fused.consumers) {
       const size_t count = tile->countSums(product);
-      MutableArrayRef<Number> own = sums.slice(next, count);
+      MutableArrayRef<Number> addends = sums.slice(next, count);
       if (product.rows == value)
-        llvm::copy(tile->add(product, first, 0, own), own.begin());
+        llvm::copy(tile->add(product, first, 0, addends), addends.begin());
       next += count;
     }
   }
@@ -243,14 +243,14 @@ void AttentionKernel::storeProducts(ArrayRef<Number> sums) {
 LogicalResult AttentionKernel::storeRows(const Results &results) {
   GroupSet rows = (GroupSet(1) << fused.space.getNumGroups()) - 1;
   rows &= ~(GroupSet(1) << fused.streamed);
-  for (int64_t part = 0; part < tile->ownParts; ++part) {
-    enterOwn(part);
-    Value condition =
-        emitter.both(own[part].exists, emitter.isZero(tile->getStreamedPlace(emitter.index(0), 0)));
+  for (int64_t part = 0; part < tile->parallelParts; ++part) {
+    enterParallel(part);
+    Value condition = emitter.both(parallel[part].exists,
+                                   emitter.isZero(tile->getStreamedPlace(emitter.index(0), 0)));
     for (auto [value, buffer] : results.stored)
       if (values.isOfRow(value) && failed(values.store(value, buffer, rows, condition)))
         return failure();
-    leaveOwn(part);
+    leaveParallel(part);
   }
   return success();
 }
@@ -269,9 +269,9 @@ LogicalResult AttentionKernel::finish() {
   auto makeTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
     SmallVector<Numbers> panels(results.panels.size());
     for (Numbers &panel : panels)
-      panel.assign(tile->ownParts * tile->streamedParts, emitter.number(first));
+      panel.assign(tile->parallelParts * tile->streamedParts, emitter.number(first));
     auto atPoint = [&](int64_t part, int64_t point, Value streamedExists) -> LogicalResult {
-      Value exists = emitter.both(own[part].exists, streamedExists);
+      Value exists = emitter.both(parallel[part].exists, streamedExists);
       for (auto [value, buffer] : results.stored)
         if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
           return failure();
@@ -305,34 +305,35 @@ LogicalResult AttentionKernel::emit() {
     for (ElementValues::Sum &sum : level)
       sum.combiner.useInstruction();
   GroupSet streamed = GroupSet(1) << fused.streamed;
-  if (!values.levels.empty() && (values.reduced != streamed || fused.own > fused.streamed))
+  if (!values.levels.empty() && (values.reduced != streamed || fused.parallel > fused.streamed))
     return emitter.kernel->emitOpError("reduces dimensions other than its columns, which is not "
                                        "supported by the CUDA backend in an attention kernel");
   values.reduced = streamed;
-  const int64_t ownSize = AttentionTile::getOwnSize(emitter, fused);
-  if (ownSize == 0 || (!fused.crossing.empty() && !values.levels.empty()))
+  const int64_t parallelSize = AttentionTile::getParallelSize(emitter, fused);
+  if (parallelSize == 0 || (!fused.crossing.empty() && !values.levels.empty()))
     return emitter.kernel->emitOpError("of kind \"attention\" mixes products that contract its "
                                        "rows with products that do not: run split-attention first");
-  ownTiles = llvm::divideCeil(fused.space.getSize(fused.own), ownSize);
+  parallelTiles = llvm::divideCeil(fused.space.getSize(fused.parallel), parallelSize);
   SmallVector<unsigned> outer;
   int64_t heads = 1;
   for (unsigned group = 0; group < fused.space.getNumGroups(); ++group)
-    if (group != fused.own && group != fused.streamed) {
+    if (group != fused.parallel && group != fused.streamed) {
       outer.push_back(group);
       heads *= fused.space.getSize(group);
     }
-  const int64_t blocks = heads * ownTiles;
-  Value ownTile = enterBlock(heads);
-  values.setPosition(outer, inTurn ? inTurn->head : emitter.div(emitter.block(), ownTiles));
-  Value firstOwn = emitter.mul(ownTile, ownSize);
-  tile = AttentionTile::create(emitter, fused, values, firstOwn);
+  const int64_t blocks = heads * parallelTiles;
+  Value parallelTile = enterBlock(heads);
+  values.setPosition(outer, inTurn ? inTurn->head : emitter.div(emitter.block(), parallelTiles));
+  Value firstParallel = emitter.mul(parallelTile, parallelSize);
+  tile = AttentionTile::create(emitter, fused, values, firstParallel);
   if (inTurn)
     inTurn->tiles = emitter.index(
         llvm::divideCeil(fused.space.getSize(fused.streamed), tile->shape.streamedSize));
-  setTiles(firstOwn);
-  for (int64_t part = 0; part < tile->ownParts; ++part)
-    own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), fused.own));
-  ofOwn.resize(tile->ownParts);
+  setTiles(firstParallel);
+  for (int64_t part = 0; part < tile->parallelParts; ++part)
+    parallel.push_back(
+        tile->makePoint(tile->getParallelPlace(firstParallel, part), fused.parallel));
+  ofParallel.resize(tile->parallelParts);
   tile->begin();
   bool isFinished = false;
   for (size_t i = 0; i < values.levels.size(); ++i) {

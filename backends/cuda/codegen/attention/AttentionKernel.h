@@ -18,14 +18,14 @@ private:
   using Point = AttentionTile::Point;
   using Numbers = AttentionTile::Numbers;
   using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
-  /// `own` and `point` index this thread's parallel indices and its elements of a tile.
-  using AtPoint = llvm::function_ref<LogicalResult(int64_t own, int64_t point, Value exists)>;
+  /// `parallel` and `point` index this thread's parallel indices and its elements of a tile.
+  using AtPoint = llvm::function_ref<LogicalResult(int64_t parallel, int64_t point, Value exists)>;
   /// Accumulators of products: this thread's elements of a tile.
   using ProductTiles = SmallVector<std::pair<Value, Numbers>>;
   using Sums = SmallVector<ElementValues::Sum>;
   using AtScaledSum =
       llvm::function_ref<void(size_t index, const SoftmaxScale &scale, size_t part)>;
-  /// What the last pass computes.
+  /// Results of the last pass.
   struct Results {
     SmallVector<std::pair<Value, unsigned>> stored; ///< values and their buffers
     SmallVector<Value> tiles;  ///< the stored values that vary along the reduction loop
@@ -37,17 +37,17 @@ private:
   FusedAttention &fused;
   ElementValues values;
   std::unique_ptr<AttentionTile> tile;
-  SmallVector<Point> own;    ///< parallel indices of this thread
-  Value firstTile, endTiles; ///< of the reduction loop
-  SmallVector<ElementValues::Known> ofOwn;
+  SmallVector<Point> parallel; ///< parallel indices of this thread
+  Value firstTile, endTiles;   ///< of the reduction loop
+  SmallVector<ElementValues::Known> ofParallel;
   /// Set if there are crossing products: the buffers into which blocks accumulate in turn.
   std::optional<AttentionTile::InTurn> inTurn;
-  int64_t ownTiles = 1; ///< blocks of a head
+  int64_t parallelTiles = 1; ///< blocks of a head
   /// The elements to visit, by the index of the reduction loop minus the parallel index.
   st::DiagonalBand band;
 
-  void enterOwn(int64_t part);
-  void leaveOwn(int64_t part);
+  void enterParallel(int64_t part);
+  void leaveParallel(int64_t part);
 
   LogicalResult prepare(ArrayRef<Value> needed);
   SmallVector<AttentionProduct *> producersOf(ArrayRef<Value> needed);
@@ -84,7 +84,7 @@ private:
 
   // The tiles that a mask leaves (MaskedTiles.cpp).
   st::DiagonalBand findBand();
-  void setTiles(Value firstOwn);
+  void setTiles(Value firstParallel);
 
   // Crossing products (TurnsOfBlocks.cpp).
   Value enterBlock(int64_t heads);

@@ -2,6 +2,7 @@
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -9,11 +10,8 @@
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::IterationSpace;
+using mlir::st::shapeOf;
 using stablehlo::DotGeneralOp;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 namespace {
 class AttentionAnalysis {
@@ -26,7 +24,7 @@ public:
 private:
   /// The strides of a product's two matrices along the axes, before groups are formed.
   struct Accesses {
-    IterationSpace::AxisStrides own, streamed;
+    IterationSpace::AxisStrides parallel, streamed;
   };
 
   mlir::st::KernelOp kernel;
@@ -39,7 +37,7 @@ private:
   LogicalResult addProducer(AttentionProduct &product);
   LogicalResult addConsumer(AttentionProduct &product);
   LogicalResult setGroups();
-  bool ownsRows() const { return fused.own < fused.streamed; }
+  bool hasParallelRows() const { return fused.parallel < fused.streamed; }
 };
 } // namespace
 
@@ -174,10 +172,10 @@ LogicalResult AttentionAnalysis::addProducer(AttentionProduct &product) {
                        right = mlir::st::denseStrides(shapeOf(dot.getRhs()));
   mlir::st::ProductStrides strides =
       mlir::st::getOperandStrides(dot, product.rows, fused.space, left, right);
-  setMatrix(product.own, argumentOf(dot.getLhs()), dot.getLhs(), left, dims->leftDepth);
+  setMatrix(product.parallel, argumentOf(dot.getLhs()), dot.getLhs(), left, dims->leftDepth);
   setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), right, dims->rightDepth);
-  if (!ownsRows()) {
-    std::swap(product.own, product.streamed);
+  if (!hasParallelRows()) {
+    std::swap(product.parallel, product.streamed);
     std::swap(strides.left, strides.right);
   }
   accesses.push_back({strides.left, strides.right});
@@ -199,10 +197,10 @@ LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
   mlir::st::ConsumerStrides strides =
       mlir::st::getConsumerStrides(dot, *dims, product.rows, fused.space, result, right);
   unsigned argument = getStored(dot).use_begin()->getOperandNumber() + body.getNumArguments();
-  setMatrix(product.own, argument, dot.getResult(), result, strides.widthDim);
+  setMatrix(product.parallel, argument, dot.getResult(), result, strides.widthDim);
   setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), right, dims->width);
-  if (mlir::st::contractsRows(dot) == ownsRows()) {
-    std::swap(product.own, product.streamed);
+  if (mlir::st::contractsRows(dot) == hasParallelRows()) {
+    std::swap(product.parallel, product.streamed);
     std::swap(strides.left, strides.right);
   }
   accesses.push_back({strides.left, strides.right});
@@ -213,22 +211,23 @@ LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
 LogicalResult AttentionAnalysis::setGroups() {
   SmallVector<IterationSpace::AxisStrides> all;
   for (const Accesses &access : accesses)
-    all.append({access.own, access.streamed});
+    all.append({access.parallel, access.streamed});
   IterationSpace &space = fused.space;
   unsigned axes = space.getNumAxes();
   space.formGroups(all);
   if (space.getGroupOfAxis(axes - 1) == space.getGroupOfAxis(axes - 2))
     return kernel.emitOpError(
         "of kind \"attention\" has rows and columns that cannot be separate loops");
-  fused.own = space.getGroupOfAxis(fused.own);
+  fused.parallel = space.getGroupOfAxis(fused.parallel);
   fused.streamed = space.getGroupOfAxis(fused.streamed);
   size_t next = 0;
   for (auto *products : {&fused.producers, &fused.consumers, &fused.crossing})
     for (AttentionProduct &product : *products) {
       const Accesses &access = accesses[next++];
-      product.own.strides = space.getStrides(access.own);
+      product.parallel.strides = space.getStrides(access.parallel);
       product.streamed.strides = space.getStrides(access.streamed);
-      if (product.own.strides[fused.streamed] != 0 || product.streamed.strides[fused.own] != 0)
+      if (product.parallel.strides[fused.streamed] != 0 ||
+          product.streamed.strides[fused.parallel] != 0)
         return refuse(product.op);
     }
   return success();
@@ -247,7 +246,7 @@ LogicalResult AttentionAnalysis::run() {
     return kernel.emitOpError(
         "of kind \"attention\" has rows and columns that cannot be separate loops");
   const bool ofColumns = llvm::any_of(fused.consumers, isOfColumns);
-  fused.own = axes - (ofColumns ? 1 : 2);
+  fused.parallel = axes - (ofColumns ? 1 : 2);
   fused.streamed = axes - (ofColumns ? 2 : 1);
   for (AttentionProduct &product : fused.producers)
     if (failed(addProducer(product)))

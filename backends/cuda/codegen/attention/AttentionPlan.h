@@ -29,8 +29,8 @@ struct AttentionProduct {
   Value rows; ///< a producer's result or a consumer's left operand, in the row part
   int64_t width = 1;
   // A producer's matrices are its operands along either loop. For a consumer, `streamed` is its
-  // right operand and `own` its result.
-  AttentionMatrix own, streamed;
+  // right operand and `parallel` its result.
+  AttentionMatrix parallel, streamed;
 };
 
 /// The parts of a body of kind "attention". The two innermost loops are the parallel loop, split
@@ -41,11 +41,11 @@ struct FusedAttention {
   OwningOpRef<st::KernelOp> rows;
   SmallVector<unsigned> stored; ///< indices of the fused kernel's results
   SmallVector<AttentionProduct, 0> producers, consumers;
-  /// Consumers that contract the parallel loop; the others contract the reduction loop. `own` is
-  /// their right operand. `streamed` is their result, into which each block accumulates.
+  /// Consumers that contract the parallel loop; the others contract the reduction loop. `parallel`
+  /// is their right operand. `streamed` is their result, into which each block accumulates.
   SmallVector<AttentionProduct, 0> crossing;
   st::IterationSpace space;
-  unsigned own = 0, streamed = 0; ///< groups
+  unsigned parallel = 0, streamed = 0; ///< groups
 
   Block &body() const { return const_cast<FusedAttention *>(this)->rows->getBody().front(); }
 };

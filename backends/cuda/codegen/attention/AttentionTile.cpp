@@ -17,9 +17,9 @@ namespace {
 class PlainTile : public AttentionTile {
 public:
   PlainTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
-            Value firstOwn);
+            Value firstParallel);
 
-  int64_t getOwnOffset(int64_t part) const override { return part * kSide; }
+  int64_t getParallelOffset(int64_t part) const override { return part * kSide; }
   int64_t getStreamedOffset(int64_t part) const override { return part * kSide; }
   Numbers multiply(const AttentionProduct &product, Value first) override;
   void publish(ArrayRef<Number> points, size_t panel) override;
@@ -44,15 +44,16 @@ private:
 
 std::unique_ptr<AttentionTile> AttentionTile::create(KernelEmitter &emitter,
                                                      const FusedAttention &fused,
-                                                     const ElementValues &values, Value firstOwn) {
-  std::unique_ptr<AttentionTile> cores = createCores(emitter, fused, values, firstOwn);
+                                                     const ElementValues &values,
+                                                     Value firstParallel) {
+  std::unique_ptr<AttentionTile> cores = createCores(emitter, fused, values, firstParallel);
   return cores || !fused.crossing.empty() ? std::move(cores)
-                                          : createPlain(emitter, fused, values, firstOwn);
+                                          : createPlain(emitter, fused, values, firstParallel);
 }
 
 AttentionTile::Point AttentionTile::makePoint(Value coordinate, unsigned group) {
   int64_t size = fused.space.getSize(group);
-  if (size % (group == fused.streamed ? shape.streamedSize : shape.ownSize) == 0)
+  if (size % (group == fused.streamed ? shape.streamedSize : shape.parallelSize) == 0)
     return {coordinate, {}};
   return {emitter.min(coordinate, size - 1), emitter.less(coordinate, size)};
 }
@@ -60,7 +61,7 @@ AttentionTile::Point AttentionTile::makePoint(Value coordinate, unsigned group) 
 Value AttentionTile::getOuterPosition(const AttentionMatrix &matrix) {
   Value position = emitter.index(0);
   for (auto [group, stride] : llvm::enumerate(matrix.strides))
-    if (group != fused.own && group != fused.streamed && stride != 0)
+    if (group != fused.parallel && group != fused.streamed && stride != 0)
       position = emitter.add(position, emitter.mul(values.coordinates[group], stride));
   return position;
 }
@@ -70,8 +71,8 @@ Value AttentionTile::getOuterPosition(const AttentionMatrix &matrix) {
 std::unique_ptr<AttentionTile> AttentionTile::createPlain(KernelEmitter &emitter,
                                                           const FusedAttention &fused,
                                                           const ElementValues &values,
-                                                          Value firstOwn) {
-  return std::make_unique<PlainTile>(emitter, fused, values, firstOwn);
+                                                          Value firstParallel) {
+  return std::make_unique<PlainTile>(emitter, fused, values, firstParallel);
 }
 
 /// Two blocks share a multiprocessor if 128 registers per thread suffice: the accumulators take at
@@ -84,15 +85,15 @@ static int64_t countTogether(const FusedAttention &fused) {
 }
 
 PlainTile::PlainTile(KernelEmitter &emitter, const FusedAttention &fused,
-                     const ElementValues &values, Value firstOwn)
-    : AttentionTile(emitter, fused, values, firstOwn,
+                     const ElementValues &values, Value firstParallel)
+    : AttentionTile(emitter, fused, values, firstParallel,
                     {kThreads, kPart, kPart, kSize, countTogether(fused)}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
   // Elements of a row are adjacent in memory.
-  bool ownsRows = fused.own < fused.streamed;
-  ownLane = ownsRows ? slow : fast;
-  streamedLane = ownsRows ? fast : slow;
+  bool hasParallelRows = fused.parallel < fused.streamed;
+  parallelLane = hasParallelRows ? slow : fast;
+  streamedLane = hasParallelRows ? fast : slow;
   left = emitter.addShared(kSlice * kPitch, f32());
   right = emitter.addShared(kSlice * kPitch, f32());
   if (fused.consumers.empty())
@@ -131,13 +132,14 @@ void PlainTile::loadSlice(Value shared, const AttentionMatrix &matrix, Value out
 }
 
 AttentionTile::Numbers PlainTile::multiply(const AttentionProduct &product, Value first) {
-  Value ownOuter = getOuterPosition(product.own);
+  Value parallelOuter = getOuterPosition(product.parallel);
   Value streamedOuter = getOuterPosition(product.streamed);
   Numbers none(kPart * kPart, zero());
   return emitter.loop(
       emitter.index(0), emitter.index(product.width), kSlice, none,
       [&](Value depth, ArrayRef<Number> carried) {
-        loadSlice(left, product.own, ownOuter, fused.own, firstOwn, depth, product.width);
+        loadSlice(left, product.parallel, parallelOuter, fused.parallel, firstParallel, depth,
+                  product.width);
         loadSlice(right, product.streamed, streamedOuter, fused.streamed, first, depth,
                   product.width);
         emitter.barrier();
@@ -151,7 +153,7 @@ AttentionTile::Numbers PlainTile::multiply(const AttentionProduct &product, Valu
                            };
                            Numbers a, b, next;
                            for (int64_t part = 0; part < kPart; ++part) {
-                             a.push_back(fetch(left, ownLane, part));
+                             a.push_back(fetch(left, parallelLane, part));
                              b.push_back(fetch(right, streamedLane, part));
                            }
                            for (int64_t point = 0; point < kPart * kPart; ++point)
@@ -165,7 +167,7 @@ AttentionTile::Numbers PlainTile::multiply(const AttentionProduct &product, Valu
 
 void PlainTile::publish(ArrayRef<Number> points, size_t) {
   for (int64_t point = 0; point < kPart * kPart; ++point) {
-    Value row = getOwnPlace(emitter.index(0), point / kPart);
+    Value row = getParallelPlace(emitter.index(0), point / kPart);
     Value column = getStreamedPlace(emitter.index(0), point % kPart);
     emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), points[point]);
   }
@@ -220,14 +222,15 @@ AttentionTile::Numbers PlainTile::add(const AttentionProduct &product, Value fir
 }
 
 void PlainTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
-  const AttentionMatrix &matrix = product.own;
+  const AttentionMatrix &matrix = product.parallel;
   Value outer = getOuterPosition(matrix);
   int64_t columns = getColumns(product) / kSide;
   Type type = getComputeType(matrix.element);
   for (int64_t part = 0; part < kPart; ++part) {
-    Value row = emitter.add(firstOwn, emitter.add(slow, part * kSide));
-    Value rowExists = getOwnLoop() % kSize == 0 ? Value() : emitter.less(row, getOwnLoop());
-    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.own]));
+    Value row = emitter.add(firstParallel, emitter.add(slow, part * kSide));
+    Value rowExists =
+        getParallelLoop() % kSize == 0 ? Value() : emitter.less(row, getParallelLoop());
+    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.parallel]));
     for (int64_t i = 0; i < columns; ++i) {
       Value column = emitter.add(fast, i * kSide), exists = rowExists;
       if (product.width % kSide != 0)

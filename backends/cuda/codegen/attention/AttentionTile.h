@@ -21,10 +21,10 @@ public:
 
   /// Distribution of a tile over a block.
   struct Shape {
-    int64_t threads, ownParts, streamedParts; ///< per thread
-    int64_t streamedSize;                     ///< a divisor of kSize
-    int64_t together = 1;                     ///< blocks that share a multiprocessor
-    int64_t ownSize = kSize;                  ///< size of the tile along the parallel loop
+    int64_t threads, parallelParts, streamedParts; ///< per thread
+    int64_t streamedSize;                          ///< a divisor of kSize
+    int64_t together = 1;                          ///< blocks that share a multiprocessor
+    int64_t parallelSize = kSize;                  ///< size of the tile along the parallel loop
   };
 
   /// The buffers and indices with which blocks accumulate a crossing product in turn.
@@ -40,15 +40,15 @@ public:
     Value first, last;
   };
 
-  /// Uses tensor cores if all operands of products have one 16-bit type. `firstOwn`: the block's
-  /// first index of the parallel loop.
+  /// Uses tensor cores if all operands of products have one 16-bit type. `firstParallel`: the
+  /// block's first index of the parallel loop.
   static std::unique_ptr<AttentionTile> create(KernelEmitter &emitter, const FusedAttention &fused,
-                                               const ElementValues &values, Value firstOwn);
+                                               const ElementValues &values, Value firstParallel);
   virtual ~AttentionTile() = default;
 
   /// Returns the number of elements of a block along the parallel loop, or 0 if the crossing
   /// products cannot be planned: they require tensor cores.
-  static int64_t getOwnSize(const KernelEmitter &emitter, const FusedAttention &fused);
+  static int64_t getParallelSize(const KernelEmitter &emitter, const FusedAttention &fused);
   /// Returns true if the crossing products can be planned for any layout of the matrices.
   static bool canCross(const FusedAttention &fused, int64_t sharedBytes);
 
@@ -64,9 +64,9 @@ public:
 
   /// The thread's number of indices per loop, and the indices of the tile that begins at `first`.
   /// Adds the constant offset of a part last, so that all parts share the rest of the address.
-  const int64_t ownParts, streamedParts;
-  Value getOwnPlace(Value first, int64_t part) {
-    return emitter.add(emitter.add(first, ownLane), getOwnOffset(part));
+  const int64_t parallelParts, streamedParts;
+  Value getParallelPlace(Value first, int64_t part) {
+    return emitter.add(emitter.add(first, parallelLane), getParallelOffset(part));
   }
   Value getStreamedPlace(Value first, int64_t part) {
     return emitter.add(emitter.add(first, streamedLane), getStreamedOffset(part));
@@ -98,7 +98,7 @@ public:
   }
   /// Number of a consumer's sums per thread.
   int64_t countSums(const AttentionProduct &product) const {
-    return shape.ownSize * getColumns(product) / shape.threads;
+    return shape.parallelSize * getColumns(product) / shape.threads;
   }
   /// The thread's parallel index, by position, to which its `index`th sum belongs.
   virtual int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const = 0;
@@ -109,20 +109,22 @@ public:
 
 protected:
   AttentionTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
-                Value firstOwn, Shape shape)
-      : shape(shape), ownParts(shape.ownParts), streamedParts(shape.streamedParts),
-        emitter(emitter), fused(fused), values(values), firstOwn(firstOwn) {}
+                Value firstParallel, Shape shape)
+      : shape(shape), parallelParts(shape.parallelParts), streamedParts(shape.streamedParts),
+        emitter(emitter), fused(fused), values(values), firstParallel(firstParallel) {}
 
   static std::unique_ptr<AttentionTile> createPlain(KernelEmitter &emitter,
                                                     const FusedAttention &fused,
-                                                    const ElementValues &values, Value firstOwn);
+                                                    const ElementValues &values,
+                                                    Value firstParallel);
   /// Returns null if the types do not suit tensor cores or the operands exceed shared memory.
   static std::unique_ptr<AttentionTile> createCores(KernelEmitter &emitter,
                                                     const FusedAttention &fused,
-                                                    const ElementValues &values, Value firstOwn);
+                                                    const ElementValues &values,
+                                                    Value firstParallel);
 
   /// Offsets of a thread's parts from its first one.
-  virtual int64_t getOwnOffset(int64_t part) const = 0;
+  virtual int64_t getParallelOffset(int64_t part) const = 0;
   virtual int64_t getStreamedOffset(int64_t part) const = 0;
   /// Number of computed columns of a product's result.
   static int64_t getColumns(const AttentionProduct &product) {
@@ -130,13 +132,13 @@ protected:
   }
   Number zero() { return emitter.constant(emitter.builder.getF32FloatAttr(0), f32()); }
   Type f32() { return emitter.builder.getF32Type(); }
-  int64_t getOwnLoop() const { return fused.space.getSize(fused.own); }
+  int64_t getParallelLoop() const { return fused.space.getSize(fused.parallel); }
   int64_t getStreamedSize() const { return fused.space.getSize(fused.streamed); }
   KernelEmitter &emitter;
   const FusedAttention &fused;
   const ElementValues &values;
-  Value firstOwn;
-  Value ownLane, streamedLane; ///< offset of this thread's first elements in a tile
+  Value firstParallel;
+  Value parallelLane, streamedLane; ///< offset of this thread's first elements in a tile
 };
 
 } // namespace mlir::cuda

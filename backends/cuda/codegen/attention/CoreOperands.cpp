@@ -28,13 +28,15 @@ SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const FusedAttenti
 }
 
 /// Collects the operands that are not in registers, and those of crossing products.
-SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const FusedAttention &fused, Plan plan) {
+SmallVector<CoreOperands::Rows> CoreOperands::collectParallel(const FusedAttention &fused,
+                                                              Plan plan) {
   SmallVector<Rows> all;
   auto add = [&](const AttentionProduct &product) {
     if (llvm::none_of(all, [&](const Rows &rows) {
-          return *rows.matrix == product.own && rows.width == product.width;
+          return *rows.matrix == product.parallel && rows.width == product.width;
         }))
-      all.push_back({&product.own, fused.own, product.width, plan.ownSize, {}, {}, {}, {}});
+      all.push_back(
+          {&product.parallel, fused.parallel, product.width, plan.parallelSize, {}, {}, {}, {}});
   };
   for (auto [i, product] : llvm::enumerate(fused.producers))
     if (!plan.keeps(i))
@@ -59,9 +61,9 @@ CoreOperands::CrossingShare CoreOperands::shareCrossing(const AttentionProduct &
   for (int64_t rows : {2 * kRows, kRows}) {
     if (plan.streamedSize % rows != 0)
       continue;
-    const int64_t below = plan.streamedSize / rows, beside = plan.warps() / below;
-    if (below <= plan.warps() && columns % (beside * kDepth) == 0)
-      return {rows, columns / beside};
+    const int64_t below = plan.streamedSize / rows, warpsPerRow = plan.warps() / below;
+    if (below <= plan.warps() && columns % (warpsPerRow * kDepth) == 0)
+      return {rows, columns / warpsPerRow};
   }
   return {};
 }
@@ -78,19 +80,20 @@ bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const FusedAttenti
 bool CoreOperands::fits(const FusedAttention &fused, Plan plan, int64_t sharedBytes) {
   int64_t bytes = 0;
   for (const AttentionProduct &product : fused.consumers)
-    if (static_cast<int64_t>(llvm::alignTo(product.width, kDepth)) % (plan.beside * kDepth) != 0)
+    if (static_cast<int64_t>(llvm::alignTo(product.width, kDepth)) % (plan.warpsPerRow * kDepth) !=
+        0)
       return false;
   for (const AttentionProduct &product : fused.crossing)
     if (shareCrossing(product, plan).rows == 0)
       return false;
   if (plan.columnsOfWarp() < kDepth)
     return false;
-  if (plan.beside > 1 || !fused.crossing.empty())
-    bytes += static_cast<int64_t>(countPanels(fused)) * plan.ownSize *
+  if (plan.warpsPerRow > 1 || !fused.crossing.empty())
+    bytes += static_cast<int64_t>(countPanels(fused)) * plan.parallelSize *
              (plan.streamedSize + kAccess) * kBytes;
   for (const Rows &rows : collectStreamed(fused, plan.streamedSize))
     bytes += plan.stages * rows.size * rows.pitch() * kBytes;
-  for (const Rows &rows : collectOwn(fused, plan))
+  for (const Rows &rows : collectParallel(fused, plan))
     bytes += rows.size * rows.pitch() * kBytes;
   return bytes <= sharedBytes;
 }
@@ -105,12 +108,12 @@ int64_t CoreOperands::countBytes(const FusedAttention &fused, Plan plan) {
   };
   int64_t columns = 0;
   for (const Rows &rows : collectStreamed(fused, size))
-    columns += rows.columns() * size / plan.ownSize;
+    columns += rows.columns() * size / plan.parallelSize;
   for (auto [i, product] : llvm::enumerate(fused.producers))
-    columns += columnsOf(product) * (below + (plan.keeps(i) ? 0 : tiles * plan.beside));
+    columns += columnsOf(product) * (below + (plan.keeps(i) ? 0 : tiles * plan.warpsPerRow));
   for (const AttentionProduct &product : fused.consumers)
-    columns += columnsOf(product) * below + (plan.beside - 1) * size;
-  if (plan.beside > 1 || !fused.crossing.empty())
+    columns += columnsOf(product) * below + (plan.warpsPerRow - 1) * size;
+  if (plan.warpsPerRow > 1 || !fused.crossing.empty())
     columns += static_cast<int64_t>(countPanels(fused)) * size;
   for (const AttentionProduct &product : fused.crossing) {
     const CrossingShare share = shareCrossing(product, plan);
@@ -121,10 +124,10 @@ int64_t CoreOperands::countBytes(const FusedAttention &fused, Plan plan) {
 
 CoreOperands::CoreOperands(KernelEmitter &emitter, const FusedAttention &fused, Plan plan)
     : plan(plan), emitter(emitter), fused(fused), threads(plan.warps() * kWarp),
-      streamed(collectStreamed(fused, plan.streamedSize)), own(collectOwn(fused, plan)) {
+      streamed(collectStreamed(fused, plan.streamedSize)), parallel(collectParallel(fused, plan)) {
   Value warp = emitter.div(emitter.thread(), kWarp);
-  warpBelow = emitter.div(warp, plan.beside);
-  warpBeside = emitter.rem(warp, plan.beside);
+  warpRow = emitter.div(warp, plan.warpsPerRow);
+  warpColumn = emitter.rem(warp, plan.warpsPerRow);
 }
 
 CoreOperands::Rows &CoreOperands::find(const AttentionMatrix &matrix, int64_t width) {
@@ -147,23 +150,23 @@ void CoreOperands::prepare(Rows &rows) {
     rows.outer = tile->getOuterPosition(*rows.matrix);
 }
 
-void CoreOperands::begin(AttentionTile &forTile, Value firstOwn) {
+void CoreOperands::begin(AttentionTile &forTile, Value firstParallel) {
   tile = &forTile;
   Type type = fused.producers.empty() ? fused.consumers.front().streamed.element
-                                      : fused.producers.front().own.element;
+                                      : fused.producers.front().parallel.element;
   for (Rows &rows : streamed) {
     rows.memory = emitter.addShared(plan.stages * rows.size * rows.pitch(), type);
     prepare(rows);
   }
-  for (Rows &rows : own) {
+  for (Rows &rows : parallel) {
     rows.memory = emitter.addShared(rows.size * rows.pitch(), type);
     prepare(rows);
-    load(rows, firstOwn, emitter.index(0));
+    load(rows, firstParallel, emitter.index(0));
   }
   for (size_t i = 0, end = sharesPanels() ? countPanels(fused) : 0; i < end; ++i) {
     Rows &rows = panels.emplace_back();
     rows.width = plan.streamedSize;
-    rows.size = plan.ownSize;
+    rows.size = plan.parallelSize;
     rows.memory = emitter.addShared(rows.size * rows.pitch(), type);
     prepare(rows);
   }
@@ -270,19 +273,19 @@ void CoreOperands::enterTile(Value number) {
 
 // ---- to cores -----------------------------------------------------------------------------------
 
-SmallVector<Value> CoreOperands::getOwn(const AttentionProduct &product, int64_t core,
-                                        int64_t depth) {
-  const Rows &rows = findOwn(product.own, product.width);
+SmallVector<Value> CoreOperands::getParallel(const AttentionProduct &product, int64_t core,
+                                             int64_t depth) {
+  const Rows &rows = findParallel(product.parallel, product.width);
   Value place =
-      emitter.add(emitter.mul(warpBelow, plan.cores * kRows * rows.pitch()), rows.turnedLane);
+      emitter.add(emitter.mul(warpRow, plan.cores * kRows * rows.pitch()), rows.turnedLane);
   return emitter.loadMatrices(rows.memory, emitter.add(place, core * kRows * rows.pitch() + depth),
                               false);
 }
 
-const CoreOperands::Rows &CoreOperands::findOwn(const AttentionMatrix &matrix,
-                                                int64_t width) const {
+const CoreOperands::Rows &CoreOperands::findParallel(const AttentionMatrix &matrix,
+                                                     int64_t width) const {
   return *llvm::find_if(
-      own, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
+      parallel, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
 }
 
 /// Returns 16 x 16 elements of the current tile from a row and a column on; `further` is an offset
@@ -301,13 +304,13 @@ SmallVector<Value> CoreOperands::getStreamed(const AttentionProduct &product, in
                                              int64_t depth) {
   const int64_t pitch = find(product.streamed, product.width).pitch();
   return loadFromTile(product, row, depth, /*isTurned=*/false,
-                      emitter.mul(warpBeside, plan.columnsOfWarp() * pitch));
+                      emitter.mul(warpColumn, plan.columnsOfWarp() * pitch));
 }
 
 SmallVector<Value> CoreOperands::getStreamedTurned(const AttentionProduct &product, int64_t depth,
                                                    int64_t column, Value further) {
   const Rows &rows = find(product.streamed, product.width);
-  Value beyond = emitter.mul(warpBeside, rows.columns() / plan.beside);
+  Value beyond = emitter.mul(warpColumn, rows.columns() / plan.warpsPerRow);
   if (further)
     beyond = emitter.add(beyond, emitter.mul(further, rows.pitch()));
   return loadFromTile(product, depth, column, /*isTurned=*/true, beyond);
@@ -322,7 +325,7 @@ void CoreOperands::putPanel(size_t panel, Value row, Value column, Number pair) 
 
 SmallVector<Value> CoreOperands::getPanel(size_t panel, int64_t core, Value column) {
   const Rows &rows = panels[panel];
-  Value place = emitter.add(emitter.mul(warpBelow, plan.cores * kRows * rows.pitch()), column);
+  Value place = emitter.add(emitter.mul(warpRow, plan.cores * kRows * rows.pitch()), column);
   return emitter.loadMatrices(
       rows.memory, emitter.add(emitter.add(place, rows.turnedLane), core * kRows * rows.pitch()),
       false);
@@ -336,7 +339,7 @@ SmallVector<Value> CoreOperands::getPanelTurned(size_t panel, int64_t row, Value
 
 SmallVector<Value> CoreOperands::getCrossing(const AttentionProduct &product, int64_t row,
                                              Value column) {
-  const Rows &rows = findOwn(product.own, product.width);
+  const Rows &rows = findParallel(product.parallel, product.width);
   return emitter.loadMatrices(
       rows.memory, emitter.add(emitter.add(rows.turnedLane, column), row * rows.pitch()), true);
 }

@@ -21,14 +21,14 @@ public:
     int64_t stages;       ///< tiles in shared memory: two for asynchronous copies
     int64_t cores;        ///< vertically adjacent products of 16 rows per warp
     unsigned kept;        ///< bit mask of the producers whose parallel operands are in registers
-    int64_t ownSize = AttentionTile::kSize; ///< rows of a tile along the parallel loop
+    int64_t parallelSize = AttentionTile::kSize; ///< rows of a tile along the parallel loop
     /// Warps that share rows. Each has a part of the tile's columns, and of the columns of the
     /// consumers' results.
-    int64_t beside = 1;
+    int64_t warpsPerRow = 1;
 
     bool keeps(size_t producer) const { return kept >> producer & 1; }
-    int64_t warps() const { return ownSize / (kRows * cores) * beside; }
-    int64_t columnsOfWarp() const { return streamedSize / beside; }
+    int64_t warps() const { return parallelSize / (kRows * cores) * warpsPerRow; }
+    int64_t columnsOfWarp() const { return streamedSize / warpsPerRow; }
   };
   /// Distribution of a tile's contribution to a crossing product over warps: each has `rows` of the
   /// tile along the reduction loop and `columns` of the result. Zero rows: no distribution exists.
@@ -48,12 +48,12 @@ public:
   const Plan plan;
 
   /// Emits code ahead of all tiles.
-  void begin(AttentionTile &tile, Value firstOwn);
+  void begin(AttentionTile &tile, Value firstParallel);
   void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end);
   void enterTile(Value number);
 
   /// First operand of one of this warp's products: 16 parallel indices, 16 of the depth.
-  SmallVector<Value> getOwn(const AttentionProduct &product, int64_t core, int64_t depth);
+  SmallVector<Value> getParallel(const AttentionProduct &product, int64_t core, int64_t depth);
   /// Second operands of two products of 8 columns: 16 indices of the reduction loop from `row` on,
   /// 16 of the depth.
   SmallVector<Value> getStreamed(const AttentionProduct &product, int64_t row, int64_t depth);
@@ -63,7 +63,7 @@ public:
                                        int64_t column, Value further = {});
 
   // Operands computed from the tile, rounded, if they are in shared memory. Columns are the tile's.
-  bool sharesPanels() const { return plan.beside > 1 || !fused.crossing.empty(); }
+  bool sharesPanels() const { return plan.warpsPerRow > 1 || !fused.crossing.empty(); }
   /// Stores two adjacent elements of a row.
   void putPanel(size_t panel, Value row, Value column, Number pair);
   /// First operand of one of this warp's products, 16 columns from `column` on.
@@ -75,7 +75,7 @@ public:
   SmallVector<Value> getCrossing(const AttentionProduct &product, int64_t row, Value column);
 
   /// Index of this thread's warp among those of other rows, and among those of the same rows.
-  Value warpBelow, warpBeside;
+  Value warpRow, warpColumn;
 
 private:
   /// Rows of a matrix in shared memory.
@@ -93,9 +93,9 @@ private:
   static size_t countPanels(const FusedAttention &fused);
 
   static SmallVector<Rows> collectStreamed(const FusedAttention &fused, int64_t size);
-  static SmallVector<Rows> collectOwn(const FusedAttention &fused, Plan plan);
+  static SmallVector<Rows> collectParallel(const FusedAttention &fused, Plan plan);
   void prepare(Rows &rows);
-  const Rows &findOwn(const AttentionMatrix &matrix, int64_t width) const;
+  const Rows &findParallel(const AttentionMatrix &matrix, int64_t width) const;
   Rows &find(const AttentionMatrix &matrix, int64_t width);
   void load(const Rows &rows, Value first, Value target);
   void load(Value number);
@@ -106,7 +106,7 @@ private:
   const FusedAttention &fused;
   int64_t threads;
   AttentionTile *tile = nullptr;
-  SmallVector<Rows> streamed, own, panels;
+  SmallVector<Rows> streamed, parallel, panels;
   SmallVector<unsigned> loaded; ///< indices in `streamed` of the operands of this pass
   Value end;                    ///< end of this pass
   Value stage;                  ///< stage of the current tile in shared memory

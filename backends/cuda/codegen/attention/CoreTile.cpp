@@ -22,9 +22,9 @@ namespace {
 class CoreTile : public AttentionTile {
 public:
   CoreTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
-           Value firstOwn, Shape shape, CoreOperands::Plan plan);
+           Value firstParallel, Shape shape, CoreOperands::Plan plan);
 
-  int64_t getOwnOffset(int64_t part) const override { return part * (kRows / 2); }
+  int64_t getParallelOffset(int64_t part) const override { return part * (kRows / 2); }
   int64_t getStreamedOffset(int64_t part) const override { return part / 2 * kColumns + part % 2; }
   void begin() override;
   void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end) override;
@@ -47,8 +47,8 @@ public:
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
 private:
-  SmallVector<Value> loadOwn(const AttentionProduct &product, int64_t core, int64_t depth);
-  SmallVector<SmallVector<Value>> getOwn(const AttentionProduct &product, int64_t depth);
+  SmallVector<Value> loadParallel(const AttentionProduct &product, int64_t core, int64_t depth);
+  SmallVector<SmallVector<Value>> getParallel(const AttentionProduct &product, int64_t depth);
   void addColumns(const AttentionProduct &product, int64_t depth, Value further,
                   ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums);
 
@@ -68,7 +68,7 @@ private:
 static Type getNarrowType(const FusedAttention &fused) {
   SmallVector<Type> types;
   for (const AttentionProduct &product : fused.producers)
-    types.append({product.own.element, product.streamed.element});
+    types.append({product.parallel.element, product.streamed.element});
   for (const AttentionProduct &product : fused.consumers)
     types.append({getElementTypeOrSelf(product.rows.getType()), product.streamed.element});
   if (types.empty() || !llvm::all_equal(types) || !isa<FloatType>(types.front()) ||
@@ -85,7 +85,7 @@ static int64_t countRegisters(const FusedAttention &fused, const CoreOperands::P
   };
   int64_t ofRow = 0; // of 32 bits
   for (const AttentionProduct &product : fused.consumers)
-    ofRow += columnsOf(product) / plan.beside + plan.columnsOfWarp() / 2;
+    ofRow += columnsOf(product) / plan.warpsPerRow + plan.columnsOfWarp() / 2;
   for (auto [i, product] : llvm::enumerate(fused.producers))
     ofRow += plan.columnsOfWarp() + (plan.keeps(i) ? columnsOf(product) / 2 : 0);
   return ofRow * plan.cores * kRows / kWarp;
@@ -100,16 +100,16 @@ static int64_t countTogether(const FusedAttention &fused, const CoreOperands::Pl
   return kRegisters / (plan.warps() * kWarp * estimateRegisters(fused, plan));
 }
 
-/// Lists the plans of a block with `ownSize` rows and `stages` tiles in shared memory.
-static SmallVector<CoreOperands::Plan> listPlans(const FusedAttention &fused, int64_t ownSize,
+/// Lists the plans of a block with `parallelSize` rows and `stages` tiles in shared memory.
+static SmallVector<CoreOperands::Plan> listPlans(const FusedAttention &fused, int64_t parallelSize,
                                                  int64_t stages) {
   SmallVector<CoreOperands::Plan> plans;
   for (int64_t cores : {1, 2})
     for (int64_t size = AttentionTile::kSize; size >= kDepth; size /= 2)
       for (unsigned kept = 1U << fused.producers.size(); kept-- > 0;)
-        for (int64_t beside : {1, 2})
-          if (beside == 1 || !fused.crossing.empty())
-            plans.push_back({size, stages, cores, kept, ownSize, beside});
+        for (int64_t warpsPerRow : {1, 2})
+          if (warpsPerRow == 1 || !fused.crossing.empty())
+            plans.push_back({size, stages, cores, kept, parallelSize, warpsPerRow});
   return plans;
 }
 
@@ -122,11 +122,11 @@ static std::optional<CoreOperands::Plan> choosePlan(const FusedAttention &fused,
   const int64_t mostRegisters = crosses ? 224 : 208;
   std::optional<CoreOperands::Plan> best;
   int64_t bestBytes = 0;
-  const bool isLong = fused.space.getSize(fused.own) > AttentionTile::kSize;
-  for (int64_t own = crosses && isLong ? 2 * AttentionTile::kSize : AttentionTile::kSize;
-       own >= AttentionTile::kSize && !best; own /= 2)
+  const bool isLong = fused.space.getSize(fused.parallel) > AttentionTile::kSize;
+  for (int64_t parallel = crosses && isLong ? 2 * AttentionTile::kSize : AttentionTile::kSize;
+       parallel >= AttentionTile::kSize && !best; parallel /= 2)
     for (int64_t stages = isAsync ? 2 : 1; stages > 0 && !best; --stages)
-      for (const CoreOperands::Plan &plan : listPlans(fused, own, stages)) {
+      for (const CoreOperands::Plan &plan : listPlans(fused, parallel, stages)) {
         if (countRegisters(fused, plan) > mostRegisters || countTogether(fused, plan) == 0 ||
             !CoreOperands::fits(fused, plan, sharedBytes))
           continue;
@@ -148,11 +148,11 @@ static std::optional<CoreOperands::Plan> choosePlan(const KernelEmitter &emitter
   return choosePlan(fused, CoreOperands::canCopyAsync(emitter, fused), sharedBytes);
 }
 
-int64_t AttentionTile::getOwnSize(const KernelEmitter &emitter, const FusedAttention &fused) {
+int64_t AttentionTile::getParallelSize(const KernelEmitter &emitter, const FusedAttention &fused) {
   if (fused.crossing.empty())
     return kSize;
   std::optional<CoreOperands::Plan> plan = choosePlan(emitter, fused);
-  return plan ? plan->ownSize : 0;
+  return plan ? plan->parallelSize : 0;
 }
 
 bool AttentionTile::canCross(const FusedAttention &fused, int64_t sharedBytes) {
@@ -162,32 +162,33 @@ bool AttentionTile::canCross(const FusedAttention &fused, int64_t sharedBytes) {
 std::unique_ptr<AttentionTile> AttentionTile::createCores(KernelEmitter &emitter,
                                                           const FusedAttention &fused,
                                                           const ElementValues &values,
-                                                          Value firstOwn) {
+                                                          Value firstParallel) {
   std::optional<CoreOperands::Plan> plan = choosePlan(emitter, fused);
   if (!plan)
     return nullptr;
   const Shape shape{
       plan->warps() * kWarp, plan->cores * kRows / kColumns, 2 * plan->columnsOfWarp() / kColumns,
-      plan->streamedSize,    countTogether(fused, *plan),    plan->ownSize};
-  return std::make_unique<CoreTile>(emitter, fused, values, firstOwn, shape, *plan);
+      plan->streamedSize,    countTogether(fused, *plan),    plan->parallelSize};
+  return std::make_unique<CoreTile>(emitter, fused, values, firstParallel, shape, *plan);
 }
 
 CoreTile::CoreTile(KernelEmitter &emitter, const FusedAttention &fused, const ElementValues &values,
-                   Value firstOwn, Shape shape, CoreOperands::Plan plan)
-    : AttentionTile(emitter, fused, values, firstOwn, shape), operands(emitter, fused, plan),
+                   Value firstParallel, Shape shape, CoreOperands::Plan plan)
+    : AttentionTile(emitter, fused, values, firstParallel, shape), operands(emitter, fused, plan),
       narrow(getNarrowType(fused)) {
   Value lane = emitter.rem(emitter.thread(), kWarp);
   lanePair = emitter.mul(emitter.rem(lane, kQuad), 2);
-  ownLane =
-      emitter.add(emitter.mul(operands.warpBelow, plan.cores * kRows), emitter.div(lane, kQuad));
-  streamedLane = emitter.add(lanePair, emitter.mul(operands.warpBeside, plan.columnsOfWarp()));
+  parallelLane =
+      emitter.add(emitter.mul(operands.warpRow, plan.cores * kRows), emitter.div(lane, kQuad));
+  streamedLane = emitter.add(lanePair, emitter.mul(operands.warpColumn, plan.columnsOfWarp()));
 }
 
 // ---- operands -----------------------------------------------------------------------------------
 
 /// Loads a first operand from memory: this thread's pairs of its rows, from a depth on.
-SmallVector<Value> CoreTile::loadOwn(const AttentionProduct &product, int64_t core, int64_t depth) {
-  const AttentionMatrix &matrix = product.own;
+SmallVector<Value> CoreTile::loadParallel(const AttentionProduct &product, int64_t core,
+                                          int64_t depth) {
+  const AttentionMatrix &matrix = product.parallel;
   Value outer = getOuterPosition(matrix);
   const bool isAligned =
       matrix.widthStride == 1 && llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
@@ -195,8 +196,8 @@ SmallVector<Value> CoreTile::loadOwn(const AttentionProduct &product, int64_t co
   SmallVector<Value> pairs;
   for (int64_t pair = 0; pair < kNumbers; ++pair) {
     const int64_t part = core * (kRows / kColumns) + pair % 2;
-    Value row = makePoint(getOwnPlace(firstOwn, part), fused.own).coordinate;
-    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.own]));
+    Value row = makePoint(getParallelPlace(firstParallel, part), fused.parallel).coordinate;
+    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.parallel]));
     auto load = [&](Value place, int64_t width) {
       const bool isBeyond = depth + kDepth > product.width;
       Value inside = isBeyond ? emitter.min(place, product.width - width) : place;
@@ -217,11 +218,11 @@ SmallVector<Value> CoreTile::loadOwn(const AttentionProduct &product, int64_t co
 }
 
 void CoreTile::begin() {
-  operands.begin(*this, firstOwn);
+  operands.begin(*this, firstParallel);
   for (auto [i, product] : llvm::enumerate(fused.producers))
     for (int64_t depth = 0; operands.plan.keeps(i) && depth < product.width; depth += kDepth)
       for (int64_t core = 0; core < operands.plan.cores; ++core)
-        kept[&product].push_back(loadOwn(product, core, depth));
+        kept[&product].push_back(loadParallel(product, core, depth));
 }
 
 void CoreTile::beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end) {
@@ -231,14 +232,15 @@ void CoreTile::beginPass(ArrayRef<AttentionProduct *> products, Value begin, Val
 // ---- products -----------------------------------------------------------------------------------
 
 /// Returns the first operands of all of this warp's products.
-SmallVector<SmallVector<Value>> CoreTile::getOwn(const AttentionProduct &product, int64_t depth) {
+SmallVector<SmallVector<Value>> CoreTile::getParallel(const AttentionProduct &product,
+                                                      int64_t depth) {
   const auto cores = static_cast<size_t>(operands.plan.cores);
   if (auto found = kept.find(&product); found != kept.end())
     return SmallVector<SmallVector<Value>>(
         ArrayRef(found->second).slice(depth / kDepth * cores, cores));
   SmallVector<SmallVector<Value>> loaded;
   for (size_t core = 0; core < cores; ++core)
-    loaded.push_back(operands.getOwn(product, static_cast<int64_t>(core), depth));
+    loaded.push_back(operands.getParallel(product, static_cast<int64_t>(core), depth));
   return loaded;
 }
 
@@ -248,7 +250,7 @@ AttentionTile::Numbers CoreTile::multiply(const AttentionProduct &product, Value
   // Ordered by product of 16 rows, then by group of 8 columns.
   SmallVector<Numbers> sums(cores * columns, Numbers(kNumbers, zero()));
   for (int64_t depth = 0; depth < product.width; depth += kDepth) {
-    SmallVector<SmallVector<Value>> a = getOwn(product, depth);
+    SmallVector<SmallVector<Value>> a = getParallel(product, depth);
     for (size_t column = 0; column < columns; column += 2) {
       SmallVector<Value> b =
           operands.getStreamed(product, static_cast<int64_t>(column) * kColumns, depth);
@@ -260,7 +262,7 @@ AttentionTile::Numbers CoreTile::multiply(const AttentionProduct &product, Value
     }
   }
   Numbers points;
-  for (int64_t part = 0; part < ownParts; ++part)
+  for (int64_t part = 0; part < parallelParts; ++part)
     for (size_t column = 0; column < columns; ++column) {
       const Numbers &sum = sums[part / 2 * columns + column];
       points.append({sum[part % 2 * 2], sum[part % 2 * 2 + 1]});
@@ -279,7 +281,7 @@ void CoreTile::publish(ArrayRef<Number> points, size_t number) {
         Number pair = joinElements(points.slice(part * streamedParts + column, 2)).toFloat(narrow);
         panel.push_back(pair.value);
         if (operands.sharesPanels())
-          operands.putPanel(number, getOwnPlace(emitter.index(0), part),
+          operands.putPanel(number, getParallelPlace(emitter.index(0), part),
                             getStreamedPlace(emitter.index(0), column), pair);
       }
 }
@@ -288,14 +290,15 @@ void CoreTile::publish(ArrayRef<Number> points, size_t number) {
 void CoreTile::addColumns(const AttentionProduct &product, int64_t depth, Value further,
                           ArrayRef<SmallVector<Value>> a, MutableArrayRef<Number> sums) {
   const int64_t ofCore = countSums(product) / operands.plan.cores;
-  for (int64_t column = 0; column < getColumns(product) / operands.plan.beside;
+  for (int64_t column = 0; column < getColumns(product) / operands.plan.warpsPerRow;
        column += 2 * kColumns) {
     SmallVector<Value> b = operands.getStreamedTurned(product, depth, column, further);
     for (auto [core, first] : llvm::enumerate(a))
       for (int64_t i = 0; i < 2; ++i) {
-        auto own = sums.slice(
+        auto addends = sums.slice(
             static_cast<int64_t>(core) * ofCore + (column / kColumns + i) * kNumbers, kNumbers);
-        llvm::copy(emitter.multiplyMatrices(first, ArrayRef(b).slice(2 * i, 2), own), own.begin());
+        llvm::copy(emitter.multiplyMatrices(first, ArrayRef(b).slice(2 * i, 2), addends),
+                   addends.begin());
       }
   }
 }
@@ -306,13 +309,13 @@ AttentionTile::Numbers CoreTile::add(const AttentionProduct &product, Value, siz
   const CoreOperands::Plan &plan = operands.plan;
   const int64_t columns = plan.columnsOfWarp();
   const int64_t most =
-      plan.beside > 1
+      plan.warpsPerRow > 1
           ? columns
           : std::min(columns, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
   Numbers added(sums);
-  for (int64_t other = 0; other < plan.beside; ++other) {
-    Value first =
-        emitter.mul(emitter.rem(emitter.add(operands.warpBeside, other), plan.beside), columns);
+  for (int64_t other = 0; other < plan.warpsPerRow; ++other) {
+    Value first = emitter.mul(
+        emitter.rem(emitter.add(operands.warpColumn, other), plan.warpsPerRow), columns);
     for (int64_t depth = 0; depth < most; depth += kDepth) {
       SmallVector<SmallVector<Value>> a;
       for (auto [core, panel] : llvm::enumerate(panels[number]))
@@ -320,29 +323,32 @@ AttentionTile::Numbers CoreTile::add(const AttentionProduct &product, Value, siz
             other == 0
                 ? llvm::to_vector(ArrayRef(panel).slice(depth / kDepth * kNumbers, kNumbers))
                 : operands.getPanel(number, static_cast<int64_t>(core), emitter.add(first, depth)));
-      addColumns(product, depth, plan.beside > 1 ? first : Value(), a, added);
+      addColumns(product, depth, plan.warpsPerRow > 1 ? first : Value(), a, added);
     }
   }
   return added;
 }
 
 void CoreTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
-  const AttentionMatrix &matrix = product.own;
+  const AttentionMatrix &matrix = product.parallel;
   Value outer = getOuterPosition(matrix);
   Type type = getComputeType(matrix.element);
   const bool inPairs = matrix.widthStride == 1 && product.width % 2 == 0;
   const bool isAligned = llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
   const size_t ofCore = sums.size() / operands.plan.cores;
   for (size_t i = 0; i < sums.size(); i += inPairs ? 2 : 1) {
-    Value row = getOwnPlace(firstOwn, getPartOfSum(product, static_cast<int64_t>(i)));
+    Value row = getParallelPlace(firstParallel, getPartOfSum(product, static_cast<int64_t>(i)));
     Value column = emitter.add(
         emitter.add(lanePair, static_cast<int64_t>(i % ofCore / kNumbers * kColumns + i % 2)),
-        emitter.mul(operands.warpBeside, getColumns(product) / operands.plan.beside));
-    Value exists = getOwnLoop() % shape.ownSize == 0 ? Value() : emitter.less(row, getOwnLoop());
+        emitter.mul(operands.warpColumn, getColumns(product) / operands.plan.warpsPerRow));
+    Value exists = getParallelLoop() % shape.parallelSize == 0
+                       ? Value()
+                       : emitter.less(row, getParallelLoop());
     if (product.width % kDepth != 0)
       exists = emitter.both(exists, emitter.less(column, product.width));
-    Value position = emitter.add(outer, emitter.add(emitter.mul(row, matrix.strides[fused.own]),
-                                                    emitter.mul(column, matrix.widthStride)));
+    Value position =
+        emitter.add(outer, emitter.add(emitter.mul(row, matrix.strides[fused.parallel]),
+                                       emitter.mul(column, matrix.widthStride)));
     Number stored = inPairs ? joinElements(sums.slice(i, 2)) : sums[i];
     emitter.onlyIf(
         exists, [&] { emitter.store(matrix.buffer, position, stored.toFloat(type), isAligned); });

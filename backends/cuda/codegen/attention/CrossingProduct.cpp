@@ -47,7 +47,7 @@ AttentionTile::Numbers CrossingEmitter::multiply() {
       emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
   const int64_t cores = share.rows / CoreOperands::kRows, columns = share.columns / kColumns;
   AttentionTile::Numbers sums(cores * columns * kNumbers, zero);
-  for (int64_t depth = 0; depth < operands.plan.ownSize; depth += CoreOperands::kDepth) {
+  for (int64_t depth = 0; depth < operands.plan.parallelSize; depth += CoreOperands::kDepth) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t core = 0; core < cores; ++core)
       a.push_back(
@@ -57,9 +57,10 @@ AttentionTile::Numbers CrossingEmitter::multiply() {
           operands.getCrossing(product, depth, emitter.add(column, next * kColumns));
       for (int64_t core = 0; core < cores; ++core)
         for (int64_t i = 0; i < 2; ++i) {
-          auto own = MutableArrayRef(sums).slice((core * columns + next + i) * kNumbers, kNumbers);
-          llvm::copy(emitter.multiplyMatrices(a[core], ArrayRef(b).slice(2 * i, 2), own),
-                     own.begin());
+          auto addends =
+              MutableArrayRef(sums).slice((core * columns + next + i) * kNumbers, kNumbers);
+          llvm::copy(emitter.multiplyMatrices(a[core], ArrayRef(b).slice(2 * i, 2), addends),
+                     addends.begin());
         }
     }
   }
@@ -145,7 +146,7 @@ void mlir::cuda::crossTile(CrossingWriter writer, const AttentionProduct &produc
 static int64_t countHeads(const FusedAttention &fused) {
   int64_t heads = 1;
   for (unsigned group = 0; group < fused.space.getNumGroups(); ++group)
-    if (group != fused.own && group != fused.streamed)
+    if (group != fused.parallel && group != fused.streamed)
       heads *= fused.space.getSize(group);
   return heads;
 }

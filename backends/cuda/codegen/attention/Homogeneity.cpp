@@ -1,9 +1,10 @@
 #include "backends/cuda/codegen/attention/Homogeneity.h"
-
-#include "backends/cuda/codegen/analysis/Splat.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
+using mlir::st::getSplat;
+using mlir::st::skipBroadcasts;
 namespace hlo = mlir::stablehlo;
 
 std::optional<size_t> mlir::cuda::findMaximum(const ElementValues::Sum &sum,

@@ -1,6 +1,7 @@
 // Passes over tiles in which the maxima of rows, and the sums of exponentials relative to them, are
 // final only after the last tile.
 #include "backends/cuda/codegen/attention/AttentionKernel.h"
+#include "backends/cuda/codegen/kernels/OnlineSums.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -11,20 +12,13 @@ FailureOr<Number> AttentionKernel::emitExponential(const ElementValues::Sum &sum
   return emitElementwise(reduce.getInputs()[0].getDefiningOp(), x);
 }
 
-/// Returns the number to subtract from exponents for a running maximum: the maximum, or 0 if it is
-/// minus infinity.
-static Number getBelow(Number greatest) {
-  Number lowest = greatest.extreme(/*largest=*/false, /*isUnsigned=*/false);
-  return (greatest == lowest).select(greatest.constant(0), greatest);
-}
-
 /// Makes later exponentials relative to the new maxima, and rescales the sums that are relative to
 /// the maxima `before`. `carried`: maxima, then sums, for each row of the thread. `scales` is
 /// ordered by sum, then row.
 LogicalResult AttentionKernel::enterMaxima(const Sums &maxima, const Sums &level,
                                            ArrayRef<Number> before, MutableArrayRef<Number> carried,
                                            SmallVectorImpl<Number> &scales) {
-  const size_t parts = tile->ownParts;
+  const size_t parts = tile->parallelParts;
   for (auto [i, sum] : llvm::enumerate(level)) {
     const size_t maximum = *findMaximum(sum, maxima);
     for (size_t part = 0; part < parts; ++part) {
@@ -36,7 +30,7 @@ LogicalResult AttentionKernel::enterMaxima(const Sums &maxima, const Sums &level
       total = total * *scale;
       scales.push_back(*scale);
       stablehlo::ReduceOp reduce = maxima[maximum].op;
-      ofOwn[part][reduce.getResult(0)] = below.value;
+      ofParallel[part][reduce.getResult(0)] = below.value;
     }
   }
   return success();
@@ -48,7 +42,7 @@ LogicalResult AttentionKernel::enterMaxima(const Sums &maxima, const Sums &level
 LogicalResult AttentionKernel::finishSoftmax(Sums &maxima, Sums &level,
                                              MutableArrayRef<Number> sums,
                                              SmallVectorImpl<Number> &scales) {
-  const size_t parts = tile->ownParts;
+  const size_t parts = tile->parallelParts;
   auto ofSum = [&](size_t i) { return sums.slice(i * parts, parts); };
   for (auto [i, maximum] : llvm::enumerate(maxima))
     if (failed(finishSum(maximum, ofSum(i))))
@@ -56,7 +50,7 @@ LogicalResult AttentionKernel::finishSoftmax(Sums &maxima, Sums &level,
   for (auto [i, sum] : llvm::enumerate(level)) {
     const size_t maximum = *findMaximum(sum, maxima);
     for (size_t part = 0; part < parts; ++part) {
-      Number greatest = emitter.number(ofOwn[part].lookup(maxima[maximum].op.getResult(0)));
+      Number greatest = emitter.number(ofParallel[part].lookup(maxima[maximum].op.getResult(0)));
       FailureOr<Number> scale = emitExponential(sum, ofSum(maximum)[part] - greatest);
       if (failed(scale))
         return failure();
@@ -81,7 +75,7 @@ AttentionKernel::Numbers AttentionKernel::getIdentities(const Sums &maxima, cons
   Numbers totals;
   for (const Sums *sums : {&maxima, &level})
     for (const ElementValues::Sum &sum : *sums)
-      totals.append(tile->ownParts, values.identityOf(sum));
+      totals.append(tile->parallelParts, values.identityOf(sum));
   return totals;
 }
 
@@ -89,7 +83,7 @@ AttentionKernel::Numbers AttentionKernel::getIdentities(const Sums &maxima, cons
 /// maximum, and rescales its sum when the maximum rises (Milakov and Gimelshein, "Online normalizer
 /// calculation for softmax", 2018).
 LogicalResult AttentionKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
-  const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
+  const size_t parts = tile->parallelParts, numMaxima = maxima.size() * parts;
   SmallVector<Value> needed = inputsOf(maxima);
   Numbers totals = getIdentities(maxima, level);
   if (failed(prepare(needed)))
@@ -101,11 +95,11 @@ LogicalResult AttentionKernel::reduceWithExponentials(Sums &maxima, Sums &level)
     MutableArrayRef<Number> all(carried);
     if (failed(accumulate(first, products, maxima, all.take_front(numMaxima))))
       return failure();
-    SmallVector<ElementValues::Known> known = ofOwn;
+    SmallVector<ElementValues::Known> known = ofParallel;
     if (failed(enterMaxima(maxima, level, before, all, scales)) ||
         failed(accumulate(first, products, level, all.drop_front(numMaxima))))
       return failure();
-    ofOwn = known;
+    ofParallel = known;
     return success();
   };
   FailureOr<Numbers> sums = forTiles(totals, producers, atTile);
@@ -142,7 +136,7 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
                                               ArrayRef<AttentionProduct *> producers,
                                               const Results &results,
                                               MutableArrayRef<Number> carried) {
-  const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
+  const size_t parts = tile->parallelParts, numMaxima = maxima.size() * parts;
   ProductTiles products = multiply(first, producers);
   Numbers before(carried.begin(), carried.end()), scales;
   MutableArrayRef<Number> sums = carried.drop_front(numMaxima + level.size() * parts);
@@ -150,12 +144,12 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
     return failure();
   for (size_t i = 0; i < numMaxima; ++i)
     carried[i] = tile->combine(maxima[i / parts].combiner, carried[i], i % parts);
-  SmallVector<ElementValues::Known> known = ofOwn;
+  SmallVector<ElementValues::Known> known = ofParallel;
   if (failed(enterMaxima(maxima, level, before, carried, scales)))
     return failure();
   // Tiles are not divided.
   for (const ElementValues::Sum &sum : level)
-    for (ElementValues::Known &ofPart : ofOwn)
+    for (ElementValues::Known &ofPart : ofParallel)
       ofPart[hlo::ReduceOp(sum.op).getResult(0)] = values.identityOf(sum).constant(1).value;
   forScaledSums(level, [&](size_t index, const SoftmaxScale &scale, size_t part) {
     sums[index] = sums[index] * scales[scale.sum * parts + part];
@@ -182,7 +176,7 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
   if (failed(forPoints(first, products, atPoint)))
     return failure();
   addProducts(first, results, panels, sums);
-  ofOwn = known;
+  ofParallel = known;
   return success();
 }
 
@@ -191,7 +185,7 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
 /// need the same maximum at each tile.
 LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Results results = getResults();
-  const size_t parts = tile->ownParts, numReduced = (maxima.size() + level.size()) * parts;
+  const size_t parts = tile->parallelParts, numReduced = (maxima.size() + level.size()) * parts;
   SmallVector<Value> needed = inputsOf(maxima);
   Numbers totals = getIdentities(maxima, level);
   totals.append(results.sums);
@@ -213,7 +207,7 @@ LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Numbers divided;
   for (auto [i, scale] : llvm::enumerate(scales)) {
     stablehlo::ReduceOp reduce = level[i / parts].op;
-    divided.push_back(scale / emitter.number(ofOwn[i % parts].lookup(reduce.getResult(0))));
+    divided.push_back(scale / emitter.number(ofParallel[i % parts].lookup(reduce.getResult(0))));
   }
   forScaledSums(level, [&](size_t index, const SoftmaxScale &scale, size_t part) {
     const size_t i = scale.sum * parts + part;

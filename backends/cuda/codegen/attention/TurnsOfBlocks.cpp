@@ -11,7 +11,7 @@ using namespace mlir::cuda;
 /// block starts, the previous block of its head started long before.
 Value AttentionKernel::enterBlock(int64_t heads) {
   if (fused.crossing.empty())
-    return emitter.rem(emitter.block(), ownTiles);
+    return emitter.rem(emitter.block(), parallelTiles);
   const unsigned sums = emitter.getResultBuffer(emitter.body.getTerminator()->getNumOperands());
   const int64_t places = countCrossingTurns(fused);
   Value number = emitter.takeNumber(sums + 1, emitter.index(places - 1));
@@ -29,16 +29,16 @@ Value AttentionKernel::getFirstTurn(Value tileNumber) {
   if (band.last >= st::DiagonalBand::kUnbounded)
     return emitter.index(0);
   Value index = emitter.mul(tileNumber, tile->shape.streamedSize);
-  return emitter.div(emitter.max(emitter.add(index, -band.last), 0), tile->shape.ownSize);
+  return emitter.div(emitter.max(emitter.add(index, -band.last), 0), tile->shape.parallelSize);
 }
 
 /// The last block that adds to a tile: under a causal mask, the block of the diagonal.
 Value AttentionKernel::getLastTurn(Value tileNumber) {
   if (band.first <= -st::DiagonalBand::kUnbounded)
-    return emitter.index(ownTiles - 1);
+    return emitter.index(parallelTiles - 1);
   const int64_t size = tile->shape.streamedSize;
   Value last = emitter.add(emitter.mul(tileNumber, size), size - 1 - band.first);
-  return emitter.min(emitter.div(last, tile->shape.ownSize), ownTiles - 1);
+  return emitter.min(emitter.div(last, tile->shape.parallelSize), parallelTiles - 1);
 }
 
 /// The blocks of a tile count from its first one.
@@ -63,8 +63,8 @@ void AttentionKernel::addProductsInTurn(Value first, const Results &results,
   };
   for (const AttentionProduct &product : fused.consumers) {
     const size_t count = tile->countSums(product);
-    MutableArrayRef<Number> own = sums.take_front(count);
-    llvm::copy(tile->add(product, first, panelOf(product), own), own.begin());
+    MutableArrayRef<Number> addends = sums.take_front(count);
+    llvm::copy(tile->add(product, first, panelOf(product), addends), addends.begin());
     sums = sums.drop_front(count);
   }
   for (const AttentionProduct &product : fused.crossing)

@@ -8,8 +8,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -19,13 +19,6 @@ namespace proto = ::st::proto;
 
 static LogicalResult refuse(Operation *op, const Twine &what) {
   return op->emitOpError() << what << ", so it cannot become a command";
-}
-
-static std::optional<int64_t> getConstant(Value value) {
-  APInt constant;
-  if (!matchPattern(value, m_ConstantInt(&constant)))
-    return std::nullopt;
-  return constant.getSExtValue();
 }
 
 static int64_t bytesOf(Type type) {
@@ -38,7 +31,7 @@ static int64_t bytesOf(Type type) {
 /// Adds an offset to a place. Supports constants, the slot of a micro-batch times a stride, and an
 /// entry of the rank table times a stride.
 static LogicalResult addOffset(Value value, proto::CudaPlace &place) {
-  if (std::optional<int64_t> constant = getConstant(value)) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value)) {
     place.set_offset(place.offset() + *constant);
     return success();
   }
@@ -47,7 +40,7 @@ static LogicalResult addOffset(Value value, proto::CudaPlace &place) {
     return success(succeeded(addOffset(sum.getLhs(), place)) &&
                    succeeded(addOffset(sum.getRhs(), place)));
   auto product = dyn_cast_or_null<arith::MulIOp>(op);
-  std::optional<int64_t> stride = product ? getConstant(product.getRhs()) : std::nullopt;
+  std::optional<int64_t> stride = product ? getConstantIntValue(product.getRhs()) : std::nullopt;
   if (!stride)
     return failure();
   if (auto entry = product.getLhs().getDefiningOp<TableEntryOp>()) {
@@ -57,12 +50,12 @@ static LogicalResult addOffset(Value value, proto::CudaPlace &place) {
     place.set_position_stride(*stride);
     return success();
   }
-  if (std::optional<int64_t> factor = getConstant(product.getLhs())) {
+  if (std::optional<int64_t> factor = getConstantIntValue(product.getLhs())) {
     place.set_offset(place.offset() + *factor * *stride);
     return success();
   }
   auto slot = product.getLhs().getDefiningOp<arith::RemUIOp>();
-  std::optional<int64_t> slots = slot ? getConstant(slot.getRhs()) : std::nullopt;
+  std::optional<int64_t> slots = slot ? getConstantIntValue(slot.getRhs()) : std::nullopt;
   if (!slots || place.slots() != 1)
     return failure();
   place.set_slots(*slots);
@@ -108,7 +101,8 @@ LogicalResult CommandLists::translateLaunch(gpu::LaunchFuncOp launch, proto::Cud
   auto kernel = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(launch, launch.getKernel());
   gpu::KernelDim3 grid = launch.getGridSizeOperandValues(),
                   block = launch.getBlockSizeOperandValues();
-  std::optional<int64_t> blocks = getConstant(grid.x), threads = getConstant(block.x);
+  std::optional<int64_t> blocks = getConstantIntValue(grid.x),
+                         threads = getConstantIntValue(block.x);
   if (!kernel || !blocks || !threads)
     return refuse(launch, "has an unknown kernel or grid");
   auto [it, isNew] = numbers.try_emplace(kernel, kernels.size());
@@ -310,7 +304,7 @@ LogicalResult CommandLists::translateWithBody(OpTy op, CommandTy &command,
 }
 
 LogicalResult CommandLists::translateCounted(scf::ForOp loop, proto::CudaLoop &command) {
-  std::optional<int64_t> trips = getConstant(loop.getUpperBound());
+  std::optional<int64_t> trips = getConstantIntValue(loop.getUpperBound());
   if (!trips)
     return refuse(loop, "has an unknown number of trips");
   command.set_trips(*trips);

@@ -7,8 +7,10 @@
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/KernelEmitter.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,6 +20,8 @@ using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 using llvm::divideCeil;
 using mlir::st::denseStrides;
+using mlir::st::shapeOf;
+using mlir::st::skipReshapes;
 
 /// Side of a transposed tile, and the rows of it that a block moves at once.
 static constexpr int64_t kTile = 32, kRowsAtOnce = 8;
@@ -59,17 +63,6 @@ private:
   Box wholeOf(Value value) const;
 };
 } // namespace
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-/// Looks through reshapes and transposes of unit dimensions, which do not move elements.
-static Value lookThrough(Value value) {
-  while (auto reshape = value.getDefiningOp<hlo::ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
-}
 
 void Box::simplify() {
   for (size_t i = sizes.size(); i-- > 0;) {
@@ -200,7 +193,7 @@ LogicalResult CopyKernel::copy(Box box, Value operand) {
   if (box.volume() == 0)
     return success();
   box.simplify();
-  auto argument = dyn_cast<BlockArgument>(lookThrough(operand));
+  auto argument = dyn_cast<BlockArgument>(skipReshapes(operand));
   if (!argument) {
     FailureOr<Number> scalar = getScalar(operand);
     if (failed(scalar))
@@ -246,7 +239,7 @@ LogicalResult CopyKernel::emitConcatenate(hlo::ConcatenateOp op) {
 }
 
 LogicalResult CopyKernel::emitPad(hlo::PadOp op) {
-  auto argument = dyn_cast<BlockArgument>(lookThrough(op.getOperand()));
+  auto argument = dyn_cast<BlockArgument>(skipReshapes(op.getOperand()));
   FailureOr<Number> padding = getScalar(op.getPaddingValue());
   if (failed(padding))
     return failure();

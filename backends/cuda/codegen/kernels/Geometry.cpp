@@ -50,7 +50,7 @@ static int64_t chooseWidth(const Work &work) {
   return width;
 }
 
-static Geometry cutPoints(const Work &work) {
+static Geometry splitElements(const Work &work) {
   Geometry geometry;
   geometry.width = chooseWidth(work);
   geometry.threads = kThreads;
@@ -58,7 +58,7 @@ static Geometry cutPoints(const Work &work) {
   return geometry;
 }
 
-static Geometry cutRows(const Work &work) {
+static Geometry splitRows(const Work &work) {
   Geometry geometry;
   geometry.width = chooseWidth(work);
   int64_t vectors = work.reduced / geometry.width;
@@ -71,7 +71,7 @@ static Geometry cutRows(const Work &work) {
   return geometry;
 }
 
-static Geometry cutColumns(const Work &work) {
+static Geometry splitColumns(const Work &work) {
   Geometry geometry;
   geometry.width = chooseWidth(work);
   // Prefers more blocks to wider accesses; with 8 bytes a thread a warp still reads full lines.
@@ -89,6 +89,6 @@ static Geometry cutColumns(const Work &work) {
 
 Geometry mlir::cuda::chooseGeometry(const Work &work) {
   if (!work.isReduction)
-    return cutPoints(work);
-  return work.reducesInnermost ? cutRows(work) : cutColumns(work);
+    return splitElements(work);
+  return work.reducesInnermost ? splitRows(work) : splitColumns(work);
 }

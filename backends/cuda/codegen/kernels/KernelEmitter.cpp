@@ -10,8 +10,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -31,33 +31,26 @@ Block &KernelEmitter::entry() { return function->getRegion(0).front(); }
 
 // ---- index arithmetic ---------------------------------------------------------------------------
 
-static std::optional<int64_t> getConstant(Value value) {
-  APInt constant;
-  if (!matchPattern(value, m_ConstantInt(&constant)))
-    return std::nullopt;
-  return constant.getSExtValue();
-}
-
 Value KernelEmitter::index(int64_t constant) {
   return arith::ConstantIndexOp::create(builder, loc, constant);
 }
 
 Value KernelEmitter::add(Value a, Value b) {
-  if (getConstant(a) == 0)
+  if (getConstantIntValue(a) == 0)
     return b;
-  if (getConstant(b) == 0)
+  if (getConstantIntValue(b) == 0)
     return a;
   return arith::AddIOp::create(builder, loc, a, b);
 }
 
 Value KernelEmitter::mul(Value a, int64_t b) {
-  if (std::optional<int64_t> constant = getConstant(a))
+  if (std::optional<int64_t> constant = getConstantIntValue(a))
     return index(*constant * b);
   return b == 1 ? a : b == 0 ? index(0) : arith::MulIOp::create(builder, loc, a, index(b));
 }
 
 Value KernelEmitter::mulValues(Value a, Value b) {
-  if (std::optional<int64_t> constant = getConstant(b))
+  if (std::optional<int64_t> constant = getConstantIntValue(b))
     return mul(a, *constant);
   return arith::MulIOp::create(builder, loc, a, b);
 }

@@ -46,7 +46,7 @@ private:
                                  SmallVectorImpl<Number> &carried);
   FailureOr<Number> rescale(ArrayRef<Sum> level, OnlineTotal &online, ArrayRef<Number> carried);
 
-  /// What the passes over the chunks of a thread's row share.
+  /// State that the passes over the chunks of a thread's row share.
   struct RowPass {
     const Geometry &geometry;
     Value lane; ///< of the thread among those that share its row

@@ -1,12 +1,14 @@
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
 
-#include "backends/cuda/codegen/analysis/Splat.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/OperationSupport.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::cuda;
+using mlir::st::getSplat;
+using mlir::st::skipBroadcasts;
 namespace hlo = mlir::stablehlo;
 
 namespace {

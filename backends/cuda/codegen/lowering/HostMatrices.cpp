@@ -84,9 +84,9 @@ static MemRefType arrayOf(const HostMatrices &block, Type type) {
   return MemRefType::get({block.threads}, type);
 }
 
-/// Of m16n8k16: four neighbouring lanes, a quad, hold a row of a and of the sums, and a column of
-/// b, each of them two neighbours of every eight along the depth or the row; the second pair of a,
-/// and of the sums, is eight rows further. Sums go along the depth.
+/// In m16n8k16 four neighbouring lanes, a quad, hold a row of a and of the sums, and a column of b.
+/// Each lane holds two neighbours of every eight along the depth or the row. The second pair of a,
+/// and of the sums, is eight rows further. Sums are in the order of the depth.
 func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
   Type a = op.getMatrixA().getType(), b = op.getMatrixB().getType(), c = op.getResult().getType();
   func::FuncOp function;
@@ -102,7 +102,7 @@ func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
     auto wide = [&](Value number) -> Value {
       return arith::ExtFOp::create(to.builder, to.loc, to.builder.getF32Type(), number);
     };
-    /// What the lanes of the quad of a row of a, or of a column of b, hold.
+    /// The elements that the four lanes of a row of a, or of a column of b, hold.
     auto quadOf = [&](Value operand, Value number) {
       SmallVector<Value> held;
       for (int64_t i = 0; i < kQuad; ++i)
@@ -130,8 +130,8 @@ func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
   return function;
 }
 
-/// Of matrices of 8 x 8 lane 8 i + j says where row j of the ith is; each lane gets two neighbours
-/// of the row of its quad, or two rows' elements of that column.
+/// Lane 8 i + j has the address of row j of the ith 8 x 8 matrix. Each lane gets two neighbours of
+/// the row of its quad or, if transposed, the elements of that column in two rows.
 func::FuncOp HostMatrices::getLoad(nvgpu::LdMatrixOp op) const {
   auto type = cast<VectorType>(op.getRes().getType());
   const bool turned = op.getTranspose();

@@ -1,4 +1,4 @@
-// What follows the kernels: upstream's lowerings in an order that suits them.
+// Pipelines of upstream passes that lower kernels to PTX and to the host.
 #include "backends/cuda/codegen/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

@@ -1,12 +1,12 @@
 // Derives the row sums in the gradient of attention from results of the forward pass.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
-#include "backends/cuda/codegen/analysis/Splat.h"
 #include "backends/cuda/codegen/attention/Attention.h"
 #include "backends/cuda/codegen/attention/JoinedGradient.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace mlir::cuda {
@@ -16,6 +16,7 @@ namespace mlir::cuda {
 
 using namespace mlir;
 using namespace mlir::cuda;
+using mlir::st::getSplat;
 using mlir::st::KernelOp;
 namespace hlo = mlir::stablehlo;
 

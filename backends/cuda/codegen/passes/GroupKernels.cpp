@@ -1,6 +1,8 @@
 // Moves equal kernels with small results next to each other, so that one launch can run them.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/SimilarKernels.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -27,10 +29,7 @@ private:
 } // namespace
 
 static int64_t bytesOf(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? tensor.getNumElements() *
-                      llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8)
-                : kMostBytes + 1;
+  return isa<RankedTensorType>(type) ? mlir::st::getNumBytes(type) : kMostBytes + 1;
 }
 
 static bool isSmall(KernelOp kernel) {
@@ -38,15 +37,6 @@ static bool isSmall(KernelOp kernel) {
   for (Type type : kernel->getResultTypes())
     bytes += bytesOf(type);
   return (kernel.getKind() == "loop" || kernel.getKind() == "reduce") && bytes <= kMostBytes;
-}
-
-static llvm::hash_code hashOf(KernelOp kernel) {
-  llvm::hash_code hash =
-      llvm::hash_combine(kernel.getKind(), llvm::hash_combine_range(kernel->getOperandTypes()),
-                         llvm::hash_combine_range(kernel->getResultTypes()));
-  for (Operation &op : kernel.getBody().front())
-    hash = llvm::hash_combine(hash, op.getName(), llvm::hash_combine_range(op.getResultTypes()));
-  return hash;
 }
 
 static bool areEqual(KernelOp a, KernelOp b) {
@@ -83,7 +73,7 @@ void GroupKernelsPass::runOn(Block &block) {
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!isSmall(kernel))
       continue;
-    auto &bucket = groups[hashOf(kernel)];
+    auto &bucket = groups[mlir::cuda::hashKernel(kernel)];
     auto last = llvm::find_if(bucket, [&](KernelOp other) { return areEqual(other, kernel); });
     if (last == bucket.end()) {
       bucket.push_back(kernel);

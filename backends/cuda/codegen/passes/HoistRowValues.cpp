@@ -1,13 +1,14 @@
 // Per-row values in gradients of attention: multiplied with each other first, and computed once.
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
-#include "backends/cuda/codegen/analysis/Splat.h"
+#include "backends/cuda/codegen/analysis/SimilarKernels.h"
 #include "backends/cuda/codegen/attention/Attention.h"
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -18,6 +19,7 @@ namespace mlir::cuda {
 
 using namespace mlir;
 using namespace mlir::cuda;
+using mlir::st::getSplat;
 using mlir::st::KernelOp;
 namespace hlo = mlir::stablehlo;
 
@@ -36,8 +38,8 @@ static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 
 // ---- factors ------------------------------------------------------------------------------------
 
-/// Returns true if all products read 16 bits, so that f32 roundings do not matter. They do if the 16
-/// bits are slices of exact sums.
+/// Returns true if all products read 16 bits, so that f32 roundings do not matter. They do if the
+/// 16 bits are slices of exact sums.
 static bool readsNarrow(KernelOp kernel) {
   if (kernel->getParentOfType<ModuleOp>()->hasAttr(st::kExactSumsAttr))
     return false;
@@ -223,15 +225,8 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
 
 // ---- the pass -----------------------------------------------------------------------------------
 
-/// Returns the fused kernel before one that contracts its rows. The two are the halves of a
-/// gradient if the products of the first contract columns.
-static KernelOp findOtherHalf(KernelOp columns) {
-  for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
-    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "attention")
-      return kernel;
-  return {};
-}
-
+/// A fused kernel that contracts its rows, and the fused kernel before it, are the halves of a
+/// gradient if the products of the latter contract columns.
 static bool hasColumnProducts(KernelOp kernel) {
   return llvm::any_of(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [](hlo::DotGeneralOp dot) {
     return !isa<BlockArgument>(dot.getLhs()) && mlir::st::contractsRows(dot);
@@ -252,7 +247,7 @@ void HoistRowValuesPass::runOnOperation() {
   SmallVector<std::pair<KernelOp, KernelOp>> halves;
   for (KernelOp kernel : kernels) {
     regroup(kernel);
-    KernelOp other = hasColumnProducts(kernel) ? findOtherHalf(kernel) : KernelOp();
+    KernelOp other = hasColumnProducts(kernel) ? findAttentionBefore(kernel) : KernelOp();
     std::string reason;
     // cuDNN may compute this gradient. Its matcher recognises the two kernels only in this form.
     if (other && llvm::is_contained(kernels, other) && !hasColumnProducts(other) &&

@@ -1,5 +1,6 @@
 // Joins the two kernels of a gradient of attention.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/SimilarKernels.h"
 #include "backends/cuda/codegen/attention/JoinedGradient.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -22,14 +23,6 @@ public:
 
 static bool hasReductions(KernelOp kernel) {
   return !kernel.getBody().front().getOps<stablehlo::ReduceOp>().empty();
-}
-
-/// Returns the fused kernel before another one in its block.
-static KernelOp findAttentionBefore(KernelOp columns) {
-  for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
-    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "attention")
-      return kernel;
-  return {};
 }
 
 void JoinAttentionGradientsPass::runOnOperation() {

@@ -3,6 +3,7 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace mlir::cuda {
@@ -13,6 +14,7 @@ namespace mlir::cuda {
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::KernelOp;
+using mlir::st::skipReshapes;
 namespace hlo = mlir::stablehlo;
 
 namespace {
@@ -40,22 +42,15 @@ static ArrayRef<int64_t> reducedShape(hlo::ReduceOp reduce) {
   return cast<RankedTensorType>(reduce.getInputs()[0].getType()).getShape();
 }
 
-/// Looks through reshapes.
-static Value getRoot(Value value) {
-  while (auto reshape = value.getDefiningOp<hlo::ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
-}
-
 static bool isSame(Value one, Value other) {
-  return one.getType() == other.getType() && getRoot(one) == getRoot(other);
+  return one.getType() == other.getType() && skipReshapes(one) == skipReshapes(other);
 }
 
 /// Returns true if everything that a kernel reads is computed before `place`. Reshapes can move
 /// with the kernel.
 static bool isReadyBefore(KernelOp kernel, Operation *place) {
   return llvm::all_of(kernel.getInputs(), [&](Value input) {
-    Operation *op = getRoot(input).getDefiningOp();
+    Operation *op = skipReshapes(input).getDefiningOp();
     return !op || op->getBlock() != place->getBlock() || op->isBeforeInBlock(place);
   });
 }
@@ -128,16 +123,16 @@ LogicalResult JoinReductionsPass::runOn(Block &block) {
       return kernel.emitOpError("already has an address: run join-reductions before plan-memory");
     KernelOp first;
     for (Value input : kernel.getInputs())
-      for (KernelOp other : readers.lookup(getRoot(input)))
+      for (KernelOp other : readers.lookup(skipReshapes(input)))
         if (!first && canJoin(other, kernel))
           first = other;
     if (!first) {
       for (Value input : kernel.getInputs())
-        readers[getRoot(input)].push_back(kernel);
+        readers[skipReshapes(input)].push_back(kernel);
       continue;
     }
     for (Value input : first.getInputs())
-      llvm::erase(readers[getRoot(input)], first);
+      llvm::erase(readers[skipReshapes(input)], first);
     join(first, kernel);
     ++numJoined;
   }

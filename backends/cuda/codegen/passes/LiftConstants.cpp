@@ -1,4 +1,5 @@
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/SimilarKernels.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/OperationSupport.h"
@@ -40,15 +41,6 @@ static SmallVector<hlo::ConstantOp> liftableOf(mlir::st::KernelOp kernel) {
     if (isLiftable(op))
       constants.push_back(cast<hlo::ConstantOp>(op));
   return constants;
-}
-
-static llvm::hash_code hashOf(mlir::st::KernelOp kernel) {
-  llvm::hash_code hash =
-      llvm::hash_combine(kernel.getKind(), llvm::hash_combine_range(kernel->getOperandTypes()),
-                         llvm::hash_combine_range(kernel->getResultTypes()));
-  for (Operation &op : kernel.getBody().front())
-    hash = llvm::hash_combine(hash, op.getName(), llvm::hash_combine_range(op.getResultTypes()));
-  return hash;
 }
 
 /// Returns true if two kernels differ only in constants that can be lifted.
@@ -100,7 +92,7 @@ void LiftConstantsPass::runOnOperation() {
     }
     if (!llvm::is_contained({"loop", "reduce", "attention"}, kernel.getKind()))
       return WalkResult::advance();
-    auto &known = groups[hashOf(kernel)];
+    auto &known = groups[hashKernel(kernel)];
     auto *group = llvm::find_if(known, [&](const auto &g) { return areAlike(g.front(), kernel); });
     if (group == known.end())
       group = &known.emplace_back();

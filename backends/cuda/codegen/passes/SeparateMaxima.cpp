@@ -1,10 +1,10 @@
 // Splits sums of differences from a row's maximum into a sum of numbers and one of multiples.
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/Splat.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <optional>
@@ -62,7 +62,7 @@ bool MaximumSeparator::isLinear(Value value) const {
   Operation *op = value.getDefiningOp();
   if (auto difference = dyn_cast_or_null<hlo::SubtractOp>(op))
     return !dependent.contains(difference.getLhs()) &&
-           mlir::cuda::skipBroadcasts(difference.getRhs()) == maximum;
+           mlir::st::skipBroadcasts(difference.getRhs()) == maximum;
   auto select = dyn_cast_or_null<hlo::SelectOp>(op);
   if (!select || dependent.contains(select.getPred()))
     return false;

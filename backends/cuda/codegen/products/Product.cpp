@@ -2,15 +2,15 @@
 
 #include "backends/cuda/codegen/analysis/ScalarFunction.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
+#include "dialects/StableHLO/Utils/Splat.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
+using mlir::st::shapeOf;
+using mlir::st::skipReshapes;
 namespace hlo = mlir::stablehlo;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 // ---- the matrices -------------------------------------------------------------------------------
 
@@ -110,13 +110,6 @@ std::optional<ProductLayout> ProductLayout::get(hlo::DotGeneralOp dot) {
 }
 
 // ---- what follows -------------------------------------------------------------------------------
-
-/// Looks through reshapes.
-static Value skipReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<hlo::ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
-}
 
 static std::optional<double> getNumber(Value value) {
   while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(value.getDefiningOp()))

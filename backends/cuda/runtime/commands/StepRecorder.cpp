@@ -86,7 +86,7 @@ static absl::Status parse(absl::string_view text, std::vector<StepRecorder::Span
         !absl::SimpleAtoi(parts[1], &row) || !absl::SimpleAtoi(parts[2], &span.start) ||
         !absl::SimpleAtoi(parts[3], &span.duration))
       return absl::InternalError(
-          absl::StrCat("another process sent this instead of a trace: ", line));
+          absl::StrCat("received from another process instead of a trace: ", line));
     span.row = static_cast<StepRecorder::Row>(row);
     span.label = parts[4];
     spans.push_back(std::move(span));

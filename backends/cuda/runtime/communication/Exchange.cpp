@@ -24,7 +24,7 @@ void Exchange::checkProgress() {
   if (blocked > 0 && blocked + ended == ranks)
     fail(absl::InvalidArgumentError(
         absl::StrCat("the program cannot continue: ", blocked, " of ", ranks,
-                     " ranks wait for messages that nobody sends, the others have ended")));
+                     " ranks wait for messages that no rank sends; the others have ended")));
 }
 
 void Exchange::end(const absl::Status &status) {

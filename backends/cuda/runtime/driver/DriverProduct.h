@@ -23,8 +23,8 @@ struct ProductTrial {
   std::function<absl::StatusOr<double>(const std::function<absl::Status()> &work)> time;
 };
 
-/// What cuBLASLt needs for a product, chosen once. cuBLASLt's matrices are column-major, so it
-/// computes the transpose of d as the transpose of b times the transpose of a.
+/// The descriptors and the algorithm of a product in cuBLASLt, chosen once. cuBLASLt's matrices are
+/// column-major, so it computes the transpose of d as the transpose of b times the transpose of a.
 class DriverProduct {
 public:
   /// Without a trial, takes the first algorithm that cuBLASLt proposes; with one, the fastest.

@@ -148,8 +148,8 @@ public:
                              static_cast<int64_t>(offsets.size()), 1};
     entries[kernel](&memory, &places);
     if (missedTurns && __atomic_exchange_n(missedTurns, 0, __ATOMIC_RELAXED) != 0)
-      return absl::InternalError("a block waits for a turn that never comes: the turn counters "
-                                 "were not zero when the kernel started");
+      return absl::InternalError("a block waits forever for its turn: the turn counters were "
+                                 "not zero when the kernel started");
     return absl::OkStatus();
   }
 

@@ -55,15 +55,6 @@ int64_t bytesOf(const proto::CudaAttention &attention, const Result &result) {
   return extentOf(attention, result.heads, result.rows, result.width) * widthOf(result.type);
 }
 
-float readElement(const std::vector<uint8_t> &bytes, proto::ElementType type, int64_t at) {
-  const void *memory = bytes.data();
-  if (type == proto::F16)
-    return static_cast<float>(static_cast<const Float16 *>(memory)[at]);
-  if (type == proto::BF16)
-    return static_cast<float>(static_cast<const BFloat16 *>(memory)[at]);
-  return static_cast<const float *>(memory)[at];
-}
-
 /// Returns the relative difference in root mean square; NaN if a result has a NaN.
 double distanceOf(const proto::CudaAttention &attention, const Result &result,
                   const std::vector<uint8_t> &expected, const std::vector<uint8_t> &found) {

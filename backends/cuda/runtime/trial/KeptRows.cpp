@@ -12,6 +12,16 @@
 #include <vector>
 
 namespace st::cuda {
+
+float readElement(const std::vector<uint8_t> &bytes, proto::ElementType type, int64_t at) {
+  const void *memory = bytes.data();
+  if (type == proto::F16)
+    return static_cast<float>(static_cast<const Float16 *>(memory)[at]);
+  if (type == proto::BF16)
+    return static_cast<float>(static_cast<const BFloat16 *>(memory)[at]);
+  return static_cast<const float *>(memory)[at];
+}
+
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -35,14 +45,7 @@ public:
   int64_t at(int64_t batch, int64_t head, int64_t row) const {
     return batch * heads.batch() + head * heads.head() + row * heads.row();
   }
-  double get(int64_t at) const {
-    const void *memory = bytes.data();
-    if (type == proto::F16)
-      return static_cast<float>(static_cast<const Float16 *>(memory)[at]);
-    if (type == proto::BF16)
-      return static_cast<float>(static_cast<const BFloat16 *>(memory)[at]);
-    return static_cast<const float *>(memory)[at];
-  }
+  double get(int64_t at) const { return readElement(bytes, type, at); }
   void set(int64_t at, double value) {
     void *memory = bytes.data();
     const auto number = static_cast<float>(value);
@@ -274,9 +277,8 @@ computeGradients(const proto::CudaAttention &gradient, const AttentionOperands &
   Rows dK(gradient, gradient.d_k(), type, columns, gradient.depth());
   Rows dV(gradient, gradient.d_v(), type, columns, width);
   HeadGradient ofHead(gradient, inputs, values, incoming);
-  forEachHead(gradient, [&](int64_t batch, int64_t head) {
-    ofHead.compute(batch, head, dQ, dK, dV);
-  });
+  forEachHead(gradient,
+              [&](int64_t batch, int64_t head) { ofHead.compute(batch, head, dQ, dK, dV); });
   return std::vector<Bytes>{dQ.take(), dK.take(), dV.take()};
 }
 

@@ -4,9 +4,13 @@
 
 #include "backends/cuda/runtime/GpuDevice.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace st::cuda {
+
+/// Returns element `at` of a tensor of f32, f16 or bf16 that was copied from the device.
+float readElement(const std::vector<uint8_t> &bytes, proto::ElementType type, int64_t at);
 
 /// Computes the row maxima and sums that a gradient reads, on the host from q, k and the bias, and
 /// writes them. First replaces key j and column j of the bias by key and column j modulo

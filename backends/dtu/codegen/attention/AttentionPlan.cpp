@@ -1,5 +1,6 @@
 #include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/isa/Names.h"
+#include "dialects/St/Interfaces/Shapes.h"
 
 #include "backends/dtu/codegen/kernels/VectorOps.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
@@ -9,11 +10,8 @@
 
 using namespace mlir;
 using namespace mlir::dtu;
+using mlir::st::shapeOf;
 using stablehlo::DotGeneralOp;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 static std::optional<hw::DType> elementDType(Value value) {
   return getDType(getElementTypeOrSelf(value.getType()));

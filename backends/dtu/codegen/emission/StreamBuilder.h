@@ -62,8 +62,8 @@ public:
   /// The register that holds `value`, for fields that name one.
   uint8_t toRegister(const Expr &value);
 
-  /// What remains of `limit` from `position`, at most `tile`. `exact`: tiles never extend past the
-  /// limit.
+  /// The extent of a tile at `position`: `tile`, or less at `limit`. `exact`: tiles never extend
+  /// past the limit.
   hw::Extent extent(int64_t tile, const Expr &position, int64_t limit, bool exact);
 
   void wait(const Expr &semaphore, int64_t count = 1);

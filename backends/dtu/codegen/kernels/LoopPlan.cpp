@@ -36,6 +36,9 @@ private:
   bool isReduced(int group) const { return reduced & bit(group); }
   bool fits(const TileShape &shape) const { return storage.bytes(shape) <= machine.l1Bytes; }
 
+  /// Takes the shape for a plan of one step if it fits into L1; returns false otherwise.
+  bool tryShape(const TileShape &shape);
+
   void chooseGroups();
   bool planWhole();
   bool planElementwise();
@@ -124,6 +127,14 @@ static GroupSet movingGroups(const IterationSpace &space, GroupSet fixed) {
   return moving;
 }
 
+bool Planner::tryShape(const TileShape &shape) {
+  if (!fits(shape))
+    return false;
+  setItems(shape);
+  storage.place(plan.shape = shape);
+  return true;
+}
+
 /// Without a reduction, tiles split both rows and columns.
 bool Planner::planElementwise() {
   TileShape shape = plan.shape;
@@ -138,11 +149,8 @@ bool Planner::planElementwise() {
                      (shape.rows == rows ? bit(shape.rowGroup) : 0);
     if (!assignSingle(movingGroups(space, fixed)))
       return false;
-    if (!fits(shape))
-      continue;
-    setItems(shape);
-    storage.place(plan.shape = shape);
-    return true;
+    if (tryShape(shape))
+      return true;
   }
   return false;
 }
@@ -160,11 +168,8 @@ bool Planner::planWhole() {
                          static_cast<int64_t>(llvm::divideCeil(rows, 2 * machine.workers)));
   for (int64_t most = std::max<int64_t>(1, aim); most >= 1; most /= 2) {
     shape.rows = even(rows, most, 1);
-    if (!fits(shape))
-      continue;
-    setItems(shape);
-    storage.place(plan.shape = shape);
-    return true;
+    if (tryShape(shape))
+      return true;
   }
   return false;
 }

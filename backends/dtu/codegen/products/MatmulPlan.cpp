@@ -1,5 +1,6 @@
 #include "backends/dtu/codegen/products/MatmulPlan.h"
 #include "backends/dtu/codegen/products/MatmulTime.h"
+#include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -8,12 +9,9 @@
 
 using namespace mlir;
 using namespace mlir::dtu;
+using mlir::st::shapeOf;
 
 // ---- the product's dimensions ---------------------------------------------------------------
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))

@@ -3,8 +3,8 @@
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/order/ProgramOrder.h"
 #include "backends/dtu/isa/order/RunDependence.h"
-#include "backends/dtu/isa/order/messages/StepMessages.h"
 #include "backends/dtu/isa/order/Stretches.h"
+#include "backends/dtu/isa/order/messages/StepMessages.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/container/flat_hash_map.h"
@@ -231,7 +231,7 @@ absl::Status StepProof::proveReturns(const proto::Group &group, const proto::Sch
     if (walks[rank].event < events[rank]->size())
       return absl::InvalidArgumentError(absl::StrCat(
           "group \"", group.name(), "\", rank ", rank, ", program '", task.program.name,
-          "' waits for ever for message ", walks[rank].receives, " of those that it receives"));
+          "' waits forever for its message ", walks[rank].receives));
   return absl::OkStatus();
 }
 

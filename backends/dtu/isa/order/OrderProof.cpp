@@ -132,7 +132,8 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
     state.participants = barrier.participants;
   if (state.participants != barrier.participants)
     return error(index, absl::StrCat("barrier ", barrier.id, " is of ", barrier.participants,
-                                     " participants, expected ", state.participants, " as before"));
+                                     " participants, expected ", state.participants,
+                                     " as in earlier uses"));
   state.users[index] = true;
   if (stretches)
     stretches->useBarrier(static_cast<size_t>(barrier.id), index);

@@ -18,7 +18,7 @@
 
 namespace st::dtu {
 
-/// How a proof follows memory accesses.
+/// The precision with which a proof follows memory accesses.
 enum class Accesses {
   None,
   /// Evenly spaced accesses at several times are joined, so a race may be a false alarm.
@@ -37,7 +37,7 @@ public:
   absl::StatusOr<ProgramOrder> run();
 
 private:
-  /// What must be restored to follow a stretch again. Its start is quiet, so no access is kept.
+  /// The state to restore to follow a stretch again. Its start is quiet, so no access is kept.
   struct Start {
     std::vector<InstanceState> instances;
     std::vector<VectorClock> clocks;

@@ -13,7 +13,7 @@ namespace {
 
 /// Trips before the first comparison, and trips that must remain.
 constexpr int64_t kFirstPatience = 2, kLeastTripsLeft = 2;
-/// Of the added repetitions, this many of the last keep individual times.
+/// The number of added repetitions, the last ones, that keep individual times.
 constexpr int64_t kRecent = 2;
 /// The largest time.
 constexpr int64_t kMostTime = int64_t(1) << 31;

@@ -44,7 +44,7 @@ private:
     std::vector<int64_t> counts;     ///< monotonic counters
     std::vector<VectorClock> clocks; ///< of the instances, then of signals
   };
-  /// How much a repetition adds to times. A clock that is less than `lag` behind the time of an
+  /// The increase of times in a repetition. A clock that is less than `lag` behind the time of an
   /// instance moves with it; truncating clocks at a lag does not change what follows.
   struct Gain {
     std::vector<int64_t> times, lags;
@@ -87,7 +87,7 @@ private:
   void restart(Search &search, int64_t patience);
   void beginFollowing(Search &search);
   int64_t endFollowing(size_t depth);
-  /// How much times and clocks grew since `from`; returns false if they did not grow together.
+  /// Finds the increase of times and clocks since `from`; returns false if they did not grow alike.
   bool findGain(const Snapshot &from, Gain &gain);
   bool isLinear(Search &search);
   bool recurs(const Search &search) const;

@@ -1,4 +1,4 @@
-// How the runs of a program differ.
+// The inputs in which the runs of a program differ.
 #pragma once
 
 #include "backends/dtu/isa/order/ProgramOrder.h"

@@ -80,7 +80,7 @@ public:
 
 private:
   bool isWritten(absl::string_view name) const { return name == (isScatter ? "table" : "dst"); }
-  /// Of several addresses that an instruction reads, the others are relative to the first.
+  /// If an instruction reads several addresses, all but the first are relative to the first.
   void addBase(bool isWrite, int64_t constant) {
     int64_t &base = place.bases[isWrite];
     if (has[isWrite]) {

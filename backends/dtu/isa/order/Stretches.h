@@ -15,7 +15,7 @@
 
 namespace st::dtu {
 
-/// What happens between two quiet states. Times and numbers of messages count from its start.
+/// The events between two quiet states. Times and numbers of messages count from its start.
 struct OrderStretch {
   /// The instructions [first, last) of a stream.
   struct Slice {
@@ -31,7 +31,7 @@ struct OrderStretch {
     Point from, to;
     uint32_t time = 0; ///< how much it advances
   };
-  /// In a quiet state all signals tell the same, so that only counts matter.
+  /// In a quiet state all signals imply the same order, so only their counts matter.
   struct Semaphore {
     struct Signals {
       size_t instance;
@@ -130,7 +130,7 @@ private:
   bool hasBarriers(const OrderStretch &stretch) const;
   bool hasMessages(const OrderStretch &stretch) const;
   bool keepsOverlaps(const OrderStretch &stretch, const Starts &starts) const;
-  /// How far an address has moved.
+  /// The distance between an address of the stretch and the address here.
   int64_t shiftOf(const OrderStretch &stretch, const Starts &starts, size_t stream, uint32_t pc,
                   bool isWrite) const;
   void apply(const OrderStretch &stretch, const Starts &starts);

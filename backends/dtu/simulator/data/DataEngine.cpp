@@ -334,7 +334,7 @@ absl::Status DataEngine::setExecutedRecord(int64_t rank, absl::Span<const int64_
   }
   if (isCut || !record.empty())
     return absl::InternalError(
-        absl::StrCat("what rank ", rank, " has done arrived damaged from its process"));
+        absl::StrCat("the results of rank ", rank, " arrived damaged from its process"));
   return absl::OkStatus();
 }
 

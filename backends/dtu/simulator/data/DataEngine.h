@@ -42,7 +42,7 @@ public:
   int64_t bytes = 0;
 };
 
-/// What all clusters share.
+/// Settings and state that all clusters share.
 struct DataMachine {
   int64_t cores = 0, l1Bytes = 0, l2Bytes = 0;
   const HostKernels *kernels = nullptr;

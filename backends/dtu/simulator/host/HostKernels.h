@@ -60,7 +60,7 @@ struct Bf16Scratch {
 using Bf16MatmulKernel = void (*)(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m,
                                   int64_t n, int64_t k, bool accumulate, Bf16Scratch scratch);
 
-/// The kernels of one host instruction set. Null if the set has no kernel of its own.
+/// The kernels of one host instruction set. Null if the set has no special kernel.
 struct HostKernels {
   TileKernel (*vector)(VectorOp op, DType type) = nullptr;
   ConvertKernel (*convert)(DType to, DType from) = nullptr;

@@ -49,7 +49,7 @@ private:
 
   const std::vector<StepLog::Segment> &measured(const Group &group, const Run &run,
                                                 size_t rank) const;
-  /// What a rank of the group did in a run, in step time.
+  /// The activity of a rank of the group in a run, in step time.
   std::vector<StepLog::Segment> segmentsOf(const Group &group, const Run &run, size_t rank) const;
   void finishTimes();
   void followPath();

@@ -77,7 +77,8 @@ private:
   std::map<const GroupTask *, TimedTask> tasks;
   std::map<Route, std::deque<Mail>> mail;
   std::map<Route, size_t> waiting; ///< the group that waits on each route
-  /// When a group reaches its next message. Groups at one instant go in order of their numbers.
+  /// The time at which a group reaches its next message. Groups at one instant run in the order of
+  /// their numbers.
   using Turn = std::pair<Picoseconds, size_t>;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns;
   int64_t instructions = 0;

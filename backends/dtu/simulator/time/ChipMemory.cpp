@@ -49,7 +49,7 @@ bool isAlike(const ChipState::Place &from, const ChipState::Place &to, const Chi
          theirs.facts.depth[to.pc] == own.facts.depth[end.pc];
 }
 
-/// Where a known stretch ends that begins at `state`; empty if it does not begin there.
+/// The end of a known stretch that begins at `state`; empty if it does not begin there.
 std::vector<ChipState::Place> endOf(const Stretch &stretch, const ChipState &state) {
   if (stretch.from->numbers != state.numbers || stretch.from->places.size() != state.places.size())
     return {};

@@ -41,7 +41,7 @@ struct ChipState {
   std::vector<Picoseconds> linkDues;        ///< of each instance of a link stream
   std::vector<TimeMachine::Work> work;      ///< of each rank, up to this state
   std::vector<int64_t> instructions, added; ///< of each rank, up to this state
-  /// In a stretch of a run: of each rank the most bytes that have landed, and what links did.
+  /// In a stretch of a run: the peak bytes in the landing buffer of each rank, and the links' work.
   std::vector<int64_t> peaks;
   std::vector<TimeMachine::LinkWork> linkWork;
 };
@@ -51,7 +51,7 @@ struct Stretch {
   std::shared_ptr<const ChipState> from, to;
 };
 
-/// What the stretches of a memory cover.
+/// The extent of the stretches of a memory.
 enum class StretchScope {
   Chip, ///< one chip without messages, for any number of runs on machines of one description
   Run   ///< all chips of a run and their messages, for runs of the same ranks
@@ -65,7 +65,7 @@ public:
   /// Returns true if stretches contain messages.
   bool hasMessages() const { return scope == StretchScope::Run; }
   const StreamCode &codeOf(const DecodedProgram &program, const DecodedStream &stream);
-  /// What a chip does from `state`, up to addresses; null if that is not known.
+  /// The stretch that begins at `state`, up to addresses; null if none is known.
   std::shared_ptr<const Stretch> find(const ChipState &state) const;
   void keep(std::shared_ptr<const Stretch> stretch);
 

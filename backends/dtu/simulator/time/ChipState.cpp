@@ -58,8 +58,8 @@ bool KnownStretches::describeInstances(const TimeRank &rank, Picoseconds now, Ch
     show(static_cast<int64_t>(instance.state));
     show(static_cast<int64_t>(instance.stream->engine));
     show(instance.number);
-    const bool waits = instance.state == InstanceState::Semaphore ||
-                       (instance.state == InstanceState::Message && memory.hasMessages());
+    const bool waits = instance.state == RunState::Semaphore ||
+                       (instance.state == RunState::Message && memory.hasMessages());
     if (waits) {
       show(instance.waitFor);
       show(instance.waitCount);
@@ -71,12 +71,12 @@ bool KnownStretches::describeInstances(const TimeRank &rank, Picoseconds now, Ch
     }
     const StreamCode &code = memory.codeOf(*rank.begun, *instance.stream);
     const uint32_t pc = instance.position.pc;
-    state.places.push_back({&code, pc, waits || instance.state == InstanceState::Done});
-    if (instance.state == InstanceState::Running) {
+    state.places.push_back({&code, pc, waits || instance.state == RunState::Done});
+    if (instance.state == RunState::Running) {
       show(instance.due - now);
       show(instance.pendingSignal);
       show(instance.pendingSignal < 0 ? 0 : instance.pendingCount);
-    } else if (instance.state == InstanceState::BarrierWait) {
+    } else if (instance.state == RunState::BarrierWait) {
       show(instance.waitFor);
     }
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
@@ -168,9 +168,9 @@ std::vector<TimeMessage> KnownStretches::enter(const std::vector<size_t> &member
 void KnownStretches::enterInstance(TimeInstance &instance, const ChipState::Place &place,
                                    Picoseconds now, Numbers &at) {
   const StreamCode *code = place.code;
-  const auto next = static_cast<InstanceState>(*at);
+  const auto next = static_cast<RunState>(*at);
   const bool waits =
-      next == InstanceState::Semaphore || (next == InstanceState::Message && memory.hasMessages());
+      next == RunState::Semaphore || (next == RunState::Message && memory.hasMessages());
   at += 3;
   if (!code) {
     at += waits ? 2 : 0;
@@ -182,11 +182,11 @@ void KnownStretches::enterInstance(TimeInstance &instance, const ChipState::Plac
   if (waits) {
     instance.waitFor = *at++;
     instance.waitCount = *at++;
-  } else if (next == InstanceState::Running) {
+  } else if (next == RunState::Running) {
     instance.due = now + *at++;
     instance.pendingSignal = *at++;
     instance.pendingCount = *at++;
-  } else if (next == InstanceState::BarrierWait) {
+  } else if (next == RunState::BarrierWait) {
     instance.waitFor = *at++;
   }
   for (size_t reg = 0; reg < kNumRegisters; ++reg)

@@ -71,7 +71,7 @@ bool PeriodicLoops::showState(const Chip &chip, Show &&show, ShowDue &&showDue) 
     for (const TimeInstance &instance : ranks[rank].instances) {
       if (!show(static_cast<int64_t>(instance.state)) || !show(instance.position.pc))
         return false;
-      if (instance.state == InstanceState::Running
+      if (instance.state == RunState::Running
               ? !showDue(instance.due) || !show(instance.pendingSignal) ||
                     !show(instance.pendingCount)
               : !show(instance.waitFor) || !show(instance.waitCount))
@@ -344,7 +344,7 @@ int64_t PeriodicLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
   const Picoseconds duration = now - search.from.time;
   size_t dueAt = 0;
   eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &, size_t) {
-    if (instance.state == InstanceState::Running &&
+    if (instance.state == RunState::Running &&
         isDormant(instance.due, search.from.due[dueAt++], now))
       times = std::min(times, (instance.due - now - 1) / duration);
   });
@@ -387,7 +387,7 @@ PeriodicLoops::Repetition PeriodicLoops::repetitionOf(Chip &chip, const Search &
   result.duration = now - from.time;
   size_t dueAt = 0, serverAt = 0;
   eachInstance(chip, [&](TimeInstance &instance, const StreamFacts &fact, size_t number) {
-    const bool runs = instance.state == InstanceState::Running;
+    const bool runs = instance.state == RunState::Running;
     Repetition::Instance &made = result.instances.emplace_back();
     made.instance = &instance;
     made.moves = runs && !isDormant(instance.due, from.due[dueAt], now);

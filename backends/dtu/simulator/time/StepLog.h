@@ -1,5 +1,5 @@
-// What each rank did at every instant of a step, and the critical path that decided when the step
-// ended.
+// The activity of each rank at every instant of a step, and the critical path that determined the
+// end of the step.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ namespace st::dtu {
 struct StepLog {
   enum class Kind : uint8_t {
     Launch,     ///< a task is being launched
-    Compute,    ///< a core or a dte queue works
-    Collective, ///< none works: messages within the group are in transit or awaited
-    Transfer,   ///< none works: a message of another group is in transit or being moved
-    Wait,       ///< none works: the rank waits for a message that another group has not sent
+    Compute,    ///< a core or a DTE queue works
+    Collective, ///< no engine works: messages within the group are in transit or awaited
+    Transfer,   ///< no engine works: a message of another group is in transit or being moved
+    Wait,       ///< no engine works: the rank waits for a message that another group has not sent
   };
   static constexpr size_t kKinds = 5;
   using Sums = std::array<int64_t, kKinds>; ///< time by kind

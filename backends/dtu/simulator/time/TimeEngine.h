@@ -112,7 +112,7 @@ private:
     __extension__ using Key = unsigned __int128;
     Key key() const { return Key(static_cast<uint64_t>(time)) << 64 | order; }
   };
-  using State = InstanceState;
+  using State = RunState;
   using Instance = TimeInstance;
   using Semaphore = TimeSemaphore;
   using Rank = TimeRank;

@@ -101,7 +101,7 @@ public:
     Picoseconds busy;
     int64_t bytes;
   };
-  /// What each link that was used did so far.
+  /// The work so far of each link that was used.
   std::vector<LinkWork> linkWork() const;
   void addLinkWork(const std::vector<LinkWork> &work, int64_t times);
 

@@ -10,13 +10,13 @@
 
 namespace st::dtu {
 
-enum class InstanceState : uint8_t { Running, Semaphore, BarrierWait, Message, Done };
+enum class RunState : uint8_t { Running, Semaphore, BarrierWait, Message, Done };
 
 struct TimeInstance {
   const DecodedStream *stream = nullptr;
   uint32_t streamIndex = 0;
   int64_t number = 0;
-  InstanceState state = InstanceState::Running;
+  RunState state = RunState::Running;
   Picoseconds due = 0; ///< for a running instance: when it continues
   int64_t waitFor = 0, waitCount = 0;
   size_t loads = 0;                             ///< number of values it has loaded

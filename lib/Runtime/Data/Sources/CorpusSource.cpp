@@ -188,7 +188,7 @@ absl::Status checkOptions(const BatchSpec &spec, const TokenIds &ids) {
           absl::StrCat(flag, ": the program reads no \"", input, "\""));
     if (isGiven && !options.hasPrefix && ids.endOfDocument < 0)
       return absl::InvalidArgumentError(
-          absl::StrCat(flag, ": the model's tokenizer has no token that ends a document"));
+          absl::StrCat(flag, ": the model's tokenizer has no end-of-document token"));
   }
   return absl::OkStatus();
 }

@@ -76,7 +76,7 @@ absl::StatusOr<Surrounding> findSpecial(const Tokenizer &tokenizer) {
     special.after = {ids.endOfDocument >= 0 ? ids.endOfDocument : ids.sep};
     if (special.after[0] < 0)
       return absl::InvalidArgumentError(
-          "the model's tokenizer has no token that ends a text, which the task seq2seq needs");
+          "the model's tokenizer has no end-of-text token, which the task seq2seq needs");
     return special;
   }
   const auto middle = std::find(around.begin(), around.end(), mark);

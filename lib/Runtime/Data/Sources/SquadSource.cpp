@@ -161,7 +161,7 @@ absl::Status SquadSource::readAnswer(const Struct &answer, const std::string &co
   if (text->empty() || std::trunc(place->number_value()) != place->number_value() ||
       place->number_value() < 0 || context.compare(begin, text->size(), *text) != 0)
     return error(absl::StrCat("the answer at character ", place->number_value(),
-                              " is not what the context has there"));
+                              " differs from the context there"));
   for (int64_t i = 0; i < static_cast<int64_t>(tokens.size()); ++i) {
     if (tokens[i].end <= begin || tokens[i].begin >= end)
       continue;

@@ -137,7 +137,7 @@ def index_put(e, out, x, indices, values, accumulate=False):
         if len(given) == 1 and dims == [0] and not values.rank:
             mask = e.broadcast(e.convert(mask, "i1"), range(mask.rank), x.shape)
             return e.select(mask, operand(e, values, x.dtype, x.shape), x)
-        unsupported("a mask as index: the shape of what it selects depends on data")
+        unsupported("a mask as index: the shape of the result depends on data")
     if dims != list(range(dims[0], dims[-1] + 1)):
         unsupported("positions in dimensions that are not adjacent")
     coordinates, shape = _coordinates(e, given, [x.shape[i] for i in dims])

@@ -27,7 +27,7 @@ def initialize():
 
     path = library_path()
     if not pathlib.Path(path).exists():
-        raise FileNotFoundError(f"{path}: the library of the platform \"{PLATFORM}\" is not there")
+        raise FileNotFoundError(f"{path}: the library of the platform \"{PLATFORM}\" does not exist")
     xla_bridge.register_plugin(PLATFORM, priority=500, library_path=path, options=None)
     _add_host(jax.config)
     # JAX donates buffers only on the platforms in its own list.

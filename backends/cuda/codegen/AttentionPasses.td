@@ -1,0 +1,249 @@
+// Passes that rewrite fused kernels of attention and its gradients for GPUs.
+
+#ifndef ST_BACKENDS_CUDA_CODEGEN_ATTENTIONPASSES_TD
+#define ST_BACKENDS_CUDA_CODEGEN_ATTENTIONPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
+  let summary = "Moves products that contract the rows of attention kernels into separate kernels";
+  let description = [{
+    Needs kernels without addresses. A block of a kernel of kind "attention" computes some of its rows, and products
+    that contract their columns. A product that contracts the rows needs all of them. Such products become a
+    separate attention kernel, whose blocks take some of the columns and recompute the rows. Reductions of rows are
+    results of the first attention kernel and arguments of the second. Inputs of an attention kernel that are the
+    same value are merged.
+
+    ```mlir
+    %q, %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2) {
+      %3 = stablehlo.dot_general %a, %b, ... // rows
+      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
+      %6 = stablehlo.subtract %3, %5 : ...
+      %7 = stablehlo.dot_general %6, %b, contracting_dims = [1] x [0] : ...
+      %8 = stablehlo.dot_general %6, %c, contracting_dims = [0] x [0] : ...
+      st.yield %7, %8 : ...
+    }
+    // after
+    %q, %sum = st.kernel "attention" (%a = %0, %b = %1) { ... st.yield %7, %4 : ... }
+    %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Attention kernels that were split into two">];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
+  let summary = "Derives the row sums in gradients of attention from results of the forward pass";
+  let description = [{
+    Needs kernels without addresses, and attention kernels as `split-attention` leaves them. With o = p v for rows
+    p, and do the gradient of o, the gradient of softmax needs for each row the sum over its columns j of p_j (do
+    v^T)_j. It equals the sum over columns d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). If an
+    attention kernel computes the former and the task reads o from the forward pass, a kernel before the attention
+    kernel computes the latter. The attention kernel then needs no pass over its tiles for it.
+
+    The pass proves that p is the same in both tasks, up to row divisors and constants: it compares the factors of
+    both op by op, back to the inputs of the program (`ReachingDefinitions.h`). The attention kernel may round its
+    factors to 16 bits elsewhere than the forward pass. The pass leaves gradients alone that cuDNN may compute in
+    any case: 16 bits without dropout masks.
+
+    ```mlir
+    %dq, %sum = st.kernel "attention" (%a = %do, %b = %v, ...) {
+      %1 = stablehlo.dot_general %a, %b, ...
+      %2 = stablehlo.multiply %1, %p ...
+      %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [2] : ...
+      ...
+      st.yield %dq, %3 : ...
+    }
+    // after
+    %sum = st.kernel "loop" (%a = %do, %b = %o) {
+      %1 = stablehlo.multiply %a, %b : ...
+      %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [2] : ...
+      st.yield %2 : ...
+    }
+    %dq = st.kernel "attention" (%a = %do, %b = %v, ..., %3 = %sum) { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numDerived", "derived", "Sums derived from the forward pass">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def JoinAttentionGradients : Pass<"join-attention-gradients", "::mlir::ModuleOp"> {
+  let summary = "Joins the two kernels of attention's gradient";
+  let description = [{
+    Needs kernels without addresses, and attention kernels as `derive-row-sums` and `hoist-row-values` leave them.
+    The attention kernel of the gradient of queries and that of the gradients of keys and values compute the same
+    scores. If neither has reductions and all products read 16 bits, they become one attention kernel with five
+    products instead of seven. Its blocks accumulate the gradient of queries in turn. Two attention kernels stay if
+    no tile fits registers and shared memory, or if a result of the first one is used between them.
+
+    ```mlir
+    %dq = st.kernel "attention" (%q = %0, %k = %1, ...) {
+      %s = stablehlo.dot_general %q, %k, ...
+      ...
+    %dk:2 = st.kernel "attention" (%q = %0, %k = %1, ...) {
+      %s = stablehlo.dot_general %q, %k, ...
+      ...
+    // becomes
+    %d:3 = st.kernel "attention" (%q = %0, %k = %1, ...) {
+      %s = stablehlo.dot_general %q, %k, ...
+      ...
+    ```
+  }];
+  let statistics = [Statistic<"numJoined", "joined", "Gradients joined into one kernel">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
+  let summary = "Computes per-row values in gradients of attention once, before their kernels";
+  let description = [{
+    Needs kernels without addresses, and attention kernels as `derive-row-sums` leaves them. If all products of a
+    kernel of kind "attention" read 16 bits, an element that is multiplied with several per-row values is multiplied
+    once with their product. A module of `exact-sums` keeps its order of multiplications.
+
+    An attention kernel that contracts its rows iterates over them in tiles, so each thread would recompute per-row
+    values, such as the reciprocal of a sum, for each tile. For the two attention kernels of a gradient, a kernel of
+    kind "loop" computes such values before both. It absorbs multiplications and divisions of other "loop" kernels
+    that only it uses. The pass leaves a gradient that cuDNN may compute as it is.
+
+    ```mlir
+    %k = st.kernel "attention" (%a = %0, %b = %1, ..., %s = %sum) {
+      ...
+      %3 = stablehlo.multiply %2, %scale : ...
+      %4 = stablehlo.divide %one, %s : ... // of rows
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
+      %6 = stablehlo.multiply %3, %5 : ...
+    // after
+    %r = st.kernel "loop" (%s = %sum) {
+      %4 = stablehlo.divide %one, %s : ...
+      %5 = stablehlo.multiply %4, %scale : ...
+      st.yield %5 : ...
+    }
+    %k = st.kernel "attention" (%a = %0, %b = %1, ..., %r = %r) {
+      ...
+      %5 = stablehlo.broadcast_in_dim %r, dims = [0] : ...
+      %6 = stablehlo.multiply %2, %5 : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRegrouped", "regrouped", "Per-element products that became per-row products">,
+    Statistic<"numHoisted", "hoisted", "Per-row values that are computed once">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
+  let summary = "Makes attention kernels write products in the order of dimensions in which they are read";
+  let description = [{
+    Needs kernels without addresses, and attention kernels as `split-attention` leaves them. If the only user of a
+    product in a kernel of kind "attention" is a kernel that transposes it, the attention kernel yields the
+    transposed product.
+
+    ```mlir
+    %o = st.kernel "attention" (%a = %0, %b = %1) -> tensor<2x4x8x16xbf16> { ... st.yield %3 : ... }
+    %t = st.kernel "copy" (%a = %o) -> tensor<2x8x4x16xbf16> {
+      %4 = stablehlo.transpose %a, dims = [0, 2, 1, 3] : ...
+      st.yield %4 : ...
+    }
+    // after
+    %t = st.kernel "attention" (%a = %0, %b = %1) -> tensor<2x8x4x16xbf16> {
+      ...
+      %4 = stablehlo.transpose %3, dims = [0, 2, 1, 3] : ...
+      st.yield %4 : ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "fused", "Transposes that moved into attention kernels">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
+  let summary = "Moves conversions from 16 bits into the kernels that read the result";
+  let description = [{
+    Needs kernels without addresses. If a product is rounded to 16 bits and then converted to f32,
+    `split-products` leaves a kernel that only converts, and writes twice the bytes that it reads. Kernels of
+    kind "loop" and "reduce" that read its result convert it themselves. The kernel is removed if it has no
+    other users.
+
+    ```mlir
+    %w = st.kernel "loop" (%a = %0 : tensor<4x8xbf16>) -> tensor<4x8xf32> {
+      %1 = stablehlo.convert %a : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+      st.yield %1 : tensor<4x8xf32>
+    }
+    %t = st.kernel "loop" (%a = %w : tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %1 = stablehlo.tanh %a : tensor<4x8xf32>
+      st.yield %1 : tensor<4x8xf32>
+    }
+    // after
+    %t = st.kernel "loop" (%a = %0 : tensor<4x8xbf16>) -> tensor<4x8xf32> {
+      %1 = stablehlo.convert %a : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+      %2 = stablehlo.tanh %1 : tensor<4x8xf32>
+      st.yield %2 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSunk", "sunk", "Inputs that kernels convert themselves">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def SeparateMaxima : Pass<"separate-maxima", "::mlir::ModuleOp"> {
+  let summary = "Computes sums of differences from a row's maximum in the maximum's pass";
+  let description = [{
+    Applies to kernels of kind "loop" and "reduce" whose rows do not fit registers. Rewrites f32 sums whose
+    terms are differences from the row's maximum or numbers independent of it. Such a sum becomes the sum of
+    the numbers minus the maximum times the number of differences. Both sums are computed in the pass that
+    finds the maximum. A single term, such as the target's logit in a cross-entropy, keeps its bits.
+
+    ```mlir
+    %y:2 = st.kernel "loop" (%x = %0 : tensor<4x9000xf32>, %is = %1 : tensor<4x9000xi1>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1] : ...
+      %b = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4xf32>) -> tensor<4x9000xf32>
+      %d = stablehlo.subtract %x, %b : tensor<4x9000xf32>
+      %t = stablehlo.select %is, %d, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %s = stablehlo.reduce(%t init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      st.yield %m, %s : tensor<4xf32>, tensor<4xf32>
+    }
+    // after, of %s
+      %t = stablehlo.select %is, %x, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %n = stablehlo.select %is, %ones, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %u = stablehlo.reduce(%t init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %c = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %s = ... // %c != 0 ? %u - %m * %c : %u
+    ```
+  }];
+  let statistics = [Statistic<"numSeparated", "separated", "Sums computed in a maximum's pass">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
+  let summary = "Replaces the division of a row by one number with a reciprocal per row";
+  let description = [{
+    Applies to kernels of kind "loop" and "reduce". An f32 quotient whose divisor is constant along the
+    innermost dimension becomes a product with the divisor's reciprocal, which is computed once per row. The
+    error is at most 1.5 ulp. A power of two, almost always 1, scales very large and very small divisors so
+    that the reciprocal is a normal number. Attention kernels divide as ElementaryFunctions.h says. A
+    module of `exact-sums` keeps its quotients.
+
+    ```mlir
+    %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {
+      %2 = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+      %3 = stablehlo.divide %a, %2 : tensor<4x8xf32>
+      st.yield %3 : tensor<4x8xf32>
+    }
+    // after
+    %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {
+      %c = ... // 2^-64 if |s| >= 2^64, 2^64 if |s| <= 2^-64, else 1
+      %2 = stablehlo.multiply %s, %c : tensor<4xf32>
+      %3 = stablehlo.divide %one, %2 : tensor<4xf32>
+      ...
+      %6 = stablehlo.multiply %a, %4 : tensor<4x8xf32> // %4: %c, broadcast
+      %7 = stablehlo.multiply %6, %5 : tensor<4x8xf32> // %5: %3, broadcast
+      st.yield %7 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numInverted", "inverted", "Quotients that became products">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+#endif // ST_BACKENDS_CUDA_CODEGEN_ATTENTIONPASSES_TD
