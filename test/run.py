@@ -33,10 +33,13 @@ class Counts:
         self.failures += failures
 
 
-def run_junit(name, command, xml, counts):
-    """Runs a suite that writes a JUnit-style XML report."""
+def run_junit(command, xml):
+    """Runs a suite that writes a JUnit-style XML report; returns its exit code."""
     xml.unlink(missing_ok=True)
-    code = subprocess.run(command).returncode
+    return subprocess.run(command).returncode
+
+
+def read_junit(name, code, xml, counts):
     if not xml.exists():
         print(f"{name}: wrote no report (exit {code})")
         counts.add(0, 1, failures=[f"{name}: wrote no report (exit {code})"])
@@ -66,7 +69,7 @@ def run_lit(counts, verbose):
     lit = subprocess.run(["llvm-config-22", "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
     command = [sys.executable, f"{lit}/lit", "-v" if verbose else "-sv", "--xunit-xml-output", str(report),
                str(BUILD / "test")]
-    run_junit("lit", command, report, counts)
+    read_junit("lit", run_junit(command, report), report, counts)
 
 
 def run_unit(counts, verbose):
@@ -74,10 +77,13 @@ def run_unit(counts, verbose):
     if not binaries:
         print("unit: no test binary was built")
         counts.add(0, 1, failures=["unit: no test binary was built"])
-    for binary in binaries:
-        report = BUILD / f"{binary.name}.xml"
-        command = [str(binary), f"--gtest_output=xml:{report}"] + ([] if verbose else ["--gtest_brief=1"])
-        run_junit(binary.name, command, report, counts)
+    reports = [BUILD / f"{binary.name}.xml" for binary in binaries]
+    commands = [[str(binary), f"--gtest_output=xml:{report}"] + ([] if verbose else ["--gtest_brief=1"])
+                for binary, report in zip(binaries, reports, strict=True)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        codes = list(pool.map(run_junit, commands, reports))
+    for binary, code, report in zip(binaries, codes, reports, strict=True):
+        read_junit(binary.name, code, report, counts)
 
 
 def run_script(script):
@@ -88,10 +94,11 @@ def run_script(script):
 
 
 # The slowest scripts start first, so that no processor is idle while the last one runs.
-LONG = ["test_cuda_driver.py", "test_partition.py", "test_processes.py", "test_family_layouts.py", "test_cuda_models.py",
-        "test_import_large.py", "test_bert_large.py", "test_batch_rampup.py", "test_cuda_libraries.py", "test_phases.py",
-        "test_jax_attention.py", "test_cuda_training.py", "test_minilm.py", "test_mutated_binary.py", "test_specs.py",
-        "test_report.py", "test_cuda_ptx.py", "test_gradients.py", "test_jax_binaries.py"]
+LONG = ["test_processes.py", "test_partition.py", "test_cuda_driver.py", "test_import_large.py", "test_bert_large.py",
+        "test_cuda_models.py", "test_phases.py", "test_exact_sums.py", "test_minilm.py", "test_mutated_binary.py",
+        "test_specs.py", "test_jax_training.py", "test_report.py", "test_gradients.py", "test_jax_hlo.py",
+        "test_cuda_ptx.py", "test_family_layouts.py", "test_cuda_libraries.py", "test_batch_rampup.py",
+        "test_cuda_training.py", "test_jax_attention.py", "test_jax_binaries.py"]
 
 
 def run_scripts(folders, counts, verbose):

@@ -16,6 +16,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -136,6 +137,16 @@ LogicalResult HostRun::load(Operation *storage, StringRef name, const ref::Named
   return success();
 }
 
+/// Steps are few, so that optimizing code generation would take longer than it saves. The engine's
+/// option for this level does not reach a machine that the engine makes.
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine() {
+  auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!host)
+    return host.takeError();
+  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
+  return host->createTargetMachine();
+}
+
 LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
   // A value that is read before it is written is NaN, which the results show.
   constexpr int64_t kAlignment = 256;
@@ -175,14 +186,16 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
   PassManager passes(module.getContext());
   if (failed(parsePassPipeline("lower-host-kernels-to-llvm", passes)) || failed(passes.run(*code)))
     return failure();
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = makeMachine();
+  if (!machine)
+    return module.emitError("cannot be compiled: ") << llvm::toString(machine.takeError());
   ExecutionEngineOptions options;
-  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::None;
   auto addRounding = [](llvm::Module *code) {
     cuda::addBf16Rounding(*code);
     return llvm::Error::success();
   };
   options.transformer = addRounding;
-  auto engine = ExecutionEngine::create(*code, options);
+  auto engine = ExecutionEngine::create(*code, options, std::move(*machine));
   if (!engine)
     return module.emitError("cannot be compiled: ") << llvm::toString(engine.takeError());
   for (int step = 0; step < steps; ++step)

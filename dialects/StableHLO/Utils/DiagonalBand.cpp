@@ -181,10 +181,13 @@ DiagonalBand DiagonalAnalysis::select(hlo::SelectOp op, const DiagonalBand &onTr
 // ---- numbers ------------------------------------------------------------------------------------
 
 static bool hasModerateElements(DenseElementsAttr elements) {
-  return !isa<FloatType>(elements.getElementType()) ||
-         llvm::all_of(elements.getValues<APFloat>(), [](const APFloat &number) {
-           return number.isFinite() && abs(number).convertToDouble() < -kFarBelow / 10;
-         });
+  if (!isa<FloatType>(elements.getElementType()))
+    return true;
+  auto isModerate = [](const APFloat &number) {
+    return number.isFinite() && abs(number).convertToDouble() < -kFarBelow / 10;
+  };
+  return elements.isSplat() ? isModerate(elements.getSplatValue<APFloat>())
+                            : llvm::all_of(elements.getValues<APFloat>(), isModerate);
 }
 
 /// A number that the elements of whole rows and columns are multiplied with.

@@ -60,7 +60,7 @@ def agrees(folder):
     data = folder / "batches.safetensors"
     save_file({name: np.stack([b[name] for b in batches]) for name in batches[0]}, data)
 
-    parallel = [f"--parallel={LAYOUT}", "--target=dtu-t10"]
+    parallel = [f"--parallel={LAYOUT}", "--target=dtu-t10", "--predict=false"]
     own, printed, text = folder / "own.bin", folder / "printed.bin", folder / "step.mlir"
     st.check_run([st.BIN / "st-compile", folder / "hf", "--task=span", f"--batch={BATCH}", f"--seq={SEQ}", *parallel,
                   "-o", own])

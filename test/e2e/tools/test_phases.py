@@ -22,21 +22,30 @@ MODELS = {
 }
 
 
+OPTIMIZER = ["--optimizer=adamw", "--clip-norm=1.0"]
+
+
+@functools.cache
+def compiled_directly(model, precision):
+    """The binary of a compilation without a stop; its configuration and parallel file are in the folder of its stem."""
+    config, task = MODELS[model]
+    parallel = st.layout(2, 2, mode="hybrid", accum=2) | ({"precision": precision} if precision else {})
+    return st.compile_model(pathlib.Path(FOLDER.name), f"{model}-{precision or 'f32'}", config, task, parallel, "--predict", *OPTIMIZER)
+
+
 def phase_case(model, phase, precision=None):
     def check(folder):
-        config, task = MODELS[model]
-        flags = ["--optimizer=adamw", "--clip-norm=1.0"]
-        parallel = st.layout(2, 2, mode="hybrid", accum=2) | ({"precision": precision} if precision else {})
-        direct = st.compile_model(folder, "direct", config, task, parallel, "--predict", *flags)
-        command = [*st.COMPILE, folder / "direct", f"--task={task}", "--batch=4", "--seq=32",
-                   "--target=dtu-t10", f"--parallel={folder / 'direct' / 'parallel.json'}", *flags]
+        direct, flags = compiled_directly(model, precision), OPTIMIZER
+        parallel = f"--parallel={direct.with_suffix('') / 'parallel.json'}"
+        command = [*st.COMPILE, direct.with_suffix(""), f"--task={MODELS[model][1]}", "--batch=4", "--seq=32",
+                   "--target=dtu-t10", parallel, *flags]
         ir = folder / "phase.mlir"
         st.check_run([*command, f"--compile-to={phase}", "-o", ir])
         st.check_run([st.BIN / "st-opt", ir, "-o", folder / "verified.mlir"])
         # The option that earlier phases read and later ones do not is the parallel file.
         resume = [*st.COMPILE, ir, f"--compile-from={phase}", "-o", folder / "resumed.bin"]
         if PHASES.index(phase) < PHASES.index("configured"):
-            resume.append(f"--parallel={folder / 'direct' / 'parallel.json'}")
+            resume.append(parallel)
         if PHASES.index(phase) < PHASES.index("optimizer"):
             resume += flags
         if PHASES.index(phase) < PHASES.index("configured"):
@@ -125,6 +134,11 @@ def dump_phases():
     return folder / "direct.bin", flags, {p: folder / "ir" / f"{i:02d}-{p}.mlir" for i, p in enumerate(PHASES)}
 
 
+@functools.cache
+def printed_again(ir):
+    return st.check_run([st.BIN / "st-opt", ir]).stdout
+
+
 def refused(done, what):
     """One line with the error, and exit 1."""
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
@@ -147,9 +161,8 @@ def pass_case(name):
                 continue
             st.expect(done.returncode == 0, f"{what}: exit {done.returncode}: {done.stderr[-800:]}")
             st.check_run([st.BIN / "st-opt", output, "-o", folder / "again.mlir"])
-            before = st.check_run([st.BIN / "st-opt", ir]).stdout
-            st.expect((output.read_text() == before) == (phase not in RUNS_ON[name]),
-                      f"{what}: {'unchanged' if output.read_text() == before else 'changed'}")
+            st.expect((output.read_text() == printed_again(ir)) == (phase not in RUNS_ON[name]),
+                      f"{what}: {'unchanged' if output.read_text() == printed_again(ir) else 'changed'}")
         return f"refuses {said} of {len(PHASES)}"
 
     return f"pass {name}", check

@@ -17,8 +17,8 @@ LAYOUT = st.ROOT / "examples/parallel/bert-large-dtu-4x8.json"
 
 def train(folder, name, *flags):
     binary = folder / name
-    st.check_run([*st.COMPILE, MODEL, "--task=span", "--batch=1", "--seq=384", "--lr=1e-5", "-o", binary,
-                  *flags])
+    st.check_run([*st.COMPILE, MODEL, "--task=span", "--batch=1", "--seq=384", "--lr=1e-5", "--predict=false",
+                  "-o", binary, *flags])
     result = st.losses(st.train(binary, steps=3))
     binary.unlink()
     return result

@@ -60,8 +60,8 @@ def compiled(folder, factor, *flags, layout="one device", backend="dtu-t10"):
     program.write_text(MODEL.replace("FACTOR", f"{factor:e}"))
     spec = st.write_json(folder / "parallel.json", dict(LAYOUTS[layout], precision="f16"))
     binary = folder / "binary"
-    st.check_run([*st.COMPILE, program, f"--parallel={spec}", f"--target={backend}", "--lr=1e-3", "--optimizer=adamw", *flags,
-                  "-o", binary])
+    st.check_run([*st.COMPILE, program, f"--parallel={spec}", f"--target={backend}", "--lr=1e-3", "--optimizer=adamw",
+                  "--predict=false", *flags, "-o", binary])
     return binary
 
 

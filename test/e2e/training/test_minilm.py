@@ -70,7 +70,7 @@ def run_compiled(folder, batch):
     rows, length = batch["input_ids"].shape
     parallel = st.write_json(folder / "parallel.json", st.layout(1, 2))
     st.check_run([*st.COMPILE, HF, "--task=encode", f"--batch={rows}", f"--seq={length}",
-                  "--target=dtu-t10", f"--parallel={parallel}", "-o", binary])
+                  "--target=dtu-t10", f"--parallel={parallel}", "--predict=false", "-o", binary])
     save_file(batch, given)
     st.check_run([binary, f"--init={HF}", f"--inputs={given}", f"--outputs={found}"])
     return load_file(found)
@@ -100,7 +100,7 @@ def hidden_states_match(folder):
 def fine_tunes(folder):
     binary = folder / "minilm.bin"
     st.check_run([*st.COMPILE, HF, "--task=mlm", "--batch=8", "--seq=64", "--target=dtu-t10", "--lr=3e-4",
-                  "-o", binary])
+                  "--predict=false", "-o", binary])
     losses = st.losses(st.train(binary, f"--init={HF}", f"--data=text:{TEXT}", "--warmup=5", steps=STEPS))
     first, last = np.mean(losses[:5]), np.mean(losses[-5:])
     st.expect(last < first - 0.5, f"{STEPS} steps take the loss from {first:.3f} to {last:.3f}")

@@ -202,7 +202,7 @@ def vit_trains(folder):
         model = st.write_json(folder / name / "config.json", VIT).parent
         spec = st.write_json(folder / name / "parallel.json", spec)
         binary = folder / name / "vit.bin"
-        st.check_run([*st.COMPILE, model, "--task=classify", "--batch=8", f"--parallel={spec}", "--lr=1e-3",
+        st.check_run([*st.COMPILE, model, "--task=classify", "--batch=8", f"--parallel={spec}", "--lr=1e-3", "--predict=false",
                       *FIRST_SCALE.get(name, []), "-o", binary])
         losses[name] = st.losses(st.train(binary, steps=8))
     worst = {name: st.relative_difference(losses["f32"], value) for name, value in losses.items()}
@@ -216,7 +216,7 @@ def started_from(folder, scale, *flags, parallel=None):
     model = st.write_json(folder / "m" / "config.json", config).parent
     spec = st.write_json(folder / "parallel.json", dict(parallel or {"mode": "sharding", "data": 1}, precision="f16"))
     st.check_run([*st.COMPILE, model, f"--task={task}", "--batch=8", "--seq=16", f"--parallel={spec}", "--lr=1e-3",
-                  f"--initial-loss-scale={scale}", "--hysteresis=1", *flags, "-o", folder / "f16.bin"])
+                  f"--initial-loss-scale={scale}", "--hysteresis=1", "--predict=false", *flags, "-o", folder / "f16.bin"])
     return folder / "f16.bin"
 
 

@@ -2,7 +2,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -13,6 +12,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
@@ -28,7 +28,11 @@ namespace proto = ::st::proto;
 /// Supported by hosts of the last ten years. It converts 16-bit floats by instructions, without a
 /// library.
 static constexpr StringLiteral kX86 = "x86-64-v3";
-static constexpr unsigned kOptLevel = 2;
+/// Kernels are long and runs on the host short: vectorization and optimizing code generation would
+/// take longer than the steps that they speed up.
+static constexpr llvm::CodeGenOptLevel kCodeGenLevel = llvm::CodeGenOptLevel::None;
+static constexpr StringLiteral kPasses =
+    "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse)";
 
 // ---- entries ------------------------------------------------------------------------------------
 
@@ -86,7 +90,8 @@ static FailureOr<std::unique_ptr<llvm::TargetMachine>> makeMachine(ModuleOp modu
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
   std::unique_ptr<llvm::TargetMachine> machine;
   if (target)
-    machine.reset(target->createTargetMachine(triple, chip, "", {}, llvm::Reloc::PIC_));
+    machine.reset(target->createTargetMachine(triple, chip, "", {}, llvm::Reloc::PIC_, std::nullopt,
+                                              kCodeGenLevel));
   if (!machine)
     return module.emitError("kernels cannot be compiled for the host, ")
            << triple.str() << ": " << message;
@@ -114,12 +119,30 @@ void mlir::cuda::addBf16Rounding(llvm::Module &code) {
                                           builder.getBFloatTy()));
 }
 
+static llvm::Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
+    return error;
+  passes.run(code, modules);
+  return llvm::Error::success();
+}
+
 static LogicalResult writeObject(ModuleOp module, llvm::Module &code, llvm::TargetMachine &machine,
                                  int file) {
   code.setDataLayout(machine.createDataLayout());
   code.setTargetTriple(machine.getTargetTriple());
   addBf16Rounding(code);
-  if (llvm::Error error = makeOptimizingTransformer(kOptLevel, 0, &machine)(&code))
+  if (llvm::Error error = optimize(code, machine))
     return module.emitError("kernels cannot be optimised: ") << llvm::toString(std::move(error));
   llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
   llvm::legacy::PassManager passes;

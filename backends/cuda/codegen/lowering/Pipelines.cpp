@@ -39,7 +39,7 @@ static void buildHostPipeline(OpPassManager &passes) {
                  "convert-math-to-intrinsics),"
                  "convert-vector-to-scf,convert-scf-to-cf,convert-math-to-libm,"
                  "expand-strided-metadata,lower-affine,convert-vector-to-llvm,convert-to-llvm,"
-                 "canonicalize,cse,reconcile-unrealized-casts");
+                 "canonicalize{region-simplify=disabled},cse,reconcile-unrealized-casts");
 }
 
 void mlir::cuda::registerCudaPipelines() {
