@@ -214,6 +214,58 @@ static bool isExtended(ShardingAttr said, const TensorSharding &given,
   return true;
 }
 
+/// Returns true if a device's part of a tensor in sharding `fine` is within its part in `coarse`.
+static bool refines(const TensorSharding &fine, const TensorSharding &coarse) {
+  return llvm::all_of(llvm::zip_equal(fine.dims, coarse.dims), [](const auto &both) {
+    const auto &[inner, outer] = both;
+    return inner.size() >= outer.size() &&
+           ArrayRef(inner).take_front(outer.size()) == ArrayRef(outer);
+  });
+}
+
+/// Moves the axes of each dimension to its front, so that each device has one contiguous piece: two
+/// sharded tensors that are concatenated are sharded in their order.
+static TensorSharding moveToFront(const TensorSharding &sharding, ArrayRef<int64_t> shape) {
+  TensorSharding moved = sharding;
+  for (Splits &splits : moved.dims)
+    if (llvm::none_of(splits, [](const Split &split) { return split.axis == kMicroAxis; }))
+      llvm::erase_if(splits, [](const Split &split) { return split.axis == kUnsplit; });
+  if (!divides(shape, moved))
+    moved = sharding;
+  moved.dropAllUnreduced();
+  moved.makeContiguous();
+  return moved;
+}
+
+/// The sharding that a result of the function should have. An op cannot be split along a dimension
+/// in which it moves elements (slice) or that it needs whole (sort), but each device needs to keep
+/// only a part of the result: the one that propagation wants, or that the operand's sharding gives.
+TensorSharding Resolution::keptOf(Value value) const {
+  TensorSharding kept = constraints.of(value);
+  const OpNode *node = value.getDefiningOp() ? graph.nodeOf(value.getDefiningOp()) : nullptr;
+  if (!node || node->rule.results.empty())
+    return kept;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  const TensorFactors &own = node->rule.results[cast<OpResult>(value).getResultNumber()];
+  for (auto [operand, factors] : llvm::zip(node->op->getOperands(), node->rule.operands)) {
+    if (graph.isFree(operand) || !isa<RankedTensorType>(operand.getType()))
+      continue;
+    const TensorSharding &given = constraints.of(operand);
+    for (auto [splits, parts] : llvm::zip(given.dims, factors)) {
+      const auto *to = llvm::find(own, parts);
+      if (parts.size() != 1 || to == own.end() ||
+          node->rule.factors[parts[0]].kind != FactorKind::NeedReplication)
+        continue;
+      TensorSharding extended = kept;
+      extended.dims[to - own.begin()] = splits;
+      if (kept.dims[to - own.begin()].empty() && divides(shape, extended) &&
+          llvm::none_of(splits, [&](const Split &split) { return kept.isSplitOver(split.axis); }))
+        kept = std::move(extended);
+    }
+  }
+  return kept;
+}
+
 /// Results keep their sharding, but are reduced and unsplit along micro, unless they replace an
 /// argument.
 void Resolution::resolveSignature() {
@@ -230,6 +282,9 @@ void Resolution::resolveSignature() {
     TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : resolved.lookup(value);
     sharding.dropAllUnreduced();
     sharding.makeContiguous();
+    if (!isFree && isa<RankedTensorType>(value.getType()))
+      if (TensorSharding kept = keptOf(value); refines(kept, sharding))
+        sharding = moveToFront(kept, cast<RankedTensorType>(value.getType()).getShape());
     auto said = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
     if (std::optional<TensorSharding> given = graph.resultSharding(i);
         given && !(said && isExtended(said, *given, sharding, graph.axes)))
