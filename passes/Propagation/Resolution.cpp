@@ -248,7 +248,11 @@ TensorSharding Resolution::keptOf(Value value) const {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
   const TensorFactors &own = node->rule.results[cast<OpResult>(value).getResultNumber()];
   for (auto [operand, factors] : llvm::zip(node->op->getOperands(), node->rule.operands)) {
-    if (graph.isFree(operand) || !isa<RankedTensorType>(operand.getType()))
+    // Copies of free values are not in the graph.
+    if (Operation *made = operand.getDefiningOp();
+        made && (!graph.nodeOf(made) || graph.isFree(operand)))
+      continue;
+    if (!isa<RankedTensorType>(operand.getType()))
       continue;
     const TensorSharding &given = constraints.of(operand);
     for (auto [splits, parts] : llvm::zip(given.dims, factors)) {
