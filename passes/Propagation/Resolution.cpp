@@ -223,18 +223,16 @@ static bool refines(const TensorSharding &fine, const TensorSharding &coarse) {
   });
 }
 
-/// Moves the axes of each dimension to its front, so that each device has one contiguous piece: two
-/// sharded tensors that are concatenated are sharded in their order.
-static TensorSharding moveToFront(const TensorSharding &sharding, ArrayRef<int64_t> shape) {
+/// Moves the axes of a dimension along which an op moves blocks to its front, so that each device
+/// has one contiguous piece: two sharded tensors that are concatenated are sharded in their order.
+static void moveToFront(const ShardingRule &rule, const TensorFactors &factors,
+                        ArrayRef<int64_t> shape, TensorSharding &sharding) {
   TensorSharding moved = sharding;
-  for (Splits &splits : moved.dims)
-    if (llvm::none_of(splits, [](const Split &split) { return split.axis == kMicroAxis; }))
+  for (auto [splits, parts] : llvm::zip(moved.dims, factors))
+    if (parts.size() == 2 && rule.factors[parts[0]].kind == FactorKind::Permutation)
       llvm::erase_if(splits, [](const Split &split) { return split.axis == kUnsplit; });
-  if (!divides(shape, moved))
-    moved = sharding;
-  moved.dropAllUnreduced();
-  moved.makeContiguous();
-  return moved;
+  if (divides(shape, moved))
+    sharding = std::move(moved);
 }
 
 /// The sharding that a result of the function should have. An op cannot be split along a dimension
@@ -267,6 +265,7 @@ TensorSharding Resolution::keptOf(Value value) const {
         kept = std::move(extended);
     }
   }
+  moveToFront(node->rule, own, shape, kept);
   return kept;
 }
 
@@ -287,8 +286,11 @@ void Resolution::resolveSignature() {
     sharding.dropAllUnreduced();
     sharding.makeContiguous();
     if (!isFree && isa<RankedTensorType>(value.getType()))
-      if (TensorSharding kept = keptOf(value); refines(kept, sharding))
-        sharding = moveToFront(kept, cast<RankedTensorType>(value.getType()).getShape());
+      if (TensorSharding kept = keptOf(value); refines(kept, sharding)) {
+        sharding = std::move(kept);
+        sharding.dropAllUnreduced();
+        sharding.makeContiguous();
+      }
     auto said = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
     if (std::optional<TensorSharding> given = graph.resultSharding(i);
         given && !(said && isExtended(said, *given, sharding, graph.axes)))
