@@ -2,7 +2,7 @@
 whose 5 fastest layouts are compiled completely. With --seed, random searches of models, clusters and layouts until there are
 40 plans; every other one splits sequences or experts, trains adapters or a part of a model, or has an encoder and a decoder.
 
-  benchmarks/planned_steps.py [--seed=N] [--only=NAME] [--build=build]
+  benchmarks/planned_steps.py [--seed=N [--layers=N]] [--only=NAME] [--build=build]
 
 Prints a line per plan: the time of the step that the search composed from blocks, that of the complete program, and their
 difference, at most 2 %. Then it prints how many pairs of plans of one search that differ by more than 3 % are in the right
@@ -125,12 +125,14 @@ def draw_special_search(random):
     return config, task, random.choice(["dtu-t10", "dtu-t20"]), " ".join(flags)
 
 
-def drawn_searches(seed):
-    """Yields names of drawn searches without end, and adds each search to SEARCHES."""
+def drawn_searches(seed, layers=None):
+    """Yields names of drawn searches without end, and adds each search to SEARCHES. `layers`: of the models, if not drawn."""
     for number in itertools.count():
         for kind, draw in (("", draw_search), (" special", draw_special_search)):
             found = draw(random.Random(f"{seed} {number}{kind}"))
             config, _, cluster, flags = found
+            if layers:
+                config.update({key: layers for key in ("num_hidden_layers", "n_layer", "num_layers") if key in config})
             name = f"{number}{kind}: {config['model_type']} on {cluster} {flags}"
             SEARCHES[name] = found
             yield name
@@ -198,13 +200,14 @@ def check_plans(name, plans):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, help="draw the searches")
+    parser.add_argument("--layers", type=int, help="of the drawn models; without it 4 to 12")
     parser.add_argument("--plans", type=int, default=40, help="of drawn searches")
     parser.add_argument("--only", default="", help="searches whose names hold this")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
     bin = options.build.resolve() / "bin"
     plans, pairs, problems = [], 0, []
-    searches = list(SEARCHES) if options.seed is None else drawn_searches(options.seed)
+    searches = list(SEARCHES) if options.seed is None else drawn_searches(options.seed, options.layers)
     for name in searches:
         if options.seed is not None and len(plans) >= options.plans:
             break

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/Analysis/DotAlgorithm.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/ApplyToElements.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
@@ -136,16 +137,25 @@ static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
   return emit.select(emit.bitAnd(after, before), padded, op.getOperand());
 }
 
-/// A product of floats of two types, in the wider one; null for others.
-static Value widenProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
-  Type lhs = op.getLhs().getType().getElementType(), rhs = op.getRhs().getType().getElementType();
-  if (lhs == rhs)
+/// A product whose operands have the type in which it is computed: the one that its algorithm
+/// rounds them to, and of two types of floats the wider one. Null if they have it already.
+static Value convertOperands(Emitter &emit, stablehlo::DotGeneralOp op) {
+  Value operands[] = {emit.convert(op.getLhs(), getRoundedType(op, 0)),
+                      emit.convert(op.getRhs(), getRoundedType(op, 1))};
+  const bool isRounded = operands[0] != op.getLhs() || operands[1] != op.getRhs();
+  Type lhs = getElementTypeOrSelf(operands[0]), rhs = getElementTypeOrSelf(operands[1]);
+  if (lhs != rhs) {
+    Type wide = lhs.getIntOrFloatBitWidth() < rhs.getIntOrFloatBitWidth() ? rhs : lhs;
+    operands[0] = emit.convert(operands[0], wide);
+    operands[1] = emit.convert(operands[1], wide);
+  } else if (!isRounded) {
     return nullptr;
-  Type wide = lhs.getIntOrFloatBitWidth() < rhs.getIntOrFloatBitWidth() ? rhs : lhs;
-  Value operands[] = {emit.convert(op.getLhs(), wide), emit.convert(op.getRhs(), wide)};
-  auto widened = cast<stablehlo::DotGeneralOp>(emit.builder.clone(*op));
-  widened->setOperands(operands);
-  return widened;
+  }
+  auto converted = cast<stablehlo::DotGeneralOp>(emit.builder.clone(*op));
+  converted->setOperands(operands);
+  if (isRounded)
+    converted.removeAlgorithmAttr();
+  return converted;
 }
 
 /// Returns the replacement of an op by other ops, or null if the op stays.
@@ -155,7 +165,7 @@ static Value expand(Emitter &emit, Operation *op) {
   if (auto update = dyn_cast<stablehlo::DynamicUpdateSliceOp>(op))
     return expandUpdate(emit, update);
   if (auto product = dyn_cast<stablehlo::DotGeneralOp>(op))
-    return widenProduct(emit, product);
+    return convertOperands(emit, product);
   if (auto gather = dyn_cast<stablehlo::GatherOp>(op))
     return expandIndexless(emit, gather);
   if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op))

@@ -174,7 +174,7 @@ LogicalResult Localizer::apply(OpPlan &plan) {
     op->erase();
     return success();
   }
-  LocalizeContext context{plan.rule, builder, plan.resultTypes, {}, {}, {}};
+  LocalizeContext context{plan.rule, builder, plan.resultTypes, {}, {}, {}, {}, {}};
   for (const Splits &splits : plan.how.factors)
     context.factorShards.push_back(shardCount(ArrayRef<Split>(splits)));
   context.toGlobal = [&](int64_t factor, Value positions) {
@@ -187,6 +187,9 @@ LogicalResult Localizer::apply(OpPlan &plan) {
                                Value fill) {
     return emitter.withNeighbours(op->getLoc(), value, dim, plan.how.factors[factor], low, high,
                                   fill);
+  };
+  context.permuteParts = [&](Value value, int64_t factor, ArrayRef<int64_t> sources) {
+    return emitter.permuteParts(op->getLoc(), value, plan.how.factors[factor], sources);
   };
   if (auto rule = dyn_cast<ShardingRuleOpInterface>(op))
     return rule.localize(context);

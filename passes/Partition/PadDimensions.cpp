@@ -288,7 +288,7 @@ void Padder::padOp(Operation &op) {
   listener.value = op.getDiscardableAttr(kBlockAttr);
   SmallVector<Value> results(op.getResults());
   builder.setInsertionPoint(&op);
-  LocalizeContext context{rule, builder, made, {}, {}, {}};
+  LocalizeContext context{rule, builder, made, {}, {}, {}, {}, {}};
   context.factorShards.assign(rule.factors.size(), 1);
   context.toGlobal = context.toLocal = [](int64_t, Value positions) { return positions; };
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);

@@ -65,6 +65,49 @@ static bool isSummedLate(Value result) {
   });
 }
 
+/// Returns true if an op is linear in `value` and no other operand counts for that.
+static bool isLinearInAlone(const OpNode &node, Value value) {
+  return node.rule.linearity != ShardingRule::Linearity::None && node.rule.parts == 1 &&
+         llvm::all_of(node.rule.linearOperands, [&](int64_t i) {
+           Value operand = node.op->getOperand(i);
+           return operand == value || (node.rule.linearity == ShardingRule::Linearity::Jointly &&
+                                       isZeroConstant(operand));
+         });
+}
+
+/// Returns true if an operand is a sum over devices that another op needs too. That op may reduce
+/// it in any case.
+bool Resolution::sharesSum(Operation *op) const {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return !operand.hasOneUse() && !graph.isFree(operand) &&
+           !resolved.lookup(operand).unreduced.empty();
+  });
+}
+
+/// Follows a value through its only users while they are linear in it alone, to the smallest tensor
+/// over which a sum over devices can be taken: the gradient of keys that were repeated for several
+/// heads is added up over these first. Returns its part of the value's elements.
+double Resolution::laterSumOf(Value result) {
+  constexpr int kMostOps = 8;
+  auto elementsOf = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type ? static_cast<double>(type.getNumElements()) : 0.0;
+  };
+  double smallest = elementsOf(result);
+  if (smallest == 0)
+    return 1;
+  Value at = result;
+  for (int i = 0; i < kMostOps && at.hasOneUse() && mayPass(at); ++i) {
+    Operation *user = *at.user_begin();
+    if (user->getNumResults() != 1 || isa<ConstrainOp>(user) ||
+        !isLinearInAlone(*graph.nodeOf(user), at))
+      break;
+    at = user->getResult(0);
+    smallest = std::min(smallest, elementsOf(at));
+  }
+  return smallest / elementsOf(result);
+}
+
 OpSharding Resolution::choose(const OpNode &node) {
   OpSharding base = micro.placement(node);
   if (!node.rule.isShardable() && node.rule.operands.empty())
@@ -87,6 +130,7 @@ OpSharding Resolution::choose(const OpNode &node) {
   }
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
   context.isOfStep = true;
+  const bool sharesItsSum = sharesSum(node.op);
   context.replicas.append(graph.replicas().begin(), graph.replicas().end());
   for (Value operand : node.op->getOperands()) {
     bool isFree = graph.isFree(operand);
@@ -103,6 +147,7 @@ OpSharding Resolution::choose(const OpNode &node) {
     wanted.kind = left.kind;
     wanted.unreduced = left.unreduced;
     context.isLate.push_back(left.isUnreducedOver(kMicroAxis) && isSummedLate(result));
+    context.laterSum.push_back(sharesItsSum ? 1 : laterSumOf(result));
     context.wanted.push_back(std::move(wanted));
   }
   return chooseOpSharding(node.op, node.rule, base, context, axes);

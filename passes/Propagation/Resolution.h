@@ -20,6 +20,8 @@ public:
 private:
   OpSharding choose(const OpNode &node);
   void passSums(const OpNode &node, OpSharding &how) const;
+  bool sharesSum(Operation *op) const;
+  double laterSumOf(Value result);
   bool mayPass(Value value);
   void noteTaken(const OpNode &node, const OpSharding &how);
   /// Returns the free value computed in the sharding `needed`, or in the nearest possible one.

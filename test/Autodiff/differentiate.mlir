@@ -91,6 +91,7 @@ func.func @main(%w: tensor<3x4xf32> {st.name = "w", st.role = "parameter"},
 // The location of a backward op names the forward op.
 // RUN: st-opt %s -split-input-file --differentiate --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 // LOC-DAG: loc("transpose(layer.3/attention)"
+// CHECK-LABEL: func.func @main
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
   %0 = stablehlo.sine %w : tensor<f32> loc("layer.3/attention")
   return %0 : tensor<f32>
@@ -112,4 +113,22 @@ func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"}, %c: te
   %s = stablehlo.sine %y : tensor<4xf32>
   %0 = stablehlo.dot_general %s, %c, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
   return %0 : tensor<f32>
+}
+
+// -----
+
+// The gradient of a permutation is the inverse permutation, not a sum of rows.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG: %[[BACK:.*]] = stablehlo.constant dense<[1, 2, 0]> : tensor<3xi32>
+// CHECK-NOT: stablehlo.scatter
+// CHECK: %[[DW:.*]] = "stablehlo.gather"(%{{.*}}, %[[BACK]])
+// CHECK: return %{{.*}}, %[[DW]]
+func.func @main(%w: tensor<3x2xf32> {st.name = "w", st.role = "parameter"},
+                %x: tensor<3x2xf32> {st.name = "x", st.role = "batch"}) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %order = stablehlo.constant dense<[2, 0, 1]> : tensor<3xi32>
+  %0 = "stablehlo.gather"(%w, %order) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>}> : (tensor<3x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>
+  %1 = stablehlo.multiply %0, %x : tensor<3x2xf32>
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<f32>
+  return %2 : tensor<f32>
 }

@@ -100,6 +100,19 @@ func.func @mixed(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>) -> tensor<2x4xbf16> 
 
 // -----
 
+// An algorithm of one component rounds the operands. The sum of three components is not rounded.
+// CHECK-LABEL: @algorithms
+func.func @algorithms(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>, %y: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  // CHECK: %[[X:.*]] = stablehlo.convert %arg0 : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  // CHECK: stablehlo.dot_general %[[X]], %arg1, contracting_dims = [1] x [0] : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xf32>
+  %0 = stablehlo.dot_general %x, %h, contracting_dims = [1] x [0], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xbf16>) -> tensor<2x4xf32>
+  // CHECK: stablehlo.dot_general %arg0, %arg2, {{.*}} lhs_component_count = 3, {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 3, rhs_component_count = 3, num_primitive_operations = 6, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
+}
+
+// -----
+
 // Updates that fill a dimension, in any order, are joined; one with another reader is not.
 // CHECK-LABEL: @rows
 func.func @rows(%x: tensor<3x4xf32>, %a: tensor<1x4xf32>, %b: tensor<2x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {

@@ -26,11 +26,10 @@ module attributes {mhlo.num_partitions = 4 : i32} {
     return %0 : tensor<8x4xf32>
   }
 
-  // A ring along "a": two slices in the other order.
+  // A ring along "a" is a permutation of its parts.
   // CHECK-LABEL: func.func @ring
-  // CHECK: %[[A:.*]] = stablehlo.slice %[[V:.*]] [1:2, 0:4] : (tensor<2x4xf32>) -> tensor<1x4xf32>
-  // CHECK: %[[B:.*]] = stablehlo.slice %[[V]] [0:1, 0:4]
-  // CHECK: stablehlo.concatenate %[[A]], %[[B]], dim = 0
+  // CHECK: %[[ORDER:.*]] = stablehlo.constant dense<[1, 0]> : tensor<2xi32>
+  // CHECK: "stablehlo.gather"(%{{.*}}, %[[ORDER]]) {{.*}} : (tensor<2x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
   // CHECK: st.constrain %{{.*}} to <@mesh, [{"a"}]> : tensor<8xf32>
   func.func @ring(%x: tensor<8xf32>) -> tensor<8xf32> {
     %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a", "b"} (%l: tensor<4xf32>) {

@@ -10,6 +10,7 @@
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %t.mlir -o %t.local.mlir
 // RUN: st-translate --interpret %t.local.mlir > %t.parts
 // RUN: diff %t.shards %t.parts
+// RUN: FileCheck %s --check-prefix=LOCAL --input-file=%t.local.mlir
 
 module attributes {mhlo.num_partitions = 8 : i32} {
   sdy.mesh @m = <["a"=2, "b"=2, "c"=2]>
@@ -28,10 +29,11 @@ module attributes {mhlo.num_partitions = 8 : i32} {
   // CHECK: stablehlo.slice %[[ALL]] [5:6, 0:2]
   // VALUES: result1 = dense<[14, 15, 10, 11, 14, 15, 0, 0, 10, 11, 10, 11, 10, 11, 14, 15]>
   //
-  // Equal at both positions of a, of which it keeps the dimension.
+  // Equal at both positions of a, of which it keeps the dimension. Devices send each other their parts.
+  // LOCAL: st.collective_permute %{{.*}} [1, 0, 2, 1, 3, 2, 0, 3] over ["b", "c"] of @mesh : tensor<1x1x2xi32>
   // CHECK: %[[PAIRS:.*]] = stablehlo.reshape %[[X]] : (tensor<2x2x2x2xi32>) -> tensor<2x4x2xi32>
-  // CHECK: stablehlo.slice %[[PAIRS]] [0:2, 1:2, 0:2]
-  // CHECK: stablehlo.concatenate
+  // CHECK: %[[TURNED:.*]] = "stablehlo.gather"(%[[PAIRS]], %{{.*}})
+  // CHECK: stablehlo.select %{{.*}}, %[[TURNED]], %{{.*}} : tensor<2x4x2xi1>, tensor<2x4x2xi32>
   // VALUES: result2 = dense<[2, 3, 0, 0, 6, 7, 0, 1, 10, 11, 0, 0, 14, 15, 8, 9]>
   //
   // Nothing moves, and nothing is sent.

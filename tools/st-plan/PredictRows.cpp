@@ -144,6 +144,12 @@ absl::Status PlanTool::predictRows() {
   auto file = ::st::parseRows(*text, flags.rows, *defaults);
   if (!file.ok())
     return file.status();
+  if (!file->rows.front().hasGivenModel)
+    for (const llvm::cl::Option *option : modelOptions())
+      if (option->getNumOccurrences())
+        return absl::InvalidArgumentError(
+            absl::StrCat("--", option->ArgStr.str(), " has no effect on ", flags.rows.getValue(),
+                         ", whose columns describe the model"));
   for (const std::string &column : file->unused)
     llvm::errs() << "st-plan: note: " << flags.rows << ": column " << column
                  << " has no effect on the prediction\n";

@@ -38,7 +38,8 @@ absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.precision)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.microBatch)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.zero))};
-  std::vector<const llvm::cl::Option *> options = modelOptions();
+  const std::vector<const llvm::cl::Option *> trained = modelOptions();
+  std::vector<const llvm::cl::Option *> options = trained;
   options.insert(options.end(), {std::addressof(flags.deepspeed),
                                  std::addressof(flags.task),
                                  std::addressof(flags.sequence),
@@ -60,7 +61,8 @@ absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
                                  std::addressof(flags.sequenceParallel),
                                  std::addressof(flags.offload)});
   for (const llvm::cl::Option *option : options)
-    if (option->getNumOccurrences() && !(hasModel && llvm::is_contained(ofModel, option)))
+    if (option->getNumOccurrences() &&
+        !(hasModel && (llvm::is_contained(ofModel, option) || llvm::is_contained(trained, option))))
       return invalid("--", option->ArgStr.str(), " has no effect with ", question);
   return absl::OkStatus();
 }

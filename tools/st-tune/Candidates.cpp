@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <google/protobuf/util/json_util.h>
 
 using namespace mlir::st;
@@ -34,6 +35,9 @@ static absl::StatusOr<::st::Layout> readLayout(const ::st::proto::PlanLayout &pl
   layout.tensor = plan.tp();
   layout.stages = plan.pp();
   layout.replicas = plan.dp();
+  // Reports from before these degrees existed lack them.
+  layout.context = std::max(plan.context(), 1);
+  layout.expert = std::max(plan.expert(), 1);
   layout.virtualStages = plan.virtual_stages();
   layout.microBatch = plan.micro_batch();
   layout.microBatches = plan.accumulation();
@@ -127,6 +131,10 @@ std::string mlir::st::spaceName(const ::st::Layout &layout) {
     absl::StrAppend(&name, "_tp", layout.tensor);
   if (layout.stages > 1)
     absl::StrAppend(&name, "_pp", layout.stages);
+  if (layout.context > 1)
+    absl::StrAppend(&name, "_cp", layout.context);
+  if (layout.expert > 1)
+    absl::StrAppend(&name, "_ep", layout.expert);
   return name;
 }
 

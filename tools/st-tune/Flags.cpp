@@ -28,6 +28,8 @@ static constexpr PassedFlag kPlanFlags[] = {
     {"tp", "n,...", "st-plan: tensor shards to consider"},
     {"pp", "n,...", "st-plan: pipeline stages to consider"},
     {"dp", "n,...", "st-plan: replicas to consider"},
+    {"context", "n,...", "st-plan: devices that share each sequence to consider"},
+    {"expert", "n,...", "st-plan: replicas that share the experts to consider"},
     {"virtual-stages", "n,...", "st-plan: stages of a device group to consider"},
     {"mb", "n,...", "st-plan: micro-batches to consider"},
     {"zero", "0-3,...", "st-plan: ZeRO levels to consider"},

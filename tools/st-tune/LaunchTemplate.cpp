@@ -20,6 +20,8 @@ std::map<std::string, std::string> mlir::st::layoutValues(const ::st::Layout &la
           {"tp", text(layout.tensor)},
           {"pp", text(layout.stages)},
           {"dp", text(layout.replicas)},
+          {"context", text(layout.context)},
+          {"expert", text(layout.expert)},
           {"virtual_stages", text(layout.virtualStages)},
           {"micro_batch", text(layout.microBatch)},
           {"gas", text(layout.microBatches)},

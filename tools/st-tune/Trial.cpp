@@ -262,6 +262,8 @@ void TrialRun::describe() {
   detail("layout", llvm::json::Object{{"tp", layout.tensor},
                                       {"pp", layout.stages},
                                       {"dp", layout.replicas},
+                                      {"context", layout.context},
+                                      {"expert", layout.expert},
                                       {"virtual_stages", layout.virtualStages},
                                       {"micro_batch", layout.microBatch},
                                       {"accumulation", layout.microBatches},

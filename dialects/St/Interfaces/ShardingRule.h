@@ -15,8 +15,9 @@ enum class FactorKind {
   Parallel,        ///< iterations are independent; axes on it occur in operands and results
   Reduction,       ///< absent from the results: axes on it leave the results unreduced
   NeedReplication, ///< must not be sharded (e.g. the dimension that a sort orders)
-  Permutation,     ///< elements move along it (slice, concatenate, pad): must not be sharded, but a
-                   ///< sharding of one tensor along it is a good guess for the others
+  Permutation,     ///< elements move along it (slice, concatenate, pad): must not be sharded, with
+                   ///< the exception of Factor::movesElements, but a sharding of one tensor along
+                   ///< it is a good guess for the others
 };
 
 enum class ReductionKind { Sum, Max, Min, And, Or };
@@ -32,6 +33,9 @@ struct Factor {
   /// of these. 0 for other factors. Such parts are contiguous, split over devices and not over
   /// micro-batches, and not padded, because positions beyond the ends have a meaning.
   int64_t leastPart = 0;
+  /// Of a Permutation factor: each element moves to one position of the result. Devices can send
+  /// each other such elements, so this factor may be split over them, one element a part.
+  bool movesElements = false;
 };
 
 /// For each dimension of a tensor the factors that compose it, major to minor. A dimension of size
@@ -85,6 +89,9 @@ struct LocalizeContext {
   using Exchange = std::function<Value(Value value, int64_t dim, int64_t factor, int64_t low,
                                        int64_t high, Value fill)>;
   Exchange withNeighbours;
+  /// The part of `value` of the device at sources[i] for the device at position i of a split factor
+  /// with movesElements.
+  std::function<Value(Value value, int64_t factor, llvm::ArrayRef<int64_t> sources)> permuteParts;
 };
 
 /// The default `localize`: the op's operands already have local types; sets those of its results.

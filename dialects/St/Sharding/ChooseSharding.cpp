@@ -82,7 +82,9 @@ double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpShardin
         left.dropUnreduced(kMicroAxis);
         wanted.dropUnreduced(kMicroAxis);
       }
-      cost += costOfReshard(left, wanted, result.getType(), context, /*isAnchored=*/false);
+      const bool isSummed = !left.unreduced.empty() && wanted.unreduced.empty();
+      const double part = isSummed && i < context.laterSum.size() ? context.laterSum[i] : 1;
+      cost += part * costOfReshard(left, wanted, result.getType(), context, /*isAnchored=*/false);
     }
   return cost;
 }
@@ -130,6 +132,13 @@ std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &ru
   return extended;
 }
 
+/// The splits of a factor of a tensor that the op takes together with an axis: all of a factor
+/// whose elements move, which is split into single elements or not at all.
+static Splits splitsWith(Axis axis, const Factor &factor, const Splits &splits, int64_t outer,
+                         const MeshAxes &axes) {
+  return factor.movesElements ? splits : splitAt(axis, axes.size(axis), outer);
+}
+
 /// `how` with an axis where a tensor has it, if the op can be computed so.
 static std::optional<OpSharding> follow(const ShardingRule &rule, const OpSharding &how,
                                         const TensorFactors &tensor, const TensorSharding &sharding,
@@ -141,7 +150,11 @@ static std::optional<OpSharding> follow(const ShardingRule &rule, const OpShardi
   for (auto [factor, splits] : llvm::enumerate(factors))
     if (std::optional<int64_t> outer = outerOf(splits, axis)) {
       OpSharding extended = how;
-      if (extended.place(rule, factor, splitAt(axis, axes.size(axis), *outer)))
+      Splits taken = splitsWith(axis, rule.factors[factor], splits, *outer, axes);
+      auto isFree = [&](const Split &split) {
+        return split.axis == kUnsplit || !how.uses(rule, split.axis, rule.factors[factor].part);
+      };
+      if (llvm::all_of(taken, isFree) && extended.place(rule, factor, taken))
         return extended;
     }
   return std::nullopt;

@@ -29,6 +29,10 @@ struct ChoiceContext {
   /// Results that are sums over micro-batches, and are summed over devices once these are complete:
   /// once per step. Empty, or one per result.
   SmallVector<bool> isLate = {};
+  /// The elements that a sum over devices has if linear ops after this one may take it unreduced,
+  /// relative to those of the result: less than 1 if one of them shrinks it. Empty, or one per
+  /// result.
+  SmallVector<double> laterSum = {};
 };
 
 /// The cost, in bytes sent by a device, of computing `op` as `how`; infinite if an operand cannot

@@ -45,8 +45,9 @@ std::optional<int64_t> OpSharding::factorOf(const ShardingRule &rule, Axis axis,
 }
 
 bool OpSharding::place(const ShardingRule &rule, int64_t factor, ArrayRef<Split> splits) {
-  FactorKind kind = rule.factors[factor].kind;
-  if (kind != FactorKind::Parallel && kind != FactorKind::Reduction)
+  const Factor &info = rule.factors[factor];
+  if (info.kind != FactorKind::Parallel && info.kind != FactorKind::Reduction &&
+      !info.movesElements)
     return false;
   std::optional<Splits> united = unite(factors[factor], splits);
   if (!united)
@@ -54,15 +55,14 @@ bool OpSharding::place(const ShardingRule &rule, int64_t factor, ArrayRef<Split>
   int64_t parts = 1;
   for (const Split &split : *united)
     parts *= split.size;
-  if (rule.factors[factor].size % parts != 0)
+  if (info.size % parts != 0 || info.size / parts < info.leastPart ||
+      (info.movesElements && info.size != parts))
     return false;
-  if (int64_t least = rule.factors[factor].leastPart; least > 0) {
-    auto isContiguous = [](const Split &split) {
-      return split.axis != kUnsplit && split.axis != kMicroAxis;
-    };
-    if (rule.factors[factor].size / parts < least || !llvm::all_of(*united, isContiguous))
-      return false;
-  }
+  auto isOverDevices = [](const Split &split) {
+    return split.axis != kUnsplit && split.axis != kMicroAxis;
+  };
+  if ((info.leastPart > 0 || info.movesElements) && !llvm::all_of(*united, isOverDevices))
+    return false;
   factors[factor] = std::move(*united);
   return true;
 }

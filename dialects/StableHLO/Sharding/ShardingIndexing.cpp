@@ -3,10 +3,12 @@
 // A dimension that indices select from can be sharded if they have one component and select single
 // elements of it (rows of an embedding table). Every shard then reads all indices: a gather yields
 // zero for rows of other shards, so that the sum over the shards is the result; a scatter skips
-// them, as it skips indices out of bounds.
+// them, as it skips indices out of bounds. Constant indices that name each element once are a
+// permutation: devices that have one element each send them to each other.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/StableHLO/Analysis/Permutation.h"
 #include "dialects/StableHLO/Sharding/ShardingRules.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -105,6 +107,8 @@ struct GatherRule : ShardingRuleOpInterface::ExternalModel<GatherRule, GatherOp>
   ShardingRule getShardingRule(Operation *op) const {
     Indexing indexing = indexingOf(cast<GatherOp>(op));
     ShardingRule rule = emptyRule(op);
+    if (std::optional<st::Permutation> permutation = st::findPermutation(cast<GatherOp>(op)))
+      return addPermutation(std::move(rule), indexing, *permutation);
     indexing.addTo(rule, rule.operands[0], rule.operands[1], rule.results[0], FactorKind::Parallel,
                    ReductionKind::Sum);
     bool isNumber = !getElementTypeOrSelf(indexing.tensor.getType()).isInteger(1);
@@ -122,6 +126,21 @@ struct GatherRule : ShardingRuleOpInterface::ExternalModel<GatherRule, GatherOp>
   }
 
   LogicalResult localize(Operation *op, LocalizeContext &context) const;
+
+private:
+  /// The rule of a permutation; the indices, a constant, are replicated.
+  static ShardingRule addPermutation(ShardingRule rule, const Indexing &indexing,
+                                     const st::Permutation &permutation) {
+    TensorFactors ofIndices = rule.operands[1];
+    indexing.addTo(rule, rule.operands[0], ofIndices, rule.results[0], FactorKind::Permutation,
+                   ReductionKind::Sum);
+    int64_t factor = rule.results[0][permutation.dim].front();
+    rule.factors[factor].movesElements = rule.factors[factor].isCounted = true;
+    attach(rule.operands[0], permutation.dim, factor);
+    if (!getElementTypeOrSelf(indexing.tensor.getType()).isInteger(1))
+      rule.setLinear(Linearity::Separately, {0});
+    return rule;
+  }
 };
 
 /// A constant of the type of `like` with all elements equal to `value`.
@@ -193,6 +212,17 @@ LogicalResult GatherRule::localize(Operation *op, LocalizeContext &context) cons
       sizes[dim] = localResult.getDimSize(indexing.windowDims[next++]);
   gather.setSliceSizes(sizes);
 
+  auto *moved = llvm::find_if(context.rule.factors,
+                              [](const st::Factor &factor) { return factor.movesElements; });
+  if (moved != context.rule.factors.end()) {
+    const int64_t factor = moved - context.rule.factors.begin();
+    if (context.factorShards[factor] == 1)
+      return st::localizeByTypes(op, context);
+    Value part = context.permuteParts(gather.getOperand(), factor, st::readSources(gather));
+    op->replaceAllUsesWith(ValueRange{part});
+    op->erase();
+    return success();
+  }
   ArrayRef<int64_t> factors;
   if (indexing.namesElements())
     factors = context.rule.operands[0][indexing.indexMap[0]];

@@ -1,8 +1,9 @@
 #include "lib/Driver/Planning/SimulatedPrograms.h"
+#include "lib/Planner/Simulated/SimulatedStages.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/Runtime/Client.h"
 
-#include <set>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -22,7 +23,8 @@ std::vector<int64_t> SimulatedPrograms::chipsOf(const ::st::SimulatedKey &key,
 static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
   ::st::Layout small = layout;
   small.stages = stages;
-  constexpr int64_t kMostMicroBatches = 8;
+  // The fill and the drain of four stages are then less than a quarter of the schedule.
+  constexpr int64_t kMostMicroBatches = 16;
   small.microBatches = std::min(layout.microBatches, kMostMicroBatches);
   small.virtualStages = 1;
   if (layout.schedule == ::st::PipelineSchedule::Interleaved)
@@ -36,34 +38,42 @@ static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
   return layout.stages * layout.replicas > 1 && replicaDevices % perChip != 0;
 }
 
-static ::st::Contention meanOf(ArrayRef<::st::Contention> all) {
-  ::st::Contention mean;
-  const double share = 1 / static_cast<double>(all.size());
-  for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind) {
-    mean.pace[kind] = 0;
-    for (const ::st::Contention &each : all) {
-      mean.pace[kind] += each.pace[kind] * share;
-      for (size_t other = 0; other < ::st::kTaskKinds; ++other)
-        mean.slowdown[kind][other] += each.slowdown[kind][other] * share;
-    }
-  }
-  return mean;
+/// Layers of the stages of a small pipeline that represents others: of the first stage, the last
+/// one and `stages` - 2 between them. The shares of the stages stay the same, because other tasks
+/// overlap if a stage is slower than the others.
+static std::vector<int64_t> representLayers(ArrayRef<int64_t> layers, int64_t stages) {
+  constexpr int64_t kMostLayers = 12;
+  std::vector<int64_t> few;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    few.push_back(layers[stage * (static_cast<int64_t>(layers.size()) - 1) / (stages - 1)]);
+  const int64_t sum = std::accumulate(few.begin(), few.end(), int64_t{0});
+  const bool isWhole = few.size() == layers.size();
+  if (isWhole && sum <= kMostLayers)
+    return few;
+  for (int64_t &count : few)
+    count = std::max<int64_t>(1, (count * std::min(sum, kMostLayers) + sum / 2) / sum);
+  return few;
 }
 
 /// Tasks that share a chip in a pipeline start when their messages arrive. They do not start
 /// simultaneously, like the replicas of a separately timed task, nor at random, like the groups of
-/// a slowdown measurement. Full simulations of small pipelines give the mean effect.
+/// a slowdown measurement. The full simulation of a small pipeline gives the mean effect.
 absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layout &layout) {
   // For more ranks the simulator composes separately timed tasks (ClientOptions::timeTasks).
   constexpr int64_t kMostTimedRanks = 64;
   if (!sharesChips(layout, description.clusters_per_chip()) || layout.devices() > kMostTimedRanks)
     return ::st::Contention();
   const auto key = ::st::SimulatedKey::of(layout, input.model);
-  const int64_t stages = std::min(layout.stages, kPipelineStages);
+  std::vector<int64_t> layers; // of a small pipeline
+  if (key.isPipelined) {
+    ST_ASSIGN_OR_RETURN(layers, layersOfStages(layout));
+    if (key.wholeStages == 0)
+      layers = representLayers(layers, std::min(layout.stages, kPipelineStages));
+  }
   auto [found, isNew] =
-      contentions.try_emplace({key, stages, layout.schedule}, absl::UnknownError(""));
+      contentions.try_emplace({key, layers, layout.schedule}, absl::UnknownError(""));
   if (isNew)
-    found->second = key.isPipelined ? contentionOfPipelines(key, layout, stages)
+    found->second = key.isPipelined ? contentionOfPipeline(key, layout, layers)
                                     : contentionOfReplicas(key, layout);
   return found->second;
 }
@@ -75,39 +85,39 @@ SimulatedPrograms::contentionOfReplicas(const ::st::SimulatedKey &key, const ::s
 }
 
 absl::StatusOr<::st::Contention>
-SimulatedPrograms::contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout,
-                                         int64_t stages) {
+SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::st::Layout &layout,
+                                        const std::vector<int64_t> &layers) {
   const int64_t ranks = key.groupDevices();
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+  const Program *program = &made->front();
   ::st::Contention measured;
-  if (key.wholeStages > 0) {
-    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-    return compareWithPipeline(smallPipeline(layout, key.wholeStages), made->front(), measured);
+  if (key.wholeStages == 0) {
+    if (ranks % description.clusters_per_chip() != 0) {
+      ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(*program, ranks));
+    }
+    ST_ASSIGN_OR_RETURN(program, pipelineOf(key, layers));
   }
-  if (ranks % description.clusters_per_chip() != 0) {
-    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-    ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(made->front(), ranks));
-  }
-  SmallVector<::st::Contention> all;
-  for (int64_t own : std::set<int64_t>{stages, kPipelineStages}) {
-    ST_ASSIGN_OR_RETURN(const Program *program, pipelineOf(key, own));
-    ST_ASSIGN_OR_RETURN(all.emplace_back(),
-                        compareWithPipeline(smallPipeline(layout, own), *program, measured));
-  }
-  return meanOf(all);
+  const ::st::Layout small = smallPipeline(layout, static_cast<int64_t>(layers.size()));
+  ::st::SimulatedStages stages(*this, key, small);
+  ST_RETURN_IF_ERROR(stages.read(layers));
+  return compareWithPipeline(small, *program, stages.makePipeline(), measured);
 }
 
-/// Returns the program of a small pipeline whose stages have the same number of layers. Stages of
-/// layouts differ by at most one layer; with one much slower stage, other tasks would overlap.
+/// Returns the program of a pipeline whose stages have these numbers of layers.
 absl::StatusOr<const SimulatedPrograms::Program *>
-SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, int64_t stages) {
-  auto [found, isNew] = pipelines.try_emplace({key, stages}, absl::UnknownError(""));
+SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, const std::vector<int64_t> &layers) {
+  auto [found, isNew] = pipelines.try_emplace({key, layers}, absl::UnknownError(""));
   if (isNew) {
-    std::vector<int64_t> starts;
-    for (int64_t stage = 1; stage < stages; ++stage)
-      starts.push_back(stage * key.stageLayers);
+    const int64_t sum = std::accumulate(layers.begin(), layers.end(), int64_t{0});
+    std::vector<int64_t> starts(layers.size());
+    std::partial_sum(layers.begin(), layers.end(), starts.begin());
+    starts.pop_back();
+    // A stage without layers is in a pipeline of the whole model, which the compiler splits.
+    if (llvm::is_contained(layers, 0))
+      starts.clear();
     ::st::Layout layout = layoutOf(key);
-    layout.stages = stages;
-    found->second = compile(layout, stages * key.stageLayers, starts);
+    layout.stages = static_cast<int64_t>(layers.size());
+    found->second = compile(layout, sum, starts);
   }
   if (!found->second.ok())
     return found->second.status();

@@ -84,11 +84,14 @@ private:
   absl::StatusOr<::st::Slowdown> measureSlowdown(const Program &program, int64_t ranks) const;
   absl::StatusOr<::st::Contention> contentionOfReplicas(const ::st::SimulatedKey &key,
                                                         const ::st::Layout &layout);
-  absl::StatusOr<::st::Contention>
-  contentionOfPipelines(const ::st::SimulatedKey &key, const ::st::Layout &layout, int64_t stages);
-  absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
-  /// A step of a small program: its separately timed tasks, and the microseconds of its ranks' work
-  /// on each kind of task, both in a full simulation and in separate tasks.
+  /// `layers`: of the stages of the small pipeline.
+  absl::StatusOr<::st::Contention> contentionOfPipeline(const ::st::SimulatedKey &key,
+                                                        const ::st::Layout &layout,
+                                                        const std::vector<int64_t> &layers);
+  absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key,
+                                             const std::vector<int64_t> &layers);
+  /// A step of a small program: its composition, and the microseconds of its ranks' work on each
+  /// kind of task, both in a full simulation and in separate tasks.
   struct SmallStep {
     ::st::SimulatedPipeline pipeline;
     ::st::TaskNumbers simulated = {}, lone = {};
@@ -96,19 +99,21 @@ private:
   };
   static absl::Status matchTotal(const ::st::Layout &layout, const ::st::PipelineOrder &order,
                                  SmallStep &step);
-  absl::StatusOr<SmallStep> simulateSmall(const ::st::Layout &layout, const Program &program) const;
+  absl::StatusOr<SmallStep> simulateSmall(const ::st::Layout &layout, const Program &program,
+                                          ::st::SimulatedPipeline pipeline) const;
   absl::StatusOr<::st::Contention> compareReplicas(const ::st::Layout &layout,
                                                    ArrayRef<Program> fewAndMore) const;
   absl::StatusOr<::st::Contention> compareWithPipeline(const ::st::Layout &layout,
                                                        const Program &program,
+                                                       ::st::SimulatedPipeline pipeline,
                                                        const ::st::Contention &measured) const;
-  absl::StatusOr<::st::SimulatedPipeline>
-  pipelineOfTasks(const ::st::Layout &layout, const Program &program, Placement &placement) const;
-  /// A stage of a program with `layers` layers per stage, reduced to one layer.
+  absl::StatusOr<SmallStep> simulateReplicas(const ::st::Layout &layout,
+                                             const Program &program) const;
   /// A stage of the whole model, with its device group and its neighbours' at these places.
   absl::StatusOr<::st::StageWork> measureWholeStage(const Program &program, int64_t stage,
                                                     int64_t own, int64_t previous, int64_t next,
                                                     const ::st::SimulatedKey &key) const;
+  /// A stage of a program with `layerCount` layers per stage, reduced to one layer.
   absl::StatusOr<::st::StageWork> withOneLayer(const ::st::SimulatedKey &key,
                                                absl::StatusOr<::st::StageWork> work,
                                                int64_t layerCount);
@@ -129,12 +134,12 @@ private:
            absl::StatusOr<::st::StageWork>>
       stages;
   std::map<::st::SimulatedKey, absl::StatusOr<::st::StageWork>> layers;
-  /// Keyed by the stages of the small pipeline and its schedule.
-  std::map<std::tuple<::st::SimulatedKey, int64_t, ::st::PipelineSchedule>,
+  /// Keyed by the layers of the small pipeline's stages and its schedule.
+  std::map<std::tuple<::st::SimulatedKey, std::vector<int64_t>, ::st::PipelineSchedule>,
            absl::StatusOr<::st::Contention>>
       contentions;
-  std::map<std::pair<::st::SimulatedKey, int64_t>, absl::StatusOr<Program>>
-      pipelines; ///< of equal stages, by their number
+  std::map<std::pair<::st::SimulatedKey, std::vector<int64_t>>, absl::StatusOr<Program>>
+      pipelines; ///< by the layers of their stages
   /// By printed layout.
   std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
   std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes;

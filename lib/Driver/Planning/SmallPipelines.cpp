@@ -143,14 +143,19 @@ static void correct(Contention &contention, size_t kind, double simulated, doubl
   contention.pace[kind] = simulated / lone;
 }
 
-/// Simulates a small program fully, and its tasks separately.
+/// Simulates a small program fully, with its groups placed one after the other. `pipeline`: its
+/// composition.
 absl::StatusOr<SimulatedPrograms::SmallStep>
-SimulatedPrograms::simulateSmall(const ::st::Layout &layout, const Program &program) const {
+SimulatedPrograms::simulateSmall(const ::st::Layout &layout, const Program &program,
+                                 ::st::SimulatedPipeline pipeline) const {
   Program rescheduled = program;
   reschedule(rescheduled.executable, layout, makePipelineOrder());
   Placement placement;
+  for (int64_t group = 0; group < layout.stages; ++group)
+    placement.push_back(group * layout.tensor * layout.context * layout.replicas);
   SmallStep step;
-  ST_ASSIGN_OR_RETURN(step.pipeline, pipelineOfTasks(layout, program, placement));
+  step.pipeline = std::move(pipeline);
+  step.pipeline.launch = description.task_launch_ns().value() * 1e-3;
   ST_ASSIGN_OR_RETURN(std::unique_ptr<::st::Executable> loaded, load(rescheduled, placement));
   StepTimeline timeline;
   ST_ASSIGN_OR_RETURN(const ::st::StepTime time, loaded->timeStep(nullptr, &timeline));
@@ -183,13 +188,14 @@ absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
   return absl::OkStatus();
 }
 
-/// Finds the contention with which each kind of task takes as long in a play of a small pipeline as
-/// in its simulation.
+/// Finds the contention with which each kind of task takes as long in the play of a small pipeline,
+/// composed like the layout that it represents, as in its simulation.
 absl::StatusOr<Contention>
 SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program &program,
+                                       ::st::SimulatedPipeline pipeline,
                                        const Contention &measured) const {
   const ::st::PipelineOrder order = makePipelineOrder();
-  ST_ASSIGN_OR_RETURN(SmallStep step, simulateSmall(layout, program));
+  ST_ASSIGN_OR_RETURN(SmallStep step, simulateSmall(layout, program, std::move(pipeline)));
   step.pipeline.contention = measured;
   // Correcting one kind changes the others.
   constexpr int kRounds = 6;
@@ -209,8 +215,8 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
 absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout &layout,
                                                               ArrayRef<Program> fewAndMore) const {
   // A program of the whole model needs no second one.
-  ST_ASSIGN_OR_RETURN(const SmallStep few, simulateSmall(layout, fewAndMore.front()));
-  ST_ASSIGN_OR_RETURN(const SmallStep more, simulateSmall(layout, fewAndMore.back()));
+  ST_ASSIGN_OR_RETURN(const SmallStep few, simulateReplicas(layout, fewAndMore.front()));
+  ST_ASSIGN_OR_RETURN(const SmallStep more, simulateReplicas(layout, fewAndMore.back()));
   const auto [fewLayers, moreLayers] = layersOfPrograms();
   const double share = static_cast<double>(input.model.layers - fewLayers) /
                        static_cast<double>(moreLayers - fewLayers);
@@ -225,33 +231,15 @@ absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout
   return contention;
 }
 
-/// A program's separate tasks, with its groups placed one after the other.
-absl::StatusOr<::st::SimulatedPipeline>
-SimulatedPrograms::pipelineOfTasks(const ::st::Layout &layout, const Program &program,
-                                   Placement &placement) const {
+/// Simulates a program of one stage fully, and its tasks separately.
+absl::StatusOr<SimulatedPrograms::SmallStep>
+SimulatedPrograms::simulateReplicas(const ::st::Layout &layout, const Program &program) const {
   const auto key = ::st::SimulatedKey::of(layout, input.model);
+  ST_ASSIGN_OR_RETURN(const StageWork work, measure(program, 0, -1, -1, {0}, key));
   ::st::SimulatedPipeline pipeline;
-  pipeline.launch = description.task_launch_ns().value() * 1e-3;
-  for (int64_t group = 0; group < layout.stages; ++group)
-    placement.push_back(group * key.groupDevices());
-  StageWork first = {}, last = {};
-  for (int64_t group = 0; group < layout.stages; ++group) {
-    const int64_t previous = group == 0 ? layout.stages - 1 : group - 1,
-                  next = (group + 1) % layout.stages;
-    const bool isPipeline = layout.stages > 1;
-    ST_ASSIGN_OR_RETURN(StageWork work,
-                        measure(program, static_cast<size_t>(group), isPipeline ? previous : -1,
-                                isPipeline ? next : -1, placement, key));
-    ::st::SimulatedGroup &made = pipeline.groups.emplace_back();
-    made.addStage(work, layout.microBatches);
-    made.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;
-    made.update = work[::st::UpdateTime] * kUsPerPicosecond;
-    made.chips = chipsOf(key, group);
-    if (group == 0)
-      first = work;
-    last = work;
-  }
-  if (layout.stages > 1)
-    pipeline.exchange(first, last);
-  return pipeline;
+  ::st::SimulatedGroup &made = pipeline.groups.emplace_back();
+  made.addStage(work, layout.microBatches);
+  made.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;
+  made.update = work[::st::UpdateTime] * kUsPerPicosecond;
+  return simulateSmall(layout, program, std::move(pipeline));
 }

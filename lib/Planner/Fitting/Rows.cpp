@@ -87,15 +87,16 @@ absl::Status RowParser::placeReplicas(RawRow &raw) const {
   Layout &layout = raw.row.layout;
   if (raw.nodes > 0 && raw.devices == 0 && defaults.devicesPerNode > 0)
     raw.devices = raw.nodes * defaults.devicesPerNode;
-  const int64_t ofModel = layout.tensor * layout.stages;
+  const int64_t ofModel = layout.tensor * layout.context * layout.stages;
   const int64_t devices =
       raw.devices > 0 || !defaults.model ? raw.devices : defaults.devicesPerNode;
   layout.replicas = raw.replicas > 0         ? raw.replicas
                     : devices % ofModel == 0 ? std::max<int64_t>(devices / ofModel, 1)
                                              : 1;
   if (raw.devices > 0 && raw.devices != layout.devices())
-    return error(raw.row.line, absl::StrCat("expected gpus = tp x pp x dp = ", layout.devices(),
-                                            ", found ", raw.devices));
+    return error(raw.row.line, absl::StrCat("expected gpus = tp x pp x dp",
+                                            layout.context > 1 ? " x context" : "", " = ",
+                                            layout.devices(), ", found ", raw.devices));
   return absl::OkStatus();
 }
 

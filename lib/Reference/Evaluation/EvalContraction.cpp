@@ -1,6 +1,8 @@
+#include "dialects/StableHLO/Analysis/DotAlgorithm.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/Evaluation/OpHandlers.h"
 #include "lib/Reference/Numerics/Contraction.h"
+#include "lib/Reference/TensorTypes.h"
 
 namespace mlir::st::ref {
 
@@ -10,8 +12,14 @@ static Outcome evalDotGeneral(TensorCall &call, DotGeneralOp op) {
   DotDimensionNumbersAttr dims = op.getDotDimensionNumbers();
   DotDims kernelDims{dims.getLhsBatchingDimensions(), dims.getRhsBatchingDimensions(),
                      dims.getLhsContractingDimensions(), dims.getRhsContractingDimensions()};
-  // With two float types the wider one is used, as in XLA's CPU backend.
-  Tensor lhs = call.operands[0], rhs = call.operands[1];
+  // An algorithm may round the operands. Then, of two types of floats, the wider one is used, as in
+  // XLA's CPU backend.
+  auto getOperand = [&](unsigned i) {
+    const ElementType type = *getElementType(getRoundedType(op, i));
+    const Tensor &operand = call.operands[i];
+    return operand.getType() == type ? operand : convert(operand, type);
+  };
+  Tensor lhs = getOperand(0), rhs = getOperand(1);
   if (::st::byteWidth(lhs.getType()) < ::st::byteWidth(rhs.getType()))
     lhs = convert(lhs, rhs.getType());
   else if (lhs.getType() != rhs.getType())

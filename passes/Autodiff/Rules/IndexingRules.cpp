@@ -1,5 +1,6 @@
 //===- IndexingRules.cpp - Gradients of indexed access --------------------===//
 
+#include "dialects/StableHLO/Analysis/Permutation.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "passes/Autodiff/ReverseMode.h"
 #include "passes/Autodiff/Rules/RuleUtils.h"
@@ -36,11 +37,14 @@ static Value clampedIndices(Emitter &emit, GatherOp op) {
   return emit.clamp(emit.zerosLike(indices), indices, high);
 }
 
-/// The gradient of a gather sums, at each position, the cotangents of what was read from it.
+/// The gradient of a gather sums, at each position, the cotangents of what was read from it. That
+/// of a permutation is the inverse permutation.
 static void gatherRule(GatherOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&]() -> Value {
     Emitter &emit = g.emit;
     OpBuilder &builder = emit.builder;
+    if (std::optional<Permutation> permutation = findPermutation(op))
+      return emitPermutation(builder, emit.loc, ct, permutation->getInverse());
     GatherDimensionNumbersAttr from = op.getDimensionNumbers();
     auto numbers = ScatterDimensionNumbersAttr::get(
         builder.getContext(), from.getOffsetDims(), from.getCollapsedSliceDims(),

@@ -1,5 +1,6 @@
 // Collectives of a computation on shards, as ops along the dimensions of mesh axes.
 #include "dialects/Sdy/SdyDialect.h"
+#include "dialects/StableHLO/Analysis/Permutation.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
@@ -290,11 +291,52 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
   return true;
 }
 
-/// Permutes the positions of a dimension; a source of -1 gives zeros. Positions that are adjacent
-/// before and after move as one slice.
+/// The sources as a permutation: positions without a source get one that no position has, their
+/// own if possible. Nothing if a source occurs twice.
+static std::optional<Permutation> completePermutation(int64_t dim, ArrayRef<int64_t> sources) {
+  auto size = static_cast<int64_t>(sources.size());
+  Permutation whole{dim, llvm::to_vector(sources)};
+  SmallVector<bool> isTaken(size);
+  for (int64_t source : sources)
+    if (source >= 0 && std::exchange(isTaken[source], true))
+      return std::nullopt;
+  for (int64_t i = 0; i < size; ++i)
+    if (sources[i] < 0 && !isTaken[i])
+      isTaken[whole.sources[i] = i] = true;
+  auto *next = isTaken.begin();
+  for (int64_t &source : whole.sources)
+    if (source < 0) {
+      next = std::find(next, isTaken.end(), false);
+      source = next - isTaken.begin();
+      *next = true;
+    }
+  return whole;
+}
+
+/// Zeros where a position of a dimension has no source.
+static Value clearWithoutSource(Emitter &emit, Value value, int64_t dim,
+                                ArrayRef<int64_t> sources) {
+  auto hasSource = llvm::map_to_vector(sources, [](int64_t source) { return source >= 0; });
+  auto type = RankedTensorType::get(static_cast<int64_t>(sources.size()), emit.builder.getI1Type());
+  Value mask = emit.constant(DenseElementsAttr::get(type, ArrayRef<bool>(hasSource)));
+  return emit.select(emit.broadcast(mask, dim, typeOf(value).getShape()), value,
+                     emit.zerosLike(value));
+}
+
+/// Gives the positions of a dimension the values at their sources; -1 stands for zeros. Devices
+/// send each other the elements of a permutation. Otherwise positions that are adjacent before and
+/// after are one slice.
 static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int64_t> sources) {
   auto type = typeOf(value);
   auto size = static_cast<int64_t>(sources.size());
+  const bool isAnySent = llvm::any_of(sources, [](int64_t source) { return source >= 0; });
+  std::optional<Permutation> permutation;
+  if (isAnySent && size > 1 && size == type.getDimSize(dim))
+    permutation = completePermutation(dim, sources);
+  if (permutation) {
+    Value moved = emitPermutation(emit.builder, emit.loc, value, *permutation);
+    return llvm::is_contained(sources, -1) ? clearWithoutSource(emit, moved, dim, sources) : moved;
+  }
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<Value> pieces;
   for (int64_t i = 0; i < size;) {

@@ -275,17 +275,16 @@ double AttentionConstraints::costOfMove(const ShardedValue &source) const {
   return plan ? reshardCost(*plan, elementBytes(type), axes) : 0;
 }
 
-/// Keys and values are gathered in the forward and in the backward pass, and the gradients of the
-/// repeated ones are scattered. Queries, keys, values and results, and the gradients of the four,
-/// are exchanged once each.
+/// Keys and values are gathered in the forward and in the backward pass, and their gradients are
+/// scattered: propagation adds up those of repeated ones before. Queries, keys, values and results,
+/// and the gradients of the four, are exchanged once each.
 bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const ShardingRule &rule,
                                       int64_t toHeads) {
   if (exchange != AttentionExchange::Cheapest)
     return exchange == AttentionExchange::Heads;
   double ofHeads = 2 * (costOfMove(sourceOf(queries, targetOf(queries, rule, toHeads))) +
                         costOfMove(sourceOf(keys, targetOf(keys, rule, toHeads))));
-  TensorSharding gathered = targetOf(keys, rule, std::nullopt);
-  double ofKeys = 2 * costOfMove(sourceOf(keys, gathered)) + costOfMove({keys.get(), gathered});
+  double ofKeys = 3 * costOfMove(sourceOf(keys, targetOf(keys, rule, std::nullopt)));
   return ofHeads < ofKeys;
 }
 

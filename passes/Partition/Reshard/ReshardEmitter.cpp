@@ -260,6 +260,18 @@ Value ReshardEmitter::withNeighbours(Location loc, Value value, int64_t dim, Arr
   return ConcatenateOp::create(builder, loc, type.clone(shape), pieces, dim);
 }
 
+Value ReshardEmitter::permuteParts(Location loc, Value value, ArrayRef<Split> splits,
+                                   ArrayRef<int64_t> sources) {
+  SmallVector<Axis> over;
+  for (const Split &split : splits)
+    over.push_back(split.axis);
+  SmallVector<int64_t> pairs;
+  for (auto [target, source] : llvm::enumerate(sources))
+    pairs.append({source, static_cast<int64_t>(target)});
+  return CollectivePermuteOp::create(builder, loc, value, pairs, axes.namesOf(over),
+                                     axes.meshName());
+}
+
 //===----------------------------------------------------------------------===//
 // Positions
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,9 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import st_testing as st
 from test_bad_tools import refuse
 
+sys.path.insert(0, str(st.ROOT / "benchmarks"))
+import planned_steps
+
 PLAN = [st.BIN / "st-plan", "-q"]
 GPT = st.ROOT / "examples/models/megatron-gpt-345m"
 ROWS = st.ROOT / "test/Inputs/Megatron/measured-steps.csv"
@@ -33,6 +36,16 @@ def rows(folder):
     st.expect(max(errors) < 0.2 and sum(errors) / len(errors) < 0.1, f"errors {errors}")
     st.expect(all(line["fits"] and line["memory_mib"] > 1000 for line in lines), "a run that ran does not fit")
     return f"mean error {sum(errors) / len(errors):.1%}"
+
+
+def rows_of_experts(folder):
+    """Rows split sequences and share experts."""
+    model = st.write_json(folder / "mixtral" / "config.json", planned_steps.MIXTRAL | {"intermediate_size": 4096}).parent
+    table = folder / "experts.csv"
+    table.write_text("tp,pp,dp,expert,context,micro_batch,global_batch\n1,1,4,1,1,1,8\n1,1,4,2,1,1,8\n1,1,2,2,2,1,8\n")
+    whole, shared, split = map(json.loads, plan(model, f"--rows={table}", "--expert-capacity-factor=1.5", "--json").splitlines())
+    st.expect(whole["memory_mib"] > shared["memory_mib"] > 0, f"experts of two devices: {whole}, {shared}")
+    st.expect(split["predicted_ms"] > 0 and split["fits"], f"experts and sequences: {split}")
 
 
 def contradicted(folder):
@@ -264,6 +277,8 @@ def bad(folder):
         ([GPT, f"--deepspeed={folder / 'none.json'}"], r"none\.json: cannot read"), ([GPT, f"--constants={folder / 'none'}"], "none"),
         # Rows and sizes.
         ([f"--rows={write('b.csv', header + '2,3,1,1,2,1024,16,24,1024,1,1' + chr(10))}"], r"b\.csv:2"),
+        ([GPT, "--lora=4:all-linear", f"--rows={write('l.csv', header + '1,8,1,1,1,1024,16,24,1024,1,1' + chr(10))}"],
+         "--lora has no effect on .*whose columns describe the model"),
         ([f"--rows={write('t.csv', 'tp,tp' + chr(10) + '1,1')}"], r"t\.csv:1: column tp appears twice"),
         ([GPT, "--largest-model", f"--sizes={write('s.csv', 'layers,hidden' + chr(10) + '1,64')}"], r"s\.csv:\d: expected a column heads"),
         ([GPT, "--largest-model", f"--sizes={write('z.csv', sizes + '1,64,3')}"], r"z\.csv:2: column heads: expected a divisor"),
@@ -297,7 +312,7 @@ def fit(folder):
     plan(f"--rows={ROWS}", "--profile=megatron-deepspeed", f"--constants={out}")
 
 
-CASES = [("measured rows", rows), ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
+CASES = [("measured rows", rows), ("rows of experts", rows_of_experts), ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
          ("largest models", largest), ("scaling", scaled), ("page", page), ("configurations", configurations),
          ("searched", searched),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]

@@ -24,10 +24,10 @@ COMPILE = [f"--compile=--runner={st.RUNNER}"] if st.RUNNER != st.BIN / "st-runne
 
 def layout(batch=8, **degrees):
     """A candidate's layout as st-plan prints it."""
-    plan = {"tp": 1, "pp": 1, "dp": 1, "virtual_stages": 1, "micro_batch": 1, "zero": 0, "recompute": "none",
+    plan = {"tp": 1, "pp": 1, "dp": 1, "context": 1, "virtual_stages": 1, "micro_batch": 1, "zero": 0, "recompute": "none",
             "schedule": "1f1b", "sequence_parallel": False, "offload_optimizer": False} | degrees
     plan["accumulation"] = batch // plan["dp"] // plan["micro_batch"]
-    return plan | {"global_batch": batch, "devices": plan["tp"] * plan["pp"] * plan["dp"]}
+    return plan | {"global_batch": batch, "devices": plan["tp"] * plan["pp"] * plan["dp"] * plan["context"]}
 
 
 def plan_file(folder, *candidates, cluster="dtu-t10"):
@@ -205,11 +205,11 @@ def failures(folder):
         st.expect(len(rows(results)) == count, f"{more}: {len(rows(results))} rows, expected {count}")
     # A layout that does not compile.
     wrong = plan_file(folder, (1, 0, layout(8, pp=2, micro_batch=4, virtual_stages=2)), (2, 0, layout(8, dp=2, micro_batch=4)),
-                      (3, 0, layout(8, dp=2, micro_batch=4, offload_optimizer=True)))
+                      (3, 0, layout(8, dp=2, micro_batch=4, offload_optimizer=True)), (4, 0, layout(8, context=2, micro_batch=4)))
     results = folder / "compiled.jsonl"
     tune(model, f"--plan={wrong}", "--baseline=false", f"--results={results}", *COMPILE)
     found = {row["name"]: row for row in rows(results)}
-    st.expect(found["z0_gas1_tmbspg4"]["status"] == "ok", found)
+    st.expect(found["z0_gas1_tmbspg4"]["status"] == found["z0_cp2_gas2_tmbspg4"]["status"] == "ok", found)
     st.expect(found["z0_gas1_tmbspg4_offload"]["status"] == "does-not-compile", found)
     refused = found["z0_pp2_gas2_tmbspg4_vpp2"]
     st.expect(refused["status"] == "does-not-compile" and re.search(r'^st-compile: .*virtual_stages is 2; the schedule "1f1b" has 1', refused["error"]),

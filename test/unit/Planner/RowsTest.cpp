@@ -63,6 +63,18 @@ TEST(Rows, AGivenModelNeedsItsMicroBatchAlone) {
   EXPECT_NEAR(*row.measuredMs, 818.468, 1e-3);
 }
 
+TEST(Rows, PartsOfSequencesAndExperts) {
+  const std::string header = std::string(kModel) + "tp,pp,micro_batch,global_batch,gpus,",
+                    sizes = std::string(kSizes) + "2,2,1,16,64,";
+  const MeasuredRow row = parseOne(header + "context,expert", sizes + "4,2");
+  EXPECT_EQ(row.layout.context, 4);
+  EXPECT_EQ(row.layout.expert, 2);
+  EXPECT_EQ(row.layout.replicas, 4);
+  EXPECT_EQ(row.layout.microBatches, 4);
+  EXPECT_EQ(errorOf(header + "dp,context", sizes + "16,2"),
+            "r.csv:2: expected gpus = tp x pp x dp x context = 128, found 64");
+}
+
 TEST(Rows, Errors) {
   const std::string header = std::string(kModel) + "tp,pp,micro_batch,global_batch,",
                     sizes = std::string(kSizes) + "1,1,1,8,";

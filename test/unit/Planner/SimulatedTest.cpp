@@ -5,6 +5,7 @@
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Planner/Simulated/SimulatedPipeline.h"
 #include "lib/Planner/Simulated/SimulatedSearch.h"
+#include "lib/Planner/Simulated/SimulatedStages.h"
 
 #include "gtest/gtest.h"
 
@@ -195,6 +196,21 @@ public:
 };
 
 } // namespace
+
+TEST(SimulatedStages, HaveTheWorkOfTheirLayers) {
+  TestPlan plan(1);
+  MadeUpBlocks blocks(plan.model);
+  const Layout layout = pipelineLayout(3, 2);
+  SimulatedStages stages(blocks, SimulatedKey::of(layout, plan.model), layout);
+  ASSERT_TRUE(stages.read({3, 2, 0}).ok());
+  const SimulatedPipeline pipeline = stages.makePipeline();
+  ASSERT_EQ(pipeline.groups.size(), 3u);
+  const double layer = pipeline.groups[1].chunks[0].forward / 2;
+  EXPECT_GT(layer, 0);
+  EXPECT_DOUBLE_EQ(pipeline.groups[0].chunks[0].forward, 3 * layer);
+  EXPECT_DOUBLE_EQ(pipeline.groups[2].chunks[0].forward, 0);
+  EXPECT_EQ(pipeline.groups[2].chips, std::vector<int64_t>{2});
+}
 
 // The best has the simulated time and memory, exact to the picosecond and the byte; rejected
 // layouts are replaced.

@@ -1,0 +1,13 @@
+// What the algorithm of a product says about its operands.
+#pragma once
+
+#include "dialects/StableHLO/StableHLOOps.h"
+
+namespace mlir::st {
+
+/// The element type to which a product rounds its operand 0 or 1: f16 or bf16, if that is the
+/// precision type of its algorithm, and otherwise the operand's own type. No tensor has tf32, and
+/// the sum of several components is as precise as the operand.
+Type getRoundedType(stablehlo::DotGeneralOp product, unsigned operand);
+
+} // namespace mlir::st
