@@ -199,25 +199,30 @@ static LogicalResult importSdy(ModuleOp module) {
   unifyMeshes(module);
   if (failed(splitMeshAxes(module)) || failed(importMesh(module, mesh)))
     return failure();
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"); main && !main.isExternal())
-    if (failed(expandUnreducedPorts(main, mesh.getAxes(), mesh.getSizes())))
-      return failure();
+  UnreducedTerms terms;
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  const bool hasPorts = main && !main.isExternal();
+  if (hasPorts && failed(expandUnreducedArguments(main, mesh.getAxes(), mesh.getSizes(), terms)))
+    return failure();
+  // Bodies on shards first: what constrains values in them is about parts of tensors.
+  WalkResult manual = module.walk<WalkOrder::PreOrder>([&](sdy::ManualComputationOp op) {
+    return failed(importManualComputation(op, mesh.getAxes(), mesh.getSizes(), terms))
+               ? WalkResult::interrupt()
+               : WalkResult::skip();
+  });
+  if (manual.wasInterrupted() ||
+      (hasPorts && failed(expandUnreducedResults(main, mesh.getAxes(), mesh.getSizes(), terms))))
+    return failure();
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(convertSignature<sdy::TensorShardingAttr>(
             function, kSdySharding, [&](sdy::TensorShardingAttr given, Type type) {
               return convertSdy(function, given, type);
             })))
       return failure();
-  // Bodies on shards first: what constrains values in them is about parts of tensors.
-  WalkResult manual = module.walk<WalkOrder::PreOrder>([&](sdy::ManualComputationOp op) {
-    return failed(importManualComputation(op, mesh.getAxes(), mesh.getSizes()))
-               ? WalkResult::interrupt()
-               : WalkResult::skip();
-  });
   WalkResult walk = module.walk([&](Operation *op) {
     return failed(importSdyOp(op)) ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return failure(manual.wasInterrupted() || walk.wasInterrupted());
+  return failure(walk.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//

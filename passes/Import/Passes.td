@@ -170,11 +170,12 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     collective along an axis becomes an op along that dimension (all_reduce a reduction, all_gather
     a reshape), which partitioning converts to a collective again. The computation's results are
     constrained to the shardings that it gives them. Device groups must follow axes of the mesh. A
-    call with side effects is repeated for each shard; it must not be in a loop or a branch that
-    only some of the shards take.
+    call with side effects is repeated for each shard, in a loop or a branch that only some of the
+    shards take within an `if` for each shard.
 
     An argument or result of `@main` that is unreduced over axes gets a leading dimension for each
-    of those, sharded by it: the terms of the sum. Elsewhere a value stands for its sum. Without a
+    of those, sharded by it: the terms of the sum. A per-shard computation gets and gives these
+    terms. Elsewhere a value stands for its sum. Without a
     mesh, or with one of one device, collectives of one device become their operands.
 
     JAX's `@ragged_all_to_all` becomes an exchange of the slices' places, a gather of all rows, and a

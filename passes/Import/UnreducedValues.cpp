@@ -1,5 +1,6 @@
 #include "passes/Import/UnreducedValues.h"
 
+#include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 
 using namespace mlir;
@@ -19,6 +20,25 @@ Value mlir::st::emitTerms(OpBuilder &builder, Block *block, Location loc, Value 
     high[i] = count - 1;
   Value zero = emit.splat(RankedTensorType::get({}, type.getElementType()), 0);
   return emit.pad(emit.reshape(value, shape), zero, low, high, low);
+}
+
+void UnreducedTerms::add(Value sum, Value terms, ArrayRef<StringAttr> axes) {
+  sums[sum] = {terms, SmallVector<StringAttr>(axes)};
+}
+
+Value UnreducedTerms::find(Value value, ArrayRef<StringAttr> axes) const {
+  while (true) {
+    if (auto found = sums.find(value); found != sums.end())
+      return ArrayRef(found->second.axes) == axes ? found->second.terms : Value();
+    // A constraint to other axes asks for another sum.
+    if (auto constrain = value.getDefiningOp<ConstrainOp>())
+      value = constrain.getOperand();
+    else if (auto constraint = value.getDefiningOp<sdy::ShardingConstraintOp>();
+             constraint && ArrayRef(constraint.getSharding().getUnreduced()) == axes)
+      value = constraint.getInput();
+    else
+      return {};
+  }
 }
 
 /// The sharding with the unreduced axes as leading dimensions.
@@ -51,17 +71,25 @@ static FailureOr<SmallVector<int64_t>> sizesOf(func::FuncOp main, sdy::TensorSha
   return counts;
 }
 
-LogicalResult mlir::st::expandUnreducedPorts(func::FuncOp main, ArrayRef<StringAttr> names,
-                                             ArrayRef<int64_t> sizes) {
+static bool isUnreduced(sdy::TensorShardingAttr sharding) {
+  return sharding && !sharding.getUnreduced().empty();
+}
+
+/// Sets the type of a function to those of its arguments and results.
+static void updateType(func::FuncOp main) {
+  Block &body = main.getBody().front();
+  main.setFunctionType(FunctionType::get(main.getContext(), body.getArgumentTypes(),
+                                         body.getTerminator()->getOperandTypes()));
+}
+
+LogicalResult mlir::st::expandUnreducedArguments(func::FuncOp main, ArrayRef<StringAttr> names,
+                                                 ArrayRef<int64_t> sizes, UnreducedTerms &terms) {
   Block &body = main.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  auto unreduced = [](sdy::TensorShardingAttr sharding) {
-    return sharding && !sharding.getUnreduced().empty();
-  };
   for (BlockArgument argument : body.getArguments()) {
     unsigned number = argument.getArgNumber();
     auto sharding = main.getArgAttrOfType<sdy::TensorShardingAttr>(number, kSharding);
-    if (!unreduced(sharding))
+    if (!isUnreduced(sharding))
       continue;
     FailureOr<SmallVector<int64_t>> counts = sizesOf(main, sharding, names, sizes);
     if (failed(counts))
@@ -79,25 +107,35 @@ LogicalResult mlir::st::expandUnreducedPorts(func::FuncOp main, ArrayRef<StringA
     Value sum = emit.reduceAdd(argument, llvm::to_vector(llvm::seq<int64_t>(0, counts->size())));
     for (OpOperand *use : uses)
       use->set(sum);
+    terms.add(sum, argument, sharding.getUnreduced());
     main.setArgAttr(number, kSharding, expand(sharding));
   }
+  updateType(main);
+  return success();
+}
+
+LogicalResult mlir::st::expandUnreducedResults(func::FuncOp main, ArrayRef<StringAttr> names,
+                                               ArrayRef<int64_t> sizes,
+                                               const UnreducedTerms &terms) {
+  Block &body = main.getBody().front();
   Operation *end = body.getTerminator();
-  builder.setInsertionPoint(end);
+  OpBuilder builder(end);
   for (OpOperand &operand : end->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     auto sharding = main.getResultAttrOfType<sdy::TensorShardingAttr>(number, kSharding);
-    if (!unreduced(sharding))
+    if (!isUnreduced(sharding))
       continue;
     FailureOr<SmallVector<int64_t>> counts = sizesOf(main, sharding, names, sizes);
     if (failed(counts))
       return failure();
-    Value terms = emitTerms(builder, &body, main.getLoc(), operand.get(), *counts);
-    if (!terms)
+    Value own = terms.find(operand.get(), sharding.getUnreduced());
+    if (!own)
+      own = emitTerms(builder, &body, main.getLoc(), operand.get(), *counts);
+    if (!own)
       return main.emitError("result ") << number << " is complex and unreduced";
-    operand.set(terms);
+    operand.set(own);
     main.setResultAttr(number, kSharding, expand(sharding));
   }
-  main.setFunctionType(
-      FunctionType::get(main.getContext(), body.getArgumentTypes(), end->getOperandTypes()));
+  updateType(main);
   return success();
 }

@@ -6,10 +6,30 @@
 
 namespace mlir::st {
 
-/// Gives the arguments and results of @main that are unreduced over axes a leading dimension for
-/// each of those, sharded by it: the terms of the sum. `sizes` are those of the axes `names`.
-LogicalResult expandUnreducedPorts(func::FuncOp main, ArrayRef<StringAttr> names,
-                                   ArrayRef<int64_t> sizes);
+/// Sums whose terms are known: unreduced arguments, and unreduced results of computations on shards.
+class UnreducedTerms {
+public:
+  /// `terms` has a leading dimension for each of `axes`.
+  void add(Value sum, Value terms, ArrayRef<StringAttr> axes);
+  /// The terms of `value` over `axes`, or null.
+  Value find(Value value, ArrayRef<StringAttr> axes) const;
+
+private:
+  struct Entry {
+    Value terms;
+    SmallVector<StringAttr> axes;
+  };
+  DenseMap<Value, Entry> sums;
+};
+
+/// Give the arguments and results of @main that are unreduced over axes a leading dimension for
+/// each of those, sharded by it: the terms of the sum. `sizes` are those of the axes `names`. The
+/// terms of arguments are added to `terms`. Those of a result are looked up there; if they are not
+/// known, the first is the value and the others are zeros.
+LogicalResult expandUnreducedArguments(func::FuncOp main, ArrayRef<StringAttr> names,
+                                       ArrayRef<int64_t> sizes, UnreducedTerms &terms);
+LogicalResult expandUnreducedResults(func::FuncOp main, ArrayRef<StringAttr> names,
+                                     ArrayRef<int64_t> sizes, const UnreducedTerms &terms);
 
 /// The terms of `value` along `count` new leading dimensions: the value itself first, then zeros.
 /// Null for complex values.

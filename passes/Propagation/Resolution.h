@@ -27,6 +27,7 @@ private:
   /// Returns the free value computed in the sharding `needed`, or in the nearest possible one.
   Value versionOf(Value value, TensorSharding needed);
   void supplyFreeOperands(const OpNode &node, const OpSharding &how);
+  TensorSharding keptOf(Value value) const;
   void resolveSignature();
   void record(Operation *op);
   void eraseUnused();

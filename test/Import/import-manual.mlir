@@ -56,6 +56,29 @@ module attributes {mhlo.num_partitions = 4 : i32} {
     return %0 : tensor<8xf32>
   }
 
+  // Only the second shard along "a" calls.
+  // CHECK-LABEL: func.func @some_call
+  // CHECK: %[[TAKES:.*]] = stablehlo.reshape %{{.*}} : (tensor<1xi1>) -> tensor<i1>
+  // CHECK: "stablehlo.if"(%[[TAKES]])
+  // CHECK-NEXT: stablehlo.custom_call @call
+  // CHECK-COUNT-3: stablehlo.custom_call @call
+  func.func @some_call(%x: tensor<8xf32>) {
+    sdy.manual_computation(%x) in_shardings=[<@m, [{"a", "b"}]>] out_shardings=[] manual_axes={"a", "b"} (%l: tensor<2xf32>) {
+      %two = stablehlo.constant dense<2> : tensor<ui32>
+      %id = stablehlo.partition_id : tensor<ui32>
+      %1 = stablehlo.divide %id, %two : tensor<ui32>
+      %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<i32>
+      "stablehlo.case"(%2) ({
+        stablehlo.return
+      }, {
+        stablehlo.custom_call @call(%l) {has_side_effect = true} : (tensor<2xf32>) -> ()
+        stablehlo.return
+      }) : (tensor<i32>) -> ()
+      sdy.return
+    } : (tensor<8xf32>) -> ()
+    return
+  }
+
   // The free axis "b" may shard the dimensions that are open.
   // CHECK-LABEL: func.func @half
   // CHECK: st.constrain %{{.*}} to <@mesh, [{"a"}, {?}, {?}]> : tensor<2x4x4xf32>

@@ -17,6 +17,27 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}], unr
 
 // -----
 
+// A computation on shards gets the terms of an argument, and gives those of a result.
+sdy.mesh @m = <["a"=2, "b"=4]>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32> {{.*}}) -> (tensor<4x8xf32>
+func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}], unreduced={"b"}>})
+    -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}], unreduced={"b"}>}) {
+  // CHECK: %[[SPLIT:.*]] = stablehlo.reshape %[[X]] : (tensor<4x8xf32>) -> tensor<4x2x4xf32>
+  // CHECK: %[[SHARDS:.*]] = stablehlo.transpose %[[SPLIT]], dims = [1, 0, 2] : (tensor<4x2x4xf32>) -> tensor<2x4x4xf32>
+  // CHECK: stablehlo.negate %{{.*}} : tensor<2x4x4xf32>
+  // CHECK-NOT: stablehlo.pad
+  // CHECK: %[[TERMS:.*]] = stablehlo.reshape %{{.*}} : (tensor<4x2x4xf32>) -> tensor<4x8xf32>
+  // CHECK: return %[[TERMS]]
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}], unreduced={"b"}>] out_shardings=[<@m, [{"a"}], unreduced={"b"}>] manual_axes={"a", "b"} (%y: tensor<4xf32>) {
+    %1 = stablehlo.negate %y : tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: (%[[X:.*]]: tensor<4xf32>)
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<ui32>) {

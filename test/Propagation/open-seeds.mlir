@@ -142,3 +142,21 @@ func.func @rank(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}q1]>}
 st.mesh @mesh <["a"=2], micro=1>
 // expected-error@+1 {{axis "a" appears twice in a sharding}}
 func.func @twice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}], replicated = ["a"]>})
+
+// -----
+
+// Along a dimension in which an op moves elements, or that it needs whole, a device keeps a part of an open result.
+st.mesh @mesh <["a"=2], micro=1>
+// CHECK-LABEL: func.func @kept(
+// CHECK: -> (tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}, tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>})
+func.func @kept(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+  // CHECK: stablehlo.reverse %arg0, dims = [0] {st.sharding = #st.sharding<@mesh, [{}]>}
+  %0 = stablehlo.reverse %x, dims = [0] : tensor<8xf32>
+  // CHECK: "stablehlo.sort"
+  %1 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %less = stablehlo.compare LT, %p, %q, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %less : tensor<i1>
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}

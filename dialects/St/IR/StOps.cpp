@@ -41,13 +41,11 @@ int64_t MeshOp::getNumDevices() {
 }
 
 int64_t MeshOp::getCoordinate(int64_t rank, StringRef axis) {
+  const ArrayRef<int64_t> sizes = getAxisSizes();
   int64_t inner = 1;
-  for (auto [name, size] :
-       llvm::reverse(llvm::to_vector(llvm::zip_equal(getAxisNames(), getAxisSizes())))) {
-    if (cast<StringAttr>(name).getValue() == axis)
-      return rank / inner % size;
-    inner *= size;
-  }
+  for (size_t i = sizes.size(); i-- > 0; inner *= sizes[i])
+    if (cast<StringAttr>(getAxisNames()[i]).getValue() == axis)
+      return rank / inner % sizes[i];
   return 0;
 }
 

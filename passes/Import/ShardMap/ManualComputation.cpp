@@ -71,8 +71,8 @@ static Value constrainResult(OpBuilder &builder, Location loc, Value value,
 }
 
 LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
-                                                ArrayRef<StringAttr> names,
-                                                ArrayRef<int64_t> sizes) {
+                                                ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes,
+                                                UnreducedTerms &terms) {
   SmallVector<unsigned> manual;
   for (StringAttr axis : op.getManualAxes().getAxes()) {
     const auto *found = llvm::find(names, axis);
@@ -82,7 +82,7 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
   }
   llvm::sort(manual);
   OpBuilder builder(op);
-  ShardBody body(builder, names, sizes, manual);
+  ShardBody body(builder, names, sizes, manual, &terms);
   for (auto [input, argument, sharding] : llvm::zip_equal(
            op.getInputs(), op.getBody().getArguments(), op.getInShardings().getShardings())) {
     FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, manual);

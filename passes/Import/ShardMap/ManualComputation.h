@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"
+#include "passes/Import/UnreducedValues.h"
 
 namespace mlir::st {
 
@@ -24,8 +25,8 @@ LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
                          const DimensionAxes &axes, ArrayRef<int64_t> sizes);
 
 /// Replaces a per-shard computation by one on global tensors, sharded over the mesh of `names` and
-/// `sizes` as in the body. Fails with a diagnostic.
+/// `sizes` as in the body. Uses and adds terms of unreduced values. Fails with a diagnostic.
 LogicalResult importManualComputation(sdy::ManualComputationOp op, ArrayRef<StringAttr> names,
-                                      ArrayRef<int64_t> sizes);
+                                      ArrayRef<int64_t> sizes, UnreducedTerms &terms);
 
 } // namespace mlir::st

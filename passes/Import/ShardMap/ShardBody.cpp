@@ -44,6 +44,10 @@ SmallVector<int64_t> ShardBody::lead(const Axes &axes) const {
   return shape;
 }
 
+SmallVector<StringAttr> ShardBody::namesOf(const Axes &axes) const {
+  return llvm::map_to_vector(axes, [&](unsigned axis) { return names[axis]; });
+}
+
 RankedTensorType ShardBody::lifted(Type local, const Axes &axes) const {
   auto type = cast<RankedTensorType>(local);
   SmallVector<int64_t> shape = lead(axes);
@@ -207,12 +211,16 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
 }
 
 FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const DimensionAxes &axes) {
+  const Axes others(axes.unreduced.begin(), axes.unreduced.end());
+  if (terms && !others.empty() && whole.axes.empty())
+    if (Value known = terms->find(whole.value, namesOf(others)))
+      return enter(loc, Lifted{known, others}, axes.split, axes.free, axes.open);
   Lifted parts = enter(loc, whole, axes.split, axes.free, axes.open);
   if (axes.unreduced.empty())
     return parts;
-  Axes others(axes.unreduced.begin(), axes.unreduced.end()), all = unite(parts.axes, others);
-  Value terms = emitTerms(builder, builder.getInsertionBlock(), loc, parts.value, lead(others));
-  if (!terms)
+  Axes all = unite(parts.axes, others);
+  Value padded = emitTerms(builder, builder.getInsertionBlock(), loc, parts.value, lead(others));
+  if (!padded)
     return emitError(loc, "a complex value is unreduced in a computation on shards");
   // The terms' dimensions come first.
   SmallVector<int64_t> order;
@@ -222,9 +230,9 @@ FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const Dime
                                          : static_cast<int64_t>(others.size()) +
                                                (llvm::find(parts.axes, axis) - parts.axes.begin()));
   }
-  for (auto dim = static_cast<int64_t>(all.size()); dim < typeOf(terms).getRank(); ++dim)
+  for (auto dim = static_cast<int64_t>(all.size()); dim < typeOf(padded).getRank(); ++dim)
     order.push_back(dim);
-  Lifted result = {transpose(loc, terms, order), all};
+  Lifted result = {transpose(loc, padded, order), all};
   constrain(loc, result, axes.free, axes.open);
   return result;
 }
@@ -233,17 +241,25 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, const DimensionAxes &
                         RankedTensorType type, ArrayRef<unsigned> inner) {
   if (axes.unreduced.empty())
     return leave(loc, parts, axes.split, type, inner);
-  Axes all = unite(parts.axes, Axes(axes.unreduced.begin(), axes.unreduced.end()));
-  Lifted sum;
+  // Along the unreduced axes, the parts are terms.
+  const Axes others(axes.unreduced.begin(), axes.unreduced.end());
+  Axes all = unite(parts.axes, others);
+  SmallVector<unsigned> rest;
+  for (unsigned axis : inner)
+    if (!llvm::is_contained(others, axis))
+      rest.push_back(axis);
+  Lifted summands = leave(loc, {spread(loc, parts, all), all}, axes.split, type, rest), sum;
   SmallVector<int64_t> dims;
-  for (auto [i, axis] : llvm::enumerate(all))
-    if (llvm::is_contained(axes.unreduced, axis))
+  for (auto [i, axis] : llvm::enumerate(summands.axes))
+    if (llvm::is_contained(others, axis))
       dims.push_back(static_cast<int64_t>(i));
     else
       sum.axes.push_back(axis);
   Emitter emit(builder, builder.getInsertionBlock(), loc);
-  sum.value = emit.reduceAdd(spread(loc, parts, all), dims);
-  return leave(loc, sum, axes.split, type, inner);
+  sum.value = emit.reduceAdd(summands.value, dims);
+  if (terms && sum.axes.empty())
+    terms->add(sum.value, summands.value, namesOf(others));
+  return sum;
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,9 +22,11 @@ struct Lifted {
 class ShardBody {
 public:
   /// `sizes` are those of all mesh axes; `manual` are the axes over which the body is local.
+  /// `terms`: those of unreduced values that enter; those of values that leave are added.
   ShardBody(OpBuilder &builder, ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes,
-            ArrayRef<unsigned> manual)
-      : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()) {}
+            ArrayRef<unsigned> manual, UnreducedTerms *terms = nullptr)
+      : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()),
+        terms(terms) {}
 
   /// The shards of a global tensor. `split` has the axes that shard each dimension, major to minor;
   /// `free` has the axes of each dimension that the body does not see, `open` the dimensions that
@@ -37,8 +39,8 @@ public:
   Lifted leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
                RankedTensorType type, ArrayRef<unsigned> inner);
 
-  /// The same for values that may be unreduced: their terms are the value and zeros. Fails with a
-  /// diagnostic for a complex one.
+  /// The same for values that may be unreduced. If their terms are not known, these are the value
+  /// and zeros. Fails with a diagnostic for a complex one.
   FailureOr<Lifted> enter(Location loc, const Lifted &whole, const DimensionAxes &axes);
   Lifted leave(Location loc, const Lifted &parts, const DimensionAxes &axes, RankedTensorType type,
                ArrayRef<unsigned> inner);
@@ -57,6 +59,7 @@ private:
   Axes unite(const Axes &a, const Axes &b) const;
   Axes axesOf(ValueRange locals) const;
   SmallVector<int64_t> lead(const Axes &axes) const;
+  SmallVector<StringAttr> namesOf(const Axes &axes) const;
   RankedTensorType lifted(Type local, const Axes &axes) const;
   Value spread(Location loc, const Lifted &value, const Axes &axes);
   Value transpose(Location loc, Value value, ArrayRef<int64_t> order);
@@ -76,10 +79,18 @@ private:
   LogicalResult liftDynamicUpdate(Operation *op, const Axes &axes);
   LogicalResult liftConvolution(Operation *op, const Axes &axes);
   LogicalResult liftEach(Operation *op, const Axes &axes);
+  SmallVector<Value> liftGuarded(Operation *op, ValueRange operands, Value isTaken);
   LogicalResult rebuild(Operation *op, const Axes &axes, ValueRange operands,
                         ArrayRef<NamedAttribute> changed);
 
   // Control flow.
+  /// The shards whose `choice` (a boolean or an index) is that of a branch take it.
+  struct Guard {
+    Lifted choice;
+    int64_t branch, branches;
+  };
+  Value takenBy(Location loc, const Axes &axes);
+  Lifted isChosen(Location loc, const Guard &guard);
   LogicalResult liftWhile(Operation *op);
   LogicalResult liftBranches(Operation *op);
   LogicalResult liftChoice(Operation *op, const Lifted &choice);
@@ -116,6 +127,9 @@ private:
   SmallVector<int64_t> sizes;
   Axes manual;
   DenseMap<Value, Lifted> values;
+  UnreducedTerms *terms;
+  /// The branches and loops around the current op that only some of the shards enter.
+  SmallVector<Guard> guards;
   int64_t depth = 0;
   /// For a collective whose groups are not along mesh axes: an additional axis for the members of a
   /// group, and the number of devices of the mesh.

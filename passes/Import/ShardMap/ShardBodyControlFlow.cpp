@@ -113,14 +113,47 @@ Value ShardBody::anyOf(Location loc, const Lifted &predicate) {
   return builder.create(state)->getResult(0);
 }
 
-/// Shards that do not take part must not have the effects of those that do.
-static LogicalResult checkWithoutEffects(Operation *op, StringRef why) {
-  WalkResult walk = op->walk([](hlo::CustomCallOp call) {
+/// The shards that take the branch of a guard.
+Lifted ShardBody::isChosen(Location loc, const Guard &guard) {
+  const Lifted &choice = guard.choice;
+  auto type = cast<RankedTensorType>(choice.value.getType());
+  Emitter emit(builder, builder.getInsertionBlock(), loc);
+  if (type.getElementType().isInteger(1) && guard.branch == 0)
+    return choice;
+  if (type.getElementType().isInteger(1))
+    return {hlo::NotOp::create(builder, loc, type, choice.value), choice.axes};
+  auto isBranch = [&](hlo::ComparisonDirection direction, int64_t branch) {
+    return emit.compare(direction, choice.value, emit.splat(type, static_cast<double>(branch)));
+  };
+  if (guard.branch < guard.branches - 1)
+    return {isBranch(hlo::ComparisonDirection::EQ, guard.branch), choice.axes};
+  // An index out of range selects the last branch.
+  return {emit.bitOr(isBranch(hlo::ComparisonDirection::LT, 0),
+                     isBranch(hlo::ComparisonDirection::GE, guard.branch)),
+          choice.axes};
+}
+
+/// Emits which shards, of those along `axes`, enter all regions around the current op. Null if all
+/// do.
+Value ShardBody::takenBy(Location loc, const Axes &axes) {
+  Value taken;
+  for (const Guard &guard : guards) {
+    Value chosen = spread(loc, isChosen(loc, guard), axes);
+    Emitter emit(builder, builder.getInsertionBlock(), loc);
+    taken = taken ? emit.bitAnd(taken, chosen) : chosen;
+  }
+  return taken;
+}
+
+/// Shards that ended would evaluate the condition once more.
+static LogicalResult checkCondition(hlo::WhileOp loop) {
+  WalkResult walk = loop.getCond().walk([](hlo::CustomCallOp call) {
     return call.getHasSideEffect() ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (!walk.wasInterrupted())
     return success();
-  return op->emitOpError("in a computation on shards has a call with side effects, but ") << why;
+  return loop.emitOpError("in a computation on shards has a call with side effects in its "
+                          "condition, but trip counts differ between shards");
 }
 
 /// A carried value may start to differ between shards in the body, so this lifts the body until its
@@ -160,13 +193,17 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
           return failure();
         goesOn = condition->front();
       }
+      if (goesOn.value)
+        guards.push_back({goesOn, 0, 2});
       FailureOr<SmallVector<Lifted>> results = liftRegion(*region);
+      if (goesOn.value)
+        guards.pop_back();
       if (failed(results))
         return failure();
       SmallVector<Value> values;
       if (isCondition) {
         ends = results->front().axes;
-        if (!ends.empty() && failed(checkWithoutEffects(op, "trip counts differ between shards")))
+        if (!ends.empty() && failed(checkCondition(loop)))
           return failure();
         values.push_back(ends.empty() ? results->front().value : anyOf(loc, results->front()));
       } else {
@@ -193,11 +230,11 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
 /// if and case with different choices between shards: all shards compute all branches.
 LogicalResult ShardBody::liftChoice(Operation *op, const Lifted &choice) {
   Location loc = op->getLoc();
-  if (failed(checkWithoutEffects(op, "shards take different branches")))
-    return failure();
   SmallVector<SmallVector<Lifted>> branches;
-  for (Region &region : op->getRegions()) {
+  for (auto [i, region] : llvm::enumerate(op->getRegions())) {
+    guards.push_back({choice, static_cast<int64_t>(i), op->getNumRegions()});
     FailureOr<SmallVector<Lifted>> results = liftBlock(region.front());
+    guards.pop_back();
     if (failed(results))
       return failure();
     branches.push_back(std::move(*results));

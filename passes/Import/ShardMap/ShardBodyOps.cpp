@@ -1,5 +1,6 @@
 // Ops without communication: they get a leading dimension for each axis along which shards differ.
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -225,6 +226,29 @@ LogicalResult ShardBody::liftConvolution(Operation *op, const Axes &axes) {
   return success();
 }
 
+/// Emits a call for the shards that take it. The results of the others are zeros.
+SmallVector<Value> ShardBody::liftGuarded(Operation *op, ValueRange operands, Value isTaken) {
+  Location loc = op->getLoc();
+  OperationState state(loc, hlo::IfOp::getOperationName(), isTaken, op->getResultTypes());
+  for (bool takes : {true, false}) {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.createBlock(state.addRegion());
+    SmallVector<Value> results;
+    if (takes) {
+      Operation *copy = builder.clone(*op);
+      copy->setOperands(operands);
+      llvm::append_range(results, copy->getResults());
+    } else {
+      Emitter emit(builder, block, loc);
+      for (Type type : op->getResultTypes())
+        results.push_back(emit.splat(cast<RankedTensorType>(type), 0));
+    }
+    builder.setInsertionPointToEnd(block);
+    hlo::ReturnOp::create(builder, loc, results);
+  }
+  return llvm::to_vector_of<Value>(builder.create(state)->getResults());
+}
+
 /// Any other op, once for each shard.
 LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
   constexpr int64_t mostShards = 64;
@@ -247,21 +271,27 @@ LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
     llvm::append_range(shape, own(value, axes.size()));
     operands.push_back(reshape(loc, value, shape));
   }
+  auto partOf = [&](Value all, int64_t shard) {
+    auto type = typeOf(all);
+    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+        strides(type.getRank(), 1);
+    starts[0] = shard;
+    limits[0] = shard + 1;
+    SmallVector<int64_t> shape(limits);
+    shape[0] = 1;
+    Value slice =
+        hlo::SliceOp::create(builder, loc, type.clone(shape), all, starts, limits, strides);
+    return reshape(loc, slice, own(all, 1));
+  };
+  auto call = dyn_cast<hlo::CustomCallOp>(op);
+  Value taken = call && call.getHasSideEffect() ? takenBy(loc, axes) : Value();
+  if (taken)
+    taken = reshape(loc, taken, shards);
   SmallVector<SmallVector<Value>> results(op->getNumResults());
   for (int64_t shard = 0; shard < shards; ++shard) {
     SmallVector<Value> parts;
-    for (Value operand : operands) {
-      auto type = typeOf(operand);
-      SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-          strides(type.getRank(), 1);
-      starts[0] = shard;
-      limits[0] = shard + 1;
-      SmallVector<int64_t> shape(limits);
-      shape[0] = 1;
-      Value slice =
-          hlo::SliceOp::create(builder, loc, type.clone(shape), operand, starts, limits, strides);
-      parts.push_back(reshape(loc, slice, own(operand, 1)));
-    }
+    for (Value operand : operands)
+      parts.push_back(partOf(operand, shard));
     IRMapping mapping;
     mapping.map(op->getOperands(), parts);
     for (Region &region : op->getRegions()) {
@@ -270,9 +300,15 @@ LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
       for (Value value : captured)
         mapping.map(value, lookup(value).value);
     }
-    Operation *copy = builder.clone(*op, mapping);
-    copy->setOperands(parts);
-    for (auto [result, list] : llvm::zip_equal(copy->getResults(), results)) {
+    SmallVector<Value> made;
+    if (taken) {
+      made = liftGuarded(op, parts, partOf(taken, shard));
+    } else {
+      Operation *copy = builder.clone(*op, mapping);
+      copy->setOperands(parts);
+      llvm::append_range(made, copy->getResults());
+    }
+    for (auto [result, list] : llvm::zip_equal(made, results)) {
       SmallVector<int64_t> shape = {1};
       llvm::append_range(shape, own(result, 0));
       list.push_back(reshape(loc, result, shape));

@@ -363,7 +363,75 @@ def unreduced(_):
             return jax.lax.pcast(a @ b, "y", to="unreduced")
 
         same(jax.jit(total)(terms), matrix() @ matrix())
+        # A shard_map gives and gets the terms as they are.
+        terms = jax.jit(product)(a, b)
+        for i in range(4):
+            x, y = divmod(i, 2)
+            rows, columns = slice(4 * x, 4 * x + 4), slice(4 * y, 4 * y + 4)
+            same(terms.addressable_data(i), matrix()[rows, columns] @ matrix()[columns])
+        doubled = jax.jit(jax.shard_map(lambda t: t * 2, in_specs=P("x", None, unreduced={"y"}), out_specs=P("x", "y"),
+                                        check_vma=False))(terms)
+        st.expect(doubled.shape == (8, 16), f"two terms beside each other: {doubled.shape}")
+        same(doubled, np.hstack([2 * matrix()[:, columns] @ matrix()[columns] for columns in (slice(0, 4), slice(4, 8))]))
         same(jax.jit(lambda a, b: total(product(a, b)))(a, b), matrix() @ matrix())
+
+
+def many_axes(_):
+    """A mesh of five axes; a mapped function that transposes over four."""
+    import jax
+    import numpy as np
+    from jax.sharding import AxisType, PartitionSpec as P
+
+    names = ("a", "b", "c", "d", "e")
+    mesh = jax.make_mesh((2, 1, 2, 1, 2), names, axis_types=(AxisType.Explicit,) * 5, devices=jax.devices()[:8])
+    numbers = np.arange(64, dtype="f").reshape(4, 1, 4, 1, 4)
+    with jax.set_mesh(mesh):
+        turned = jax.jit(jax.shard_map(lambda x: x.T + jax.lax.axis_index("c"), out_specs=P("e", "d", "c", "b", "a")))(
+            jax.device_put(numbers, P(*names)))
+    same(turned, numbers.T + np.array([0, 0, 1, 1])[:, None, None])
+    for i, shard in enumerate(turned.addressable_shards):
+        a, c, e = np.unravel_index(i, (2, 2, 2))
+        same(shard.data, np.asarray(turned)[2 * e:2 * e + 2, :, 2 * c:2 * c + 2, :, 2 * a:2 * a + 2])
+
+
+def calls_of_some_shards(_):
+    """Only some of the shards take a branch, or another trip of a loop, with a call in it."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import io_callback
+    from jax.sharding import PartitionSpec as P
+
+    seen = []
+
+    def note(x):
+        io_callback(lambda v: seen.append(int(v)), None, x)
+        return x + 1
+
+    def expect(*wanted):
+        jax.effects_barrier()
+        st.expect(sorted(seen) == sorted(wanted), f"the callbacks have seen {seen}, expected {wanted}")
+        seen.clear()
+
+    numbers = jnp.arange(3)
+    jax.pmap(lambda x: jax.lax.while_loop(lambda x: x < 3, note, x))(numbers)
+    expect(0, 1, 2, 1, 2, 2)
+    found = jax.pmap(lambda x: jax.lax.cond(x > 1, note, lambda x: x, x))(numbers)
+    expect(2)
+    same(found, [0, 1, 3])
+    branch = lambda x: jax.lax.cond(x > 0, note, lambda x: x, x)
+    found = jax.pmap(lambda x: jax.lax.switch(x, [lambda x: x, note, lambda x: branch(x - 2)], x))(jnp.arange(4))
+    expect(1, 1)
+    same(found, [0, 2, 0, 2])
+
+    mesh = mesh_of(2, 2)
+
+    def shard(x):
+        jax.debug.callback(lambda v: seen.append(int(v.sum())), x)
+        return x * 2
+
+    half = jax.shard_map(shard, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    same(jax.jit(half)(jnp.arange(8)), [0, 2, 4, 6, 8, 10, 12, 14])
+    expect(6, 22)
 
 
 def library_functions(_):
@@ -394,7 +462,8 @@ def library_functions(_):
     same(jax.jit(sine)(a), np.sin(matrix()))
 
 
-CASES = [shardings, shard_maps, callbacks, inspection, ragged_exchange, memories_and_layouts, unreduced, library_functions,
+CASES = [shardings, shard_maps, callbacks, inspection, ragged_exchange, memories_and_layouts, unreduced, many_axes, calls_of_some_shards,
+         library_functions,
          shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
 
 

@@ -104,6 +104,27 @@ def results_of_shards(_):
         st.expect(found == P("x", "y"), f"the free axis is lost: {found}")
 
 
+def open_results(_):
+    """A result whose sharding is left open keeps that of the operand in dimensions along which an op cannot be split."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax import lax
+    from jax.sharding import PartitionSpec as P
+
+    mesh = auto_mesh(2, 2)
+    a = array_on(mesh, "x", "y")
+    numbers = np.asarray(a)
+    for function, wanted in ((lambda a: lax.rev(a, (0,)), numbers[::-1]), (lambda a: a[::2], numbers[::2]),
+                             (lambda a: a[2:6], numbers[2:6]),
+                             (lambda a: jnp.concatenate([a, a]), np.concatenate([numbers, numbers])),
+                             (lambda a: jnp.pad(a, ((2, 2), (0, 0))), np.pad(numbers, ((2, 2), (0, 0)))),
+                             (lambda a: jnp.sort(-a, 0), np.sort(-numbers, 0))):
+        found = jax.jit(function)(a)
+        st.expect(found.sharding.spec == P("x", "y"), f"the sharding is {found.sharding.spec}")
+        np.testing.assert_array_equal(found, wanted)
+
+
 def ordered_callbacks(_):
     """Tokens of ordered callbacks are arguments and results of a shard_map."""
     import jax
@@ -164,7 +185,7 @@ def refusals(_):
     refused(lambda: export.export(calling)(jnp.ones(3)), "serialization of host_callbacks is not yet implemented")
 
 
-CASES = [collectives, one_device, results_of_shards, ordered_callbacks, donations, refusals]
+CASES = [collectives, one_device, results_of_shards, open_results, ordered_callbacks, donations, refusals]
 
 
 if __name__ == "__main__":
