@@ -128,14 +128,8 @@ std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &ru
   return extended;
 }
 
-/// The splits of a factor of a tensor that the op takes together with an axis: all of a factor
-/// whose elements move, which is split into single elements or not at all.
-static Splits splitsWith(Axis axis, const Factor &factor, const Splits &splits, int64_t outer,
-                         const MeshAxes &axes) {
-  return factor.movesElements ? splits : splitAt(axis, axes.size(axis), outer);
-}
-
-/// `how` with an axis where a tensor has it, if the op can be computed so.
+/// `how` with an axis where a tensor has it, if the op can be computed so. A factor whose elements
+/// move gets all its axes at once, as it is split into single elements or not at all.
 static std::optional<OpSharding> follow(const ShardingRule &rule, const OpSharding &how,
                                         const TensorFactors &tensor, const TensorSharding &sharding,
                                         Axis axis, const MeshAxes &axes) {
@@ -146,9 +140,10 @@ static std::optional<OpSharding> follow(const ShardingRule &rule, const OpShardi
   for (auto [factor, splits] : llvm::enumerate(factors))
     if (std::optional<int64_t> outer = outerOf(splits, axis)) {
       OpSharding extended = how;
-      Splits taken = splitsWith(axis, rule.factors[factor], splits, *outer, axes);
+      const Factor &info = rule.factors[factor];
+      Splits taken = info.movesElements ? splits : splitAt(axis, axes.size(axis), *outer);
       auto isFree = [&](const Split &split) {
-        return split.axis == kUnsplit || !how.uses(rule, split.axis, rule.factors[factor].part);
+        return split.axis == kUnsplit || !how.uses(rule, split.axis, info.part);
       };
       if (llvm::all_of(taken, isFree) && extended.place(rule, factor, taken))
         return extended;
