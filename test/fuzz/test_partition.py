@@ -42,7 +42,7 @@ FIXED, NEW, CHUNK, LIMIT = 200, 800, 50, 240
 FIXED_ATTENTION, NEW_ATTENTION = 3, 3
 FIXED_MODELS, NEW_MODELS = 15, 30
 # Restrictions that the compiler may report.
-REFUSALS = ("micro-batches", "vary along `micro`", "varies along `micro`", "stash takes at least")
+REFUSALS = ("micro-batches", "a micro-batch is not one contiguous part", "vary along `micro`", "varies along `micro`", "stash takes at least")
 MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
           "st.transfer")
 
