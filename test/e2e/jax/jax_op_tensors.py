@@ -31,7 +31,8 @@ def products():
 
 
 def mixed_products():
-    """Products of two float types, as in gradients of attention in bf16."""
+    """Products of two float types, as in gradients of attention in bf16. The algorithm rounds `a` to bf16. JAX's CPU does
+    not, so the elements of `a` are numbers of bf16."""
     def program(a, h, q, k, v):
         algorithm = lax.DotAlgorithmPreset.BF16_BF16_F32
 
@@ -41,7 +42,7 @@ def mixed_products():
         return [lax.dot_general(x, y, (((1,), (0,)), ((), ())), precision=algorithm, preferred_element_type=jnp.float32)
                 for x, y in ((a, h), (h.T, a.T))], jax.grad(loss, (0, 1, 2))(q, k, v)
     half = ml_dtypes.bfloat16
-    return program, (normal(3, 4), normal(4, 5, dtype=half), normal(2, 6, 4, 8, dtype=half),
+    return program, (normal(3, 4, dtype=half).astype(np.float32), normal(4, 5, dtype=half), normal(2, 6, 4, 8, dtype=half),
                      normal(2, 6, 2, 8, dtype=half), normal(2, 6, 2, 8, dtype=half))
 
 

@@ -140,7 +140,7 @@ def each_key(folder):
     rate = state["learning_rate"]
     for key, value in (("style", "steep"), ("peak", -1), ("min", "x"), ("warmup", 1.5), ("decay_end", None)):
         cases.append((dict(state, learning_rate=dict(rate, **{key: value})), f'"{key}": expected'))
-    cases.append((dict(state, learning_rate=dict(rate, more=1)), "learning_rate.*alone"))
+    cases.append((dict(state, learning_rate=dict(rate, more=1)), "learning_rate.*expected only"))
     cases.append((dict(state, files=dict(state["files"], x="00000000")), "'x' is not a file of a checkpoint"))
     cases.append((dict(state, optimizer={"kind": "adamw", "beta1": "x"}), "'beta1'.*expected a number"))
     given = state["optimizer"]

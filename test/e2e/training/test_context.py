@@ -64,8 +64,9 @@ def case(model, parallel, tokens=TOKENS, target="dtu-t10"):
 
 
 def bytes_of_attention(folder):
-    """Exchanged heads: queries and results, keys and values, and their gradients, each once. Gathered keys and values, and
-    the scattered gradients of those that are repeated for groups of heads. No other activation is sent."""
+    """Exchanged heads: queries and results, keys and values, and their gradients, each once. Gathered keys and
+    values, and the scattered gradients of both, which each device first adds up for a group of heads. No other activation is
+    sent."""
     found = []
     for exchange, n in (("heads", 4), ("heads", 2), ("keys", 4), ("keys", 8)):
         model = st.write_json(folder / "model" / "config.json", LLAMA).parent
@@ -78,7 +79,7 @@ def bytes_of_attention(folder):
         queries, keys = HIDDEN, HIDDEN * GROUPS // HEADS
         tokens = 4 * LAYERS * BATCH * TOKENS
         expected = tokens * (4 * (queries + keys) * (n - 1) // n ** 2 if exchange == "heads" else
-                             2 * (keys + queries) * (n - 1) // n)
+                             4 * keys * (n - 1) // n)
         st.expect(sent == expected, f"{exchange} over {n}: {sent} bytes, expected {expected}")
         found.append(f"{exchange} over {n}: {sent}")
     return ", ".join(found)
