@@ -28,7 +28,7 @@ namespace st {
 class PieceWriter {
 public:
   static constexpr size_t kPieceBytes = 4 << 20;
-  static constexpr size_t kPieces = 4;
+  static constexpr size_t kPieces = 8;
 
   PieceWriter();
   ~PieceWriter();
