@@ -1,4 +1,4 @@
-"""Matrix products with what is fused with them: cases for kernel_cases.py."""
+"""Cases for kernel_cases.py: matrix products, and the ops that are fused with them."""
 
 from kernel_text import full, kernel
 

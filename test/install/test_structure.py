@@ -224,7 +224,7 @@ def main():
     checks.append([e for p in paths for e in include_errors(p, texts[p])])
     checks.append(list(folder_errors(every)))
     checks.append([e for p, text in texts.items() if p.suffix != ".td" for e in function_errors(p, text)])
-    # A stand-in defines classes of the library that it stands in for.
+    # A stand-in replaces a library, so it defines classes of the same names.
     checks.append(list(class_errors({p: text for p, text in texts.items()
                                      if p.suffix in (".h", ".cpp") and p.parts[:2] != ("test", "standins")})))
     if len(paths) < 20:

@@ -10,7 +10,6 @@
 namespace st {
 namespace {
 
-constexpr double kPicosecondsPerUs = 1e6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Tolerance for complete work. It exceeds the rounding error of a clock of many seconds.

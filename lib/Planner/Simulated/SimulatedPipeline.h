@@ -9,6 +9,9 @@
 
 namespace st {
 
+/// The work of programs is in picoseconds, that of pipelines in microseconds.
+constexpr double kPicosecondsPerUs = 1e6;
+
 /// One stage's tasks, in microseconds on otherwise idle devices.
 struct SimulatedStageTimes {
   double forward = 0, backward = 0, weight = 0;

@@ -7,8 +7,6 @@
 
 namespace st {
 
-constexpr double kPicosecondsPerUs = 1e6;
-
 static StageWork &operator+=(StageWork &sum, const StageWork &work) {
   for (size_t part = 0; part < kWorkParts; ++part)
     sum[part] += work[part];
