@@ -11,6 +11,8 @@ using namespace mlir::stablehlo;
 
 /// The most arithmetic ops cloned into a kernel for one value.
 static constexpr int64_t kMaxInlineOps = 8;
+/// The same for a mask: positions of a shard in a causal mask and a window take 10.
+static constexpr int64_t kMaxMaskOps = 16;
 
 static int64_t countLargeDims(Value value) { return static_cast<int64_t>(squeeze(value).size()); }
 
@@ -80,7 +82,7 @@ bool OpKinds::isCheapMask(Operation *op) {
         return false;
     }
   }
-  if (cost > kMaxInlineOps || (readsTensor && !readsMask))
+  if (cost > kMaxMaskOps || (readsTensor && !readsMask))
     return false;
   maskCost[op] = cost;
   return true;

@@ -76,9 +76,8 @@ static LogicalResult verifySums(ProductOp op) {
     return success();
   if (!hasOperandSums(elementOf(op.getD()), op.getBatch().size()))
     return op.emitOpError("sums an operand, expected single matrices, not of f64");
-  if (op.getC() || op.getBias() || op.getActivation() != Activation::None ||
-      !op.getScale().isExactlyValue(1))
-    return op.emitOpError("sums an operand, expected no scale, addend, bias or activation");
+  if (op.getBias() || op.getActivation() != Activation::None || !op.getScale().isExactlyValue(1))
+    return op.emitOpError("sums an operand, expected no scale, bias or activation");
   return success();
 }
 

@@ -81,6 +81,28 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def AccumulateInProducts : Pass<"accumulate-in-products", "::mlir::ModuleOp"> {
+  let summary = "Adds products to the buffers that accumulate them, as cuBLASLt does with beta = 1";
+  let description = [{
+    Needs the output of `fuse-epilogues`. If the only user of a product is a write that adds it to a buffer, and
+    nothing else in the task uses the buffer, the product reads the buffer as its addend. `plan-memory` then
+    places the result in the buffer. An example are gradients of weights, which are added up over the
+    micro-batches: a separate kernel would read the gradient and the sum and write the sum. With
+    `--reduce=exact` nothing changes.
+
+    ```mlir
+    %g = st.kernel "matmul" (%a = %0, %b = %1) { ... st.yield %2 : tensor<8x4xf32> }
+    st.write %g to @accumulator accumulate sum : tensor<8x4xf32>
+    // after
+    %c = st.read @accumulator : tensor<8x4xf32>
+    %g = st.kernel "matmul" (%a = %0, %b = %1, %c = %c) { ... %3 = stablehlo.add %c, %2 ... }
+    st.write %g to @accumulator : tensor<8x4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numAccumulated", "accumulated", "Products that add to a buffer">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
   let summary = "Splits reductions with few results over many blocks";
   let description = [{

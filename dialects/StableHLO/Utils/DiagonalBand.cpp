@@ -11,29 +11,58 @@ using hlo::ComparisonDirection;
 
 // ---- bands --------------------------------------------------------------------------------------
 
+static bool hasSameSteps(const DiagonalBand &a, const DiagonalBand &b) {
+  return a.rowStep == b.rowStep && a.columnStep == b.columnStep;
+}
+
 DiagonalBand DiagonalBand::intersect(const DiagonalBand &other) const {
-  DiagonalBand both{std::max(first, other.first), std::min(last, other.last)};
+  if (isEmpty() || other.isEmpty())
+    return empty();
+  if (isAll() || other.isAll())
+    return isAll() ? other : *this;
+  if (!hasSameSteps(*this, other))
+    return *this;
+  DiagonalBand both = *this;
+  both.first = std::max(first, other.first);
+  both.last = std::min(last, other.last);
   return both.isEmpty() ? empty() : both;
 }
 
 DiagonalBand DiagonalBand::join(const DiagonalBand &other) const {
-  return {std::min(first, other.first), std::max(last, other.last)};
+  if (isEmpty() || other.isEmpty())
+    return isEmpty() ? other : *this;
+  if (!hasSameSteps(*this, other))
+    return {};
+  DiagonalBand both = *this;
+  both.first = std::min(first, other.first);
+  both.last = std::max(last, other.last);
+  return both.isAll() ? DiagonalBand() : both;
 }
 
-std::pair<int64_t, int64_t> DiagonalBand::getColumns(int64_t row, int64_t count,
-                                                     int64_t columns) const {
-  const int64_t begin = std::clamp<int64_t>(row + first, 0, columns);
-  return {begin, std::clamp<int64_t>(row + count + last, begin, columns)};
+/// The first column of a row is ceil((rowStep * row + first) / columnStep).
+DiagonalBand::TileBound DiagonalBand::getFirstTile(int64_t columnTile) const {
+  if (!hasFirst())
+    return {0, 0, 1};
+  return {rowStep, first + columnStep - 1, columnStep * columnTile};
+}
+
+/// The last column of a row is floor((rowStep * row + last) / columnStep).
+DiagonalBand::TileBound DiagonalBand::getEndTile(int64_t count, int64_t columnTile) const {
+  const int64_t divisor = columnStep * columnTile;
+  return {rowStep, rowStep * (count - 1) + last + divisor, divisor};
 }
 
 std::optional<int64_t> DiagonalBand::countTiles(int64_t rows, int64_t rowTile, int64_t columns,
                                                 int64_t columnTile) const {
   const int64_t tiles = llvm::divideCeil(columns, columnTile);
+  const TileBound begin = getFirstTile(columnTile), end = getEndTile(rowTile, columnTile);
+  auto at = [&](const TileBound &bound, int64_t row) {
+    return std::min(std::max<int64_t>(bound.step * row + bound.offset, 0) / bound.divisor, tiles);
+  };
   int64_t count = 0, next = 0;
   for (int64_t row = 0; row < rows; row += rowTile) {
-    auto [begin, end] = getColumns(row, rowTile, columns);
-    const int64_t first = begin / columnTile, last = llvm::divideCeil(end, columnTile);
-    if (begin >= end || first > next)
+    const int64_t first = at(begin, row), last = at(end, row);
+    if (first >= last || first > next)
       return std::nullopt;
     count += last - first;
     next = std::max(next, last);
@@ -45,7 +74,8 @@ std::optional<int64_t> DiagonalBand::countTiles(int64_t rows, int64_t rowTile, i
 
 /// Positions are exact in types of at least 32 bits.
 static bool isOfPositions(Value value) {
-  return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() >= 32;
+  Type type = getElementTypeOrSelf(value.getType());
+  return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 32;
 }
 
 static std::optional<int64_t> getInteger(Value value) {
@@ -62,34 +92,52 @@ static std::optional<int64_t> getInteger(Value value) {
   return static_cast<int64_t>(*number);
 }
 
+DiagonalAnalysis::Linear DiagonalAnalysis::Linear::operator+(const Linear &other) const {
+  return {row + other.row, column + other.column, least + other.least, most + other.most};
+}
+
+DiagonalAnalysis::Linear DiagonalAnalysis::Linear::operator*(int64_t factor) const {
+  const auto [low, high] = std::minmax(least * factor, most * factor);
+  return {row * factor, column * factor, low, high};
+}
+
 std::optional<DiagonalAnalysis::Linear> DiagonalAnalysis::getLinear(Value value) {
   value = skipBroadcasts(value);
-  Operation *op = value.getDefiningOp();
-  if (!op || !isOfPositions(value))
+  if (!isOfPositions(value))
     return std::nullopt;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    const unsigned number = argument.getArgNumber();
+    if (number >= ranges.size() || !ranges[number])
+      return std::nullopt;
+    return Linear{0, 0, ranges[number]->first, ranges[number]->second};
+  }
   if (std::optional<int64_t> number = getInteger(value))
-    return Linear{0, 0, *number};
+    return Linear{0, 0, *number, *number};
+  Operation *op = value.getDefiningOp();
   if (auto iota = dyn_cast<hlo::IotaOp>(op)) {
     std::optional<unsigned> group = space.getIotaGroup(iota);
     if (group != rows && group != columns)
       return std::nullopt;
-    return Linear{group == rows, group == columns, 0};
+    return Linear{group == rows, group == columns};
   }
+  auto of = [&](unsigned operand) { return getLinear(op->getOperand(operand)); };
   if (isa<hlo::ConvertOp>(op))
-    return getLinear(op->getOperand(0));
+    return of(0);
   // Differences of unsigned positions wrap around.
   const bool isUnsigned = getElementTypeOrSelf(value.getType()).isUnsignedInteger();
   const bool isDifference = isa<hlo::SubtractOp>(op) && !isUnsigned;
   if (isDifference || isa<hlo::AddOp>(op)) {
-    std::optional<Linear> a = getLinear(op->getOperand(0)), b = getLinear(op->getOperand(1));
-    const int64_t sign = isDifference ? -1 : 1;
-    if (a && b)
-      return Linear{a->row + sign * b->row, a->column + sign * b->column,
-                    a->constant + sign * b->constant};
+    std::optional<Linear> a = of(0), b = of(1);
+    return a && b ? std::optional(*a + *b * (isDifference ? -1 : 1)) : std::nullopt;
+  }
+  if (isa<hlo::MulOp>(op)) {
+    std::optional<int64_t> factor = getInteger(op->getOperand(1));
+    std::optional<Linear> a = factor ? of(0) : std::nullopt;
+    return a ? std::optional(*a * *factor) : std::nullopt;
   }
   if (isa<hlo::NegOp>(op) && !isUnsigned)
-    if (std::optional<Linear> a = getLinear(op->getOperand(0)))
-      return Linear{-a->row, -a->column, -a->constant};
+    if (std::optional<Linear> a = of(0))
+      return *a * -1;
   return std::nullopt;
 }
 
@@ -110,24 +158,36 @@ static ComparisonDirection swapSides(ComparisonDirection direction) {
   llvm_unreachable("all directions are listed");
 }
 
-/// The bands where row - column + constant compares true, and false, with 0.
-static DiagonalAnalysis::Truth compareDiagonals(ComparisonDirection direction, int64_t constant) {
-  constexpr int64_t kUnbounded = DiagonalBand::kUnbounded;
-  auto upTo = [](int64_t last) { return DiagonalBand{-kUnbounded, last}; };
-  auto from = [](int64_t first) { return DiagonalBand{first, kUnbounded}; };
+/// The bands where rowStep * row - columnStep * column + c may compare true, and false, with 0 for
+/// some number c from `least` to `most`.
+static DiagonalAnalysis::Truth compareDiagonals(ComparisonDirection direction,
+                                                const DiagonalBand &steps, int64_t least,
+                                                int64_t most) {
+  auto upTo = [&](int64_t last) {
+    DiagonalBand band = steps;
+    band.last = last;
+    return band;
+  };
+  auto from = [&](int64_t first) {
+    DiagonalBand band = steps;
+    band.first = first;
+    return band;
+  };
+  const DiagonalBand equal = from(least).intersect(upTo(most));
+  const DiagonalBand different = DiagonalBand();
   switch (direction) {
   case ComparisonDirection::GE:
-    return {upTo(constant), from(constant + 1)};
+    return {upTo(most), from(least + 1)};
   case ComparisonDirection::GT:
-    return {upTo(constant - 1), from(constant)};
+    return {upTo(most - 1), from(least)};
   case ComparisonDirection::LE:
-    return {from(constant), upTo(constant - 1)};
+    return {from(least), upTo(most - 1)};
   case ComparisonDirection::LT:
-    return {from(constant + 1), upTo(constant)};
+    return {from(least + 1), upTo(most)};
   case ComparisonDirection::EQ:
-    return {DiagonalBand{constant, constant}, DiagonalBand()};
+    return {equal, different};
   case ComparisonDirection::NE:
-    return {DiagonalBand(), DiagonalBand{constant, constant}};
+    return {different, equal};
   }
   llvm_unreachable("all directions are listed");
 }
@@ -136,12 +196,18 @@ DiagonalAnalysis::Truth DiagonalAnalysis::compare(hlo::CompareOp op) {
   std::optional<Linear> left = getLinear(op.getLhs()), right = getLinear(op.getRhs());
   if (!left || !right)
     return {};
-  const int64_t row = left->row - right->row, column = left->column - right->column;
-  const int64_t constant = left->constant - right->constant;
-  if (row + column != 0 || std::abs(row) != 1)
+  Linear difference = *left + *right * -1;
+  ComparisonDirection direction = op.getComparisonDirection();
+  if (difference.row < 0) {
+    difference = difference * -1;
+    direction = swapSides(direction);
+  }
+  if (difference.row == 0 || difference.column >= 0)
     return {};
-  return row == 1 ? compareDiagonals(op.getComparisonDirection(), constant)
-                  : compareDiagonals(swapSides(op.getComparisonDirection()), -constant);
+  DiagonalBand steps;
+  steps.rowStep = difference.row;
+  steps.columnStep = -difference.column;
+  return compareDiagonals(direction, steps, difference.least, difference.most);
 }
 
 DiagonalAnalysis::Truth DiagonalAnalysis::getTruth(Value predicate, const DiagonalBand &within) {
@@ -200,16 +266,15 @@ bool DiagonalAnalysis::isFactor(Value value) {
   return isRead && !scores.contains(value) && (space.getGroups(value) & inner) == 0;
 }
 
-/// Returns true if the magnitude of the elements on a diagonal, or of all elements, is small beside
-/// that of kFarBelow.
-bool DiagonalAnalysis::isModerate(Value value, std::optional<int64_t> diagonal) {
+/// Returns true if the magnitude of the elements in a band is small beside that of kFarBelow.
+bool DiagonalAnalysis::isModerate(Value value, const DiagonalBand &within) {
   if (scores.contains(value))
     return true;
   Operation *op = value.getDefiningOp();
   DenseElementsAttr elements;
   if (matchPattern(value, m_Constant(&elements)))
     return hasModerateElements(elements);
-  auto isOperandModerate = [&](Value operand) { return isModerate(operand, diagonal); };
+  auto isOperandModerate = [&](Value operand) { return isModerate(operand, within); };
   if (isa_and_nonnull<hlo::IotaOp, hlo::TanhOp, hlo::LogisticOp>(op))
     return true;
   if (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp, hlo::ConvertOp, hlo::NegOp, hlo::AbsOp,
@@ -226,8 +291,7 @@ bool DiagonalAnalysis::isModerate(Value value, std::optional<int64_t> diagonal) 
   auto choice = dyn_cast_or_null<hlo::SelectOp>(op);
   if (!choice)
     return false;
-  const Truth truth = getTruth(choice.getPred(), diagonal ? DiagonalBand{*diagonal, *diagonal}
-                                                          : DiagonalBand());
+  const Truth truth = getTruth(choice.getPred(), within);
   return (truth.holds.isEmpty() || isOperandModerate(choice.getOnTrue())) &&
          (truth.fails.isEmpty() || isOperandModerate(choice.getOnFalse()));
 }
@@ -242,10 +306,18 @@ bool DiagonalAnalysis::hasModerateElementInEachRow(Value value) {
   auto difference = value.getDefiningOp<hlo::SubtractOp>();
   if (difference && isOfRow(difference.getRhs()))
     return hasModerateElementInEachRow(difference.getLhs());
+  const DiagonalBand near = getNear(value);
+  if (near.columnStep != 1)
+    return false;
   // Each row has an element on these diagonals.
-  const DiagonalBand complete{0, space.getSize(columns) - space.getSize(rows)};
-  const DiagonalBand band = getNear(value).intersect(complete);
-  return !band.isEmpty() && (isModerate(value, band.last) || isModerate(value, band.first));
+  DiagonalBand complete = near;
+  complete.first = 0;
+  complete.last = space.getSize(columns) - 1 - near.rowStep * (space.getSize(rows) - 1);
+  const DiagonalBand band = near.intersect(complete);
+  auto isModerateOn = [&](int64_t diagonal) {
+    return isModerate(value, {diagonal, diagonal, band.rowStep});
+  };
+  return !band.isEmpty() && (isModerateOn(band.last) || isModerateOn(band.first));
 }
 
 DiagonalBand DiagonalAnalysis::computeNear(Operation *op) {
@@ -319,8 +391,9 @@ DiagonalBand DiagonalAnalysis::getReduced(hlo::ReduceOp reduce) {
 }
 
 DiagonalBand mlir::st::findDiagonalBand(Block &body, const IterationSpace &space, unsigned rows,
-                                        unsigned columns, ValueRange scores, ValueRange operands) {
-  DiagonalAnalysis analysis(space, rows, columns, scores);
+                                        unsigned columns, ValueRange scores, ValueRange operands,
+                                        ArgumentRanges ranges) {
+  DiagonalAnalysis analysis(space, rows, columns, scores, ranges);
   DiagonalBand band = DiagonalBand::empty();
   for (auto reduce : body.getOps<hlo::ReduceOp>())
     band = band.join(analysis.getReduced(reduce));

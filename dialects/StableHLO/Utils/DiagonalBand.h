@@ -6,6 +6,9 @@
 // them. Outside the band, sums add zeros, maxima have a greater element elsewhere in the row, and
 // products multiply zeros. So a loop over the columns of some rows, or over the rows of some
 // columns, needs to visit the band only.
+//
+// Where devices share the rows in turn, row i of a device is row `n * i + d` of all, and d is known
+// at run time only. Its band has steps of n columns a row, and holds for every d.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -19,40 +22,59 @@ namespace mlir::st {
 /// A number of at most this value, added to a score, makes its exp 0 relative to other columns.
 constexpr double kFarBelow = -1e30;
 
-/// The elements whose column minus row is at least `first` and at most `last`.
+/// The elements for which `columnStep * column - rowStep * row` is at least `first` and at most
+/// `last`.
 struct DiagonalBand {
   static constexpr int64_t kUnbounded = int64_t(1) << 40;
   int64_t first = -kUnbounded, last = kUnbounded;
+  int64_t rowStep = 1, columnStep = 1;
 
   static DiagonalBand empty() { return {kUnbounded, -kUnbounded}; }
 
   bool isAll() const { return first <= -kUnbounded && last >= kUnbounded; }
   bool isEmpty() const { return first > last; }
-  bool contains(int64_t diagonal) const { return first <= diagonal && diagonal <= last; }
+  bool hasFirst() const { return first > -kUnbounded; }
+  bool hasLast() const { return last < kUnbounded; }
   bool operator==(const DiagonalBand &other) const {
-    return first == other.first && last == other.last;
+    return first == other.first && last == other.last && rowStep == other.rowStep &&
+           columnStep == other.columnStep;
   }
+  /// A band that contains the elements of both. It is the smallest if the steps are equal.
   DiagonalBand intersect(const DiagonalBand &other) const;
-  /// The smallest band that contains both.
+  /// The smallest band that contains both; all elements if the steps differ.
   DiagonalBand join(const DiagonalBand &other) const;
   /// The band with rows and columns exchanged.
-  DiagonalBand transpose() const { return {-last, -first}; }
+  DiagonalBand transpose() const { return {-last, -first, columnStep, rowStep}; }
 
-  /// The columns [first, second) of `columns` that are in the band of some row in [row, row +
-  /// count).
-  std::pair<int64_t, int64_t> getColumns(int64_t row, int64_t count, int64_t columns) const;
+  /// A bound of the tiles of a block of rows: floor(max(step * row + offset, 0) / divisor), where
+  /// `row` is the block's first row.
+  struct TileBound {
+    int64_t step, offset, divisor;
+  };
+  /// The first tile of `columnTile` columns that holds an element of the band.
+  TileBound getFirstTile(int64_t columnTile) const;
+  /// The end of the tiles that hold an element of the band in `count` rows. It may be beyond the
+  /// last column.
+  TileBound getEndTile(int64_t count, int64_t columnTile) const;
+
   /// The tiles that the band touches, in blocks of `rowTile` rows and tiles of `columnTile`
   /// columns; nothing if some block, or some column tile, has none.
   std::optional<int64_t> countTiles(int64_t rows, int64_t rowTile, int64_t columns,
                                     int64_t columnTile) const;
 };
 
+/// The least and the greatest number of each argument of a kernel's body that is a device's
+/// coordinate; nothing for the others. Missing ones are unknown.
+using ArgumentRanges = ArrayRef<std::optional<std::pair<int64_t, int64_t>>>;
+
 /// Bands of the values of a kernel's body, for two groups of its space.
 class DiagonalAnalysis {
 public:
   /// `scores`: values whose magnitude is small beside that of kFarBelow (results of products).
-  DiagonalAnalysis(const IterationSpace &space, unsigned rows, unsigned columns, ValueRange scores)
-      : space(space), rows(rows), columns(columns), scores(scores.begin(), scores.end()) {}
+  DiagonalAnalysis(const IterationSpace &space, unsigned rows, unsigned columns, ValueRange scores,
+                   ArgumentRanges ranges = {})
+      : space(space), rows(rows), columns(columns), scores(scores.begin(), scores.end()),
+        ranges(ranges) {}
 
   /// Bands outside which a predicate is false, and outside which it is true.
   struct Truth {
@@ -68,14 +90,17 @@ public:
   DiagonalBand getNonZero(Value value);
 
 private:
-  /// row * i + column * j + constant.
+  /// row * i + column * j + a number from `least` to `most`.
   struct Linear {
-    int64_t row = 0, column = 0, constant = 0;
+    int64_t row = 0, column = 0, least = 0, most = 0;
+    Linear operator+(const Linear &other) const;
+    Linear operator*(int64_t factor) const;
   };
 
   const IterationSpace &space;
   unsigned rows, columns; ///< groups
   DenseSet<Value> scores;
+  ArgumentRanges ranges;
   DenseMap<Value, DiagonalBand> nonZero, near;
 
   std::optional<Linear> getLinear(Value value);
@@ -86,7 +111,7 @@ private:
   /// Returns the band outside which the elements are at most kFarBelow.
   DiagonalBand getNear(Value value);
   DiagonalBand computeNear(Operation *op);
-  bool isModerate(Value value, std::optional<int64_t> diagonal = std::nullopt);
+  bool isModerate(Value value, const DiagonalBand &within = {});
   bool isFactor(Value value);
   bool isOfRow(Value value);
   bool hasModerateElementInEachRow(Value value);
@@ -95,6 +120,7 @@ private:
 /// Returns the band of elements that a kernel must visit. Outside, nothing affects its reductions
 /// along the columns, and `operands` of its products are 0. `body` is the row part of the kernel.
 DiagonalBand findDiagonalBand(Block &body, const IterationSpace &space, unsigned rows,
-                              unsigned columns, ValueRange scores, ValueRange operands);
+                              unsigned columns, ValueRange scores, ValueRange operands,
+                              ArgumentRanges ranges = {});
 
 } // namespace mlir::st

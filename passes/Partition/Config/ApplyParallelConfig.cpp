@@ -49,6 +49,10 @@ private:
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
   void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
   LogicalResult constrainActivations(const MeshAxes &axes);
+  bool hasTokens(BlockArgument argument) const;
+  static ShardingAttr splitTokens(ShardingAttr seed, ArrayAttr parts);
+  SequenceSharing sequenceSharing(const MeshAxes &axes) const;
+  void dealTokens(const MeshAxes &axes);
   LogicalResult constrainContext(const MeshAxes &axes);
   InFlightDiagnostic sequenceError();
   LogicalResult checkSequence();
@@ -214,6 +218,41 @@ void SeedPlacement::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &a
   }
 }
 
+/// Whether devices share an argument's second dimension.
+bool SeedPlacement::hasTokens(BlockArgument argument) const {
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return config.contextCount > 1 && type && type.getRank() > 1 && getRole(argument) == "batch";
+}
+
+ShardingAttr SeedPlacement::splitTokens(ShardingAttr seed, ArrayAttr parts) {
+  SmallVector<ArrayAttr> dims(seed.getDims());
+  dims[1] = parts;
+  return seed.withDims(dims);
+}
+
+SequenceSharing SeedPlacement::sequenceSharing(const MeshAxes &axes) const {
+  return {*axes.lookup(builder.getStringAttr(kContextAxis)), config.shardCount(),
+          config.attentionExchange};
+}
+
+/// Under a causal mask, late tokens have more keys than early ones. If devices send keys, each one
+/// gets every n-th token, so that all have the same work.
+void SeedPlacement::dealTokens(const MeshAxes &axes) {
+  if (config.contextCount == 1)
+    return;
+  SharedAttention found = findSharedAttention(function, axes, sequenceSharing(axes));
+  if (found.heads > 0 || found.ordered == 0 || found.windows > 0)
+    return;
+  for (BlockArgument argument : function.getArguments())
+    if (hasTokens(argument)) {
+      int64_t each = cast<RankedTensorType>(argument.getType()).getDimSize(1) / config.contextCount;
+      setSeed(argument, splitTokens(seedOf(argument),
+                                    builder.getArrayAttr({builder.getI64IntegerAttr(each),
+                                                          builder.getStringAttr(kContextAxis)})));
+    }
+  signature.write();
+}
+
 void SeedPlacement::seedByRole(const ParameterSeeds &given, const MeshAxes &axes) {
   // A batch is split into micro-batches first, then over the replicas.
   SmallVector<StringRef> batchAxes;
@@ -231,15 +270,13 @@ void SeedPlacement::seedByRole(const ParameterSeeds &given, const MeshAxes &axes
     if (getRole(argument) == "batch" && type.getRank() > 0)
       batchDim = 0;
     ShardingAttr seed = splitOn(argument, batchDim, batchAxes);
-    if (batchDim && type.getRank() > 1 && config.contextCount > 1) {
-      SmallVector<ArrayAttr> dims(seed.getDims());
-      dims[1] = builder.getStrArrayAttr(kContextAxis);
-      seed = seed.withDims(dims);
-    }
+    if (hasTokens(argument))
+      seed = splitTokens(seed, builder.getStrArrayAttr(kContextAxis));
     setSeed(argument, seed);
   }
   // The flow through the layers starts at the batch.
   signature.write();
+  dealTokens(axes);
   seedParameters(given, axes);
   for (BlockArgument argument : function.getArguments()) {
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
@@ -296,9 +333,7 @@ LogicalResult SeedPlacement::constrainActivations(const MeshAxes &axes) {
 LogicalResult SeedPlacement::constrainContext(const MeshAxes &axes) {
   if (config.contextCount == 1)
     return success();
-  Axis axis = *axes.lookup(builder.getStringAttr(kContextAxis));
-  ConstrainedAttention found =
-      constrainAttention(function, axes, axis, config.shardCount(), config.attentionExchange);
+  SharedAttention found = constrainAttention(function, axes, sequenceSharing(axes));
   if (config.attentionExchange == AttentionExchange::Heads && !found.tooFewHeads.empty())
     return error("context_attention")
            << "context_attention is \"heads\", but context " << config.contextCount << " times "

@@ -68,6 +68,54 @@ static bool isReduced(Value scores, int64_t first, int64_t second) {
   return false;
 }
 
+/// Returns true if a value is computed from two positions or more: `iota` is used twice.
+static bool usesTwoPositions(Value value) {
+  constexpr unsigned kMostSteps = 64;
+  SmallVector<Value> steps = {value};
+  unsigned positions = 0;
+  for (size_t i = 0; i < steps.size() && i < kMostSteps && positions < 2; ++i) {
+    Operation *op = steps[i].getDefiningOp();
+    if (isa_and_nonnull<stablehlo::IotaOp>(op))
+      ++positions;
+    else if (op && op->getNumRegions() == 0)
+      llvm::append_range(steps, op->getOperands());
+  }
+  return positions >= 2;
+}
+
+/// Returns true if a mask compares positions by their order.
+static bool comparesOrder(Value mask) {
+  SetVector<Value> values;
+  values.insert(mask);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    auto compare = dyn_cast_or_null<stablehlo::CompareOp>(op);
+    if (compare && compare.getComparisonDirection() != stablehlo::ComparisonDirection::EQ &&
+        compare.getComparisonDirection() != stablehlo::ComparisonDirection::NE &&
+        usesTwoPositions(compare.getResult()))
+      return true;
+    if (op && (isPointwise(getShardingRule(op)) ||
+               isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp, stablehlo::TransposeOp>(op)))
+      values.insert(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
+bool mlir::st::hasOrderedMask(stablehlo::DotGeneralOp scores) {
+  SetVector<Value> values;
+  values.insert(scores.getResult());
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (!isPointwise(getShardingRule(user)) && !isa<stablehlo::TransposeOp>(user))
+        continue;
+      for (Value operand : user->getOperands())
+        if (!values.contains(operand) && comparesOrder(operand))
+          return true;
+      values.insert(user->getResult(0));
+    }
+  return false;
+}
+
 bool mlir::st::areKeys(stablehlo::DotGeneralOp dot, const ShardingRule &rule, int64_t first,
                        int64_t second) {
   return isReduced(dot.getResult(), dimOfFactor(rule, first), dimOfFactor(rule, second));

@@ -22,4 +22,8 @@ ShardedValue findSink(Value value, TensorSharding sharding, Axis axis);
 /// queries: softmax reduces along keys.
 bool areKeys(stablehlo::DotGeneralOp dot, const ShardingRule &rule, int64_t first, int64_t second);
 
+/// Returns true if a mask of the scores compares positions by their order, such as a causal mask or
+/// a sliding window. The queries of a sequence then have different numbers of keys.
+bool hasOrderedMask(stablehlo::DotGeneralOp scores);
+
 } // namespace mlir::st

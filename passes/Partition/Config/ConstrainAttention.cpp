@@ -19,12 +19,13 @@ using stablehlo::DotGeneralOp;
 namespace {
 class AttentionConstraints {
 public:
-  AttentionConstraints(func::FuncOp function, const MeshAxes &axes, Axis axis, int64_t shards,
-                       AttentionExchange exchange)
-      : function(function), axes(axes), axis(axis), shards(shards), exchange(exchange),
-        builder(function.getContext()) {}
+  /// Without `inserts`, the function stays as it is.
+  AttentionConstraints(func::FuncOp function, const MeshAxes &axes, const SequenceSharing &sharing,
+                       bool inserts)
+      : function(function), axes(axes), axis(sharing.axis), shards(sharing.shards),
+        exchange(sharing.exchange), inserts(inserts), builder(function.getContext()) {}
 
-  ConstrainedAttention run();
+  SharedAttention run();
 
 private:
   using Flow = DenseMap<Value, TensorSharding>;
@@ -55,13 +56,14 @@ private:
   Axis axis;
   int64_t shards;
   AttentionExchange exchange;
+  bool inserts;
   OpBuilder builder;
   DenseSet<Operation *> forward;
   /// The sharding along positions. In attention, a value may have positions of queries and of keys;
   /// each device then has all keys. The axis may also split the heads instead.
   Flow positions, ofKeys, ofHeads;
   DenseMap<std::pair<Value, Attribute>, Value> constrained;
-  ConstrainedAttention found;
+  SharedAttention found;
 };
 } // namespace
 
@@ -133,6 +135,9 @@ void AttentionConstraints::visit(Operation *op) {
     return;
   for (Flow *flow : {&positions, &ofKeys, &ofHeads})
     flowThrough(op, rule, *flow);
+  for (OpOperand &operand : op->getOpOperands())
+    if (std::optional<int64_t> factor = factorOf(operand, rule, positions))
+      found.windows += rule.factors[*factor].leastPart > 0 ? 1 : 0;
   if (auto dot = dyn_cast<DotGeneralOp>(op))
     visitProduct(dot, rule);
 }
@@ -296,6 +301,9 @@ void AttentionConstraints::decide(DotGeneralOp dot, const ShardingRule &rule, Op
   if (heads && !sendsHeads(queries, keys, rule, *heads))
     heads = std::nullopt;
   ++(heads ? found.heads : found.keys);
+  found.ordered += hasOrderedMask(dot) ? 1 : 0;
+  if (!inserts)
+    return;
   if (heads)
     move(queries, rule, heads, /*isOfKeys=*/false);
   move(keys, rule, heads, /*isOfKeys=*/true);
@@ -345,11 +353,11 @@ void AttentionConstraints::visitProduct(DotGeneralOp dot, const ShardingRule &ru
     return decide(dot, rule, dot->getOpOperand(isFirst ? 0 : 1));
   }
   for (unsigned i : {0, 1})
-    if (isParallel(i))
+    if (inserts && isParallel(i))
       return move(dot->getOpOperand(1 - i), rule, std::nullopt, /*isOfKeys=*/true);
 }
 
-ConstrainedAttention AttentionConstraints::run() {
+SharedAttention AttentionConstraints::run() {
   start();
   SmallVector<Operation *> ops;
   for (Operation &op : function.front().without_terminator())
@@ -359,8 +367,12 @@ ConstrainedAttention AttentionConstraints::run() {
   return found;
 }
 
-ConstrainedAttention mlir::st::constrainAttention(func::FuncOp function, const MeshAxes &axes,
-                                                  Axis axis, int64_t shards,
-                                                  AttentionExchange exchange) {
-  return AttentionConstraints(function, axes, axis, shards, exchange).run();
+SharedAttention mlir::st::findSharedAttention(func::FuncOp function, const MeshAxes &axes,
+                                              const SequenceSharing &sharing) {
+  return AttentionConstraints(function, axes, sharing, /*inserts=*/false).run();
+}
+
+SharedAttention mlir::st::constrainAttention(func::FuncOp function, const MeshAxes &axes,
+                                             const SequenceSharing &sharing) {
+  return AttentionConstraints(function, axes, sharing, /*inserts=*/true).run();
 }

@@ -11,18 +11,33 @@ namespace mlir::st {
 /// Keys: keys and values, so that each device has its queries and all keys.
 enum class AttentionExchange { Cheapest, Heads, Keys };
 
-/// The products of the forward pass that were constrained, by what devices send.
-struct ConstrainedAttention {
+/// The products of queries with keys in the forward pass, by what devices send.
+struct SharedAttention {
   int64_t heads = 0, keys = 0;
+  /// Under a mask that compares positions by their order.
+  int64_t ordered = 0;
+  /// Ops of the forward pass whose windows along the positions overlap.
+  int64_t windows = 0;
   /// The sizes of heads over which the axis does not fit, of products that should have had them.
   SmallVector<int64_t> tooFewHeads;
 };
 
-/// Constrains the operands of a product in the forward pass if `axis` splits positions of both, but
-/// in different dimensions. Also constrains the result of such a product over heads. The
-/// positions are those of batch arguments that are split over `axis`. `shards` is the number of
-/// parts into which the heads may already be split.
-ConstrainedAttention constrainAttention(func::FuncOp function, const MeshAxes &axes, Axis axis,
-                                        int64_t shards, AttentionExchange exchange);
+/// How devices share the sequences of a function: along `axis`, beside `shards` parts into which
+/// the heads may already be split.
+struct SequenceSharing {
+  Axis axis;
+  int64_t shards;
+  AttentionExchange exchange;
+};
+
+/// Returns what constrainAttention would choose, for any order of the tokens.
+SharedAttention findSharedAttention(func::FuncOp function, const MeshAxes &axes,
+                                    const SequenceSharing &sharing);
+
+/// Constrains the operands of a product in the forward pass if the axis splits positions of both,
+/// but in different dimensions. Also constrains the result of such a product over heads. The
+/// positions are those of batch arguments that are split over the axis.
+SharedAttention constrainAttention(func::FuncOp function, const MeshAxes &axes,
+                                   const SequenceSharing &sharing);
 
 } // namespace mlir::st

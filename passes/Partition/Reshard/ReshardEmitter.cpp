@@ -276,12 +276,16 @@ Value ReshardEmitter::permuteParts(Location loc, Value value, ArrayRef<Split> sp
 // Positions
 //===----------------------------------------------------------------------===//
 
-/// The splits, followed by the rest of the dimension as an unsplit part.
+static bool isUnsplit(const Split &split) { return split.axis == kUnsplit; }
+
+/// The splits, followed by the rest of the dimension as an unsplit part. There is at least one such
+/// part.
 static Splits withRest(ArrayRef<Split> splits, int64_t size) {
   Splits all(splits);
   for (const Split &split : splits)
     size /= split.size;
-  all.push_back({kUnsplit, size});
+  if (size > 1 || llvm::none_of(splits, isUnsplit))
+    all.push_back({kUnsplit, size});
   return all;
 }
 
@@ -317,8 +321,8 @@ Value ReshardEmitter::toLocal(Value positions, ArrayRef<Split> splits, int64_t s
   Location loc = positions.getLoc();
   RankedTensorType type = typeOf(positions);
   Splits all = withRest(splits, size);
-  bool isContiguous = llvm::count_if(all, [](const Split &s) { return s.axis == kUnsplit; }) == 1;
-  if (isContiguous) {
+  if (isUnsplit(all.back()) && llvm::count_if(all, isUnsplit) == 1) {
+    // Each device has a contiguous part.
     Value first = toGlobal(splat(loc, type, 0), splits, size);
     return SubtractOp::create(builder, loc, positions, first);
   }

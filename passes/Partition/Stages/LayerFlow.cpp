@@ -91,7 +91,12 @@ void LayerFlow::startRows() {
     for (Splits &splits : sharding.dims)
       eraseAxis(splits, kMicroAxis);
     if (type.getRank() > 1) {
-      int64_t outer = shardCount(sharding.dims[1]);
+      int64_t outer = 1; // after the axes that already split the sequence into contiguous parts
+      for (const Split &split : sharding.dims[1]) {
+        if (split.axis == kUnsplit)
+          break;
+        outer *= split.size;
+      }
       auto united = unite(sharding.dims[1], splitAt(axis, axes.size(axis), outer));
       if (united && type.getDimSize(1) >= outer * axes.size(axis))
         sharding.dims[1] = std::move(*united);

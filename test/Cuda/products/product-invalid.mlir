@@ -97,7 +97,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op sums an operand, expected no scale, addend, bias or activation}}
+  // expected-error @+1 {{'cuda.product' op sums an operand, expected no scale, bias or activation}}
   cuda.product %a * %b sums a %v into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {scale = 2.0 : f64} : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32>
   return
 }

@@ -102,6 +102,29 @@ def largest_tensor(folder):
     return f"at most {max(sizes)} elements"
 
 
+def work_of_attention(folder):
+    """Devices that send keys have the work of devices that send heads: that of the pairs that a causal mask or a sliding
+    window leaves, and at most 10 % more."""
+    tokens, n, window = 16384, 8, 4096
+    found = []
+    for name, keys in (("llama", {}), ("mistral", {"sliding_window": window})):
+        model = st.write_json(folder / name / "config.json", MODELS[name] | keys | {
+            "hidden_size": 1024, "num_hidden_layers": 1, "max_position_embeddings": tokens}).parent
+        for exchange in ("heads", "keys"):
+            page = folder / "page.html"
+            st.check_run([*st.COMPILE, model, "--task=clm", "--batch=1", f"--seq={tokens}", "--target=cuda-sm_90",
+                          f"--parallel={st.write_json(folder / 'parallel.json', layout(n, exchange, precision={'compute': 'bf16'}))}",
+                          f"--report={page}", "-o", folder / "step"])
+            row = re.search(r"<tr><td>attention</td>(.*?)</tr>", page.read_text())[1]
+            work = float(re.sub("<[^>]*>", " ", row).split()[-2])
+            # Two products in the forward pass and seven in the two kernels of the backward pass.
+            pairs = tokens ** 2 / 2 if name == "llama" else window * tokens - window ** 2 / 2
+            expected = 9 * 2 * pairs * 1024 / n / 1e12
+            found.append(f"{name} {exchange}: {work / expected:.3f} of {expected:.3f} TFLOP")
+            st.expect(0.99 <= work / expected <= 1.1, found[-1])
+    return ", ".join(found)
+
+
 def cases():
     yield case("llama", layout(8))
     yield case("llama", layout(4, "keys"))
@@ -112,8 +135,11 @@ def cases():
     yield case("llama", layout(2, "keys"), target="cuda-host")
     yield "bytes of attention", bytes_of_attention
     yield "largest tensor", largest_tensor
+    yield "work of attention", work_of_attention
     if not os.environ.get("ST_ALL"):
         return
+    for model in ("gpt2", "llama"):
+        yield case(model, layout(2, "keys", sharding_size=2, sharding_dim="megatron", sequence_parallel=True, accum_degree=2))
     yield case("gpt2", layout(2, sharding_size=2, sharding_dim="megatron", sequence_parallel=True))
     for model in MODELS:
         for n, exchange in ((8, "heads"), (8, "keys"), (4, None), (2, None)):

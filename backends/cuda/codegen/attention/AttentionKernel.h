@@ -84,6 +84,7 @@ private:
 
   // The tiles that a mask leaves (MaskedTiles.cpp).
   st::DiagonalBand findBand();
+  Value getBound(Value index, const st::DiagonalBand::TileBound &bound);
   void setTiles(Value firstParallel);
 
   // Crossing products (TurnsOfBlocks.cpp).

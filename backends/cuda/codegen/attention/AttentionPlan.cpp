@@ -260,6 +260,7 @@ LogicalResult AttentionAnalysis::run() {
 
 FailureOr<FusedAttention> mlir::cuda::analyzeAttention(mlir::st::KernelOp kernel) {
   FusedAttention fused;
+  fused.inputRanges = mlir::st::getInputRanges(kernel);
   if (failed(AttentionAnalysis(kernel, fused).run()))
     return failure();
   return fused;

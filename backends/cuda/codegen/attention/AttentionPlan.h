@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Utils/CoordinateRange.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -46,6 +47,7 @@ struct FusedAttention {
   SmallVector<AttentionProduct, 0> crossing;
   st::IterationSpace space;
   unsigned parallel = 0, streamed = 0; ///< groups
+  SmallVector<st::CoordinateRange> inputRanges;
 
   Block &body() const { return const_cast<FusedAttention *>(this)->rows->getBody().front(); }
 };

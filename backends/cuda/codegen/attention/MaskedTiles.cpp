@@ -19,9 +19,17 @@ DiagonalBand AttentionKernel::findBand() {
     for (const AttentionProduct &product : *products)
       operands.push_back(product.rows);
   const auto [rows, columns] = std::minmax(fused.parallel, fused.streamed);
-  DiagonalBand found =
-      st::findDiagonalBand(fused.body(), fused.space, rows, columns, scores, operands);
+  DiagonalBand found = st::findDiagonalBand(fused.body(), fused.space, rows, columns, scores,
+                                            operands, fused.inputRanges);
   return fused.parallel == rows ? found : found.transpose();
+}
+
+Value AttentionKernel::getBound(Value index, const DiagonalBand::TileBound &bound) {
+  if (bound.step == 0)
+    return emitter.index(bound.offset / bound.divisor);
+  Value number = bound.step == 1 ? index : emitter.mul(index, bound.step);
+  number = emitter.add(number, bound.offset);
+  return emitter.div(bound.offset < 0 ? emitter.max(number, 0) : number, bound.divisor);
 }
 
 /// Sets the tiles that this block visits, and records the share of the kernel's products in them.
@@ -35,16 +43,10 @@ void AttentionKernel::setTiles(Value firstParallel) {
       band.countTiles(fused.space.getSize(fused.parallel), parallelSize, length, size);
   if (!visited)
     band = {};
-  firstTile = emitter.index(0);
+  firstTile = getBound(firstParallel, band.getFirstTile(size));
   endTiles = emitter.index(tiles);
-  if (band.first > -DiagonalBand::kUnbounded) {
-    Value begin = emitter.add(firstParallel, band.first);
-    firstTile = emitter.div(band.first < 0 ? emitter.max(begin, 0) : begin, size);
-  }
-  if (band.last < DiagonalBand::kUnbounded) {
-    Value end = emitter.add(firstParallel, parallelSize + band.last + size - 1);
-    endTiles = emitter.min(emitter.div(end, size), tiles);
-  }
+  if (band.hasLast())
+    endTiles = emitter.min(getBound(firstParallel, band.getEndTile(parallelSize, size)), tiles);
   const auto all = static_cast<double>(parallelTiles * tiles);
   emitter.scaleProductWork(visited ? static_cast<double>(*visited) / all : 1);
 }

@@ -26,19 +26,19 @@ Value AttentionKernel::getTurnPlace(Value tileNumber) {
 
 /// The first block that adds to a tile: under a mask, the first one with the tile in its band.
 Value AttentionKernel::getFirstTurn(Value tileNumber) {
-  if (band.last >= st::DiagonalBand::kUnbounded)
-    return emitter.index(0);
   Value index = emitter.mul(tileNumber, tile->shape.streamedSize);
-  return emitter.div(emitter.max(emitter.add(index, -band.last), 0), tile->shape.parallelSize);
+  return getBound(index, band.transpose().getFirstTile(tile->shape.parallelSize));
 }
 
 /// The last block that adds to a tile: under a causal mask, the block of the diagonal.
 Value AttentionKernel::getLastTurn(Value tileNumber) {
-  if (band.first <= -st::DiagonalBand::kUnbounded)
+  const st::DiagonalBand ofParallel = band.transpose();
+  if (!ofParallel.hasLast())
     return emitter.index(parallelTiles - 1);
   const int64_t size = tile->shape.streamedSize;
-  Value last = emitter.add(emitter.mul(tileNumber, size), size - 1 - band.first);
-  return emitter.min(emitter.div(last, tile->shape.parallelSize), parallelTiles - 1);
+  Value end = getBound(emitter.mul(tileNumber, size),
+                       ofParallel.getEndTile(size, tile->shape.parallelSize));
+  return emitter.min(emitter.add(end, -1), parallelTiles - 1);
 }
 
 /// The blocks of a tile count from its first one.

@@ -267,8 +267,8 @@ std::optional<Operand> mlir::cuda::matchOperandSums(const Product &product, Valu
   };
   Type type = getElementTypeOrSelf(product.result.getType());
   auto reduce = skipConversions(sums, /*alsoNarrowing=*/true).getDefiningOp<hlo::ReduceOp>();
-  bool isBare = !product.addend && !product.bias && product.scale == 1;
-  if (!reduce || !isSum(reduce) || !isBare || getElementTypeOrSelf(sums.getType()) != type ||
+  const bool isPlain = !product.bias && product.scale == 1;
+  if (!reduce || !isSum(reduce) || !isPlain || getElementTypeOrSelf(sums.getType()) != type ||
       !hasOperandSums(type, product.layout.batch.size()))
     return std::nullopt;
   Value summed = skipConversions(reduce.getInputs().front(), /*alsoNarrowing=*/false);

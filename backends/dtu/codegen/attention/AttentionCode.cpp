@@ -73,12 +73,11 @@ AttentionCode::Blocks AttentionCode::getBlocks(StreamBuilder &stream,
                                                const mlir::st::DiagonalBand &band,
                                                const Expr &first, int64_t count, int64_t length,
                                                int64_t size) {
-  using mlir::st::DiagonalBand;
-  Blocks blocks{0, static_cast<int64_t>(llvm::divideCeil(length, size))};
-  if (band.first > -DiagonalBand::kUnbounded)
-    blocks.begin = stream.index(stream.clamp(first + band.first, 0, length), size);
-  if (band.last < DiagonalBand::kUnbounded)
-    blocks.end =
-        stream.index(stream.clamp(first + (count + band.last), 0, length) + (size - 1), size);
-  return blocks;
+  const auto all = static_cast<int64_t>(llvm::divideCeil(length, size));
+  auto at = [&](const mlir::st::DiagonalBand::TileBound &bound) {
+    Expr number = first * bound.step + bound.offset;
+    return stream.index(stream.clamp(number, 0, all * bound.divisor), bound.divisor);
+  };
+  return {band.hasFirst() ? at(band.getFirstTile(size)) : Expr(0),
+          band.hasLast() ? at(band.getEndTile(count, size)) : Expr(all)};
 }

@@ -1,6 +1,7 @@
 #include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/isa/Names.h"
 #include "dialects/St/Interfaces/Shapes.h"
+#include "dialects/St/Utils/CoordinateRange.h"
 
 #include "backends/dtu/codegen/kernels/VectorOps.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
@@ -274,9 +275,10 @@ void AttentionAnalysis::findBand() {
   SmallVector<Value> scores;
   for (size_t i = 0; i < fused.producers.size(); ++i)
     scores.push_back(producedRows(i));
-  fused.band =
-      mlir::st::findDiagonalBand(rowBody(), fused.space, fused.rowGroup(), fused.columnGroup(),
-                                 scores, yielded.drop_front(fused.stored.size()));
+  fused.band = mlir::st::findDiagonalBand(
+      rowBody(), fused.space, fused.rowGroup(), fused.columnGroup(), scores,
+      yielded.drop_front(fused.stored.size()),
+      mlir::st::getInputRanges(cast<mlir::st::KernelOp>(body.getParentOp())));
 }
 
 LogicalResult AttentionAnalysis::run() {

@@ -1,0 +1,17 @@
+// Ranges of devices' coordinates, which are known before the device is.
+#pragma once
+
+#include "dialects/St/IR/StDialect.h"
+
+#include <optional>
+#include <utility>
+
+namespace mlir::st {
+
+/// The least and the greatest number of a value; nothing if they are unknown.
+using CoordinateRange = std::optional<std::pair<int64_t, int64_t>>;
+
+/// The ranges of a kernel's inputs that are coordinates of the mesh (`st.axis_index`).
+SmallVector<CoordinateRange> getInputRanges(KernelOp kernel);
+
+} // namespace mlir::st
