@@ -188,10 +188,12 @@ constexpr KnownKey expertKeys[] = {{"num_experts"},
                                    {"num_experts_per_tok"},
                                    {"output_router_logits"},
                                    {"router_aux_loss_coef"},
-                                   // Not of transformers. Without them no token is dropped, and the
-                                   // balance is that of a batch.
+                                   // Not of these families in transformers. Without them no token
+                                   // is dropped, the balance is that of a batch, and there is no
+                                   // z-loss.
                                    {"balance_loss_per_sequence"},
-                                   {"expert_capacity_factor"}};
+                                   {"expert_capacity_factor"},
+                                   {"router_z_loss_coef"}};
 
 constexpr KnownKey mixtralKeys[] = {{"num_local_experts"}, {"router_jitter_noise"}};
 

@@ -333,10 +333,12 @@ Value Decoder::loss(Value x) {
     logits = model.addBias(logits, family.head + ".bias");
   model.measureCorrect("token", logits, labels, -100);
   Value loss = model.crossEntropy(logits, labels, -100);
-  if (!routerSums.chosen)
-    return loss;
-  Value balance = buildBalanceLoss(model, routerSums);
-  return emit.add(loss, emit.scale(balance, config.experts.balanceCoefficient));
+  if (routerSums.chosen)
+    loss = emit.add(loss, emit.scale(buildBalanceLoss(model, routerSums),
+                                     config.experts.balanceCoefficient));
+  if (routerSums.squares)
+    loss = emit.add(loss, emit.scale(buildZLoss(model, routerSums), config.experts.zCoefficient));
+  return loss;
 }
 
 Value st::buildDecoder(ModelBuilder &model, const DecoderFamily &family) {

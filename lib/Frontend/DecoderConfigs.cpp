@@ -256,6 +256,7 @@ static void readRouting(ConfigReader &reader, ModelConfig &config, int64_t perTo
   const double coefficient = reader.number("router_aux_loss_coef", 0.001);
   if (reader.boolean("output_router_logits", false))
     experts.balanceCoefficient = coefficient;
+  experts.zCoefficient = reader.number("router_z_loss_coef", 0.0);
   experts.balancesSequences = reader.boolean("balance_loss_per_sequence", false);
   const llvm::json::Value *capacity = reader.object().get("expert_capacity_factor");
   if (capacity && !capacity->getAsNull())

@@ -28,6 +28,7 @@ using namespace mlir::st;
 namespace {
 /// The experts that tokens chose.
 struct Routing {
+  Value logits;                ///< [B, S, E]
   Value probabilities;         ///< [B, S, E]
   SmallVector<Value> isChosen; ///< of each choice, [B, S, E]: true for one expert
   SmallVector<Value> weights;  ///< of each choice, [B, S]
@@ -53,7 +54,8 @@ public:
         perExpert({model.batch, model.sequence, config.count}), word(emit.builder.getI32Type()) {}
 
   Routing route(Value x);
-  void addTo(RouterSums &sums, const Routing &routing);
+  void addBalance(RouterSums &sums, const Routing &routing);
+  void addSquares(RouterSums &sums, const Routing &routing);
   Slots assign(const Routing &routing);
   Value dispatch(Value x, const Slots &slots);
   Value compute(Value buffer, const Slots &slots);
@@ -90,7 +92,8 @@ Routing Experts::route(Value x) {
   Routing routing;
   Value matrix =
       model.unshardedWeight(names.router + ".weight", {config.count, model.config.hiddenSize});
-  Value probabilities = routing.probabilities = model.softmax(model.project(x, matrix));
+  routing.logits = model.project(x, matrix);
+  Value probabilities = routing.probabilities = model.softmax(routing.logits);
   // The first expert has the largest number.
   Value order = emit.sub(emit.splat(RankedTensorType::get(perExpert, word), config.count - 1),
                          emit.iota(perExpert, word, 2));
@@ -118,7 +121,7 @@ Value Experts::pick(Value isChosen, Value values) {
   return emit.reduceAdd(emit.select(isChosen, values, emit.zerosLike(values)), {2});
 }
 
-void Experts::addTo(RouterSums &sums, const Routing &routing) {
+void Experts::addBalance(RouterSums &sums, const Routing &routing) {
   const bool ofSequences = config.balancesSequences;
   const SmallVector<int64_t> dims =
       ofSequences ? SmallVector<int64_t>{1} : SmallVector<int64_t>{0, 1};
@@ -129,6 +132,13 @@ void Experts::addTo(RouterSums &sums, const Routing &routing) {
   add(sums.chosen, emit.convert(routing.anyChosen, emit.builder.getF32Type()));
   add(sums.probabilities, routing.probabilities);
   sums.rows += ofSequences ? model.sequence : model.batch * model.sequence;
+}
+
+void Experts::addSquares(RouterSums &sums, const Routing &routing) {
+  Value logSum = model.logSumExp(routing.logits);
+  Value layer = emit.reduceAdd(emit.mul(logSum, logSum), {0, 1});
+  sums.squares = sums.squares ? emit.add(sums.squares, layer) : layer;
+  ++sums.layers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -309,7 +319,9 @@ Value st::buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, R
     ModelBuilder::Scope scope(model, "router");
     routing = experts.route(x);
     if (model.config.experts.balanceCoefficient != 0.0)
-      experts.addTo(sums, routing);
+      experts.addBalance(sums, routing);
+    if (model.config.experts.zCoefficient != 0.0)
+      experts.addSquares(sums, routing);
   }
   {
     ModelBuilder::Scope scope(model, "slots");
@@ -342,4 +354,10 @@ Value st::buildBalanceLoss(ModelBuilder &model, const RouterSums &sums) {
   const double count = ofSequences ? static_cast<double>(model.batch) : 1.0;
   return emit.scale(emit.reduceAdd(products, dims),
                     static_cast<double>(model.config.experts.count) / count);
+}
+
+Value st::buildZLoss(ModelBuilder &model, const RouterSums &sums) {
+  ModelBuilder::Scope scope(model, "z_loss");
+  const auto tokens = static_cast<double>(model.batch * model.sequence * sums.layers);
+  return model.emit.scale(sums.squares, 1.0 / tokens);
 }

@@ -13,12 +13,15 @@ struct ExpertNames {
   std::string router, gate, up, down;
 };
 
-/// The sums of the balance loss over tokens and layers, one for each expert, [experts], or for each
-/// sequence and expert, [B, experts]. Null before the first layer.
+/// The sums of the routers' losses over tokens and layers. Those of the balance loss are for each
+/// expert, [experts], or for each sequence and expert, [B, experts]. Null before the first layer,
+/// and without the loss.
 struct RouterSums {
   Value chosen;        ///< tokens that chose the expert
   Value probabilities; ///< the router's probabilities
   int64_t rows = 0;    ///< tokens, of the batch or a sequence, counted once in each layer
+  Value squares;       ///< log(sum over experts of exp(logit))^2, a scalar
+  int64_t layers = 0;
 };
 
 /// A mixture of experts of x [B, S, H], as in transformers: each token chooses the `perToken`
@@ -36,6 +39,10 @@ Value buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, Route
 /// et al., "Switch Transformers", 2021, (4). The mean of it if the sums are of sequences:
 /// DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, 2.1.2.
 Value buildBalanceLoss(ModelBuilder &model, const RouterSums &sums);
+
+/// The mean over tokens and layers of log(sum over experts of exp(logit))^2, as in transformers'
+/// Switch: Zoph et al., "ST-MoE", 2022, (5).
+Value buildZLoss(ModelBuilder &model, const RouterSums &sums);
 
 } // namespace mlir::st
 

@@ -179,13 +179,26 @@ Value ModelBuilder::dropout(Value x, double probability) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// The maximum along the last dimension, repeated along it. Subtracting it
-/// changes neither softmax nor cross entropy, so no gradient flows through it.
-static Value rowMaximum(ModelBuilder &model, Value x) {
+/// The maximum along the last dimension. Subtracting it changes neither softmax nor cross entropy,
+/// so no gradient flows through it.
+static Value reduceToMaximum(ModelBuilder &model, Value x) {
   int64_t last = model.emit.typeOf(x).getRank() - 1;
   Value maximum = model.emit.reduceMax(x, {last});
   maximum.getDefiningOp()->setAttr(kStopGradientAttr, UnitAttr::get(maximum.getContext()));
-  return model.broadcastLeading(maximum, model.emit.shapeOf(x));
+  return maximum;
+}
+
+/// The same, repeated along the dimension.
+static Value rowMaximum(ModelBuilder &model, Value x) {
+  return model.broadcastLeading(reduceToMaximum(model, x), model.emit.shapeOf(x));
+}
+
+Value ModelBuilder::logSumExp(Value x) {
+  Scope scope(*this, "log_sum_exp");
+  Value maximum = reduceToMaximum(*this, x);
+  Value shifted = emit.sub(x, broadcastLeading(maximum, emit.shapeOf(x)));
+  int64_t last = emit.typeOf(x).getRank() - 1;
+  return emit.add(emit.log(emit.reduceAdd(emit.exp(shifted), {last})), maximum);
 }
 
 Value ModelBuilder::softmax(Value x) {

@@ -111,6 +111,8 @@ public:
   Value activation(Value x, Activation kind);
   /// Along the last dimension.
   Value softmax(Value x);
+  /// log(sum of exp(x)) along the last dimension.
+  Value logSumExp(Value x);
   /// The parameter [vocabRows, H] of the token embeddings. The row of the padding token, if the
   /// model has one, starts as zero.
   Value tokenTable(const Twine &name);

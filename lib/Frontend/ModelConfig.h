@@ -100,6 +100,8 @@ struct ExpertsConfig {
   bool normalizesWeights = true;
   /// The weight of the balance loss; 0 without one.
   double balanceCoefficient = 0.0;
+  /// The weight of the router's z-loss; 0 without one.
+  double zCoefficient = 0.0;
   /// True if the balance loss is a mean over sequences instead of one number for the batch.
   bool balancesSequences = false;
   /// Each expert takes at most this many times its even share of a sequence; all tokens if unset.

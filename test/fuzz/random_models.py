@@ -106,7 +106,7 @@ class ModelStep(Step):
     def experts(self):
         """The keys of layers with experts; the balance loss needs the whole batch."""
         rng, count = self.rng, self.rng.choice([2, 3, 4, 6])
-        keys = {"num_experts_per_tok": rng.randint(1, min(3, count)), **self.maybe(expert_capacity_factor=[0.5, 1.0, 1.5])}
+        keys = {"num_experts_per_tok": rng.randint(1, min(3, count)), **self.maybe(expert_capacity_factor=[0.5, 1.0, 1.5], router_z_loss_coef=[0.1])}
         if self.micro == 1 and rng.random() < 0.5:
             keys |= {"output_router_logits": True, "router_aux_loss_coef": 0.1}
         if self.family == "mixtral":

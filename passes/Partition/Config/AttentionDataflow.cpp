@@ -68,19 +68,34 @@ static bool isReduced(Value scores, int64_t first, int64_t second) {
   return false;
 }
 
-/// Returns true if a value is computed from two positions or more: `iota` is used twice.
-static bool usesTwoPositions(Value value) {
-  constexpr unsigned kMostSteps = 64;
-  SmallVector<Value> steps = {value};
-  unsigned positions = 0;
-  for (size_t i = 0; i < steps.size() && i < kMostSteps && positions < 2; ++i) {
-    Operation *op = steps[i].getDefiningOp();
-    if (isa_and_nonnull<stablehlo::IotaOp>(op))
-      ++positions;
-    else if (op && op->getNumRegions() == 0)
-      llvm::append_range(steps, op->getOperands());
+/// Counts the uses of `iota` in a sum of positions and constants; nothing for other values, such as
+/// random bits.
+static std::optional<unsigned> countPositions(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<stablehlo::IotaOp>(op))
+    return 1;
+  if (isa_and_nonnull<stablehlo::ConstantOp>(op))
+    return 0;
+  if (!isa_and_nonnull<stablehlo::AddOp, stablehlo::SubtractOp, stablehlo::NegOp,
+                       stablehlo::ConvertOp, stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp,
+                       stablehlo::TransposeOp>(op))
+    return std::nullopt;
+  unsigned count = 0;
+  for (Value operand : op->getOperands()) {
+    std::optional<unsigned> part = countPositions(operand);
+    if (!part)
+      return std::nullopt;
+    count += *part;
   }
-  return positions >= 2;
+  return count;
+}
+
+static bool comparesPositions(stablehlo::CompareOp compare) {
+  std::optional<unsigned> left = countPositions(compare.getLhs());
+  std::optional<unsigned> right = countPositions(compare.getRhs());
+  const auto direction = compare.getComparisonDirection();
+  return left && right && *left + *right >= 2 && direction != stablehlo::ComparisonDirection::EQ &&
+         direction != stablehlo::ComparisonDirection::NE;
 }
 
 /// Returns true if a mask compares positions by their order.
@@ -89,10 +104,8 @@ static bool comparesOrder(Value mask) {
   values.insert(mask);
   for (size_t i = 0; i < values.size(); ++i) {
     Operation *op = values[i].getDefiningOp();
-    auto compare = dyn_cast_or_null<stablehlo::CompareOp>(op);
-    if (compare && compare.getComparisonDirection() != stablehlo::ComparisonDirection::EQ &&
-        compare.getComparisonDirection() != stablehlo::ComparisonDirection::NE &&
-        usesTwoPositions(compare.getResult()))
+    if (auto compare = dyn_cast_or_null<stablehlo::CompareOp>(op);
+        compare && comparesPositions(compare))
       return true;
     if (op && (isPointwise(getShardingRule(op)) ||
                isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp, stablehlo::TransposeOp>(op)))

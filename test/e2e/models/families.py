@@ -61,6 +61,7 @@ FAMILIES = {
     "mixtral-capacity": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "expert_capacity_factor": 0.75},
     "mixtral-sequences": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "output_router_logits": True,
                           "router_aux_loss_coef": 0.5, "balance_loss_per_sequence": True},
+    "mixtral-z": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "router_z_loss_coef": 0.25},
     "opt": OPT,
     "opt-plain": {**OPT, "enable_bias": False, "tie_word_embeddings": False, "activation_function": "gelu"},
     "phi": {"model_type": "phi", **BLOCKS},

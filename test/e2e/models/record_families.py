@@ -63,11 +63,19 @@ def balance_of_sequences(settings, outputs):
                for i in range(BATCH)) / BATCH
 
 
+def z_loss(outputs):
+    """transformers' own, of the tokens of all layers."""
+    layers = getattr(outputs, "router_logits", None)
+    function = transformers.models.switch_transformers.modeling_switch_transformers.router_z_loss_func
+    return function(torch.cat(layers)[None]) if layers else 0.0
+
+
 def build(config):
     """The model with the values of its parameters, and its configuration."""
     config = dict(config)
     capacity = config.pop("expert_capacity_factor", None)
-    config.pop("balance_loss_per_sequence", None)
+    for key in ("balance_loss_per_sequence", "router_z_loss_coef"):
+        config.pop(key, None)
     settings = transformers.AutoConfig.for_model(**config)
     settings._attn_implementation = settings._experts_implementation = "eager"
     model = CLASSES[task_of(config)].from_config(settings).double().eval()
@@ -100,10 +108,11 @@ def reference(config):
     if "next_sentence_label" in given or task_of(config) == "seq2seq":
         loss = model(**given, labels=labels).loss
     else:
-        outputs = model(**given)
+        outputs = model(**given, **({"output_router_logits": True} if "router_z_loss_coef" in config else {}))
         loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
         if config.get("output_router_logits"):
             loss = loss + config["router_aux_loss_coef"] * (balance_of_sequences(settings, outputs) if of_sequences else outputs.aux_loss)
+        loss = loss + config.get("router_z_loss_coef", 0.0) * z_loss(outputs)
     loss.backward()
     gradients = {key: part.numpy() for name, value in model.named_parameters()
                  for key, part in tensors_in_files(config, name, value.grad).items()}
