@@ -75,7 +75,8 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-"
            "products,split-products,fuse-epilogues,accumulate-in-products,split-attention,"
-           "derive-row-sums,hoist-row-values,join-attention-gradients,fuse-transposes,sink-conversions,"
+           "derive-row-sums,hoist-row-values,join-attention-gradients,fuse-transposes,sink-"
+           "conversions,"
            "split-reductions,join-reductions,invert-divisors,separate-maxima,convert-in-update,"
            "lift-constants,group-kernels,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();

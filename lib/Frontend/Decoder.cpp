@@ -334,8 +334,8 @@ Value Decoder::loss(Value x) {
   model.measureCorrect("token", logits, labels, -100);
   Value loss = model.crossEntropy(logits, labels, -100);
   if (routerSums.chosen)
-    loss = emit.add(loss, emit.scale(buildBalanceLoss(model, routerSums),
-                                     config.experts.balanceCoefficient));
+    loss = emit.add(
+        loss, emit.scale(buildBalanceLoss(model, routerSums), config.experts.balanceCoefficient));
   if (routerSums.squares)
     loss = emit.add(loss, emit.scale(buildZLoss(model, routerSums), config.experts.zCoefficient));
   return loss;

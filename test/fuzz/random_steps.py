@@ -256,7 +256,7 @@ class Step:
                     and all(size % n == 0 for size in self.tokens)]
         if contexts and not self.axes and self.rng.random() < 0.4:
             file["context"] = self.rng.choice(contexts)
-            if self.rng.random() < 0.3:
+            if self.rng.random() < 0.5:
                 file["context_attention"] = "keys"
         if self.data * file.get("context", 1) > 1:
             file["zero"] = self.rng.choice([0, 1, 2, 3])

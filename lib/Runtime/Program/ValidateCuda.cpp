@@ -292,8 +292,7 @@ absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int
                                    product.m(), product.n(), dWidth));
   if (!product.has_sums())
     return absl::OkStatus();
-  if (product.has_bias() || activation != Product::NONE ||
-      product.scale() != 1)
+  if (product.has_bias() || activation != Product::NONE || product.scale() != 1)
     return error("sums of an operand of a product that has more to it");
   ST_RETURN_IF_ERROR(checkAlignment("the buffer of sums", product.sums(), dWidth));
   return checkPlace("the buffer of sums", product.sums(),

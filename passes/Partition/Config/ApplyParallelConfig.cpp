@@ -246,9 +246,10 @@ void SeedPlacement::dealTokens(const MeshAxes &axes) {
   for (BlockArgument argument : function.getArguments())
     if (hasTokens(argument)) {
       int64_t each = cast<RankedTensorType>(argument.getType()).getDimSize(1) / config.contextCount;
-      setSeed(argument, splitTokens(seedOf(argument),
-                                    builder.getArrayAttr({builder.getI64IntegerAttr(each),
-                                                          builder.getStringAttr(kContextAxis)})));
+      if (each > 1)
+        setSeed(argument, splitTokens(seedOf(argument),
+                                      builder.getArrayAttr({builder.getI64IntegerAttr(each),
+                                                            builder.getStringAttr(kContextAxis)})));
     }
   signature.write();
 }
