@@ -100,6 +100,8 @@ def references(config):
     folder = pathlib.Path(__file__).resolve().parent / "references"
     if task_of(config) == "seq2seq":
         return folder / "seq2seq"
+    if "num_local_experts" in config or "num_experts" in config:
+        return folder / "experts"
     return folder / "rotary" if config.get("rope_parameters", {}).get("rope_type") == "yarn" else folder
 
 

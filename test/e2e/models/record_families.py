@@ -4,7 +4,7 @@
     VENV/bin/python test/e2e/models/record_families.py
 
 Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz (of
-those with YaRN in references/rotary, of families with an encoder and a decoder in references/seq2seq): the loss, and the
+those with experts in references/experts, with YaRN in references/rotary, with an encoder and a decoder in references/seq2seq): the loss, and the
 gradient of each parameter. For the latter, NAME-steps.npz has the losses of five steps of AdamW, and the parameters behind them.
 """
 
