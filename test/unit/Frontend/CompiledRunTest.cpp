@@ -255,9 +255,12 @@ TEST(CompiledRunTest, ACommandLineHasMegatronsDefaults) {
   EXPECT_EQ(run.options.at("clip-norm"), "1.0");
   EXPECT_EQ(flagOf(run, "seed"), "1234");
   EXPECT_EQ(flagOf(run, "lr-decay-steps"), "20");
-  EXPECT_EQ(tryCompile(command + " --reset-position-ids").status().message(),
-            "run.log:1: argument 'reset_position_ids': expected None or False: attention and "
-            "positions of a model go across the ends of documents; found 'True'");
+  EXPECT_EQ(run.options.count("reset-position-ids"), 0u);
+  EXPECT_EQ(compileText(command + " --reset-position-ids").options.at("reset-position-ids"),
+            "true");
+  EXPECT_EQ(compileText(command + " --reset-attention-mask").options.at("reset-attention-mask"),
+            "true");
+  EXPECT_NE(run.config.find(R"("eos_token_id": 50256)"), std::string::npos) << run.config;
   // Megatron's defaults of arguments that the command line omits.
   EXPECT_TRUE(run.evaluates);
   EXPECT_EQ(flagOf(run, "eval-interval"), "10");

@@ -38,14 +38,12 @@ static constexpr StringRef kOff = "None|False";
 static constexpr StringRef kCompiler = "the compiler chooses what it fuses and overlaps";
 static constexpr StringRef kEvents =
     "events always have loss, learning rate, batch size, times and the program's metrics";
-static constexpr StringRef kNoEvents = "events do not have it";
+static constexpr StringRef kSimulatedEvents = "events of simulated steps always have it";
 static constexpr StringRef kAutoresume = "NVIDIA's autoresume service is not asked";
 static constexpr StringRef kRetrieval = "belongs to retrieval models";
 static constexpr StringRef kPictures = "belongs to vision models";
 static constexpr StringRef kProcesses = "the processes of a run find each other by themselves";
 static constexpr StringRef kMapped = "token files are mapped into memory and read as needed";
-static constexpr StringRef kDocuments =
-    "attention and positions of a model go across the ends of documents";
 
 constexpr Rule table[] = {
     // The model.
@@ -176,8 +174,8 @@ constexpr Rule table[] = {
     runFlag("short_seq_prob", "short-seq-prob", kBert),
     only("use_one_sent_docs", kOff, "pairs are of two sentences", kBert),
     runFlag("eod_mask_loss", "eod-mask-loss", kGpt),
-    only("reset_attention_mask", kOff, kDocuments, kGpt),
-    only("reset_position_ids", kOff, kDocuments, kGpt),
+    program("reset_attention_mask", "--reset-attention-mask of st-compile and of the run", kGpt),
+    program("reset_position_ids", "--reset-position-ids of st-compile and of the run", kGpt),
     unused("mmap_warmup", kMapped),
     unused("num_workers", "batches are made by the process that trains"),
     unused("merge_file", "token files have tokens, which nobody merges"),
@@ -192,11 +190,11 @@ constexpr Rule table[] = {
     unused("log_learning_rate_to_tensorboard", kEvents),
     unused("log_loss_scale_to_tensorboard", kEvents),
     unused("log_batch_size_to_tensorboard", kEvents),
-    unused("log_timers_to_tensorboard", kNoEvents),
-    unused("log_memory_to_tensorboard", kNoEvents),
+    unused("log_timers_to_tensorboard", kSimulatedEvents),
+    unused("log_memory_to_tensorboard", kSimulatedEvents),
     unused("log_validation_ppl_to_tensorboard", "events always have it"),
     program("log_num_zeros_in_grad", "--log-num-zeros-in-grad of st-compile"),
-    unused("log_params_norm", "no step computes the norm of its parameters yet"),
+    runFlag("log_params_norm", "log-params-norm"),
 
     // Processes.
     unused("rank", kProcesses),

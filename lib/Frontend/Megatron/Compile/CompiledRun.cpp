@@ -146,6 +146,11 @@ void CompiledRunBuilder::describeGpt(JsonText &json) {
   json.add("attention_dropout", number("attention_dropout", "0.1"));
   json.add("layernorm_epsilon", number("layernorm_epsilon", "1e-5"));
   json.add("init_method_std", number("init_method_std", "0.02"));
+  // <|endoftext|> is the last token of GPT-2's own vocabulary.
+  constexpr int64_t gpt2Tokens = 50257;
+  if (tokenizerType(log) == "GPT2BPETokenizer" &&
+      run.vocabulary - log.integer("vocab_extra_ids").value_or(0) == gpt2Tokens)
+    json.add("eos_token_id", Twine(gpt2Tokens - 1));
 }
 
 void CompiledRunBuilder::describeModel() {
@@ -329,6 +334,11 @@ void CompiledRunBuilder::setData() {
     setFlag("data", "megatron:" + path->text);
   if (!log.find("seed"))
     setFlag("seed", "1234");
+  for (auto [name, option] :
+       {std::pair<StringRef, const char *>{"reset_position_ids", "reset-position-ids"},
+        {"reset_attention_mask", "reset-attention-mask"}})
+    if (!isBert() && log.flag(name))
+      result.options[option] = "true";
 }
 
 // Megatron evaluates on parts of data_path; without data there is nothing to evaluate on.
