@@ -441,11 +441,13 @@ void printHelp(absl::string_view tool) {
   std::printf("%s: trains the program that st-compile put into it.\n\nflags:\n",
               std::string(tool).c_str());
   for (auto [name, flag] : runnerFlags()) {
-    std::string value = flag->DefaultValue();
-    std::string suffix = value.empty() ? "" : absl::StrCat(" (default ", value, ")");
+    const std::string value = flag->DefaultValue();
+    std::string text = flag->Help();
     if (const std::vector<std::string> aliases = aliasesOf(name); !aliases.empty())
-      absl::StrAppend(&suffix, " [also --", absl::StrJoin(aliases, ", --"), "]");
-    std::printf("  --%-14s %s%s\n", name.c_str(), flag->Help().c_str(), suffix.c_str());
+      absl::StrAppend(&text, " (also --", absl::StrJoin(aliases, ", --"), ")");
+    if (!value.empty())
+      absl::StrAppend(&text, " (default ", value, ")");
+    std::printf("  --%-14s %s\n", name.c_str(), text.c_str());
   }
 }
 

@@ -20,7 +20,14 @@
 namespace st {
 namespace {
 
-constexpr char kBinary[] = "binary", kCommandLine[] = "command line", kDataPath[] = "data-path";
+constexpr char kBinary[] = "binary", kCommandLine[] = "command line";
+
+// Megatron-LM's names of the prefixes of token files.
+const std::map<absl::string_view, absl::string_view> kDataPaths = {
+    {"data-path", "data"},
+    {"train-data-path", "data"},
+    {"valid-data-path", "valid-data"},
+    {"test-data-path", "test-data"}};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -54,8 +61,6 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"save-total-limit", "keep"},
     {"eval-steps", "eval-interval"},
     {"skip-train", "eval-only"},
-    {"valid-data-path", "valid-data"},
-    {"test-data-path", "test-data"},
     {"tensorboard-dir", "tensorboard"}};
 
 // Flags that exclude each other: a flag that somebody gives replaces the default of the binary.
@@ -134,7 +139,8 @@ std::string suggestFlag(absl::string_view spelled) {
     consider(known);
   for (const auto &[alias, flag] : kAliases)
     consider(alias);
-  consider(kDataPath);
+  for (const auto &[alias, flag] : kDataPaths)
+    consider(alias);
   return suggestion.empty() ? "; --help lists the flags"
                             : absl::StrCat("; did you mean --", suggestion, "?");
 }
@@ -151,9 +157,8 @@ absl::Status Settings::set(absl::string_view spelled, absl::string_view value,
                            const std::string &source) {
   std::string name = withoutAlias(spelled);
   std::string prefixed;
-  // Megatron-LM names the prefix of token files.
-  if (name == kDataPath) {
-    name = "data";
+  if (const auto it = kDataPaths.find(name); it != kDataPaths.end()) {
+    name = std::string(it->second);
     prefixed = absl::StrCat("megatron:", value);
     value = prefixed;
   }
@@ -189,7 +194,7 @@ absl::Status Settings::run(const std::vector<Word> &words) {
     absl::string_view value = parts.second;
     if (!absl::StrContains(argument, '=')) {
       const bool isSwitch = flag && flag->IsOfType<bool>();
-      if (!isSwitch && (flag || name == kDataPath) && ++i == words.size())
+      if (!isSwitch && (flag || kDataPaths.count(name) != 0) && ++i == words.size())
         return at(absl::InvalidArgumentError(absl::StrCat("--", argument, " needs a value")));
       value = isSwitch ? "true" : absl::string_view(words[std::min(i, words.size() - 1)].text);
     }
@@ -286,9 +291,10 @@ std::string Settings::sourceOf(const std::string &name) const {
 
 std::vector<std::string> aliasesOf(absl::string_view name) {
   std::vector<std::string> aliases;
-  for (const auto &[alias, flag] : kAliases)
-    if (flag == name)
-      aliases.emplace_back(alias);
+  for (const auto *names : {&kAliases, &kDataPaths})
+    for (const auto &[alias, flag] : *names)
+      if (flag == name)
+        aliases.emplace_back(alias);
   return aliases;
 }
 

@@ -246,7 +246,7 @@ TEST_F(RunnerTest, Trains) {
 TEST_F(RunnerTest, HelpListsItsOwnFlags) {
   ASSERT_EQ(runBinary("--help"), 0);
   for (const char *flag : {"--steps", "--host-isa", "--total-steps", "--drop-message",
-                           "[also --max-steps, --train-iters]"})
+                           "(also --max-steps, --train-iters)"})
     EXPECT_TRUE(absl::StrContains(out, flag)) << out;
   for (const char *flag : {"flagfile", "undefok", "stderr", "host_isa"})
     EXPECT_FALSE(absl::StrContains(out, flag)) << out;
