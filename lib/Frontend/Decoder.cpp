@@ -22,11 +22,13 @@ public:
 private:
   /// Values that the branches of all blocks read.
   struct Shared {
-    Value mask;           ///< [S, S], added to scores
-    Value windowMask;     ///< the same for layers that attend to a window; null if no layer does
-    Value cosines, sines; ///< of the angles of each position, [S, r / 2]; null without rotation
+    ScoreBias mask;
+    ScoreBias windowMask; ///< the same for layers that attend to a window; null if no layer does
+    /// Of the angles of each position, [S, r / 2], or [B, S, r / 2]; null without rotation.
+    Value cosines, sines;
   };
   Shared sharedValues();
+  ScoreBias mask(std::optional<int64_t> window);
   Value block(Value x, const Shared &shared, int64_t layer);
   Value norm(Value x, const Twine &name);
   /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family says
@@ -51,6 +53,8 @@ private:
   const ModelConfig &config;
   const DecoderFamily &family;
   Value wordEmbeddings;
+  /// Of the batch, as CausalInputs says: [B], [B, S] and [B, S], or null.
+  Value prefixLengths, positionIds, segmentIds;
   RouterSums routerSums;
 };
 } // namespace
@@ -67,10 +71,19 @@ Value Decoder::embeddings() {
     positions = model.weight(family.positions + ".weight",
                              {config.positionCount + config.firstPosition, config.hiddenSize});
   Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
+  if (config.inputs.positions)
+    positionIds =
+        model.batchArgument("position_ids", {model.batch, model.sequence}, model.sequence);
+  if (config.inputs.prefix)
+    prefixLengths = model.batchArgument("prefix_length", {model.batch}, model.sequence + 1);
+  if (config.inputs.segments)
+    segmentIds = model.batchArgument("segment_ids", {model.batch, model.sequence}, model.sequence);
   Value x = model.embedding(wordEmbeddings, ids, config.paddingToken);
   if (family.scalesEmbeddings)
     x = emit.scale(x, std::sqrt(static_cast<double>(config.hiddenSize)));
-  if (positions)
+  if (positions && positionIds)
+    x = emit.add(x, model.gatherRows(positions, emit.offset(positionIds, config.firstPosition)));
+  else if (positions)
     x = model.addPositions(x, positions, config.firstPosition);
   return model.dropout(x, config.embeddingDropout);
 }
@@ -120,6 +133,27 @@ static double getFrequency(const RotaryPositions &rotary, int64_t i, int64_t hal
   return kept * frequency + (1.0 - kept) * frequency / rotary.factor;
 }
 
+ScoreBias Decoder::mask(std::optional<int64_t> window) {
+  if (!prefixLengths && !segmentIds)
+    return {model.causalBias(window), {2, 3}};
+  using stablehlo::ComparisonDirection;
+  const SmallVector<int64_t> shape = {model.batch, model.sequence, model.sequence};
+  Type word = emit.builder.getI32Type();
+  Value rows = emit.iota(shape, word, 1), columns = emit.iota(shape, word, 2);
+  Value visible = emit.compare(ComparisonDirection::GE, rows, columns);
+  if (prefixLengths)
+    visible = emit.bitOr(visible, emit.compare(ComparisonDirection::LT, columns,
+                                               model.broadcastLeading(prefixLengths, shape)));
+  if (window && *window < model.sequence)
+    visible = emit.bitAnd(
+        visible, emit.compare(ComparisonDirection::LT, rows, emit.offset(columns, *window)));
+  if (segmentIds)
+    visible = emit.bitAnd(visible, emit.compare(ComparisonDirection::EQ,
+                                                emit.broadcast(segmentIds, {0, 1}, shape),
+                                                emit.broadcast(segmentIds, {0, 2}, shape)));
+  return {model.scoreBias(visible), {0, 2, 3}};
+}
+
 Decoder::Shared Decoder::sharedValues() {
   ModelBuilder::Scope scope(model, family.root + "/causal_mask");
   Shared shared;
@@ -127,9 +161,9 @@ Decoder::Shared Decoder::sharedValues() {
   for (int64_t i = 0; i < config.layerCount; ++i)
     exists[config.hasWindow(i)] = true;
   if (exists[false])
-    shared.mask = model.causalBias();
+    shared.mask = mask(std::nullopt);
   if (exists[true])
-    shared.windowMask = model.causalBias(config.slidingWindow);
+    shared.windowMask = mask(config.slidingWindow);
   if (!family.hasRotaryPositions)
     return shared;
   const int64_t half = config.rotatedSize() / 2;
@@ -143,6 +177,9 @@ Decoder::Shared Decoder::sharedValues() {
   auto type = RankedTensorType::get({model.sequence, half}, emit.builder.getF32Type());
   shared.cosines = emit.constant(DenseElementsAttr::get(type, ArrayRef(cosine)));
   shared.sines = emit.constant(DenseElementsAttr::get(type, ArrayRef(sine)));
+  if (positionIds)
+    for (Value *table : {&shared.cosines, &shared.sines})
+      *table = model.gatherRows(*table, positionIds);
   return shared;
 }
 
@@ -150,8 +187,11 @@ Value Decoder::rotate(Value x, const Shared &shared) {
   ModelBuilder::Scope scope(model, "rotary");
   const int64_t rotated = config.rotatedSize(), half = rotated / 2;
   Value first = emit.sliceDim(x, 3, 0, half), second = emit.sliceDim(x, 3, half, rotated);
-  Value cosine = emit.broadcast(shared.cosines, {1, 3}, emit.shapeOf(first));
-  Value sine = emit.broadcast(shared.sines, {1, 3}, emit.shapeOf(first));
+  SmallVector<int64_t> dims = {1, 3};
+  if (positionIds)
+    dims.insert(dims.begin(), 0);
+  Value cosine = emit.broadcast(shared.cosines, dims, emit.shapeOf(first));
+  Value sine = emit.broadcast(shared.sines, dims, emit.shapeOf(first));
   SmallVector<Value> parts = {emit.sub(emit.mul(first, cosine), emit.mul(second, sine)),
                               emit.add(emit.mul(second, cosine), emit.mul(first, sine))};
   if (rotated < config.headSize)
@@ -235,8 +275,8 @@ Value Decoder::attention(Value x, const Shared &shared, const std::string &block
   double scale = config.scalesAttention ? 1.0 / std::sqrt(config.headSize) : 1.0;
   if (config.scalesAttentionByLayer)
     scale /= layer + 1;
-  Value mask = config.hasWindow(layer) ? shared.windowMask : shared.mask;
-  Value context = model.attention(query, key, value, mask, {2, 3}, scale, layer);
+  const ScoreBias &mask = config.hasWindow(layer) ? shared.windowMask : shared.mask;
+  Value context = model.attention(query, key, value, ArrayRef(mask), scale, layer);
   std::optional<ModelBuilder::Scope> scope;
   Value out = dense(context, name, family.out, config.hiddenSize, config.attentionOutBias,
                     model.residualDeviation());

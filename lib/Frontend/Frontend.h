@@ -16,7 +16,8 @@
 //                      next_sentence_label [B]
 //                span  input_ids, token_type_ids, attention_mask,
 //                      start_positions [B], end_positions [B]
-//                clm   input_ids, labels
+//                clm   input_ids, labels; position_ids [B, S], prefix_length [B], segment_ids
+//                      [B, S] as ModelConfig::inputs says
 //                seq2seq  input_ids [B, S], attention_mask [B, S], labels [B, T]
 //                encode  input_ids, token_type_ids, attention_mask
 //                classify  pixel_values [B, channels, size, size], labels [B]

@@ -72,7 +72,7 @@ Value ModelBuilder::addPositions(Value x, Value table, int64_t first) {
 }
 
 Value ModelBuilder::gatherRows(Value table, Value ids) {
-  int64_t hidden = emit.shapeOf(table)[1];
+  const int64_t hidden = emit.shapeOf(table)[1];
   SmallVector<int64_t> idShape(emit.shapeOf(ids)), shape = idShape;
   int64_t rank = shape.size();
   shape.push_back(hidden);
@@ -285,7 +285,11 @@ Value ModelBuilder::causalBias(std::optional<int64_t> window, std::optional<int6
     Value begin = emit.offset(columns, *window);
     visible = emit.bitAnd(visible, emit.compare(ComparisonDirection::LT, rows, begin));
   }
-  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  return scoreBias(visible);
+}
+
+Value ModelBuilder::scoreBias(Value visible) {
+  auto type = RankedTensorType::get(emit.shapeOf(visible), builder.getF32Type());
   // Added to the scores: such low values vanish in the softmax.
   return emit.select(visible, emit.splat(type, 0.0),
                      emit.splat(type, std::numeric_limits<float>::lowest()));

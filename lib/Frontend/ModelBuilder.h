@@ -121,6 +121,8 @@ public:
   Value embedding(Value table, Value ids, std::optional<int64_t> padding = std::nullopt);
   /// x [B, S, H] plus S rows of `table` [positions, H], from row `first`.
   Value addPositions(Value x, Value table, int64_t first = 0);
+  /// Rows of `table` [R, n] at `ids` [...]: [..., n].
+  Value gatherRows(Value table, Value ids);
   /// x + y, a branch and its residual connection.
   Value addResidual(Value x, Value y);
   /// Zeroes each element with the probability and scales the others up. Emits nothing if the
@@ -144,6 +146,8 @@ public:
   /// those before its `window` of positions, its own included. S is `length`, if given.
   Value causalBias(std::optional<int64_t> window = std::nullopt,
                    std::optional<int64_t> length = std::nullopt);
+  /// 0 where `visible` is true, and the lowest number elsewhere.
+  Value scoreBias(Value visible);
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are not `ignored`. A
   /// label outside of [0, C) selects no probability.
   Value crossEntropy(Value logits, Value labels, int64_t ignored);
@@ -155,7 +159,6 @@ public:
   Value broadcastLeading(Value x, ArrayRef<int64_t> shape);
 
 private:
-  Value gatherRows(Value table, Value ids);
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
   /// [B, heads, S, T].
   Value attentionScores(Value query, Value key, double scale);

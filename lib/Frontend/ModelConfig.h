@@ -128,6 +128,13 @@ struct RelativePositions {
   int64_t maxDistance = 0;
 };
 
+/// What a causal language model reads of each sequence beside its tokens.
+struct CausalInputs {
+  bool prefix = false;    ///< prefix_length: positions that attend to each other both ways
+  bool positions = false; ///< position_ids: the position of each token
+  bool segments = false;  ///< segment_ids: tokens attend only to tokens of the same segment
+};
+
 /// The sides of an image or of a patch, in pixels.
 struct Extent {
   int64_t height = 0;
@@ -185,6 +192,7 @@ struct ModelConfig {
   /// True if the scores are scaled instead of the queries. Not part of the file; if unset, the
   /// target decides. Saves passes over the queries and their gradients if scores are not stored.
   std::optional<bool> scalesScores;
+  CausalInputs inputs; ///< Not part of the file.
   /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.
   bool scalesResidualInit = false;

@@ -1,7 +1,9 @@
 #include "passes/Propagation/MicroAnalysis.h"
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -47,10 +49,16 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
     std::optional<int64_t> dim = varying.dimOf(kMicroAxis);
     if (!dim)
       continue;
+    // The scale of an exact sum in a loop belongs to all samples.
+    const bool isExactLoop = isa<stablehlo::WhileOp>(node.op) &&
+                             node.op->getParentOfType<ModuleOp>()->hasAttr(kExactSumsAttr);
     auto refuse = [&](const Twine &why) {
       return withNote(node.op->emitOpError("needs all of dimension ")
                           << *dim << " of operand " << i
-                          << ", but it varies along the micro-batches" << why,
+                          << ", but it varies along the micro-batches" << why
+                          << (isExactLoop ? "; exact sums over samples are not possible in a loop "
+                                            "(--unroll of st-compile unrolls it)"
+                                          : ""),
                       operand.get(), "the operand is defined here");
     };
     if (i >= node.rule.operands.size())

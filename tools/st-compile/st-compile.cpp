@@ -20,6 +20,9 @@ using namespace mlir::st;
 
 namespace {
 
+/// The values of a switch; the bare flag is true.
+constexpr StringRef kSwitch = "true|false";
+
 struct Flags {
   cl::opt<std::string> input{cl::Positional, cl::init("-"),
                              cl::desc("<model folder, config.json, or IR>")};
@@ -81,6 +84,8 @@ struct Flags {
                                                                cl::value_desc(info.valueName)));
       // As everywhere, the last of repeated flags holds.
       options.back()->setNumOccurrencesFlag(cl::ZeroOrMore);
+      if (info.valueName == kSwitch)
+        options.back()->setValueExpectedFlag(cl::ValueOptional);
     }
   }
 
@@ -114,7 +119,8 @@ static bool readOptions(const Flags &flags, CompileRequest &request, MLIRContext
   std::map<std::string, std::string> given;
   for (auto &option : flags.options)
     if (option->getNumOccurrences() > 0)
-      given[option->ArgStr.str()] = *option;
+      given[option->ArgStr.str()] =
+          option->ValueStr == kSwitch && option->empty() ? "true" : option->getValue();
   if (flags.megatron.empty()) {
     for (const auto *flag : {&flags.vocabFile, &flags.arguments})
       if (flag->getNumOccurrences() > 0)

@@ -8,6 +8,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -265,18 +266,26 @@ absl::StatusOr<DataOptions> dataOptions() {
   return options;
 }
 
-// The default flags of the binary, without those about text if --data is not text.
+// The default flags of the binary, without those about text or documents if --data has none.
 std::vector<proto::RunFlag> fittingDefaults(const Settings &settings,
                                             std::vector<proto::RunFlag> flags) {
-  const std::set<std::string> ofText = {"split",         "mask-prob",     "short-seq-prob",
-                                        "eod-mask-loss", "eval-interval", "eval-iters"};
-  const std::string data = absl::GetFlag(FLAGS_data);
-  const bool isText = data == "synthetic" || absl::StartsWith(data, "text:") ||
-                      absl::StartsWith(data, "jsonl:") || absl::StartsWith(data, "megatron:");
-  if (settings.isGiven("data") && !isText)
-    flags.erase(std::remove_if(flags.begin(), flags.end(),
-                               [&](const auto &flag) { return ofText.count(flag.name()) != 0; }),
-                flags.end());
+  const std::set<std::string> ofText = {"split",         "mask-prob",  "short-seq-prob",
+                                        "eval-interval", "eval-iters", "prefix-lm"};
+  const std::set<std::string> ofDocuments = {"eod-mask-loss", "reset-position-ids",
+                                             "reset-attention-mask"};
+  std::string data = absl::GetFlag(FLAGS_data);
+  for (const proto::RunFlag &flag : flags)
+    if (flag.name() == "data" && !settings.isGiven("data"))
+      data = flag.value();
+  const bool hasDocuments = absl::StartsWith(data, "text:") || absl::StartsWith(data, "jsonl:") ||
+                            absl::StartsWith(data, "megatron:");
+  const bool isText = data == "synthetic" || hasDocuments;
+  flags.erase(std::remove_if(flags.begin(), flags.end(),
+                             [&](const auto &flag) {
+                               return (!isText && ofText.count(flag.name()) != 0) ||
+                                      (!hasDocuments && ofDocuments.count(flag.name()) != 0);
+                             }),
+              flags.end());
   return flags;
 }
 
@@ -432,9 +441,13 @@ void printHelp(absl::string_view tool) {
   std::printf("%s: trains the program that st-compile put into it.\n\nflags:\n",
               std::string(tool).c_str());
   for (auto [name, flag] : runnerFlags()) {
-    std::string value = flag->DefaultValue();
-    std::string suffix = value.empty() ? "" : absl::StrCat(" (default ", value, ")");
-    std::printf("  --%-14s %s%s\n", name.c_str(), flag->Help().c_str(), suffix.c_str());
+    const std::string value = flag->DefaultValue();
+    std::string text = flag->Help();
+    if (const std::vector<std::string> aliases = aliasesOf(name); !aliases.empty())
+      absl::StrAppend(&text, " (also --", absl::StrJoin(aliases, ", --"), ")");
+    if (!value.empty())
+      absl::StrAppend(&text, " (default ", value, ")");
+    std::printf("  --%-14s %s\n", name.c_str(), text.c_str());
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -20,6 +21,13 @@ namespace st {
 namespace {
 
 constexpr char kBinary[] = "binary", kCommandLine[] = "command line";
+
+// Megatron-LM's names of the prefixes of token files.
+const std::map<absl::string_view, absl::string_view> kDataPaths = {
+    {"data-path", "data"},
+    {"train-data-path", "data"},
+    {"valid-data-path", "valid-data"},
+    {"test-data-path", "test-data"}};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -45,11 +53,14 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"override-opt-param-scheduler", "override-lr-scheduler"},
     {"use-checkpoint-opt-param-scheduler", "use-checkpoint-lr-scheduler"},
     {"logging-steps", "log-interval"},
+    {"logging-dir", "tensorboard"},
+    {"lr-scheduler-type", "lr-decay-style"},
+    {"output-dir", "save"},
+    {"resume-from-checkpoint", "resume"},
     {"save-steps", "save-interval"},
     {"save-total-limit", "keep"},
+    {"eval-steps", "eval-interval"},
     {"skip-train", "eval-only"},
-    {"valid-data-path", "valid-data"},
-    {"test-data-path", "test-data"},
     {"tensorboard-dir", "tensorboard"}};
 
 // Flags that exclude each other: a flag that somebody gives replaces the default of the binary.
@@ -99,6 +110,41 @@ absl::Status setFlag(absl::CommandLineFlag &flag, absl::string_view name, absl::
   return absl::OkStatus();
 }
 
+// Characters to insert, remove or replace that turn one text into the other (V. Levenshtein, 1966).
+size_t editDistance(absl::string_view from, absl::string_view to) {
+  std::vector<size_t> row(to.size() + 1); // distances of the part of `from` so far
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (char c : from) {
+    size_t before = row[0]++;
+    for (size_t i = 1; i < row.size(); ++i)
+      before =
+          std::exchange(row[i], std::min({before + (c != to[i - 1]), row[i - 1] + 1, row[i] + 1}));
+  }
+  return row.back();
+}
+
+// The end of an error about an unknown flag.
+std::string suggestFlag(absl::string_view spelled) {
+  const std::string name = kebab(spelled);
+  size_t nearest = name.size() / 3 + 1;
+  std::string suggestion;
+  auto consider = [&](absl::string_view known) {
+    const size_t distance = editDistance(name, known);
+    if (distance >= nearest)
+      return;
+    nearest = distance;
+    suggestion = std::string(known);
+  };
+  for (const auto &[known, flag] : runnerFlags())
+    consider(known);
+  for (const auto &[alias, flag] : kAliases)
+    consider(alias);
+  for (const auto &[alias, flag] : kDataPaths)
+    consider(alias);
+  return suggestion.empty() ? "; --help lists the flags"
+                            : absl::StrCat("; did you mean --", suggestion, "?");
+}
+
 std::string withoutAlias(absl::string_view spelled) {
   const std::string name = kebab(spelled);
   auto it = kAliases.find(name);
@@ -111,16 +157,15 @@ absl::Status Settings::set(absl::string_view spelled, absl::string_view value,
                            const std::string &source) {
   std::string name = withoutAlias(spelled);
   std::string prefixed;
-  // Megatron-LM names the prefix of token files.
-  if (name == "data-path") {
-    name = "data";
+  if (const auto it = kDataPaths.find(name); it != kDataPaths.end()) {
+    name = std::string(it->second);
     prefixed = absl::StrCat("megatron:", value);
     value = prefixed;
   }
   absl::CommandLineFlag *flag = findFlag(name);
   if (!flag)
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown flag --", spelled, "; --help lists the flags"));
+        absl::StrCat("unknown flag --", spelled, suggestFlag(spelled)));
   ST_RETURN_IF_ERROR(setFlag(*flag, spelled, value));
   sources[name] = source;
   return absl::OkStatus();
@@ -149,7 +194,7 @@ absl::Status Settings::run(const std::vector<Word> &words) {
     absl::string_view value = parts.second;
     if (!absl::StrContains(argument, '=')) {
       const bool isSwitch = flag && flag->IsOfType<bool>();
-      if (!isSwitch && (flag || name == "data-path") && ++i == words.size())
+      if (!isSwitch && (flag || kDataPaths.count(name) != 0) && ++i == words.size())
         return at(absl::InvalidArgumentError(absl::StrCat("--", argument, " needs a value")));
       value = isSwitch ? "true" : absl::string_view(words[std::min(i, words.size() - 1)].text);
     }
@@ -242,6 +287,15 @@ std::vector<std::string> Settings::given() const {
 std::string Settings::sourceOf(const std::string &name) const {
   auto it = sources.find(name);
   return it == sources.end() ? "default" : it->second;
+}
+
+std::vector<std::string> aliasesOf(absl::string_view name) {
+  std::vector<std::string> aliases;
+  for (const auto *names : {&kAliases, &kDataPaths})
+    for (const auto &[alias, flag] : *names)
+      if (flag == name)
+        aliases.emplace_back(alias);
+  return aliases;
 }
 
 std::map<std::string, absl::CommandLineFlag *> runnerFlags() {

@@ -56,6 +56,9 @@ private:
   bool isInFile = false;
 };
 
+/// The names of other trainers for a flag.
+std::vector<std::string> aliasesOf(absl::string_view name);
+
 /// All flags of training binaries by their names in kebab-case.
 std::map<std::string, absl::CommandLineFlag *> runnerFlags();
 

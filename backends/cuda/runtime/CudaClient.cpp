@@ -87,6 +87,7 @@ public:
   absl::StatusOr<StepWork> lastStepWork() const override {
     return absl::UnimplementedError("the work of a GPU in a step is not counted");
   }
+  std::vector<double> computeSeconds() const override { return secondsOfRanks; }
 
 private:
   struct DecodedTask {
@@ -130,7 +131,8 @@ private:
   std::vector<std::shared_ptr<const Schedule>> schedules;
   std::vector<size_t> here; // the ranks of this process
   std::vector<proto::CudaKernel> kernels;
-  std::vector<std::string> names; // of the devices of ranks
+  std::vector<std::string> names;     // of the devices of ranks
+  std::vector<double> secondsOfRanks; // see computeSeconds; empty in a single process
   GraphUse graphs;
   std::map<const GpuDevice *, OneByOne> oneByOne;
   std::chrono::steady_clock::time_point stepBegin;
@@ -350,7 +352,11 @@ absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutab
     rank.sharers = groups.countSharers(rank.number);
     rank.graphs = usesGraphs && !isOneByOne ? &graphs : nullptr;
     rank.oneByOne = isOneByOne ? &oneByOne[rank.device] : nullptr;
+    // Only processes are compared.
+    if (communicator.numProcesses() > 1)
+      rank.timer = std::make_unique<WorkTimer>();
   }
+  secondsOfRanks.resize(communicator.numProcesses() > 1 ? ranks.size() : 0);
   for (const proto::Executable &other : program.others()) {
     auto loaded = std::make_unique<CudaExecutable>(communicator, options);
     ST_RETURN_IF_ERROR(loaded->load(other, this));
@@ -367,6 +373,9 @@ absl::Status CudaExecutable::runCommands(size_t rank) {
   for (const TaskRun &run : *schedules[rank])
     ST_RETURN_IF_ERROR(runner.run(run.task->program, run.task->name, run.microBatch));
   ST_RETURN_IF_ERROR(runner.finish());
+  if (ranks[rank].timer) {
+    ST_ASSIGN_OR_RETURN(secondsOfRanks[rank], ranks[rank].timer->take(*ranks[rank].device));
+  }
   ranks[rank].left->leave();
   return absl::OkStatus();
 }

@@ -99,6 +99,27 @@ static FailureOr<ModelConfig> readModel(const CompileRequest &request, MLIRConte
   return config;
 }
 
+// The inputs of the request beside tokens. The binary's flags of the same names fill them.
+static LogicalResult readInputs(const CompileRequest &request, Task task, MLIRContext *context,
+                                CausalInputs &inputs, SmallVector<StringRef> &flags) {
+  OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
+  for (auto [flag, input] : {std::pair<StringRef, bool *>{"prefix-lm", &inputs.prefix},
+                             {"reset-position-ids", &inputs.positions},
+                             {"reset-attention-mask", &inputs.segments}}) {
+    const std::string value = request.options.get(*none, flag);
+    if (value != "true" && value != "false")
+      return error(context) << "--" << flag << "=" << value << ": expected true or false";
+    *input = value == "true";
+    if (!*input)
+      continue;
+    if (task != Task::CausalLm)
+      return error(context) << "--" << flag << " has no effect with the task " << stringify(task)
+                            << ": expected clm";
+    flags.push_back(flag);
+  }
+  return success();
+}
+
 LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *context,
                                     OwningOpRef<ModuleOp> &module) {
   const CompileOptions &options = request.options;
@@ -123,6 +144,9 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
       return error(context) << "--" << name << "=" << text << ": expected an integer from 1 to "
                             << INT32_MAX;
   }
+  SmallVector<StringRef> inputFlags;
+  if (failed(readInputs(request, *task, context, config->inputs, inputFlags)))
+    return failure();
   if (options.isGiven("roles"))
     return error(context) << "--roles=" << options.get(*none, "roles")
                           << ": expected a program, whose arguments have roles; " << request.input
@@ -148,6 +172,8 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
   SmallVector<Attribute> flags;
   for (const auto &[name, value] : request.runFlags)
     flags.push_back(builder.getStrArrayAttr({name, value}));
+  for (StringRef flag : inputFlags)
+    flags.push_back(builder.getStrArrayAttr({flag, "true"}));
   if (!flags.empty())
     (*module)->setAttr("st.run_flags", builder.getArrayAttr(flags));
   const bool isBare = request.model && request.vocabularyFile.empty();

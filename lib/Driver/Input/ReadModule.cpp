@@ -21,7 +21,8 @@ LogicalResult mlir::st::refuseModelOptions(const CompileRequest &request, Module
   // A model that an earlier compilation imported records its options, which were already compared.
   if (program->hasAttr("st.options"))
     return success();
-  for (StringRef name : {"task", "batch", "seq", "label-seq", "expert-capacity-factor"})
+  for (StringRef name : {"task", "batch", "seq", "label-seq", "expert-capacity-factor", "prefix-lm",
+                         "reset-position-ids", "reset-attention-mask"})
     if (options.isGiven(name))
       return error(context) << "--" << name
                             << " has no effect: the input is a program and no model";

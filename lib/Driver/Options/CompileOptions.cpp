@@ -17,6 +17,13 @@ static constexpr OptionInfo kOptions[] = {
     {"expert-capacity-factor", "", CompilePhase::Import, "x",
      "model with experts: an expert takes at most x times its even share of a sequence's tokens; "
      "default: that of the configuration, else no limit"},
+    {"prefix-lm", "false", CompilePhase::Import, "true|false",
+     "clm: the first positions of each sample, its prefix, attend to each other both ways and have "
+     "no loss; the flag becomes a default of the binary"},
+    {"reset-position-ids", "false", CompilePhase::Import, "true|false",
+     "clm: positions restart after the end of a document; a default of the binary"},
+    {"reset-attention-mask", "false", CompilePhase::Import, "true|false",
+     "clm: attention does not cross the end of a document; a default of the binary"},
     {"roles", "", CompilePhase::Import, "argN=role,...",
      "imported program: roles (and :names) of arguments and results that are not inferred"},
     {"unroll", "256", CompilePhase::Import, "n",

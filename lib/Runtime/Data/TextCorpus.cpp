@@ -192,6 +192,13 @@ absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchS
                        "has neither"));
     ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
     corpus.ids = tokenizer->ids();
+  } else if (!spec.tokenizerFiles.empty()) {
+    ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
+    corpus.ids.endOfDocument = tokenizer->ids().endOfDocument;
+  } else {
+    ST_ASSIGN_OR_RETURN(const std::optional<int32_t> end,
+                        findEndToken(spec.configJson, spec.vocabulary));
+    corpus.ids.endOfDocument = end.value_or(-1);
   }
   ST_ASSIGN_OR_RETURN(corpus.indexed, IndexedDataset::open(prefix));
   return corpus;

@@ -32,23 +32,6 @@ int32_t findRole(const WordModel &model, const TokenNames &added,
   return -1;
 }
 
-// The configuration's eos_token_id, or the first of several.
-absl::StatusOr<std::optional<int32_t>> findEndToken(const std::string &config, int64_t limit) {
-  using google::protobuf::Value;
-  if (config.empty())
-    return std::nullopt;
-  ST_ASSIGN_OR_RETURN(google::protobuf::Struct fields, parseJsonObject(config, "config.json"));
-  const Value *value = findField(fields, "eos_token_id");
-  if (value && value->has_list_value() && value->list_value().values_size() > 0)
-    value = &value->list_value().values(0);
-  if (!value || value->kind_case() != Value::kNumberValue)
-    return std::nullopt;
-  const double id = value->number_value();
-  if (!(id >= 0 && id < static_cast<double>(limit)))
-    return std::nullopt;
-  return static_cast<int32_t>(id);
-}
-
 absl::Status findRoles(TokenizerStages &stages, const TokenNames &added, const std::string &config,
                        int64_t vocabulary, absl::string_view name) {
   TokenIds &ids = stages.ids;
@@ -185,6 +168,22 @@ createFromMerges(absl::string_view vocabJson, absl::string_view mergesTxt,
 }
 
 } // namespace
+
+absl::StatusOr<std::optional<int32_t>> findEndToken(const std::string &config, int64_t limit) {
+  using google::protobuf::Value;
+  if (config.empty())
+    return std::nullopt;
+  ST_ASSIGN_OR_RETURN(google::protobuf::Struct fields, parseJsonObject(config, "config.json"));
+  const Value *value = findField(fields, "eos_token_id");
+  if (value && value->has_list_value() && value->list_value().values_size() > 0)
+    value = &value->list_value().values(0);
+  if (!value || value->kind_case() != Value::kNumberValue)
+    return std::nullopt;
+  const double id = value->number_value();
+  if (!(id >= 0 && id < static_cast<double>(limit)))
+    return std::nullopt;
+  return static_cast<int32_t>(id);
+}
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> createFileTokenizer(const TokenizerFiles &files,
                                                                const std::string &config,

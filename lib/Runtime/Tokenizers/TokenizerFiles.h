@@ -6,6 +6,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace st {
@@ -36,6 +37,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createFileTokenizer(const TokenizerFi
                                                                const std::string &config,
                                                                int64_t vocabulary,
                                                                const std::string &prefix);
+
+/// The end-of-document token that a config.json defines (eos_token_id, or the first of several), if
+/// it is below `limit`. `config` may be empty.
+absl::StatusOr<std::optional<int32_t>> findEndToken(const std::string &config, int64_t limit);
 
 } // namespace st
 

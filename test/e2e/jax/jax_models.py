@@ -197,12 +197,32 @@ def bert_span(config, parameters, batch, key=None):
     return (loss(0, batch["start_positions"]) + loss(1, batch["end_positions"])) / 2
 
 
-def gpt2_layer(config, parameters, layer, x, drop, index=0):
+def visible_positions(batch):
+    """Which positions each position attends to, [S, S] or [B, 1, S, S]: itself and those before it, and those of a prefix;
+    of its own segment alone."""
+    length = batch["input_ids"].shape[1]
+    rows, columns = jnp.arange(length)[:, None], jnp.arange(length)[None, :]
+    visible = columns <= rows
+    if "prefix_length" in batch:
+        visible = visible | (columns < jnp.asarray(batch["prefix_length"])[:, None, None, None])
+    if "segment_ids" in batch:
+        segments = jnp.asarray(batch["segment_ids"])
+        visible = visible & (segments[:, None, :, None] == segments[:, None, None, :])
+    return visible
+
+
+def position_rows(batch, table):
+    """The rows of a table of positions."""
+    return table[batch["position_ids"]] if "position_ids" in batch else table[:batch["input_ids"].shape[1]]
+
+
+def gpt2_layer(config, parameters, layer, x, drop, index=0, visible=None):
     epsilon = config.get("layer_norm_epsilon", 1e-5)
     activation = ACTIVATIONS[config.get("activation_function", "gelu_new")]
     residual_drop = config.get("resid_pdrop", 0.1)
-    causal = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
-    bias = jnp.where(causal, 0, jnp.finfo(jnp.float32).min)
+    if visible is None:
+        visible = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
+    bias = jnp.where(visible, 0, jnp.finfo(jnp.float32).min)
 
     def conv1d(name, x):
         return x @ parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
@@ -223,14 +243,14 @@ def gpt2_layer(config, parameters, layer, x, drop, index=0):
 def gpt2_clm(config, parameters, batch, key=None, layers=None):
     """`layers` replaces the loop over the layers."""
     drop = Dropout(key)
-    length = batch["input_ids"].shape[1]
-    x = parameters["transformer.wte.weight"][batch["input_ids"]] + parameters["transformer.wpe.weight"][:length]
+    x = (parameters["transformer.wte.weight"][batch["input_ids"]]
+         + position_rows(batch, parameters["transformer.wpe.weight"]))
     x = drop(x, config.get("embd_pdrop", 0.1))
     if layers:
         x = layers(x)
     else:
         for i in range(config["n_layer"]):
-            x = gpt2_layer(config, parameters, f"transformer.h.{i}.", x, drop, i)
+            x = gpt2_layer(config, parameters, f"transformer.h.{i}.", x, drop, i, visible_positions(batch))
     x = layer_norm(parameters, "transformer.ln_f", x, config.get("layer_norm_epsilon", 1e-5))
     head = "transformer.wte.weight" if config.get("tie_word_embeddings", True) else "lm_head.weight"
     return cross_entropy(x @ parameters[head].T, batch["labels"], -100)
@@ -260,12 +280,12 @@ def rotary_frequencies(config, count):
                      jnp.where(wave_lengths < length / high, frequencies, between))
 
 
-def rotary(x, frequencies):
+def rotary(x, frequencies, positions=None):
     """x: [B, S, heads, d]. Element i and element i + d/2 are one complex number, which position p
     turns by p times frequency i."""
     half = x.shape[-1] // 2
-    angles = jnp.arange(x.shape[1])[:, None] * frequencies
-    turned = (x[..., :half] + 1j * x[..., half:]) * jnp.exp(1j * angles)[:, None, :]
+    angles = (jnp.arange(x.shape[1]) if positions is None else positions)[..., None] * frequencies
+    turned = (x[..., :half] + 1j * x[..., half:]) * jnp.exp(1j * angles)[..., None, :]
     return jnp.concatenate([turned.real, turned.imag], axis=-1)
 
 
@@ -284,15 +304,16 @@ def llama_clm(config, parameters, batch, key=None):
         return product + parameters[f"{name}.bias"] if config.get(bias, False) else product
 
     x = token_embeddings(parameters["model.embed_tokens.weight"], batch["input_ids"], config.get("pad_token_id"))
-    visible = jnp.arange(length)[:, None] >= jnp.arange(length)[None, :]
+    visible, positions = visible_positions(batch), batch.get("position_ids")
+    visible = visible[:, :, None] if visible.ndim == 4 else visible
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}."
         normalized = rms_norm(parameters, layer + "input_layernorm", x, epsilon)
         query, keys, values = (
             linear(f"{layer}self_attn.{which}_proj", normalized, "attention_bias").reshape(rows, length, -1, size)
             for which in "qkv")
-        query = rotary(query, frequencies).reshape(rows, length, groups, heads // groups, size)
-        scores = jnp.einsum("bqghd,bkgd->bghqk", query, rotary(keys, frequencies)) / math.sqrt(size)
+        query = rotary(query, frequencies, positions).reshape(rows, length, groups, heads // groups, size)
+        scores = jnp.einsum("bqghd,bkgd->bghqk", query, rotary(keys, frequencies, positions)) / math.sqrt(size)
         probabilities = jax.nn.softmax(jnp.where(visible, scores, -jnp.inf), axis=-1)
         flat = drop(probabilities.reshape(rows, heads, length, length), config.get("attention_dropout", 0.0))
         context = jnp.einsum("bghqk,bkgd->bqghd", flat.reshape(probabilities.shape), values)
@@ -322,8 +343,8 @@ def megatron_gpt_clm(config, parameters, batch, key=None):
 
     embedding = "language_model.embedding."
     words = parameters[embedding + "word_embeddings.weight"]
-    x = drop(words[batch["input_ids"]] + parameters[embedding + "position_embeddings.weight"][:length], hidden_drop)
-    visible = jnp.tril(jnp.ones((length, length), bool))
+    x = drop(words[batch["input_ids"]] + position_rows(batch, parameters[embedding + "position_embeddings.weight"]), hidden_drop)
+    visible = visible_positions(batch)
     for i in range(config.get("num_layers", config.get("num_hidden_layers"))):
         layer = f"language_model.encoder.layers.{i}."
         fused = linear(layer + "self_attention.query_key_value", norm(layer + "input_layernorm", x))

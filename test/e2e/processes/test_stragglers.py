@@ -27,8 +27,9 @@ FAST_AGAIN = f"straggler: process {VICTIM} on "
 class Run:
     """Four ranks with the same work, in four processes."""
 
-    def __init__(self, folder, *flags):
-        binary = st.compile_model(folder, "model", GPT, "clm", {"mode": "sharding", "data": 4}, "--lr=1e-3", batch=8, seq=64)
+    def __init__(self, folder, target, *flags):
+        binary = st.compile_model(folder, "model", GPT, "clm", {"mode": "sharding", "data": 4}, "--lr=1e-3", f"--target={target}",
+                                  batch=8, seq=64)
         self.metrics = folder / "metrics"
         arguments = [binary, f"--metrics={self.metrics}", f"--straggler-window={WINDOW}", "--host-threads=1", *flags]
         self.run = by_tcp(4, "sh", "-c", 'echo process $RANK of 4 is $$; exec "$@"', "sh", *arguments)
@@ -65,8 +66,12 @@ def slow_down(pid, seconds, until, limit=60):
         time.sleep(seconds)
 
 
-def slowed(folder):
-    run = Run(folder, "--steps=1000000", "--watchdog=60")
+def slowed(target):
+    return lambda folder: names_the_slow_one(folder, target)
+
+
+def names_the_slow_one(folder, target):
+    run = Run(folder, target, "--steps=1000000", "--watchdog=60")
     drain = threading.Thread(target=lambda: [None for _ in iter(run.run.stdout.readline, "")])
     try:
         run.wait_for_step(3)
@@ -88,8 +93,12 @@ def slowed(folder):
     return f"{named[0][3]} times as long, steps of {1000 * step:.0f} ms"
 
 
-def undisturbed(folder):
-    run = Run(folder, f"--steps={6 * WINDOW}")
+def undisturbed(target):
+    return lambda folder: names_none(folder, target)
+
+
+def names_none(folder, target):
+    run = Run(folder, target, f"--steps={6 * WINDOW}")
     run.reader.join()
     out = run.run.stdout.read()
     st.expect(run.run.wait(60) == 0 and f"step {6 * WINDOW} " in out, f"{run.errors}")
@@ -103,4 +112,6 @@ def refused(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(("slowed", slowed), ("undisturbed", undisturbed), ("refused", refused)))
+    cases = [(f"{name}, {target}", case(target)) for target in ("dtu-t10", "cuda-host")
+             for name, case in (("slowed", slowed), ("undisturbed", undisturbed))]
+    sys.exit(st.main(*cases, ("refused", refused)))

@@ -114,6 +114,8 @@ def configuration(folder):
     for ending in ("bin", "idx"):
         shutil.copy(folder / f"data.{ending}", folder / f"copy.{ending}")
     st.check_run([binary, f"--replay={folder / 'log'}", f"--data_path={folder / 'copy'}"])
+    done = st.check_run([binary, "--steps=1", "--train-data-path", folder / "copy", f"--valid_data_path={folder / 'copy'}"])
+    st.expect(value_of(done.stderr, "data")[0] == value_of(done.stderr, "valid-data")[0] == f"megatron:{folder / 'copy'}", done.stderr)
     data = bytearray((folder / "data.bin").read_bytes())
     data[0] ^= 1
     (folder / "data.bin").write_bytes(data)

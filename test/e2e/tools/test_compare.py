@@ -77,6 +77,33 @@ def planted(stages, shards, activities):
     return run
 
 
+def slow_cores(folder):
+    """Matrix engines with fewer multiply-adds a cycle make the step about 5 % longer: the difference is in a phase's computation."""
+    config = dict(st.SMALL_GPT2, n_embd=256, n_layer=2)
+    device = (st.ROOT / "devices/dtu-t10.textproto").read_text()
+    name = "fp32_macs_per_core_cycle { value: "
+    st.expect(device.count(f"{name}256 ") == 1, "the device has another rate")
+
+    def timed_with(rate):
+        target = folder / "device.textproto"
+        target.write_text(device.replace(f"{name}256 ", f"{name}{rate} "))
+        return timed(st.compile_model(folder, f"gpt{rate}", config, "clm", st.layout(1, 2), f"--target={target}"), folder)
+
+    plain, before = timed_with(256)
+    low, high = 32, 256
+    while high - low > 1:
+        rate = (low + high) // 2
+        slower, after = timed_with(rate)
+        if abs(after / before - 1.05) < 0.01:
+            break
+        low, high = (rate, high) if after / before > 1.05 else (low, rate)
+    found = compared(plain, slower)
+    st.expect(abs(after / before - 1.05) < 0.01, f"no rate makes a step about 5 % longer: {after / before:.4f}")
+    st.expect(found["cause"].endswith(", compute") and found["cause"] in ("forward, compute", "backward, compute"), f"{found['parts'][:3]}")
+    st.expect(found["adds_up"] and abs(sum(part["difference_ms"] for part in found["parts"]) - (after - before)) < 1e-6, f"{found}")
+    return f"{found['cause']}, {rate} multiply-adds a cycle instead of 256: {100 * (after / before - 1):.1f} % longer"
+
+
 def leaf_phases(folder):
     """The phases of each rank, and those of the critical path, add up to the step."""
     for stages, shards in ((2, 4), (1, 8)):
@@ -176,6 +203,7 @@ def bad_input(folder):
 
 CASES = [
     ("planted in collectives", planted(1, 8, ("collective",))),
+    ("planted in computation", slow_cores),
     ("leaf phases", leaf_phases),
     ("losses", losses),
     ("logs and traces", logs_and_traces),

@@ -13,6 +13,8 @@ import pathlib
 import random
 import sys
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
 
@@ -107,6 +109,36 @@ def on_gpus(folder):
         return json.loads(json.dumps(layout).replace("/device:XLA_DTU:", "GPU:").replace("GPU:5", "GPU:4"))
     layouts = {name: renamed(LAYOUTS[name]) for name in ("2 shards", "2 x 2, 2 micro-batches", "4 micro-batches")}
     return agree(GPT, "clm", "--target=cuda-host", layouts=layouts, drawn=2)(folder)
+
+
+def loops(folder):
+    """A scan over layers that JAX differentiated: unrolled in every layout, kept as a loop in those without micro-batches."""
+    def step(w, x, y, rate):
+        def loss(w):
+            return ((jax.lax.scan(lambda h, layer: (jnp.tanh(h @ layer), None), x, w)[0] - y) ** 2).mean()
+        value, gradient = jax.value_and_grad(loss)(w)
+        return w - rate * gradient, value
+
+    shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((3, 16, 16), (8, 16), (8, 16), ())]
+    (folder / "step.mlir").write_text(jax.jit(step, donate_argnums=0).lower(*shapes).as_text())
+    draw = np.random.default_rng(0)
+    safetensors.numpy.save_file({f"arg{i}": draw.normal(size=(4, 8, 16)).astype(np.float32) for i in (1, 2)}, folder / "batches.safetensors")
+    layouts = {"one": replicas(1), "4 replicas": replicas(4), "2 shards": replicas(1, sharding_size=2), "4 micro-batches": replicas(1, accum_degree=4),
+               "3 stages": {"mode": "pipeline", "stage_cnt": 3, "data": 1, "accum_degree": 2}}
+
+    def command(name, unroll):
+        spec = st.write_json(folder / "parallel.json", layouts[name])
+        return [*st.COMPILE, folder / "step.mlir", "--reduce=exact", f"--unroll={unroll}", f"--parallel={spec}", "--predict=false", "-q",
+                "--roles=arg0=parameter,arg1=batch,arg2=batch,arg3=scalar:learning_rate", "-o", folder / "step.bin"]
+
+    for unroll, names in ((256, [*layouts]), (0, ["one", "4 replicas", "2 shards"])):
+        results = []
+        for name in names:
+            st.check_run(command(name, unroll))
+            losses, tensors = trained(folder, folder / "step.bin", f"--data={folder / 'batches.safetensors'}")
+            results.append((losses, tensors))
+            st.expect(results[-1] == results[0], f"{name}, --unroll={unroll}: {losses}, one device {results[0][0]}")
+    expect_error(command("4 micro-batches", 0), r"'stablehlo\.while' op needs all of dimension .*; exact sums over samples are not possible in a loop")
 
 
 PROGRAM = """
@@ -213,6 +245,7 @@ CASES = [
         "4 x 8": st.layout(4, 8, accum=4), "8 shards": st.layout(1, 8)})),
     ("resumes in another layout", resumes),
     ("GPUs", on_gpus),
+    ("loops", loops),
     ("exact arithmetic", exact_arithmetic),
     ("not finite", not_finite),
     ("refused", refuses),

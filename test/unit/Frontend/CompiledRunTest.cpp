@@ -255,15 +255,54 @@ TEST(CompiledRunTest, ACommandLineHasMegatronsDefaults) {
   EXPECT_EQ(run.options.at("clip-norm"), "1.0");
   EXPECT_EQ(flagOf(run, "seed"), "1234");
   EXPECT_EQ(flagOf(run, "lr-decay-steps"), "20");
-  EXPECT_EQ(tryCompile(command + " --reset-position-ids").status().message(),
-            "run.log:1: argument 'reset_position_ids': expected None or False: attention and "
-            "positions of a model go across the ends of documents; found 'True'");
+  EXPECT_EQ(run.options.count("reset-position-ids"), 0u);
+  EXPECT_EQ(compileText(command + " --reset-position-ids").options.at("reset-position-ids"),
+            "true");
+  EXPECT_EQ(compileText(command + " --reset-attention-mask").options.at("reset-attention-mask"),
+            "true");
+  EXPECT_NE(run.config.find(R"("eos_token_id": 50256)"), std::string::npos) << run.config;
   // Megatron's defaults of arguments that the command line omits.
   EXPECT_TRUE(run.evaluates);
   EXPECT_EQ(flagOf(run, "eval-interval"), "10");
   EXPECT_EQ(flagOf(run, "eval-iters"), "100");
   EXPECT_EQ(flagOf(run, "split"), "969,30,1");
   EXPECT_FALSE(compileText(command + " --eval-iters 0").evaluates);
+}
+
+// Arguments that the versions of the cases do not have, with the values that newer ones print.
+TEST(CompiledRunTest, NewerArguments) {
+  const std::string command =
+      "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+      "--seq-length 32 --max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 4 "
+      "--vocab-file gpt2-vocab.json --merge-file gpt2-merges.txt --lr 1e-3 --train-iters 20 "
+      "--weight-decay 0.1";
+  const CompiledRun plain = compileText(command);
+  EXPECT_EQ(partsOf(plain),
+            partsOf(compileText(
+                command +
+                " --ckpt-format torch_dist --ckpt-fully-parallel-load --async-save "
+                "--dist-ckpt-strictness assume_ok_unexpected --exit-signal-handler --manual-gc "
+                "--manual-gc-interval 100 --normalization LayerNorm --rotary-percent 1.0 "
+                "--position-embedding-type learned_absolute --rotary-base 10000 "
+                "--lr-wsd-decay-style exponential --start-weight-decay 0.1 --end-weight-decay 0.1 "
+                "--weight-decay-incr-style constant --head-lr-mult 1.0 --tokenizer-model x "
+                "--num-dataset-builder-threads 2 --data-cache-path x --enable-experimental")));
+  EXPECT_NE(compileText(command + " --norm-epsilon 1e-6").config, plain.config);
+  const CompiledRun parts =
+      compileText(command + " --train-data-path a --valid-data-path b --test-data-path c");
+  EXPECT_EQ(flagOf(parts, "data"), "megatron:a");
+  EXPECT_EQ(flagOf(parts, "valid-data"), "megatron:b");
+  EXPECT_EQ(flagOf(parts, "test-data"), "megatron:c");
+  EXPECT_TRUE(parts.evaluates);
+  const auto error = [&](const std::string &more) {
+    return std::string(tryCompile(command + more).status().message());
+  };
+  EXPECT_EQ(error(" --data-path a --train-data-path b"),
+            "run.log:1: argument 'train_data_path': expected None beside data_path; found 'b'");
+  EXPECT_EQ(error(" --end-weight-decay 0.2"),
+            "run.log:1: argument 'end_weight_decay': expected 0.1, the weight_decay; found '0.2'");
+  EXPECT_NE(error(" --position-embedding-type none"), "");
+  EXPECT_NE(error(" --weight-decay-incr-style linear"), "");
 }
 
 TEST(CompiledRunTest, TablesHaveEveryArgument) {

@@ -245,7 +245,8 @@ TEST_F(RunnerTest, Trains) {
 
 TEST_F(RunnerTest, HelpListsItsOwnFlags) {
   ASSERT_EQ(runBinary("--help"), 0);
-  for (const char *flag : {"--steps", "--host-isa", "--total-steps", "--drop-message"})
+  for (const char *flag : {"--steps", "--host-isa", "--total-steps", "--drop-message",
+                           "(also --max-steps, --train-iters)"})
     EXPECT_TRUE(absl::StrContains(out, flag)) << out;
   for (const char *flag : {"flagfile", "undefok", "stderr", "host_isa"})
     EXPECT_FALSE(absl::StrContains(out, flag)) << out;
@@ -255,7 +256,9 @@ TEST_F(RunnerTest, HelpListsItsOwnFlags) {
 TEST_F(RunnerTest, BadFlagsAreOneLine) {
   expectError("--fly", "unknown flag --fly; --help lists the flags\n");
   expectError("--flagfile=x", "unknown flag --flagfile");
-  expectError("--total_stepz=3", "unknown flag --total_stepz");
+  expectError("--total_stepz=3", "unknown flag --total_stepz; did you mean --total-steps?\n");
+  expectError("--save-total-limits=3",
+              "unknown flag --save-total-limits; did you mean --save-total-limit?\n");
   expectError("--steps=many", "--steps=many: expected a whole number below 9223372036854775808\n");
   expectError("--steps", "--steps needs a value\n");
   expectError("file", "unexpected argument \"file\"\n");

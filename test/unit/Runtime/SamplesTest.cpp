@@ -338,13 +338,19 @@ TEST(CausalSamplesTest, WhatTheProgramDoesNotReadIsRefused) {
   };
   BatchSpec spec = specOf("clm", 1, 16);
   spec.options.resetsPositions = true;
-  EXPECT_EQ(error(spec), "--reset-position-ids: the program reads no \"position_ids\"");
+  EXPECT_EQ(error(spec),
+            "--reset-position-ids: the program reads no \"position_ids\"; st-compile's "
+            "--reset-position-ids adds it");
   spec = specOf("clm", 1, 16);
   spec.options.resetsAttention = true;
-  EXPECT_EQ(error(spec), "--reset-attention-mask: the program reads no \"segment_ids\"");
+  EXPECT_EQ(error(spec),
+            "--reset-attention-mask: the program reads no \"segment_ids\"; st-compile's "
+            "--reset-attention-mask adds it");
   spec = specOf("clm", 1, 16);
   spec.options.hasPrefix = true;
-  EXPECT_EQ(error(spec), "--prefix-lm: the program reads no \"prefix_length\"");
+  EXPECT_EQ(error(spec),
+            "--prefix-lm: the program reads no \"prefix_length\"; st-compile's --prefix-lm "
+            "adds it");
   spec = specOf("mlm", 1);
   spec.options.masksEndOfDocument = true;
   EXPECT_EQ(createBatchSource("synthetic", spec).status().message(),

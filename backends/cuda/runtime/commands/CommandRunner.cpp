@@ -298,6 +298,17 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
                                    isGraphToBlame ? "; --graphs=off runs without graphs" : ""));
 }
 
+absl::Status CommandRunner::runTimed(const Commands &commands, int begin, int end, int64_t count) {
+  if (!rank.timer || isTimed)
+    return runTogether(commands, begin, end, count);
+  isTimed = true; // Commands of loops are measured with the loop.
+  absl::Cleanup after = [&] { isTimed = false; };
+  GpuStream &chosen = *stream;
+  ST_ASSIGN_OR_RETURN(Mark start, rank.timer->start(chosen));
+  ST_RETURN_IF_ERROR(runTogether(commands, begin, end, count));
+  return rank.timer->end(chosen, std::move(start));
+}
+
 absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
   stream = &chosen;
   isTogether = true; // These commands are not recorded in a graph.
@@ -330,7 +341,7 @@ absl::Status CommandRunner::run(const Commands &commands) {
     if (!isTogether)
       ST_RETURN_IF_ERROR(choose(commands[begin]));
     if (next > begin)
-      ST_RETURN_IF_ERROR(runTogether(commands, begin, next, count));
+      ST_RETURN_IF_ERROR(runTimed(commands, begin, next, count));
     else
       ST_RETURN_IF_ERROR(run(commands[next++]));
   }

@@ -60,6 +60,7 @@ private:
   CommandContext context;
   GpuStream *stream = nullptr;        ///< of the commands being submitted
   bool isTogether = false;            ///< the commands are part of a graph, or will be
+  bool isTimed = false;               ///< the commands are part of a measured time
   const TrialMemory *trial = nullptr; ///< where places are while a command is tried
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
@@ -73,6 +74,8 @@ private:
   absl::Status runAlone(const Commands &commands, GpuStream &chosen);
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
+  /// The same, measured by the rank's timer if there is one.
+  absl::Status runTimed(const Commands &commands, int begin, int end, int64_t count);
   /// Marks the recording as refused if it cannot be made.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   bool runsBody(const proto::CudaCommand &command) const;

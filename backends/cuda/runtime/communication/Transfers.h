@@ -6,6 +6,7 @@
 #include "backends/cuda/runtime/commands/GraphUse.h"
 #include "backends/cuda/runtime/commands/LeftByUpdate.h"
 #include "backends/cuda/runtime/commands/StepRecorder.h"
+#include "backends/cuda/runtime/commands/WorkTimer.h"
 #include "backends/cuda/runtime/communication/Exchange.h"
 #include "backends/cuda/runtime/communication/GpuGroups.h"
 #include "backends/cuda/runtime/communication/RemoteRanks.h"
@@ -47,6 +48,7 @@ struct Rank {
   std::shared_ptr<LeftByUpdate> left;     ///< of the arena
   OneByOne *oneByOne = nullptr;           ///< null: commands are not waited for one by one
   std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
+  std::unique_ptr<WorkTimer> timer;       ///< null: nothing compares how long ranks compute
 };
 
 /// The transports between ranks.

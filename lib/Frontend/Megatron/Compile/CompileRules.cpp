@@ -38,14 +38,18 @@ static constexpr StringRef kOff = "None|False";
 static constexpr StringRef kCompiler = "the compiler chooses what it fuses and overlaps";
 static constexpr StringRef kEvents =
     "events always have loss, learning rate, batch size, times and the program's metrics";
-static constexpr StringRef kNoEvents = "events do not have it";
+static constexpr StringRef kSimulatedEvents = "events of simulated steps always have it";
 static constexpr StringRef kAutoresume = "NVIDIA's autoresume service is not asked";
 static constexpr StringRef kRetrieval = "belongs to retrieval models";
 static constexpr StringRef kPictures = "belongs to vision models";
 static constexpr StringRef kProcesses = "the processes of a run find each other by themselves";
 static constexpr StringRef kMapped = "token files are mapped into memory and read as needed";
-static constexpr StringRef kDocuments =
-    "attention and positions of a model go across the ends of documents";
+
+static constexpr StringRef kFolders = "checkpoints are folders of safetensors files";
+static constexpr StringRef kLearned = "positions are learned";
+static constexpr StringRef kTokens = "token files have tokens";
+static constexpr StringRef kCollector = "a run has no garbage collector";
+static constexpr StringRef kStableDecay = "belongs to lr_decay_style WSD, which is refused";
 
 constexpr Rule table[] = {
     // The model.
@@ -61,6 +65,7 @@ constexpr Rule table[] = {
     program("attention_dropout", "dropout of the model"),
     program("hidden_dropout", "dropout of the model"),
     program("layernorm_epsilon", "layer_norm_eps or layernorm_epsilon of the model"),
+    program("norm_epsilon", "layer_norm_eps or layernorm_epsilon of the model"),
     program("bias_gelu_fusion", "hidden_act of the model: gelu_new, or gelu without the fusion"),
     program("bert_binary_head", "bert_binary_head of the model", kBert),
     program("apply_query_key_layer_scaling", "apply_query_key_layer_scaling of the model"),
@@ -79,6 +84,23 @@ constexpr Rule table[] = {
     only("fp32_residual_connection", kOff, "residuals are in the type of the products"),
     only("openai_gelu", kOff, "GELU is fused with the bias, or exact"),
     only("onnx_safe", kOff, "nothing is exported"),
+    only("add_bias_linear", "True|None", "products have biases"),
+    only("add_position_embedding", "True|None", kLearned),
+    only("position_embedding_type", "learned_absolute|None", kLearned),
+    unused("rotary_base", kLearned),
+    unused("rotary_percent", kLearned),
+    unused("rotary_interleaved", kLearned),
+    unused("rotary_scaling_factor", kLearned),
+    unused("rotary_seq_len_interpolation_factor", kLearned),
+    unused("rope_scaling_factor", kLearned),
+    unused("rope_theta", kLearned),
+    unused("rope_type", kLearned),
+    unused("relative_attention_num_buckets", kLearned),
+    unused("relative_attention_max_distance", kLearned),
+    only("normalization", "LayerNorm|None", "means are subtracted"),
+    only("group_query_attention", kOff, "each head has keys and values"),
+    unused("num_query_groups", "group_query_attention is refused"),
+    unused("perform_initialization", "a model without a checkpoint has initial values always"),
     unused("attention_softmax_in_fp32", "softmax is computed in f32 always"),
     unused("lazy_mpu_init", "devices are set up when a run starts"),
     unused("use_cpu_initialization", "initial values are a function of the seed on any device"),
@@ -103,6 +125,10 @@ constexpr Rule table[] = {
     program("sgd_momentum", "--momentum of st-compile"),
     option("weight_decay", "weight-decay"),
     option("clip_grad", "clip-norm"),
+    program("start_weight_decay", "--weight-decay of st-compile; others are refused"),
+    program("end_weight_decay", "--weight-decay of st-compile; others are refused"),
+    only("weight_decay_incr_style", "constant|None", "the weight decay does not change"),
+    only("head_lr_mult", "1|None", "all parameters have one learning rate"),
 
     // The step and its layout.
     program("micro_batch_size", "accum_degree of the layout"),
@@ -112,6 +138,7 @@ constexpr Rule table[] = {
     program("pipeline_model_parallel_size", "stage_cnt of the layout"),
     program("num_layers_per_virtual_pipeline_stage", "virtual_stages of the layout"),
     program("virtual_pipeline_model_parallel_size", "virtual_stages of the layout"),
+    unused("transformer_pipeline_model_parallel_size", "follows from pipeline_model_parallel_size"),
     program("data_parallel_size", "data of the layout"),
     program("world_size", "data of the layout"),
     program("sequence_parallel", "sequence_parallel of the layout"),
@@ -143,6 +170,9 @@ constexpr Rule table[] = {
     program("lr_warmup_fraction", "--lr-warmup-fraction of the run"),
     program("lr_warmup_iters", "--warmup of the run"),
     program("lr_warmup_samples", "--lr-warmup-samples of the run"),
+    unused("lr_wsd_decay_style", kStableDecay),
+    unused("lr_wsd_decay_iters", kStableDecay),
+    unused("lr_wsd_decay_samples", kStableDecay),
     runFlag("override_lr_scheduler", "override-lr-scheduler"),
     runFlag("use_checkpoint_lr_scheduler", "use-checkpoint-lr-scheduler"),
     runFlag("override_opt_param_scheduler", "override-lr-scheduler"),
@@ -161,6 +191,25 @@ constexpr Rule table[] = {
     program("no_load_rng", "--no-load-rng of the run"),
     only("no_save_optim", kOff, "checkpoints are whole"),
     only("no_save_rng", kOff, "checkpoints are whole"),
+    unused("async_save", "checkpoints are written beside the training always"),
+    unused("exit_signal_handler", "SIGTERM ends a run after a step, with a checkpoint, always"),
+    unused("ckpt_format", kFolders),
+    unused("ckpt_assume_constant_structure", kFolders),
+    unused("ckpt_fully_parallel_load", kFolders),
+    unused("ckpt_fully_parallel_save", kFolders),
+    unused("ckpt_fully_parallel_save_deprecated", kFolders),
+    unused("use_persistent_ckpt_worker", kFolders),
+    unused("dist_ckpt_format", kFolders),
+    unused("dist_ckpt_format_deprecated", kFolders),
+    unused("dist_ckpt_strictness", kFolders),
+    unused("use_dist_ckpt", kFolders),
+    unused("use_dist_ckpt_deprecated", kFolders),
+    unused("auto_detect_ckpt_format", kFolders),
+    unused("non_persistent_local_ckpt_algo", "non_persistent_ckpt_type is refused"),
+    unused("replication_factor", "replication is refused"),
+    unused("manual_gc", kCollector),
+    unused("manual_gc_interval", kCollector),
+    unused("manual_gc_eval", kCollector),
     unused("consumed_train_samples", "the checkpoint says it"),
     unused("consumed_valid_samples", "each evaluation takes the same first samples"),
     only("adlr_autoresume", kOff, kAutoresume),
@@ -168,6 +217,9 @@ constexpr Rule table[] = {
 
     // Data.
     program("data_path", "--data of the run"),
+    program("train_data_path", "--data of the run"),
+    program("valid_data_path", "--valid-data of the run"),
+    program("test_data_path", "--test-data of the run"),
     only("data_impl", "infer|mmap|None", "token files are those that data_impl=mmap writes"),
     only("dataloader_type", "single|None", "the order of samples is a function of the seed"),
     runFlag("seed", "seed"),
@@ -176,11 +228,19 @@ constexpr Rule table[] = {
     runFlag("short_seq_prob", "short-seq-prob", kBert),
     only("use_one_sent_docs", kOff, "pairs are of two sentences", kBert),
     runFlag("eod_mask_loss", "eod-mask-loss", kGpt),
-    only("reset_attention_mask", kOff, kDocuments, kGpt),
-    only("reset_position_ids", kOff, kDocuments, kGpt),
+    program("reset_attention_mask", "--reset-attention-mask of st-compile and of the run", kGpt),
+    program("reset_position_ids", "--reset-position-ids of st-compile and of the run", kGpt),
     unused("mmap_warmup", kMapped),
+    unused("mmap_bin_files", kMapped),
+    unused("data_cache_path", "samples have no files of indices"),
+    unused("num_dataset_builder_threads", "samples have no files of indices"),
+    unused("create_attention_mask_in_dataloader", "the program makes its masks"),
     unused("num_workers", "batches are made by the process that trains"),
     unused("merge_file", "token files have tokens, which nobody merges"),
+    unused("tokenizer_model", kTokens),
+    unused("tiktoken_pattern", kTokens),
+    unused("tiktoken_num_special_tokens", kTokens),
+    unused("use_tokenizer_model_from_checkpoint_args", kTokens),
 
     // Evaluation and logging.
     program("eval_interval", "--eval-interval of the run"),
@@ -192,11 +252,11 @@ constexpr Rule table[] = {
     unused("log_learning_rate_to_tensorboard", kEvents),
     unused("log_loss_scale_to_tensorboard", kEvents),
     unused("log_batch_size_to_tensorboard", kEvents),
-    unused("log_timers_to_tensorboard", kNoEvents),
-    unused("log_memory_to_tensorboard", kNoEvents),
+    unused("log_timers_to_tensorboard", kSimulatedEvents),
+    unused("log_memory_to_tensorboard", kSimulatedEvents),
     unused("log_validation_ppl_to_tensorboard", "events always have it"),
     program("log_num_zeros_in_grad", "--log-num-zeros-in-grad of st-compile"),
-    unused("log_params_norm", "no step computes the norm of its parameters yet"),
+    runFlag("log_params_norm", "log-params-norm"),
 
     // Processes.
     unused("rank", kProcesses),

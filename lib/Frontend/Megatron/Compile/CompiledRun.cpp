@@ -46,6 +46,10 @@ private:
   bool flag(StringRef name, bool standard) const {
     return log.integer(name).value_or(standard ? 1 : 0) != 0;
   }
+  /// Newer versions have another name for it.
+  std::string normEpsilon() const {
+    return number("norm_epsilon", number("layernorm_epsilon", "1e-5"));
+  }
   void refuse(StringRef name, const Twine &expected) { refused[name] = expected.str(); }
   void ignore(StringRef name, const Twine &reason) { ignored[name] = reason.str(); }
   void setFlag(StringRef name, const Twine &value) {
@@ -65,6 +69,7 @@ private:
   void setLength();
   void setCheckpoints();
   void setData();
+  void setData(StringRef name, StringRef flagName);
   void setEvaluation();
   void setLogging();
   void listOutcomes();
@@ -128,7 +133,7 @@ void CompiledRunBuilder::describeBert(JsonText &json) {
   json.add("intermediate_size", Twine(run.ffnHidden));
   json.add("hidden_dropout_prob", number("hidden_dropout", "0.1"));
   json.add("attention_probs_dropout_prob", number("attention_dropout", "0.1"));
-  json.add("layer_norm_eps", number("layernorm_epsilon", "1e-5"));
+  json.add("layer_norm_eps", normEpsilon());
   json.add("initializer_range", number("init_method_std", "0.02"));
   json.addFlag("use_scaled_init_method", true);
   // The head of the masked tokens has the exact function always.
@@ -144,8 +149,13 @@ void CompiledRunBuilder::describeGpt(JsonText &json) {
   json.add("ffn_hidden_size", Twine(run.ffnHidden));
   json.add("hidden_dropout", number("hidden_dropout", "0.1"));
   json.add("attention_dropout", number("attention_dropout", "0.1"));
-  json.add("layernorm_epsilon", number("layernorm_epsilon", "1e-5"));
+  json.add("layernorm_epsilon", normEpsilon());
   json.add("init_method_std", number("init_method_std", "0.02"));
+  // <|endoftext|> is the last token of GPT-2's own vocabulary.
+  constexpr int64_t gpt2Tokens = 50257;
+  if (tokenizerType(log) == "GPT2BPETokenizer" &&
+      run.vocabulary - log.integer("vocab_extra_ids").value_or(0) == gpt2Tokens)
+    json.add("eos_token_id", Twine(gpt2Tokens - 1));
 }
 
 void CompiledRunBuilder::describeModel() {
@@ -251,6 +261,9 @@ void CompiledRunBuilder::chooseOptimizer() {
     ignore("sgd_momentum", "the optimizer is adam");
   }
   options["clip-norm"] = "1.0"; // Megatron's default
+  for (StringRef name : {"start_weight_decay", "end_weight_decay"})
+    if (log.find(name) && log.number(name) != log.number("weight_decay").value_or(0.01))
+      refuse(name, number("weight_decay", "0.01") + ", the weight_decay");
 }
 
 //===----------------------------------------------------------------------===//
@@ -321,28 +334,44 @@ void CompiledRunBuilder::setCheckpoints() {
   }
 }
 
-void CompiledRunBuilder::setData() {
-  const GivenArgument *path = log.find("data_path");
+void CompiledRunBuilder::setData(StringRef name, StringRef flagName) {
+  const GivenArgument *path = log.find(name);
   if (path && path->texts.size() > 1)
-    refuse("data_path", "one prefix of token files");
+    refuse(name, "one prefix of token files");
   else if (path)
-    setFlag("data", "megatron:" + path->text);
+    setFlag(flagName, "megatron:" + path->text);
+}
+
+void CompiledRunBuilder::setData() {
+  for (auto [name, flagName] :
+       {std::pair<StringRef, StringRef>{"data_path", "data"}, {"train_data_path", "data"}})
+    setData(name, flagName);
+  if (log.find("data_path") && log.find("train_data_path"))
+    refuse("train_data_path", "None beside data_path");
   if (!log.find("seed"))
     setFlag("seed", "1234");
+  for (auto [name, option] :
+       {std::pair<StringRef, const char *>{"reset_position_ids", "reset-position-ids"},
+        {"reset_attention_mask", "reset-attention-mask"}})
+    if (!isBert() && log.flag(name))
+      result.options[option] = "true";
 }
 
 // Megatron evaluates on parts of data_path; without data there is nothing to evaluate on.
 void CompiledRunBuilder::setEvaluation() {
   const int64_t batches = log.integer("eval_iters").value_or(100);
-  result.evaluates = batches > 0 && log.find("data_path");
+  const bool isSplit = log.find("data_path") != nullptr;
+  result.evaluates = batches > 0 && (isSplit || log.find("valid_data_path"));
   if (!result.evaluates) {
-    for (StringRef name : {"eval_interval", "eval_iters"})
+    for (StringRef name : {"eval_interval", "eval_iters", "valid_data_path", "test_data_path"})
       ignore(name, batches > 0 ? "there is no data_path" : "there are no evaluations");
     return;
   }
   setFlag("eval-interval", number("eval_interval", "1000"));
   setFlag("eval-iters", Twine(batches));
-  if (!log.find("split"))
+  setData("valid_data_path", "valid-data");
+  setData("test_data_path", "test-data");
+  if (isSplit && !log.find("split"))
     setFlag("split", "969,30,1");
 }
 
@@ -361,8 +390,10 @@ void CompiledRunBuilder::setLogging() {
 //===----------------------------------------------------------------------===//
 
 static bool isAccepted(StringRef accepted, StringRef value) {
-  // Some versions print whole numbers as 1.0.
+  // Some versions print whole numbers as 1.0. An empty list is as good as None.
   value.consume_back(".0");
+  if (value.empty())
+    value = "None";
   return llvm::is_contained(llvm::split(accepted, "|"), value);
 }
 

@@ -110,6 +110,8 @@ constexpr Argument table[] = {
     noEffect("cpu_offloading_weights", Kind::Flag, kOverlap),
     noEffect("cpu_offloading_activations", Kind::Flag, kOverlap),
     noEffect("batch_invariant_mode", Kind::Flag, kOverlap),
+    noEffect("enable_experimental", Kind::Flag, kOverlap),
+    noEffect("torch_fsdp2_reshard_after_forward", Kind::Flag, kOverlap),
     noEffect("disable_jit_fuser", Kind::Flag, kOverlap),
     noEffect("use_transformer_engine_op_fuser", Kind::Flag, kOverlap),
     noEffect("deprecated_use_mcore_models", Kind::Flag, kOverlap),

@@ -177,18 +177,23 @@ absl::Status checkOptions(const BatchSpec &spec, const TokenIds &ids) {
     return std::any_of(spec.inputs.begin(), spec.inputs.end(),
                        [&](const BatchSpec::Input &input) { return input.name == name; });
   };
-  const std::tuple<bool, const char *, const char *> needs[] = {
-      {options.masksEndOfDocument, "--eod-mask-loss", nullptr},
-      {options.resetsPositions, "--reset-position-ids", "position_ids"},
-      {options.resetsAttention, "--reset-attention-mask", "segment_ids"},
-      {options.hasPrefix, "--prefix-lm", "prefix_length"}};
-  for (auto [isGiven, flag, input] : needs) {
+  struct Need {
+    bool isGiven;
+    const char *flag, *input;
+    bool hasEnds;
+  };
+  const Need needs[] = {{options.masksEndOfDocument, "--eod-mask-loss", nullptr, true},
+                        {options.resetsPositions, "--reset-position-ids", "position_ids", true},
+                        {options.resetsAttention, "--reset-attention-mask", "segment_ids", true},
+                        {options.hasPrefix, "--prefix-lm", "prefix_length", false}};
+  for (auto [isGiven, flag, input, hasEnds] : needs) {
     if (isGiven && input && !reads(input))
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": the program reads no \"", input,
+                                                     "\"; st-compile's ", flag, " adds it"));
+    if (isGiven && hasEnds && ids.endOfDocument < 0)
       return absl::InvalidArgumentError(
-          absl::StrCat(flag, ": the program reads no \"", input, "\""));
-    if (isGiven && !options.hasPrefix && ids.endOfDocument < 0)
-      return absl::InvalidArgumentError(
-          absl::StrCat(flag, ": the model's tokenizer has no end-of-document token"));
+          absl::StrCat(flag, ": neither the model's tokenizer nor eos_token_id of its "
+                             "configuration gives an end-of-document token"));
   }
   return absl::OkStatus();
 }
