@@ -33,11 +33,12 @@ Parts ComplexEmitter::divInfinite(Parts a, Parts b) {
     return emit.compare(Direction::EQ, emit.abs(x), emit.splatLike(x, infinity));
   };
   auto box = [&](Value x) { return emit.select(isInfinite(x), emit.sign(x), emit.zerosLike(x)); };
-  Value isFar = emit.bitOr(isInfinite(a.re), isInfinite(a.im));
+  Value isFinite = emit.compare(Direction::LT, emit.max(emit.abs(b.re), emit.abs(b.im)),
+                                emit.splatLike(b.re, infinity));
   Parts far = mul({box(a.re), box(a.im)}, conjugate(b));
   Parts near = mul(a, conjugate({box(b.re), box(b.im)}));
-  return {emit.select(isFar, emit.scale(far.re, infinity), emit.scale(near.re, 0)),
-          emit.select(isFar, emit.scale(far.im, infinity), emit.scale(near.im, 0))};
+  return {emit.select(isFinite, emit.scale(far.re, infinity), emit.scale(near.re, 0)),
+          emit.select(isFinite, emit.scale(far.im, infinity), emit.scale(near.im, 0))};
 }
 
 /// Scaled by the divisor's larger part; divides each part by zero if both are zero.
