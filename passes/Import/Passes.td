@@ -13,7 +13,7 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
     - A convolution whose windows do not overlap (patches of an image, and the gradient of their
       kernel) becomes a `dot_general` of the reshaped input.
     - The operands of a `dot_general` are rounded to the types of its algorithm, unless that splits
-      them into several components. One of two float types becomes one of the wider type.
+      them into several components or primitive operations. One of two float types becomes one of the wider type.
     - A `dynamic_update_slice` at a constant position of one dimension becomes a `pad` and a
       `select`. A sequence of them that fills the dimension becomes a `concatenate`.
     - A `scatter` or `gather` whose indices have no component, as JAX prints updates of whole

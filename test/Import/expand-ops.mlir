@@ -100,15 +100,18 @@ func.func @mixed(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>) -> tensor<2x4xbf16> 
 
 // -----
 
-// An algorithm of one component rounds the operands. The sum of three components is not rounded.
+// An algorithm of one component rounds the operands. The sum of three components is not rounded, nor are operands that
+// several primitive operations split.
 // CHECK-LABEL: @algorithms
-func.func @algorithms(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>, %y: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+func.func @algorithms(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>, %y: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
   // CHECK: %[[X:.*]] = stablehlo.convert %arg0 : (tensor<2x3xf32>) -> tensor<2x3xbf16>
   // CHECK: stablehlo.dot_general %[[X]], %arg1, contracting_dims = [1] x [0] : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xf32>
   %0 = stablehlo.dot_general %x, %h, contracting_dims = [1] x [0], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xbf16>) -> tensor<2x4xf32>
   // CHECK: stablehlo.dot_general %arg0, %arg2, {{.*}} lhs_component_count = 3, {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %1 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 3, rhs_component_count = 3, num_primitive_operations = 6, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-  return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
+  // CHECK: stablehlo.dot_general %arg0, %arg2, {{.*}} num_primitive_operations = 3, {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %2 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 3, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %0, %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
 
 // -----

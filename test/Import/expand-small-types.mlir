@@ -31,3 +31,19 @@ func.func @moves(%x: tensor<4xi8>) -> tensor<2xi8> {
   %3 = stablehlo.convert %2 : (tensor<2xi4>) -> tensor<2xi8>
   return %3 : tensor<2xi8>
 }
+
+// A conversion from floats to a small integer saturates.
+// CHECK-LABEL: func.func @saturates
+// CHECK-DAG: %[[LEAST:.*]] = stablehlo.constant dense<-8.000000e+00>
+// CHECK-DAG: %[[MOST:.*]] = stablehlo.constant dense<7.000000e+00>
+// CHECK-DAG: %[[NONE:.*]] = stablehlo.constant dense<0.000000e+00>
+// CHECK-DAG: %[[ALL:.*]] = stablehlo.constant dense<1.500000e+01>
+// CHECK: stablehlo.clamp %[[LEAST]], %arg0, %[[MOST]]
+// CHECK: stablehlo.clamp %[[NONE]], %arg0, %[[ALL]]
+func.func @saturates(%x: tensor<4xf32>) -> (tensor<4xi8>, tensor<4xui8>) {
+  %0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi4>
+  %1 = stablehlo.convert %0 : (tensor<4xi4>) -> tensor<4xi8>
+  %2 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xui4>
+  %3 = stablehlo.convert %2 : (tensor<4xui4>) -> tensor<4xui8>
+  return %1, %3 : tensor<4xi8>, tensor<4xui8>
+}

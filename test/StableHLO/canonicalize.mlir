@@ -169,6 +169,18 @@ func.func @shapes(%x: tensor<2x3xf32>)
     tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
 
+// Parts without elements add nothing to a concatenation.
+// CHECK-LABEL: @empty_parts
+func.func @empty_parts(%x: tensor<2x3xf32>, %none: tensor<2x0xf32>) -> (tensor<2x3xf32>, tensor<2x6xf32>, tensor<2x0xf32>) {
+  // CHECK: %[[TWICE:.*]] = stablehlo.concatenate %arg0, %arg0, dim = 1
+  // CHECK: %[[NONE:.*]] = stablehlo.concatenate %arg1, %arg1, dim = 1
+  // CHECK: return %arg0, %[[TWICE]], %[[NONE]]
+  %0 = stablehlo.concatenate %none, %x, dim = 1 : (tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = stablehlo.concatenate %x, %none, %x, dim = 1 : (tensor<2x3xf32>, tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  %2 = stablehlo.concatenate %none, %none, dim = 1 : (tensor<2x0xf32>, tensor<2x0xf32>) -> tensor<2x0xf32>
+  return %0, %1, %2 : tensor<2x3xf32>, tensor<2x6xf32>, tensor<2x0xf32>
+}
+
 // -----
 
 // CHECK-LABEL: @merged

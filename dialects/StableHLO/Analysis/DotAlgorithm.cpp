@@ -10,7 +10,8 @@ Type mlir::st::getRoundedType(stablehlo::DotGeneralOp product, unsigned operand)
   Type type = operand == 0 ? algorithm.getLhsPrecisionType() : algorithm.getRhsPrecisionType();
   int64_t components =
       operand == 0 ? algorithm.getLhsComponentCount() : algorithm.getRhsComponentCount();
-  const bool isRounded = components == 1 && (type.isF16() || type.isBF16()) &&
+  const bool isSplit = components > 1 || algorithm.getNumPrimitiveOperations() > 1;
+  const bool isRounded = !isSplit && (type.isF16() || type.isBF16()) &&
                          type.getIntOrFloatBitWidth() <= own.getIntOrFloatBitWidth();
   return isRounded ? type : own;
 }

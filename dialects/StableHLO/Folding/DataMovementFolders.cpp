@@ -97,9 +97,18 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
 //===----------------------------------------------------------------------===//
 
 OpFoldResult ConcatenateOp::fold(FoldAdaptor) {
+  const auto isKept = [&](Value input) {
+    return cast<RankedTensorType>(input.getType()).getDimSize(getDimension()) != 0;
+  };
+  SmallVector<Value> kept = llvm::filter_to_vector(getInputs(), isKept);
+  if (kept.size() == 1)
+    return kept.front();
   if (getInputs().size() == 1)
     return getInputs().front();
-  return {};
+  if (kept.empty() || kept.size() == getInputs().size())
+    return {};
+  getInputsMutable().assign(kept);
+  return getResult();
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {

@@ -25,6 +25,22 @@ Parts ComplexEmitter::exponential(Parts z) {
   return {result.re, emit.select(isReal, z.im, result.im)};
 }
 
+/// An infinity over a number and a number over an infinity, whose parts would be NaN (C's Annex G):
+/// an infinite part counts as 1 with its sign, the others as 0.
+Parts ComplexEmitter::divInfinite(Parts a, Parts b) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  auto isInfinite = [&](Value x) {
+    return emit.compare(Direction::EQ, emit.abs(x), emit.splatLike(x, infinity));
+  };
+  auto box = [&](Value x) { return emit.select(isInfinite(x), emit.sign(x), emit.zerosLike(x)); };
+  Value isFinite = emit.compare(Direction::LT, emit.max(emit.abs(b.re), emit.abs(b.im)),
+                                emit.splatLike(b.re, infinity));
+  Parts far = mul({box(a.re), box(a.im)}, conjugate(b));
+  Parts near = mul(a, conjugate({box(b.re), box(b.im)}));
+  return {emit.select(isFinite, emit.scale(far.re, infinity), emit.scale(near.re, 0)),
+          emit.select(isFinite, emit.scale(far.im, infinity), emit.scale(near.im, 0))};
+}
+
 /// Scaled by the divisor's larger part; divides each part by zero if both are zero.
 Parts ComplexEmitter::div(Parts a, Parts b) {
   Value larger = emit.max(emit.abs(b.re), emit.abs(b.im));
@@ -32,9 +48,12 @@ Parts ComplexEmitter::div(Parts a, Parts b) {
   Value scale = emit.select(isZero, emit.splatLike(larger, 1.0), larger);
   Value c = emit.div(b.re, scale), d = emit.div(b.im, scale);
   Value square = emit.mul(scale, emit.add(emit.mul(c, c), emit.mul(d, d)));
-  Parts top = mul(a, {c, emit.neg(d)});
-  return {emit.select(isZero, emit.div(a.re, b.re), emit.div(top.re, square)),
-          emit.select(isZero, emit.div(a.im, b.re), emit.div(top.im, square))};
+  Parts top = mul(a, {c, emit.neg(d)}), infinite = divInfinite(a, b);
+  Value re = emit.select(isZero, emit.div(a.re, b.re), emit.div(top.re, square));
+  Value im = emit.select(isZero, emit.div(a.im, b.re), emit.div(top.im, square));
+  Value isNone =
+      emit.bitAnd(emit.compare(Direction::NE, re, re), emit.compare(Direction::NE, im, im));
+  return {emit.select(isNone, infinite.re, re), emit.select(isNone, infinite.im, im)};
 }
 
 /// e^(b log a); for a = 0 the result is 1, 0 or NaN.

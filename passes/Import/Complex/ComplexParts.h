@@ -25,6 +25,7 @@ public:
             emit.add(emit.mul(a.re, b.im), emit.mul(a.im, b.re))};
   }
   Parts div(Parts a, Parts b);
+  Parts divInfinite(Parts a, Parts b);
   Parts conjugate(Parts a) { return {a.re, emit.neg(a.im)}; }
   /// i a and -i a.
   Parts timesI(Parts a) { return {emit.neg(a.im), a.re}; }

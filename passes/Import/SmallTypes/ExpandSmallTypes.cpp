@@ -153,6 +153,19 @@ static Value expandBitcast(Emitter &emit, Value x, Type from, RankedTensorType r
   return hlo::BitcastConvertOp::create(emit.builder, emit.loc, result, bits);
 }
 
+/// Limits the operand of a conversion from floats to the range of small integers, as conversions to
+/// larger integers do.
+static void saturate(Emitter &emit, hlo::ConvertOp op, IntegerType to) {
+  Value x = op.getOperand();
+  if (!isa<FloatType>(elementOf(x.getType())))
+    return;
+  const unsigned width = to.getWidth();
+  const bool isSigned = !to.isUnsigned();
+  const double least = isSigned ? -static_cast<double>(1 << (width - 1)) : 0;
+  const double most = static_cast<double>((1 << (isSigned ? width - 1 : width)) - 1);
+  op.setOperand(emit.clamp(emit.splatLike(x, least), x, emit.splatLike(x, most)));
+}
+
 /// Returns true if the results are among the numbers that the op gets.
 static bool isExact(Operation *op) {
   return isa<hlo::ReshapeOp, hlo::TransposeOp, hlo::BroadcastInDimOp, hlo::SliceOp,
@@ -225,6 +238,9 @@ void ExpandSmallTypes::expandOp(Operation *op, ArrayRef<Type> operands) {
     elements.push_back(elementOf(result.getType()));
     result.setType(widenedTensor(result.getType()));
   }
+  if (auto convert = dyn_cast<hlo::ConvertOp>(op))
+    if (IntegerType to = smallInteger(elements.front()))
+      saturate(emit, convert, to);
   if (isa<hlo::ShiftRightLogicalOp, hlo::ClzOp, hlo::PopulationCountOp>(op) &&
       smallInteger(operands[0]))
     expandBits(op, operands[0]);

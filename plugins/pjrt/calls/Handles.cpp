@@ -113,6 +113,8 @@ PJRT_Executable *makeExecutable(std::shared_ptr<const proto::PluginProgram> prog
     for (const proto::PluginPort &port : *ports)
       moved += static_cast<double>(localType(port).numBytes());
   executable->costs.push_back(number("bytes accessed", moved));
+  executable->costs.push_back(number("flops", program->flops()));
+  executable->costs.push_back(number("transcendentals", program->transcendentals()));
   executable->program = std::move(program);
   return executable;
 }

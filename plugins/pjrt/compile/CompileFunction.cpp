@@ -4,6 +4,7 @@
 #include "dialects/VHLO/PortableModule.h"
 #include "lib/Driver/Compiler.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "plugins/pjrt/compile/CountOperations.h"
 #include "plugins/pjrt/compile/DiagnosticCollector.h"
 #include "plugins/pjrt/compile/HostSteps.h"
 #include "plugins/pjrt/compile/Inspections.h"
@@ -127,6 +128,9 @@ static absl::Status compileOnDevices(OwningOpRef<ModuleOp> module, const Functio
                                                    source.partitions, " partitions"));
   if (program.is_replicated())
     hardwareIds = hardwareIds.take_front();
+  const OperationCounts counts = countOperations(*module);
+  program.set_flops(counts.flops / static_cast<double>(meshDevices));
+  program.set_transcendentals(counts.transcendentals / static_cast<double>(meshDevices));
   absl::StatusOr<proto::Executable> code =
       compileModule(std::move(module), source, hardwareIds, program.name(), diagnostics);
   if (!code.ok())

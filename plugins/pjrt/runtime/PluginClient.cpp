@@ -7,8 +7,10 @@
 #include "plugins/pjrt/runtime/HostCallback.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include <set>
 #include <utility>
 
 namespace st::pjrt {
@@ -70,16 +72,31 @@ absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::create(PluginOptions
   return client;
 }
 
+/// Options of XLA do not concern St, but misspelt ones are errors, and so are texts for those
+/// of its flags that callers of JAX set.
+static absl::Status checkOverrides(const proto::PluginCompileOptions &options) {
+  static const std::set<absl::string_view> flags = {
+      "xla_embed_ir_in_executable", "xla_dump_hlo_as_text",      "xla_dump_hlo_as_proto",
+      "xla_cpu_enable_fast_math",   "xla_gpu_deterministic_ops", "xla_allow_excess_precision",
+      "xla_dump_include_timestamp"};
+  for (const auto &[name, value] : options.overrides()) {
+    if (!absl::StartsWith(name, "xla_"))
+      return absl::InvalidArgumentError(absl::StrCat("No such compile option: '", name, "'"));
+    bool parsed = false;
+    if (flags.count(name) && value.has_text() && !absl::SimpleAtob(value.text(), &parsed))
+      return absl::InvalidArgumentError(absl::StrCat("While setting option ", name, ", '",
+                                                     value.text(), "' is not a valid bool value."));
+  }
+  return absl::OkStatus();
+}
+
 static absl::StatusOr<proto::PluginCompileOptions> parseOptions(absl::string_view options) {
   proto::PluginCompileOptions parsed;
   if (!parsed.ParseFromArray(options.data(), static_cast<int>(options.size())))
     return absl::InvalidArgumentError("the compile options are not a CompileOptionsProto");
   if (parsed.parameter_is_tupled_arguments())
     return absl::UnimplementedError("functions whose arguments are one tuple are not supported");
-  // Options of XLA do not concern St, but misspelt ones are errors.
-  for (const auto &[name, value] : parsed.overrides())
-    if (!absl::StartsWith(name, "xla_"))
-      return absl::InvalidArgumentError(absl::StrCat("No such compile option: '", name, "'"));
+  ST_RETURN_IF_ERROR(checkOverrides(parsed));
   const proto::PluginBuildOptions &build = parsed.executable_build_options();
   if (build.num_replicas() > 1)
     return absl::UnimplementedError(

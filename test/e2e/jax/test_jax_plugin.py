@@ -201,6 +201,55 @@ def small_types(_):
     return f"{len(names)} types"
 
 
+def special_values(_):
+    """Floats out of the range of small integers, parts without elements, and complex quotients with infinities."""
+    import jax
+    import jax.numpy as jnp
+    import ml_dtypes
+    import numpy as np
+
+    x = np.array([-np.inf, -100, -8.9, -1, 0, 7.5, 8, 100, np.inf, np.nan], "f")
+    for dtype, least, most in ((jnp.int4, -8, 7), (jnp.uint4, 0, 15), (jnp.int2, -2, 1)):
+        wanted = np.trunc(np.clip(np.nan_to_num(x, posinf=1e9, neginf=-1e9), least, most))
+        np.testing.assert_array_equal(jax.jit(lambda x, dtype=dtype: x.astype(dtype).astype(int))(x), wanted)
+    eighths = np.arange(6, dtype="f").reshape(3, 2).astype(ml_dtypes.float8_e4m3fn)
+    none = np.zeros((3, 0), eighths.dtype)
+    for parts in ((eighths, none), (none, eighths), (eighths, none, eighths)):
+        joined = np.asarray(jax.jit(lambda *parts: jnp.concatenate(parts, 1))(*parts))
+        np.testing.assert_array_equal(joined.astype("f"), np.concatenate(parts, 1).astype("f"))
+    a = np.array([1 + 2j, complex(np.inf, 1), complex(1, -np.inf), 1 - 1j, complex(np.inf, np.inf)])
+    b = np.array([complex(np.inf, np.inf), 2 - 1j, 1 + 1j, complex(-np.inf, 1), complex(np.inf, 0)])
+    agrees(lambda a, b: ((a / b).real, (a / b).imag), a, b)
+
+
+def precise_products(_):
+    """A product of f32 numbers by an algorithm that splits them is more precise than one that rounds them to bf16."""
+    import jax
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((6, 8)).astype("f"), rng.standard_normal((8, 4)).astype("f")
+    errors = []
+    for name in ("BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"):
+        product = jax.lax.dot(a, b, precision=getattr(jax.lax.DotAlgorithmPreset, name))
+        errors.append(float(np.abs(product - a.astype("d") @ b).max()))
+    st.expect(errors[0] > 1e-3 and max(errors[1:]) < 1e-4, f"the errors are {errors}")
+
+
+def promotion(_):
+    """The user's rules for promotion do not concern how primitives are lowered."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    x = np.random.default_rng(3).standard_normal((4, 4)).astype("f")
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
+        for function in (jnp.linalg.eigh, jnp.linalg.qr, jnp.linalg.svd, jax.scipy.linalg.lu, jnp.linalg.eigvals):
+            sizes = lambda x, f=function: [jnp.sort(jnp.abs(y), None) for y in jax.tree.leaves(f(x + x.T))]
+            agrees(sizes, x, tolerance=1e-4)
+        agrees(lambda x: jax.lax.approx_max_k(x, 2)[0], x)
+
+
 def host_decompositions(_):
     """LAPACK on the host decomposes general matrices, also in batches and inside of loops."""
     import jax
@@ -334,6 +383,10 @@ def errors(_):
     fails(error, "stablehlo.custom_call", lambda: jax.jit(unknown)(np.ones(4, "f")))
     misspelt = {"ulra_fast": True}
     fails(error, "No such compile option: 'ulra_fast'", lambda: jax.jit(lambda x: x, compiler_options=misspelt)(1.0))
+    flag = "xla_embed_ir_in_executable"
+    fails(error, f"While setting option {flag}, 'perhaps' is not a valid bool value",
+          lambda: jax.jit(lambda x: x, compiler_options={flag: "perhaps"})(1.0))
+    np.testing.assert_array_equal(jax.jit(lambda x: x, compiler_options={flag: True})(1.0), 1)
     fails(error, "RESOURCE_EXHAUSTED: Out of memory", lambda: jax.device_put(np.broadcast_to(np.float32(1), (1 << 31,))))
     # The device is still usable.
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x + 1)(np.ones(3, "f"))), 2)
@@ -358,6 +411,11 @@ def executables(_):
     compiled = jax.jit(lambda x: x @ x + 1).lower(x).compile()
     st.expect(compiled.memory_analysis().argument_size_in_bytes == 256, "the argument has 256 bytes")
     st.expect("dot" in compiled.as_text(), "the program's text has a product")
+    costs = compiled.cost_analysis()
+    st.expect(costs["flops"] == 2 * 8**3 + 64 and costs["bytes accessed"] == 512, f"{costs}")
+    looped = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, y: jax.numpy.exp(y) @ x, x)).lower(x).compile()
+    costs = looped.cost_analysis()
+    st.expect(costs["transcendentals"] == 20 * 64 and 20 * 2 * 8**3 <= costs["flops"] < 20 * 2 * 8**3 + 200, f"{costs}")
     payload, inputs, outputs = serialize_executable.serialize(compiled)
     loaded = serialize_executable.deserialize_and_load(payload, inputs, outputs, execution_devices=jax.devices()[:1])
     np.testing.assert_array_equal(np.asarray(loaded(x)), x + 1)
@@ -395,7 +453,10 @@ hits = []
 monitoring.register_event_listener(lambda name, **_: hits.append(name) if "cache_hit" in name else None)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+jax.config.update("jax_raise_persistent_cache_errors", True)
 print(float(jax.jit(lambda x: (x * 3).sum())(np.ones(4, "f"))), len(hits))
+# A function that calls back is not stored, which is no error.
+jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))(np.ones(4, "f")).block_until_ready()
 """
     found = [run_python(code, JAX_COMPILATION_CACHE_DIR=str(folder / "cache")).split() for _ in range(2)]
     st.expect(found == [["12.0", "0"], ["12.0", "1"]], f"sums and hits are {found}")
@@ -474,9 +535,10 @@ def primitives(folder):
     return f"{passed} of {passed + len(failed)}"
 
 
-CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, ordered_callbacks,
-         small_types, host_decompositions, complex_functions, one_device, memories, layouts, donation, errors, nan_debugging,
-         executables, simulated_time, caches, pages, wrong_options, gpu_programs, work_in_flight, conformance, primitives]
+CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, ordered_callbacks, small_types,
+         special_values, precise_products, promotion, host_decompositions, complex_functions, one_device, memories, layouts,
+         donation, errors, nan_debugging, executables, simulated_time, caches, pages, wrong_options, gpu_programs,
+         work_in_flight, conformance, primitives]
 
 
 if __name__ == "__main__":

@@ -51,14 +51,25 @@ def _add_host(config):
 
 def _use_compilation_cache():
     """Enables JAX's cache on disk (JAX_COMPILATION_CACHE_DIR), which works only for the platforms in its list."""
+    from jax import errors
     from jax._src import compilation_cache
 
-    of_others = compilation_cache.is_cache_used
+    is_used_by_others = compilation_cache.is_cache_used
+    put_of_others = compilation_cache.put_executable_and_time
 
     def is_cache_used(backend):
-        return compilation_cache._is_cache_enabled() if backend.platform == PLATFORM else of_others(backend)
+        return compilation_cache._is_cache_enabled() if backend.platform == PLATFORM else is_used_by_others(backend)
+
+    def put_executable_and_time(cache_key, module_name, executable, backend, compile_time):
+        try:
+            put_of_others(cache_key, module_name, executable, backend, compile_time)
+        except errors.JaxRuntimeError as error:
+            # A program that calls functions of this process is not stored.
+            if backend.platform != PLATFORM or not str(error).startswith("UNIMPLEMENTED"):
+                raise
 
     compilation_cache.is_cache_used = is_cache_used
+    compilation_cache.put_executable_and_time = put_executable_and_time
 
 
 def last_step(timeline=False):

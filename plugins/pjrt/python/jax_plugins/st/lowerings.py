@@ -349,7 +349,8 @@ def register():
         def lower_unchecked(context, *operands, **parameters):
             # In the body of a shard_map, JAX would check which values differ between shards.
             avals = [aval.update(manual_axis_type=core.ManualAxisType()) for aval in context.avals_in]
-            with config._check_vma(False):
+            # The user's rules for promotion are about the user's operators.
+            with config._check_vma(False), config.numpy_rank_promotion("allow"), config.numpy_dtype_promotion("standard"):
                 return rule(context.replace(avals_in=avals), *operands, **parameters)
 
         return lower_unchecked
