@@ -16,7 +16,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from process_launchers import by_mpi, by_tcp, finish
-from test_bad_input import expect_error
+from st_errors import expect_error
 from test_overnight import TINY_GPT, contents, losses_of, step_name
 
 STEPS = 200

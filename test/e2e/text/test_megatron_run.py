@@ -12,7 +12,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import megatron_runs as runs
 import st_testing as st
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 ONE, MANY = "megatron-bert-345m-1gpu.log", "megatron-bert-345m-32gpus.log"
 TIMERS = ["forward-compute", "forward-recv", "backward-compute", "backward-send", "backward-send-forward-recv",

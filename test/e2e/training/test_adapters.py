@@ -15,7 +15,7 @@ import numpy as np
 import optax
 import st_testing as st
 from safetensors.numpy import load_file, save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 # Two layers, the second stored [in, out] as in GPT-2's files.
 MODEL = """

@@ -8,7 +8,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import numpy as np
 import st_testing as st
 from safetensors.numpy import save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 # The gradient of w[k,n] is the sum of x[m,k] over m: that of all columns where x has one that is not 0.
 MODEL = """

@@ -14,7 +14,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import numpy as np
 import st_testing as st
 from safetensors.numpy import load_file, save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 MODEL = """
 func.func @main(%w: tensor<4x8xf32> {st.name = "w", st.role = "parameter", st.init = {kind = "normal", std = 0.02 : f64}},
