@@ -21,8 +21,8 @@ struct RouterSums {
   int64_t rows = 0;    ///< tokens, of the batch or a sequence, counted once in each layer
 };
 
-/// A mixture of experts of x [B, S, H], as in transformers: each token chooses the `perToken`
-/// experts of the largest probabilities, of equal ones the first, and the result is the sum of
+/// A mixture of experts of x [B, S, H], as in transformers. Each token chooses the `perToken`
+/// experts with the largest probabilities; ties go to the first expert. The result is the sum of
 /// their outputs, weighted by the probabilities. Each sequence is routed separately, so the batch
 /// can be split. Adds to `sums`.
 ///

@@ -153,7 +153,7 @@ FailureOr<HloValues> HloToStableHlo::emitInstruction(const hlo::Instruction &at,
     operands.push_back(it->second);
     llvm::append_range(flat, it->second.values);
   }
-  // A copy changes the layout and nothing else.
+  // A copy changes only the layout.
   if (opcode == "tuple" || opcode == "copy")
     return flat;
   if (opcode == "call" || opcode == "fusion") {

@@ -136,7 +136,7 @@ FailureOr<RankGrid> FunctionRun::getGrid() {
   return RankGrid::ofReplicasAndPartitions(replicas, partitions);
 }
 
-/// Whether a result replaces an argument.
+/// Returns true if a result replaces an argument.
 bool FunctionRun::isState(unsigned result) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (auto donated = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))

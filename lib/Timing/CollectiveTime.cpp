@@ -119,7 +119,7 @@ CollectiveTime::Traffic CollectiveTime::traffic(absl::string_view kind, int rank
 }
 
 /// The nearest number of ranks, the larger of two as near. Only curves on the same side of the fast
-/// domain are alike.
+/// domain are comparable.
 const MeasuredCurve *CollectiveTime::findCurve(absl::string_view kind, int ranks, bool far,
                                                bool exact) const {
   const MeasuredCurve *best = nullptr;

@@ -59,7 +59,7 @@ private:
 class CollectiveTime {
 public:
   /// `description` must have passed checkClusterDescription. A collective's rings use at most
-  /// `mostCards` cards of a node; 0: all. With `sameCards`, all groups with several devices in a
+  /// `maxCards` cards of a node; 0: all. With `sameCards`, all groups with several devices in a
   /// node use the same cards; a device that is its group's only one in the node has its own card.
   explicit CollectiveTime(const proto::ClusterDescription &description, double mostCards = 0, bool sameCards = false);
 

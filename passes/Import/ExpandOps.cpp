@@ -55,7 +55,7 @@ static LogicalResult expandComposite(stablehlo::CompositeOp op) {
 }
 
 namespace {
-/// A constant position in one dimension. None if the update is as large as the whole.
+/// A constant position in one dimension. None if the update is as large as the operand.
 struct Place {
   std::optional<int64_t> dim;
   int64_t start = 0, size = 0;
@@ -110,8 +110,8 @@ static Value joinUpdates(Emitter &emit, stablehlo::DynamicUpdateSliceOp last) {
   return emit.concatenate(values, *dim);
 }
 
-/// An update at a constant position: padded to the whole and selected at that position. Null for
-/// any other.
+/// An update at a constant position: padded to the operand's shape and selected at that position.
+/// Null for any other.
 static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
   std::optional<Place> place = findPlace(op);
   if (!place)

@@ -85,7 +85,7 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   std::optional<Location> first;
   for (auto op : llvm::make_early_inc_range(module.getOps<sdy::MeshOp>())) {
     sdy::MeshAttr own = op.getMesh();
-    // JAX prints one without axes for tensors that are whole everywhere.
+    // JAX prints one without axes for replicated tensors.
     if (mesh && own.getAxes().empty()) {
       op.erase();
       continue;

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether vectors along a dimension of the indices have no component.
+/// Returns true if vectors along a dimension of the indices have no component.
 static bool hasNoComponent(Value indices, int64_t vectorDim) {
   auto type = cast<RankedTensorType>(indices.getType());
   return vectorDim < type.getRank() && type.getDimSize(vectorDim) == 0;

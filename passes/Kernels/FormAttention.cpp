@@ -16,8 +16,8 @@ struct OperandDims {
 };
 } // namespace
 
-/// Row values alive at once, counted in four-byte elements, beside the loop's own inputs; and bytes
-/// of an accumulator element of the matrix engine.
+/// Number of row values that are live at the same time in addition to the loop's inputs, in
+/// four-byte elements; and bytes of an accumulator element of the matrix engine.
 static constexpr int64_t kAlive = 8, kSumBytes = 4;
 
 static OperandDims getDims(Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
@@ -63,7 +63,7 @@ static int64_t getWidth(DotGeneralOp dot) {
 /// each reduction: their cost is small, and a core holds the accumulators of their results.
 static constexpr int64_t kMostStreamed = 128;
 
-/// Returns true if the matrix engine takes the operands as they are.
+/// Returns true if the matrix engine accepts the operands without a transpose.
 static bool isPlainProduct(DotGeneralOp dot) {
   Type type = getElementTypeOrSelf(dot.getLhs().getType());
   return type == getElementTypeOrSelf(dot.getRhs().getType()) && isa<FloatType>(type) &&
@@ -93,7 +93,8 @@ bool KernelPlan::isAttentionProducer(unsigned product, unsigned loop) const {
   return true;
 }
 
-/// A product with an operand over the loop's whole space, one dimension of which it contracts.
+/// A product with an operand over the loop's full space. It contracts one dimension of that
+/// operand.
 bool KernelPlan::readsRows(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.ops.size() != 1)
@@ -126,7 +127,7 @@ bool KernelPlan::isColumnProduct(unsigned product, unsigned loop) const {
 }
 
 /// A place for a loop with these consumers: after all their other operands and before any of their
-/// readers.
+/// users.
 std::optional<uint64_t> KernelPlan::getAttentionPlace(unsigned loop,
                                                       ArrayRef<unsigned> consumers) const {
   uint64_t place = nodes[loop].place;

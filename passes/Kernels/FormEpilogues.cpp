@@ -123,7 +123,7 @@ bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const 
          });
 }
 
-/// A place for a merged loop and product: after all their operands and before all their readers.
+/// A place for a merged loop and product: after all their operands and before all their users.
 std::optional<uint64_t> KernelPlan::getEpiloguePlace(unsigned loop, unsigned product) const {
   uint64_t ofLoop = nodes[loop].place, ofProduct = nodes[product].place;
   auto isReadBefore = [&](unsigned node, uint64_t place) {

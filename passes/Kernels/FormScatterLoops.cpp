@@ -95,7 +95,7 @@ private:
 };
 } // namespace
 
-/// Indices and updates with all points along one leading dimension.
+/// Indices and updates with all batch dimensions along one leading dimension.
 void UpdateLoop::arrange() {
   indices = op.getScatterIndices();
   int64_t rank = Emitter::typeOf(indices).getRank(), componentDim = numbers.getIndexVectorDim();

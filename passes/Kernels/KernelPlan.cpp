@@ -138,7 +138,7 @@ unsigned KernelPlan::materialize(Value value) {
   return node;
 }
 
-/// The loop that can store a scalar beside its own results: the last one on which the scalar
+/// The loop that can store a scalar in addition to its results: the last loop on which the scalar
 /// depends.
 std::optional<unsigned> KernelPlan::materializeInLoop(Value value, ArrayRef<Leaf> leaves) {
   int64_t last = getLastProducer(leaves);
@@ -259,7 +259,7 @@ void KernelPlan::placeReduce(Operation *op) {
   join(op, node, allAxes(space.size()) & ~reduced, leaves);
 }
 
-// ---- what an op needs -------------------------------------------------------------
+// ---- requirements of an op --------------------------------------------------------
 
 void KernelPlan::addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,
                            SmallVectorImpl<Leaf> &leaves) const {
@@ -297,8 +297,8 @@ int64_t KernelPlan::getLastProducer(ArrayRef<Leaf> leaves) {
 // ---- joining --------------------------------------------------------------------
 
 bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const {
-  // Every input is double-buffered. The values alive at once beside them in the row kernels of a
-  // transformer take less than eight rows of four-byte values.
+  // Every input is double-buffered. The other values that are live at the same time in the row
+  // kernels of a transformer take less than eight rows of four-byte values.
   constexpr int64_t kAlive = 8, kBytes = 4;
   int64_t row = kBytes, rows = 1;
   for (int64_t size : space.drop_front(rowDims))

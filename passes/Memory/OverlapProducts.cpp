@@ -76,7 +76,7 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
   return stablehlo::SliceOp::create(builder, loc, part, value, start, limit, step);
 }
 
-/// Returns true if an op beside the product computes the same for a part of its result's rows.
+/// Returns true if an op next to the product can compute its result for a part of the rows.
 bool Product::canCut(Operation *op) const {
   ArrayRef<int64_t> shape = typeOf(kernel->getResult(0)).getShape();
   // All rows are equal: the dimension is new.
@@ -201,7 +201,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
   return made->getResults();
 }
 
-// ---- what is cut --------------------------------------------------------------------------------
+// ---- candidates ---------------------------------------------------------------------------------
 
 /// A data movement kernel that applies `make` to its arguments.
 static Value makeCopy(OpBuilder &builder, Location loc, ValueRange inputs, RankedTensorType type,
@@ -233,7 +233,7 @@ static Value makePart(OpBuilder &builder, Operation *collective, Value operand, 
 }
 
 namespace {
-/// Decides into how many parts products and a collective beside them are split.
+/// Chooses the number of parts into which products and an adjacent collective are split.
 class Weigher {
 public:
   Weigher(const MeshAxes &axes, bool always) : axes(axes), always(always) {}

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-// ---- times --------------------------------------------------------------------------------------
+// ---- costs --------------------------------------------------------------------------------------
 
 static int64_t getNumBytes(ValueRange values) {
   int64_t bytes = 0;

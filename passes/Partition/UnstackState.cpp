@@ -96,7 +96,7 @@ private:
   /// Names of stacked parameters.
   DenseSet<StringAttr> names;
   DenseMap<std::pair<Value, int64_t>, Value> rows;
-  /// Values other than stacks of which rows were requested.
+  /// Values other than stacks whose rows were requested.
   llvm::SetVector<Value> stacked;
 };
 } // namespace

@@ -58,7 +58,7 @@ StashUses::StashUses(const GroupSchedule &schedule) {
 
 void mlir::st::assignSlots(GroupSchedule &schedule) {
   StashUses uses(schedule);
-  // The micro-batches that a buffer holds, with the number of remaining readers.
+  // The micro-batches that a buffer holds, with the number of remaining reads.
   llvm::MapVector<Operation *, std::map<int64_t, int64_t>> held;
   DenseMap<Operation *, int64_t> slots;
   for (const ScheduleEntry &entry : schedule.entries) {

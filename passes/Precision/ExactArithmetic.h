@@ -15,7 +15,7 @@ public:
   explicit FixedPoint(int64_t addends);
 
   SmallVector<Value> toLimbs(Emitter &emit, Value x) const;
-  /// The f32 number that sums of limbs stand for. `largest` is the largest magnitude of an addend:
+  /// The f32 number that sums of limbs represent. `largest` is the largest magnitude of an addend:
   /// if it is 2^50 or more, infinite or NaN, the result is infinite or NaN.
   Value fromLimbs(Emitter &emit, ArrayRef<Value> limbs, Value largest) const;
 

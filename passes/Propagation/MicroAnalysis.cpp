@@ -12,7 +12,7 @@ TensorSharding MicroAnalysis::sharding(Value value) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Forward: what varies, what is unreduced
+// Forward: varying and unreduced values
 //===----------------------------------------------------------------------===//
 
 void MicroAnalysis::reduceForAll(Value value) {
@@ -183,7 +183,7 @@ LogicalResult MicroAnalysis::checkResults() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Backward: what is used along micro only
+// Backward: values used only along micro
 //===----------------------------------------------------------------------===//
 
 /// The one sharding over micro in which all users take a value.

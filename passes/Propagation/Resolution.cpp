@@ -240,8 +240,8 @@ static bool isFinal(ShardingAttr sharding) {
          sharding.getReplicated().empty();
 }
 
-/// Returns true if a result's sharding extends the given one by axes in open dimensions, none of
-/// which must stay free.
+/// Returns true if a result's sharding extends the given one only by axes in open dimensions, and
+/// no such axis must stay free.
 static bool isExtended(ShardingAttr said, const TensorSharding &given,
                        const TensorSharding &sharding, const MeshAxes &axes) {
   for (StringAttr name : said.getReplicated())
@@ -277,8 +277,9 @@ static void moveToFront(const ShardingRule &rule, const TensorFactors &factors,
 }
 
 /// The sharding that a result of the function should have. An op cannot be split along a dimension
-/// in which it moves elements (slice) or that it needs whole (sort), but each device needs to keep
-/// only a part of the result: the one that propagation wants, or that the operand's sharding gives.
+/// in which it moves elements (slice) or that it needs unsplit (sort). But each device needs to
+/// keep only a part of the result: the part that propagation chooses, or that the operand's
+/// sharding gives.
 TensorSharding Resolution::keptOf(Value value) const {
   TensorSharding kept = constraints.of(value);
   const OpNode *node = value.getDefiningOp() ? graph.nodeOf(value.getDefiningOp()) : nullptr;

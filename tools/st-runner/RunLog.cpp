@@ -67,7 +67,7 @@ std::string quoteValue(const std::string &value) {
   const bool isPlain = value.find_first_of(" \t\n\r\v\f#'\"\\") == std::string::npos;
   if (isPlain)
     return value;
-  // A value with one kind of quote is put in quotes of the other kind.
+  // A value that contains one kind of quote gets quotes of the other kind.
   const char quote = absl::StrContains(value, '\'') ? '"' : '\'';
   return absl::StrCat(std::string(1, quote), value, std::string(1, quote));
 }

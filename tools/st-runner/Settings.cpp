@@ -183,7 +183,7 @@ absl::Status Settings::addFile(const std::string &path) {
   return status;
 }
 
-// The flags of the log, but for those that the command line said before.
+// The flags of the log, except those that the command line gave before.
 absl::Status Settings::replay(const std::string &path) {
   ST_ASSIGN_OR_RETURN(const LoggedConfiguration logged, readLoggedConfiguration(path));
   log = path;

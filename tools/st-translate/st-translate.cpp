@@ -1,4 +1,4 @@
-//===- st-translate.cpp - To and from what is not MLIR --------------------===//
+//===- st-translate.cpp - Translation from and to other formats -----------===//
 
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"

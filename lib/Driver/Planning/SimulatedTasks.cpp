@@ -50,7 +50,7 @@ struct Meeting {
 };
 } // namespace
 
-/// Returns the message of a phase that the tasks of group `to` wait for longest. None if nothing
+/// Returns the message of a phase that the tasks of group `to` wait for longest. None if no message
 /// is sent.
 static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
                                             ArrayRef<LoneTask> fromTasks,

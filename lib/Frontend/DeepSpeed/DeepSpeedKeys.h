@@ -23,7 +23,7 @@ enum class DeepSpeedKind {
 enum class DeepSpeedFate {
   Honoured,
   NoEffect,
-  /// A flag that must be off, or a section whose "enabled" must be off; a whole number that must be
+  /// A flag that must be off, or a section whose "enabled" must be off; an integer that must be
   /// 0 or 1.
   Off
 };

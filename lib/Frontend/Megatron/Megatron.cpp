@@ -76,7 +76,7 @@ absl::Status RunBuilder::refuseRestricted(const GivenArgument &given) const {
   if (argument.fate != ArgumentFate::Restricted || given.isNone)
     return absl::OkStatus();
   StringRef text = given.text;
-  // Some versions print whole numbers as 1.0.
+  // Some versions print integers as 1.0.
   text.consume_back(".0");
   std::string expected;
   for (StringRef accepted : llvm::split(argument.note, "|")) {

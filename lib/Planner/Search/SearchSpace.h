@@ -39,14 +39,14 @@ struct SearchSpace {
 };
 
 /// Sequences from this length on may be split over devices unasked, into parts of at least
-/// kLeastPart tokens. Attention's communication for a token does not depend on the length and its
+/// kMinPart tokens. Attention's communication for a token does not depend on the length and its
 /// work does, so shorter parts rarely pay.
 constexpr int64_t kLongSequence = 16384, kLeastPart = 4096;
 
 /// Maximum number of layouts in a space.
 constexpr size_t kMostLayouts = 1000000;
 
-/// Lists all layouts of a space, including those that cannot run, up to kMostLayouts. They fill the
+/// Lists all layouts of a space, including those that cannot run, up to kMaxLayouts. They fill the
 /// devices with the batch. In a range of batches, micro-batches are powers of two unless they are
 /// listed. Their number doubles from the minimum to the maximum; both and multiples of the stages
 /// are considered too.

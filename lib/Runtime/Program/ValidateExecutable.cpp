@@ -225,8 +225,8 @@ absl::Status GroupValidator::checkLocal(const std::string &owner, const proto::T
   return absl::OkStatus();
 }
 
-// Checks that the bytes are in the arena. Records `exclusive` ranges, which nothing else may use at
-// the start of a step.
+// Checks that the bytes are in the arena. Records `exclusive` ranges, which no other data may use
+// at the start of a step.
 absl::Status GroupValidator::claim(const std::string &owner, int64_t offset, int64_t bytes,
                                    bool exclusive) {
   if (offset < 0 || bytes > group.arena_bytes() || offset > group.arena_bytes() - bytes)
@@ -349,7 +349,7 @@ absl::Status checkSharedStates(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
-// Checks that each output name stands for one tensor.
+// Checks that each output name identifies one tensor.
 absl::Status checkOutputNames(const proto::Executable &program) {
   std::map<std::string, std::string> types;
   std::set<std::string> states;

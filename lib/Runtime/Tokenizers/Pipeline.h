@@ -25,7 +25,7 @@ struct TokenizerStages {
   TokenIds ids;
 };
 
-/// Memoises the tokens of words, most of which repeat.
+/// Memoises the tokens of words, because most words repeat.
 class WordCache;
 
 class PipelineTokenizer : public Tokenizer {

@@ -101,7 +101,7 @@ static SmallVector<int64_t> withoutComponents(ArrayRef<int64_t> dims, int64_t co
   return llvm::map_to_vector(dims, [&](int64_t dim) { return dim > componentDim ? dim - 1 : dim; });
 }
 
-/// Returns true if the point dimensions (those outside windows) are all before, or all after, the
+/// Returns true if the batch dimensions (those outside windows) are all before, or all after, the
 /// window's.
 static bool arePointsTogether(ArrayRef<int64_t> shape, ArrayRef<int64_t> windowDims) {
   bool seen = false, ended = false;

@@ -100,8 +100,8 @@ void RecomputeEmitter::replaceReads(Operation *op) {
   }
 }
 
-/// Moves values that the backward task computes from dropped values alone, such as widened copies,
-/// to their first use: otherwise they would be the first to need the dropped values.
+/// Moves values that the backward task computes only from dropped values, such as widened copies,
+/// to their first use. Otherwise they would be the first to need the dropped values.
 void RecomputeEmitter::sinkReadings(Block &block) {
   DenseSet<Operation *> readings;
   for (Operation &op : block) {

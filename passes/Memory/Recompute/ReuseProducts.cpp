@@ -16,8 +16,8 @@ static bool isSpreadVector(Value value) {
   return spread && cast<RankedTensorType>(spread.getOperand().getType()).getRank() <= 1;
 }
 
-/// Returns true if a product library writes the value as it is: a matrix product, with or without
-/// its bias.
+/// Returns true if a product library writes the value itself: a matrix product, with or without its
+/// bias.
 static bool isWrittenByProduct(Value value) {
   if (auto add = value.getDefiningOp<hlo::AddOp>())
     for (auto [product, other] :

@@ -302,7 +302,7 @@ def reduced_bytes(folder):
     return f"{sent['bf16']} of {sent['f32']} bytes, losses differ by {difference:.1e}"
 
 
-# ---- what is refused ----------------------------------------------------------------------------
+# ---- refusals -----------------------------------------------------------------------------------
 
 
 def after_its_phase(folder):

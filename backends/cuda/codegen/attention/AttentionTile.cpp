@@ -40,7 +40,7 @@ private:
 };
 } // namespace
 
-// ---- what all tiles have ------------------------------------------------------------------------
+// ---- shared by all tiles ------------------------------------------------------------------------
 
 std::unique_ptr<AttentionTile> AttentionTile::create(KernelEmitter &emitter,
                                                      const FusedAttention &fused,

@@ -10,7 +10,7 @@ static constexpr int64_t kBytes = 2;
 
 int64_t CoreOperands::Rows::pitch() const { return columns() + kAccess; }
 
-// ---- which there are ----------------------------------------------------------------------------
+// ---- the set of operands ------------------------------------------------------------------------
 
 /// Products that read the same matrix share its shared memory.
 SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const FusedAttention &fused,
@@ -135,10 +135,10 @@ CoreOperands::Rows &CoreOperands::find(const AttentionMatrix &matrix, int64_t wi
       streamed, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
 }
 
-// ---- to shared memory ---------------------------------------------------------------------------
+// ---- loads to shared memory ---------------------------------------------------------------------
 
 /// Sets the offset of the row that this thread passes to ldmatrix for 16 x 16 elements. The four 8
-/// x 8 matrices are in row-major or (turned) column-major order.
+/// x 8 matrices are in row-major or (transposed) column-major order.
 void CoreOperands::prepare(Rows &rows) {
   Value lane = emitter.rem(emitter.thread(), kWarp);
   Value row = emitter.rem(lane, kMatrix);
@@ -271,7 +271,7 @@ void CoreOperands::enterTile(Value number) {
   emitter.onlyIf(emitter.less(next, end), [&] { load(next); });
 }
 
-// ---- to cores -----------------------------------------------------------------------------------
+// ---- loads to registers -------------------------------------------------------------------------
 
 SmallVector<Value> CoreOperands::getParallel(const AttentionProduct &product, int64_t core,
                                              int64_t depth) {
@@ -316,7 +316,7 @@ SmallVector<Value> CoreOperands::getStreamedTurned(const AttentionProduct &produ
   return loadFromTile(product, depth, column, /*isTurned=*/true, beyond);
 }
 
-// ---- what products read -------------------------------------------------------------------------
+// ---- panels and crossing products ---------------------------------------------------------------
 
 void CoreOperands::putPanel(size_t panel, Value row, Value column, Number pair) {
   const Rows &rows = panels[panel];

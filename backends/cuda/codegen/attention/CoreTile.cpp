@@ -1,9 +1,9 @@
 // Tiles with tensor cores. A warp computes one or two products of 16 parallel indices for all
-// indices of the reduction loop, in the register layout of m16n8k16 of nvgpu.mma.sync: a quad of
-// four lanes has two rows eight apart, and of each eight columns a lane has two adjacent ones. A
-// thread's elementwise results are then already in the layout of the first operand of the
-// consumers, so no element of a tile moves. Second operands come through shared memory
-// (CoreOperands.h). Two products of 16 rows share one, at twice the registers.
+// indices of the reduction loop, in the register layout of m16n8k16 of nvgpu.mma.sync: the four
+// lanes of a quad hold two rows with a distance of eight, and each lane holds two adjacent ones of
+// every eight columns. A thread's elementwise results are then already in the layout of the first
+// operand of the consumers, so no element of a tile moves. Second operands come through shared
+// memory (CoreOperands.h). Two products of 16 rows share one, at twice the registers.
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
 
@@ -62,7 +62,7 @@ private:
 };
 } // namespace
 
-// ---- how a block works --------------------------------------------------------------------------
+// ---- plans --------------------------------------------------------------------------------------
 
 /// Returns the type of all operands of products if it is a single 16-bit type.
 static Type getNarrowType(const FusedAttention &fused) {
@@ -357,7 +357,7 @@ void CoreTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// The lanes of a quad together have a row.
+/// The lanes of a quad share a row.
 Number CoreTile::combine(const Combiner &combiner, Number number, int64_t) {
   for (int64_t mask = 1; mask < kQuad; mask *= 2)
     number = combiner.combine(number, emitter.shuffleXor(number, mask));

@@ -36,7 +36,7 @@ struct IndexedAccess {
   int64_t componentDim = 0;      // of indices
   SmallVector<int64_t> window;   // sizes along the table's dimensions
 
-  /// Maps each dimension of the table to the window dimension of points; -1 if there is none.
+  /// Maps each dimension of the table to the window dimension of slices; -1 if there is none.
   SmallVector<int64_t> windowDimOf() const;
   SmallVector<int64_t> pointDims() const;
 };
@@ -60,7 +60,7 @@ private:
 
   FailureOr<unsigned> bufferOf(Value value);
   /// Start of an element's window along each dimension of the table, given the element's
-  /// coordinates along `pointDims`. `valid` becomes false if the window is out of bounds; if null,
+  /// coordinates along `batchDims`. `valid` becomes false if the window is out of bounds; if null,
   /// starts are clamped.
   SmallVector<Value> startsOf(unsigned indices, ArrayRef<Value> point, Value *valid);
   int64_t chooseWidth() const;

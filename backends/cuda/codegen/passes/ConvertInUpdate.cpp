@@ -75,8 +75,8 @@ ProgramUpdater::ProgramUpdater(ProgramOp program) : program(program), symbols(pr
 
 bool ProgramUpdater::runsOnce(TaskOp task) const { return runs.lookup(task.getSymNameAttr()) == 1; }
 
-/// Returns the state that a kernel reads, if it computes each element of its results from one
-/// element of that state and from nothing else. Null otherwise.
+/// Returns the state that a kernel reads, if each element of its results depends only on one
+/// element of that state. Null otherwise.
 StateOp ProgramUpdater::getConvertedState(KernelOp kernel) {
   auto read = kernel.getKind() == "loop" && kernel.getInputs().size() == 1
                   ? kernel.getInputs()[0].getDefiningOp<ReadOp>()

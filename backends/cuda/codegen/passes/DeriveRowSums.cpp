@@ -113,7 +113,7 @@ static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other,
   return true;
 }
 
-// ---- what is found ------------------------------------------------------------------------------
+// ---- matches ------------------------------------------------------------------------------------
 
 static Value getOutside(Value argument) {
   auto kernel = cast<KernelOp>(cast<BlockArgument>(argument).getOwner()->getParentOp());

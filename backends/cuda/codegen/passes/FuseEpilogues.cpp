@@ -105,7 +105,7 @@ public:
   bool fuseSums(KernelOp reduce);
 
 private:
-  /// Returns the origin of a value: in the body of a kernel, also of the task that stashed it.
+  /// Returns the definition of a value in the body of a kernel, or in the task that stashed it.
   Value findDefinition(Value value) const {
     return mlir::cuda::findDefinition(
         value, [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });

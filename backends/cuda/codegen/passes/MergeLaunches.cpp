@@ -89,7 +89,7 @@ private:
 };
 } // namespace
 
-// ---- what ops touch -----------------------------------------------------------------------------
+// ---- memory accesses of ops ---------------------------------------------------------------------
 
 static std::optional<Buffer> bufferOf(Value value) {
   auto view = value.getDefiningOp<memref::ViewOp>();

@@ -98,8 +98,8 @@ DriverProduct::~DriverProduct() {
     blas.destroyDesc(desc);
 }
 
-/// Adds the layout of a matrix's transpose, which is column-major if the matrix is row-major; other
-/// matrices are transposed once more, which never happens for d.
+/// Adds the layout of a matrix's transpose, which is column-major if the matrix is row-major. Other
+/// matrices are transposed again; this never happens for d.
 absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::CudaMatrix &matrix,
                                       int64_t rows, int64_t columns, int32_t *isTransposed) {
   const bool isRows = matrix.column() == 1 || columns == 1;

@@ -368,7 +368,7 @@ void AttentionKernel::emitCore() {
   core.wait(builder.semaphore(Sem::Epilogue));
 }
 
-// ---- all of it --------------------------------------------------------------------------------
+// ---- the kernel -------------------------------------------------------------------------------
 
 void AttentionKernel::emit(const KernelContext &context) {
   StreamBuilder::Scope dteScope(builder.dte), coreScope(builder.core);

@@ -1,9 +1,9 @@
 // Kernels of kind "gather" and "scatter".
 //
 // Both treat the large tensor as a table of rows that start every `unit` elements, where unit is
-// the distance of neighbours along the innermost indexed dimension. The index components of a point
+// the distance of neighbours along the innermost indexed dimension. The index components of a slice
 // then form one row number. With one component, the engine reads the tensor of indices directly;
-// otherwise the cores compute row numbers first. The elements of a point are split into runs that
+// otherwise the cores compute row numbers first. The elements of a slice are split into runs that
 // are contiguous on both sides.
 #include "backends/dtu/codegen/emission/CopyJob.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
@@ -92,7 +92,7 @@ private:
 
 // ---- analysis -----------------------------------------------------------------------------------
 
-/// Finds the dimensions of the points tensor that range over points, and the corresponding
+/// Finds the dimensions of the slices tensor that range over slices, and the corresponding
 /// dimensions of the indices.
 LogicalResult IndexedKernel::findPoints() {
   SmallVector<int64_t> strides = denseStrides(access.points.getShape());
@@ -156,7 +156,7 @@ void IndexedKernel::findComponents() {
     rows += (component.offset < 0 ? component.modulo - 1 : component.limit) * component.rows;
 }
 
-/// Finds the longest run of a window that is contiguous in both the table and points.
+/// Finds the longest run of a window that is contiguous in both the table and slices.
 void IndexedKernel::findRuns() {
   SmallVector<int64_t> tableStrides = denseStrides(access.table.getShape());
   SmallVector<int64_t> pointStrides = denseStrides(access.points.getShape());
@@ -209,7 +209,7 @@ void IndexedKernel::forRuns(size_t dim, const Expr &table, const Expr &points,
 
 // ---- row numbers --------------------------------------------------------------------------------
 
-// In L1 after the scalar area, kPointsAtOnce values each: the row numbers, a component as loaded,
+// In L1 after the scalar area, kSlicesAtOnce values each: the row numbers, a component as loaded,
 // the component in 64 bits, and whether all components so far are valid.
 static constexpr int64_t kRowNumbers = kCellAreaBytes, kLoaded = kRowNumbers + 8 * kPointsAtOnce,
                          kWide = kLoaded + 8 * kPointsAtOnce, kValid = kWide + 8 * kPointsAtOnce,
@@ -267,7 +267,7 @@ void IndexedKernel::computeComponent(const Component &component, const hw::Exten
       }
     }
   } else {
-    // point / divide % modulo
+    // slice / divide % modulo
     hw::Vector iota;
     iota.op = VectorOp::Iota;
     iota.dst = wide;
@@ -287,7 +287,7 @@ void IndexedKernel::computeComponent(const Component &component, const hw::Exten
     emitVector(core, VectorOp::MulAdd, rowNumbers, {wide, scalar(2), rowNumbers}, count);
 }
 
-/// Both streams: computes the row numbers of some points in this worker's L1 and returns their
+/// Both streams: computes the row numbers of some slices in this worker's L1 and returns their
 /// address.
 int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, bool clamp) {
   using hw::DType;
@@ -372,7 +372,7 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 
 /// The most elements of a run that one worker processes. Workers that share a run must stay in
 /// separate columns of the rows. A run of several rows has no such columns: it is split into its
-/// rows if those are long, and otherwise one worker takes all of it. Of several points, which may
+/// rows if those are long, and otherwise one worker takes all of it. Of several slices, which may
 /// overlap, one worker takes all, in order.
 int64_t IndexedKernel::shareRun() {
   if (run > unit && (numPoints > 1 || unit < 2 * kLeastShare))
@@ -384,7 +384,7 @@ int64_t IndexedKernel::shareRun() {
   return std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min(run, kLeastShare));
 }
 
-/// Every worker processes all points in order, on its own part of the runs, so no two workers touch
+/// Every worker processes all slices in order, on its own part of the runs, so no two workers touch
 /// the same bytes.
 LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices,
                                          const Placement &updates, hw::Reduce combine) {

@@ -96,8 +96,8 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
   }
 }
 
-/// The right operands, all of which must have the same layout; so must the left operand of every
-/// product.
+/// The right operands. All of them must have the same layout, and so must the left operands of all
+/// products.
 static FailureOr<SmallVector<OperandAccess>>
 traceRightOperands(ArrayRef<stablehlo::DotGeneralOp> dots, const OperandAccess &left) {
   SmallVector<OperandAccess> traced;

@@ -36,7 +36,7 @@ struct TaskProgram {
   Program program;
   StretchCode code;
   RunDependence dependence;
-  /// What followed runs need to come back, keyed by what they depend on.
+  /// The return messages that followed runs need, by the values on which they depend.
   std::map<std::string, std::vector<ReturnNeeded>> returns;
 };
 

@@ -51,8 +51,8 @@ std::string OrderProof::describe(const OpenRace &race) const {
                       race.bytes.low, " to ", race.bytes.high - 1, "; nothing orders the two");
 }
 
-/// Other ranks may still guarantee the order: nothing is received before the data it was computed
-/// from is sent.
+/// Other ranks may still guarantee the order: a message arrives only after the data from which it
+/// was computed was sent.
 absl::Status OrderProof::noteRace(const MemoryAccess &access, int64_t memory,
                                   const AccessHistory::Race &race) {
   isUncertain |= race.box->first != race.box->last || periodic->isDoubtful(race.trail->instance);

@@ -65,8 +65,8 @@ struct OrderStretch {
   std::vector<OpenRace> returns;
 };
 
-/// Shared by any number of runs. While several threads follow runs, each adds to a memory of its
-/// own on top of one that does not change.
+/// Shared by any number of runs. While several threads follow runs, each adds to a separate memory
+/// on top of a shared one that does not change.
 class StretchMemory {
 public:
   explicit StretchMemory(const StretchMemory *base = nullptr) : base(base) {}
@@ -106,7 +106,7 @@ public:
   /// Forgets what a quiet state makes irrelevant.
   void settle();
   /// Replays the stretch that begins here if it is known. Returns the number of instructions
-  /// compared, or 0. The state must be settled.
+  /// compared, or 0. The state must be normalised.
   int64_t replay();
   /// A stretch that is not known begins or ends here.
   void begin();

@@ -7,8 +7,8 @@
 namespace st::dtu {
 namespace {
 
-/// A search skips the first trips, in which loops fill their buffers, and the last ones, of which
-/// too few are left to gain anything.
+/// A search skips the first trips, in which loops fill their buffers, and the last ones, because
+/// too few remain to gain anything.
 constexpr int64_t kFirstPatience = 4;
 constexpr uint64_t kLeastTripsLeft = 4;
 /// After this many trips of other ranks, the anchor is considered not to loop.
@@ -349,7 +349,7 @@ int64_t PeriodicLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
       times = std::min(times, (instance.due - now - 1) / duration);
   });
   // An enclosing search sees the first and the last repetition, between which everything is linear.
-  // One repetition must leave its changes as they are.
+  // One repetition must not alter its own changes.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (chip.searches[outer].period == 0)
