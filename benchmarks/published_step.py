@@ -96,7 +96,7 @@ class Program:
 
 
 def search(program, name, value, base, target):
-    """Returns by which factor a figure has to be slower for the step to take `target`, and the time of the step then;
+    """Returns the factor by which a figure must be slower for the step to take `target`, and the time of that step;
     if no factor up to MOST is enough, returns None and the time at MOST."""
     def step(factor):
         return program.seconds(name, value * factor if is_delay(name) else value / factor)

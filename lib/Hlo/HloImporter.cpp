@@ -13,7 +13,7 @@ namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
 /// A few small computations that call each other twice can expand to any number of ops.
-static constexpr int64_t kMostOps = 2'000'000, kDeepest = 256;
+static constexpr int64_t kMaxOps = 2'000'000, kDeepest = 256;
 
 Location HloToStableHlo::locationOf(const hlo::Instruction &at) {
   const std::string &name = at.metadata().op_name();
@@ -41,8 +41,8 @@ LogicalResult HloToStableHlo::flatten(const hlo::Instruction &at, const hlo::Sha
   RankedTensorType type = typeOfShape(shape, context);
   if (!type)
     return error(at) << "a shape of element type " << shape.element_type() << " cannot be imported";
-  if (++emitted > kMostOps)
-    return error(at) << "the module expands to more than " << kMostOps << " values";
+  if (++emitted > kMaxOps)
+    return error(at) << "the module expands to more than " << kMaxOps << " values";
   types.push_back(type);
   return success();
 }
@@ -122,9 +122,8 @@ FailureOr<HloValues> HloToStableHlo::emitComputation(const hlo::Computation &com
   for (const hlo::Instruction &instruction : computation.instructions()) {
     if (instruction.opcode() == "parameter")
       continue;
-    if (++emitted > kMostOps)
-      return error(instruction) << "the module expands to more than " << kMostOps
-                                << " instructions";
+    if (++emitted > kMaxOps)
+      return error(instruction) << "the module expands to more than " << kMaxOps << " instructions";
     FailureOr<HloValues> made = emitInstruction(instruction, values);
     SmallVector<Type> types;
     if (failed(made) || failed(flatten(instruction, instruction.shape(), types)))

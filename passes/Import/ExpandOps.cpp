@@ -1,6 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
-#include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/Analysis/DotAlgorithm.h"
+#include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/ApplyToElements.h"
 #include "dialects/StableHLO/Utils/Emitter.h"

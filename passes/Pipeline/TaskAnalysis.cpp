@@ -38,7 +38,7 @@ FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh
     return failure();
   analysis.findVarying();
   analysis.findLoopFeeders();
-  analysis.findAccumulationReaders();
+  analysis.findAccumulationUsers();
   analysis.markLoss();
   if (failed(analysis.markStatistics()))
     return failure();
@@ -145,7 +145,7 @@ void TaskAnalysis::findLoopFeeders() {
   // accumulation feeds the loop; this was computed above.
 }
 
-void TaskAnalysis::findAccumulationReaders() {
+void TaskAnalysis::findAccumulationUsers() {
   for (Operation *op : ops) {
     OpInfo &mine = info(op);
     if (isa<AccumulateOp>(op)) {

@@ -82,7 +82,7 @@ private:
   LogicalResult checkStages();
   void findVarying();
   void findLoopFeeders();
-  void findAccumulationReaders();
+  void findAccumulationUsers();
   void markSlice(ArrayRef<Value> roots, bool OpInfo::*flag);
   void markLoss();
   LogicalResult markStatistics();

@@ -36,7 +36,7 @@ Value sumInFixedPoint(Emitter &emit, Value x, int64_t dim);
 Value sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims);
 
 /// The most products that multiplyExactly() can add up.
-constexpr int64_t kMostExactProducts = int64_t(1) << 22;
+constexpr int64_t kMaxExactProducts = int64_t(1) << 22;
 
 /// The product of f32 tensors. Each row of an operand is scaled by a power of two and rounded to 23
 /// bits or more of its largest magnitude, in slices of a few bits. Products of slices are sums of

@@ -84,7 +84,7 @@ bool Resolution::sharesSum(Operation *op) const {
 /// over which a sum over devices can be taken: the gradient of keys that were repeated for several
 /// heads is added up over these first. Returns its part of the value's elements.
 double Resolution::laterSumOf(Value result) {
-  constexpr int kMostOps = 8;
+  constexpr int kMaxOps = 8;
   auto elementsOf = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type ? static_cast<double>(type.getNumElements()) : 0.0;
@@ -93,7 +93,7 @@ double Resolution::laterSumOf(Value result) {
   if (smallest == 0)
     return 1;
   Value at = result;
-  for (int i = 0; i < kMostOps && at.hasOneUse() && mayPass(at); ++i) {
+  for (int i = 0; i < kMaxOps && at.hasOneUse() && mayPass(at); ++i) {
     Operation *user = *at.user_begin();
     if (user->getNumResults() != 1 || isa<ConstrainOp>(user) ||
         !isLinearInAlone(*graph.nodeOf(user), at))

@@ -316,13 +316,13 @@ LoadOptions loadOptions() {
 absl::StatusOr<int64_t> parseBytes(absl::string_view flag, const std::string &text) {
   constexpr std::pair<absl::string_view, double> kUnits[] = {
       {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
-  constexpr double kMostBytes = 1e15;
+  constexpr double kMaxBytes = 1e15;
   absl::string_view digits = text;
   double unit = 1, count = 0;
   for (const auto &[name, bytes] : kUnits)
     if (unit == 1 && absl::ConsumeSuffix(&digits, name))
       unit = bytes;
-  if (!absl::SimpleAtod(digits, &count) || !(count * unit >= 1 && count * unit <= kMostBytes))
+  if (!absl::SimpleAtod(digits, &count) || !(count * unit >= 1 && count * unit <= kMaxBytes))
     return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", text,
                                                    ": expected bytes, such as 5GB, 500MB or "
                                                    "512MiB"));

@@ -21,7 +21,7 @@ constexpr size_t kLargestPlan = size_t(1) << 30;
 /// No planner takes as long.
 constexpr double kPlanSeconds = 24 * 3600;
 /// Of a device; a doubling that nothing stops ends here.
-constexpr int64_t kMostMicroBatch = 65536;
+constexpr int64_t kMaxMicroBatch = 65536;
 
 void Tuner::note(const std::string &text) const {
   if (!flags.quiet)
@@ -129,7 +129,7 @@ absl::Status Tuner::measureBaseline() {
   if (!flags.baseline)
     return absl::OkStatus();
   double best = 0;
-  for (int64_t microBatch = 1; microBatch <= kMostMicroBatch; microBatch *= 2) {
+  for (int64_t microBatch = 1; microBatch <= kMaxMicroBatch; microBatch *= 2) {
     TuneCandidate candidate;
     candidate.layout = plainLayout(set.devices, microBatch);
     ST_ASSIGN_OR_RETURN(TrialRow row, measure(candidate));

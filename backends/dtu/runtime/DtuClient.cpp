@@ -253,12 +253,12 @@ absl::Status DtuExecutable::runStep() {
 }
 
 absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
-  constexpr int64_t kMostTimedRanks = 64;
+  constexpr int64_t kMaxTimedRanks = 64;
   if (derated && timeTasks == "once")
     return absl::InvalidArgumentError("--derate makes links differ, but --time-tasks=once times "
                                       "each kind of task once for all devices");
   if (timeTasks != "once")
-    return timeTasks == "auto" && !derated && numRanks() > kMostTimedRanks && !traces && !loads;
+    return timeTasks == "auto" && !derated && numRanks() > kMaxTimedRanks && !traces && !loads;
   if (traces)
     return absl::InvalidArgumentError(
         "--trace shows every task and has no effect with --time-tasks=once");

@@ -35,7 +35,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
     if (input.model.decoderLayers > 0)
       request.model->decoder.layerCount = ::st::kCompiledLayers;
   }
-  request.model->experts.balanceCoefficient = 0.0; // next to no work, but of the whole batch
+  request.model->experts.balanceCoefficient = 0.0; // almost no work, but of the full batch
   if (!key.formsKernels)
     request.model->scalesScores = false; // A framework runs a kernel for each op.
   const int64_t multiple = input.vocabularyMultiple * key.tensor;

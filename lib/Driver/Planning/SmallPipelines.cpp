@@ -132,8 +132,8 @@ static void correct(Contention &contention, size_t kind, double simulated, doubl
   auto &row = contention.slowdown[kind];
   const bool isSlowedDown = llvm::any_of(row, [](double share) { return share > 0; });
   // Tasks that overlap little in a small pipeline give no estimate of their slowdown.
-  constexpr double kMostScaled = 4;
-  if (isSlowedDown && simulated > lone && kMostScaled * (played - lone) > simulated - lone) {
+  constexpr double kMaxScaled = 4;
+  if (isSlowedDown && simulated > lone && kMaxScaled * (played - lone) > simulated - lone) {
     for (double &share : row)
       share *= (simulated - lone) / (played - lone);
     return;

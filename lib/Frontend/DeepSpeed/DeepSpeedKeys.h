@@ -10,8 +10,8 @@ namespace mlir::st {
 /// The type of a key. "auto" and null are values of each type: not given.
 enum class DeepSpeedKind {
   Flag,
-  Count,       // a whole number of at least 0, which may be written as 5e8
-  Size,        // a whole number of at least 1
+  Count,       // an integer of at least 0, which may be written as 5e8
+  Size,        // an integer of at least 1
   NonNegative, // a number of at least 0
   Number,
   Text,

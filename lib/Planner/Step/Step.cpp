@@ -132,7 +132,7 @@ QueuedWork Composer::weightOf(int64_t stage) const {
 }
 
 HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const {
-  return layout.hasWeightTasks() ? mostHeld(inputs.order(layout, group))
+  return layout.hasWeightTasks() ? maxHeld(inputs.order(layout, group))
                                  : HeldMicroBatches{times.inFlight};
 }
 
@@ -500,7 +500,7 @@ StepBound Composer::bound(BoundDetail detail) {
   const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
   for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
     const DeviceMemory own =
-        memory.ofGroup(group, inputs.memo->pipelines.mostHeld(layout, inputs.order, group));
+        memory.ofGroup(group, inputs.memo->pipelines.maxHeld(layout, inputs.order, group));
     if (own.total() <= bound.memory.total())
       continue;
     bound.memory = own;

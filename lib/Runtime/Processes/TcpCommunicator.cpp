@@ -84,7 +84,7 @@ private:
     bool isBusy = false; ///< a message is being sent
     // Shared by all threads, guarded by the mutex:
     std::deque<Message> queue;
-    bool isSent = true;    ///< the queue is empty and nothing is being sent
+    bool isSent = true;    ///< the queue is empty and no send is in progress
     bool hasLeft = false;  ///< has said goodbye
     bool isComing = false; ///< a message has partly arrived
     Clock::time_point heard;
@@ -307,8 +307,8 @@ void TcpCommunicator::moveBytes() {
 void TcpCommunicator::readFrom(int64_t process) {
   Connection &connection = connections[static_cast<size_t>(process)];
   // Gives other connections a turn.
-  constexpr int kMostReads = 64;
-  for (int i = 0; i < kMostReads; ++i) {
+  constexpr int kMaxReads = 64;
+  for (int i = 0; i < kMaxReads; ++i) {
     Message &message = connection.coming;
     std::array<iovec, 2> rest = message.rest();
     const ssize_t came =

@@ -16,7 +16,7 @@
 namespace st {
 namespace {
 
-constexpr size_t kMostRows = 16;
+constexpr size_t kMaxRows = 16;
 
 /// A quantity in TaskWork and in TaskPrediction.
 struct Quantity {
@@ -132,7 +132,7 @@ std::string TimingComparison::print() {
   std::vector<std::vector<std::string>> table = {
       {"not as predicted", "what", "predicted", "found", "off by"}};
   for (const Difference &row : sorted) {
-    if (table.size() > kMostRows)
+    if (table.size() > kMaxRows)
       break;
     auto text = [&](int64_t value) {
       return row.isTime ? printMilliseconds(value) : absl::StrCat(value);
@@ -146,8 +146,8 @@ std::string TimingComparison::print() {
                                                     1))});
   }
   std::string out = printTable(table);
-  if (sorted.size() > kMostRows)
-    absl::StrAppend(&out, "and ", sorted.size() - kMostRows, " more\n");
+  if (sorted.size() > kMaxRows)
+    absl::StrAppend(&out, "and ", sorted.size() - kMaxRows, " more\n");
   return out;
 }
 

@@ -19,10 +19,10 @@ namespace st {
 namespace {
 
 constexpr int64_t kLargestMemory = int64_t{1} << 46;
-constexpr int64_t kMostAlignment = 16;
-constexpr int64_t kMostBlocks = INT_MAX, kMostThreads = 1024;
-constexpr int64_t kMostSharedBytes = 227 << 10;
-constexpr int64_t kMostMatrix = INT_MAX;
+constexpr int64_t kMaxAlignment = 16;
+constexpr int64_t kMaxBlocks = INT_MAX, kMaxThreads = 1024;
+constexpr int64_t kMaxSharedBytes = 227 << 10;
+constexpr int64_t kMaxMatrix = INT_MAX;
 
 absl::Status invalid(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("invalid training program: ", message));
@@ -217,7 +217,7 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
 
 absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   for (int64_t size : {product.m(), product.n(), product.k()})
-    if (size < 1 || size > kMostMatrix)
+    if (size < 1 || size > kMaxMatrix)
       return error(absl::StrCat("a product of a side of ", size));
   const proto::ElementType type = product.type(), dType = product.d_type();
   const bool isHalf = type == proto::F16 || type == proto::BF16;
@@ -228,7 +228,7 @@ absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   if (dType != type && !(isHalf && dType == proto::F32))
     return error("a product of another type than its operands");
   for (int dim = 0; dim < product.batch_size(); ++dim)
-    if (product.batch(dim) < 1 || product.batch(dim) > kMostMatrix ||
+    if (product.batch(dim) < 1 || product.batch(dim) > kMaxMatrix ||
         (product.batch(dim) > 1 && dim < product.d_matrix().batch_size() &&
          product.d_matrix().batch(dim) < 1))
       return error(absl::StrCat("a batch of ", product.batch(dim), " products"));
@@ -345,7 +345,7 @@ absl::Status TaskValidator::checkHeads(absl::string_view what,
     elements.add((count - 1) * stride, width);
   }
   ST_RETURN_IF_ERROR(
-      checkAlignment(absl::StrCat(what, " of attention"), heads.place(), kMostAlignment));
+      checkAlignment(absl::StrCat(what, " of attention"), heads.place(), kMaxAlignment));
   return checkPlace(absl::StrCat(what, " of attention"), heads.place(), elements);
 }
 
@@ -353,7 +353,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   const int64_t rows = attention.rows(), columns = attention.columns();
   for (int64_t size :
        {attention.batch(), attention.heads(), rows, columns, attention.depth(), attention.width()})
-    if (size < 1 || size > kMostMatrix)
+    if (size < 1 || size > kMaxMatrix)
       return error(absl::StrCat("attention with a size of ", size));
   const int64_t widest = std::max(attention.depth(), attention.width());
   for (int64_t length : {rows, columns}) { // cuDNN also stores statistics of this size.
@@ -471,8 +471,8 @@ absl::Status checkKernels(const proto::CudaCode &code) {
   for (const proto::CudaKernel &kernel : code.kernels()) {
     if (!isName(kernel.name()) || !names.insert(kernel.name()).second)
       return invalid("kernels without unique names");
-    if (kernel.blocks() < 1 || kernel.blocks() > kMostBlocks || kernel.threads() < 1 ||
-        kernel.threads() > kMostThreads)
+    if (kernel.blocks() < 1 || kernel.blocks() > kMaxBlocks || kernel.threads() < 1 ||
+        kernel.threads() > kMaxThreads)
       return invalid(absl::StrCat("kernel ", kernel.name(), " has ", kernel.blocks(), " blocks of ",
                                   kernel.threads(), " threads"));
     if (kernel.argument_alignments_size() != kernel.argument_bytes_size())
@@ -480,9 +480,9 @@ absl::Status checkKernels(const proto::CudaCode &code) {
                                   " buffers and has ", kernel.argument_alignments_size(),
                                   " alignments"));
     for (int64_t alignment : kernel.argument_alignments())
-      if (alignment < 1 || alignment > kMostAlignment || (alignment & (alignment - 1)) != 0)
+      if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
         return invalid(absl::StrCat("kernel ", kernel.name(), " has an alignment of ", alignment));
-    if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMostSharedBytes)
+    if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMaxSharedBytes)
       return invalid(absl::StrCat("kernel ", kernel.name(), " asks for ", kernel.shared_bytes(),
                                   " bytes of shared memory"));
     for (int64_t bytes : kernel.argument_bytes())

@@ -55,7 +55,7 @@ public:
 
   /// The time in which an update of some rank waited, and the most bytes of copies at a time.
   double waitedSeconds() const;
-  int64_t mostCopied() const;
+  int64_t maxCopied() const;
 
 private:
   using Clock = std::chrono::steady_clock;

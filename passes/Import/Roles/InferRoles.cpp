@@ -410,8 +410,9 @@ static LogicalResult check(ModuleOp module, func::FuncOp function) {
       return function.emitError("expected arguments and results of static shape, found ") << type;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto alias = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output");
-    if (alias && (alias.getInt() < 0 || alias.getInt() >= function.getNumResults() ||
-                  function.getResultTypes()[alias.getInt()] != function.getArgumentTypes()[i]))
+    if (!alias)
+      continue;
+    if (alias.getInt() < 0 || alias.getInt() >= function.getNumResults())
       return function.emitError("argument ")
              << i << " is donated to result " << alias.getInt() << ", which has another type";
   }

@@ -9,7 +9,7 @@ using namespace mlir::st;
 /// Returns true if a value follows element by element from a product of activations (one with batch
 /// dimensions), as probabilities do from scores.
 static bool followsProduct(Value value) {
-  constexpr size_t kMostOps = 64;
+  constexpr size_t kMaxOps = 64;
   const int64_t elements = Emitter::typeOf(value).getNumElements();
   llvm::SmallSetVector<Operation *, 16> ops;
   auto visit = [&](Value operand) {
@@ -18,7 +18,7 @@ static bool followsProduct(Value value) {
       ops.insert(op);
   };
   visit(value);
-  for (size_t i = 0; i < std::min(ops.size(), kMostOps); ++i) {
+  for (size_t i = 0; i < std::min(ops.size(), kMaxOps); ++i) {
     if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(ops[i])) {
       if (!dot.getDotDimensionNumbers().getLhsBatchingDimensions().empty())
         return true;

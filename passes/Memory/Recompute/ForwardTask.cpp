@@ -152,10 +152,10 @@ bool ForwardTask::isActivationProduct(Operation *op) const {
 
 /// Sums and maxima of rows: small to keep, but expensive to recompute, because that needs the rows.
 static bool isRowStatistic(Operation *op) {
-  constexpr int64_t kLeastRow = 16;
+  constexpr int64_t kMinRow = 16;
   auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
   return reduce && reduce.getInputs().size() == 1 &&
-         cast<RankedTensorType>(reduce.getResult(0).getType()).getNumElements() * kLeastRow <=
+         cast<RankedTensorType>(reduce.getResult(0).getType()).getNumElements() * kMinRow <=
              cast<RankedTensorType>(reduce.getInputs()[0].getType()).getNumElements();
 }
 

@@ -70,7 +70,7 @@ private:
   bool isDroppable(Value value, int64_t block, RecomputeLevel level) const;
   bool isInStorage(Value value) const;
   bool isReadByProduct(Value value) const;
-  std::optional<llvm::SetVector<Value>> findOrigins(Value value, const StashChoice &choice) const;
+  std::optional<llvm::SetVector<Value>> findSources(Value value, const StashChoice &choice) const;
   bool isDerived(Value value) const { return derived.contains(value); }
   llvm::SetVector<Value> cut(const llvm::SetVector<Value> &wanted, int64_t block,
                              RecomputeLevel level, function_ref<bool(Value)> isAtHand) const;

@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/kernels/ElementValues.h"
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -33,6 +34,7 @@ void ElementValues::setPosition(ArrayRef<unsigned> groups, Value position) {
 LogicalResult ElementValues::findReductions() {
   DenseMap<Value, size_t> levelOf;
   std::optional<GroupSet> found;
+  Operation *first = nullptr;
   for (Operation &op : body.without_terminator()) {
     size_t level = 0;
     for (Value operand : op.getOperands())
@@ -49,6 +51,7 @@ LogicalResult ElementValues::findReductions() {
             "which is not supported by the CUDA backend");
       found = own;
       levels.resize(std::max(levels.size(), level + 1));
+      first = first ? first : &op;
       levels[level].push_back({reduce, *combiner});
       ++level;
     }

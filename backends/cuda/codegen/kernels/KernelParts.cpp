@@ -51,8 +51,8 @@ mlir::st::KernelOp mlir::cuda::makePart(OpBuilder &builder, mlir::st::KernelOp w
   return kernel;
 }
 
-mlir::st::KernelOp mlir::cuda::cutKernel(mlir::st::KernelOp kernel, StringRef kind,
-                                         ArrayRef<Cut> cuts) {
+mlir::st::KernelOp mlir::cuda::splitKernel(mlir::st::KernelOp kernel, StringRef kind,
+                                           ArrayRef<Cut> cuts) {
   OpBuilder builder(kernel);
   Operation *yield = kernel.getBody().front().getTerminator();
   SmallVector<Value> rest;

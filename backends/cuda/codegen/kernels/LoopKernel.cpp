@@ -8,6 +8,7 @@
 #include "backends/cuda/codegen/kernels/ElementValues.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 using namespace mlir;
 using namespace mlir::cuda;

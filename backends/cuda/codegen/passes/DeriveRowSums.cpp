@@ -330,7 +330,7 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
         return kernel.emitOpError("already has an address: run derive-row-sums before plan-memory");
       OpBuilder builder(kernel);
       Value made = emitSums(builder, kernel, *sum, *forward, divisor);
-      cutKernel(kernel, "attention", Cut{reduce.getResult(0), made});
+      splitKernel(kernel, "attention", Cut{reduce.getResult(0), made});
       ++numDerived;
       return success();
     }

@@ -40,19 +40,19 @@ LogicalResult FuseTransposesPass::fuse(KernelOp kernel) {
   for (OpResult result : kernel.getResults()) {
     const unsigned number = result.getResultNumber();
     Value made = yield->getOperand(number);
-    auto reader = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
-    auto transpose = reader ? getTranspose(reader) : hlo::TransposeOp();
+    auto user = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
+    auto transpose = user ? getTranspose(user) : hlo::TransposeOp();
     if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
       continue;
     if (kernel->hasAttr("st.addresses"))
       return kernel.emitOpError("already has an address: run fuse-transposes before plan-memory");
     OpBuilder builder(yield);
-    auto turned = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(), made,
-                                           transpose.getPermutationAttr());
-    yield->setOperand(number, turned);
-    result.setType(turned.getType());
-    reader.getResult(0).replaceAllUsesWith(result);
-    reader.erase();
+    auto transposed = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(),
+                                               made, transpose.getPermutationAttr());
+    yield->setOperand(number, transposed);
+    result.setType(transposed.getType());
+    user.getResult(0).replaceAllUsesWith(result);
+    user.erase();
     ++numFused;
   }
   return success();

@@ -216,9 +216,9 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
     return cuts;
   };
   SmallVector<Cut> cutsOfRows = cutsOf(ofRows), cutsOfColumns = cutsOf(ofColumns);
-  cutKernel(columns, "attention", cutsOfColumns);
+  splitKernel(columns, "attention", cutsOfColumns);
   if (isFirst && !cutsOfRows.empty())
-    cutKernel(rows, "attention", cutsOfRows);
+    splitKernel(rows, "attention", cutsOfRows);
   absorb(hoisted);
   numHoisted += ofColumns.size();
 }

@@ -115,7 +115,7 @@ static KernelOp join(KernelOp first, KernelOp second) {
 }
 
 LogicalResult JoinReductionsPass::runOn(Block &block) {
-  DenseMap<Value, SmallVector<KernelOp, 1>> readers; // of tensors, whatever their shape
+  DenseMap<Value, SmallVector<KernelOp, 1>> users; // of tensors, whatever their shape
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!getReduction(kernel))
       continue;
@@ -123,16 +123,16 @@ LogicalResult JoinReductionsPass::runOn(Block &block) {
       return kernel.emitOpError("already has an address: run join-reductions before plan-memory");
     KernelOp first;
     for (Value input : kernel.getInputs())
-      for (KernelOp other : readers.lookup(skipReshapes(input)))
+      for (KernelOp other : users.lookup(skipReshapes(input)))
         if (!first && canJoin(other, kernel))
           first = other;
     if (!first) {
       for (Value input : kernel.getInputs())
-        readers[skipReshapes(input)].push_back(kernel);
+        users[skipReshapes(input)].push_back(kernel);
       continue;
     }
     for (Value input : first.getInputs())
-      llvm::erase(readers[skipReshapes(input)], first);
+      llvm::erase(users[skipReshapes(input)], first);
     join(first, kernel);
     ++numJoined;
   }

@@ -38,15 +38,15 @@ static bool widens(KernelOp kernel) {
 }
 
 /// Makes a kernel convert one of its inputs itself.
-static void convertInside(KernelOp reader, unsigned input, Value narrow) {
-  Block &body = reader.getBody().front();
+static void convertInside(KernelOp user, unsigned input, Value narrow) {
+  Block &body = user.getBody().front();
   BlockArgument argument = body.getArgument(input);
   Type wide = argument.getType();
   argument.setType(narrow.getType());
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  auto convert = hlo::ConvertOp::create(builder, reader.getLoc(), wide, argument);
+  auto convert = hlo::ConvertOp::create(builder, user.getLoc(), wide, argument);
   argument.replaceAllUsesExcept(convert, convert);
-  reader->setOperand(input, narrow);
+  user->setOperand(input, narrow);
 }
 
 LogicalResult SinkConversionsPass::sink(KernelOp kernel) {
@@ -54,9 +54,9 @@ LogicalResult SinkConversionsPass::sink(KernelOp kernel) {
     return kernel.emitOpError("already has an address: run sink-conversions before plan-memory");
   Value narrow = kernel.getInputs()[0];
   for (OpOperand &use : llvm::make_early_inc_range(kernel.getResult(0).getUses()))
-    if (auto reader = dyn_cast<KernelOp>(use.getOwner());
-        reader && (reader.getKind() == "loop" || reader.getKind() == "reduce")) {
-      convertInside(reader, use.getOperandNumber(), narrow);
+    if (auto user = dyn_cast<KernelOp>(use.getOwner());
+        user && (user.getKind() == "loop" || user.getKind() == "reduce")) {
+      convertInside(user, use.getOperandNumber(), narrow);
       ++numSunk;
     }
   if (kernel.use_empty())

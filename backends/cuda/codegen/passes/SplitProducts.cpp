@@ -143,7 +143,7 @@ Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
     SmallVector<Cut> cuts;
     for (auto [inside, outside] : llvm::zip_equal(computed, before.getResults()))
       cuts.push_back({inside, outside});
-    kernel = cutKernel(kernel, "matmul", cuts);
+    kernel = splitKernel(kernel, "matmul", cuts);
     ++numSplit;
   }
   if (!ProductLayout::get(first()))
@@ -256,7 +256,7 @@ void SplitProductsPass::takeAdditions(mlir::st::KernelOp kernel) {
     ++(one.isBias ? numNarrowed : numAdded);
   }
   hlo::AddOp last = additions.back().op;
-  cutKernel(loop, "loop", Cut{last.getResult(), kernel.getResult(0)});
+  splitKernel(loop, "loop", Cut{last.getResult(), kernel.getResult(0)});
 }
 
 LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
@@ -271,7 +271,8 @@ LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
     OpBuilder builder(kernel);
     auto first = makePart(builder, kernel, "matmul", product.result, {});
     bool isLast = llvm::hasSingleElement(dots());
-    kernel = cutKernel(kernel, isLast ? "loop" : "matmul", Cut{product.result, first.getResult(0)});
+    kernel =
+        splitKernel(kernel, isLast ? "loop" : "matmul", Cut{product.result, first.getResult(0)});
     ++numSplit;
     if (!kernel)
       return success();

@@ -60,9 +60,9 @@ std::string DriverAttention::key(const proto::CudaAttention &attention) {
 
 absl::StatusOr<std::unique_ptr<DriverAttention>>
 DriverAttention::create(const CudnnHandle &handle, const proto::CudaAttention &attention,
-                        int64_t mostBytes) {
+                        int64_t maxBytes) {
   auto made = std::unique_ptr<DriverAttention>(new DriverAttention(handle));
-  ST_RETURN_IF_ERROR(made->plan(attention, mostBytes));
+  ST_RETURN_IF_ERROR(made->plan(attention, maxBytes));
   return made;
 }
 
@@ -73,17 +73,17 @@ int64_t DriverAttention::take(int64_t count) {
   return begin;
 }
 
-absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_t mostBytes) {
+absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_t maxBytes) {
   const int64_t rows = attention.batch() * attention.heads() * attention.rows();
   scale = static_cast<float>(attention.scale());
   forward = std::make_unique<AttentionGraph>(handle.cudnn, attention);
   forward->buildForward();
-  ST_RETURN_IF_ERROR(forward->plan(handle.target(), mostBytes));
+  ST_RETURN_IF_ERROR(forward->plan(handle.target(), maxBytes));
   int64_t engineBytes = forward->workspaceBytes();
   if (!attention.has_o()) {
     gradient = std::make_unique<AttentionGraph>(handle.cudnn, attention);
     gradient->buildGradient();
-    ST_RETURN_IF_ERROR(gradient->plan(handle.target(), mostBytes));
+    ST_RETURN_IF_ERROR(gradient->plan(handle.target(), maxBytes));
     engineBytes = std::max(engineBytes, gradient->workspaceBytes());
   }
   take(engineBytes);
@@ -94,9 +94,9 @@ absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_
     dQSumBytes = rows * attention.depth() * 4;
     dQSum = take(dQSumBytes);
   }
-  if (bytes > mostBytes)
+  if (bytes > maxBytes)
     return absl::ResourceExhaustedError(
-        absl::StrCat("cuDNN needs ", bytes, " bytes of workspace, expected at most ", mostBytes));
+        absl::StrCat("cuDNN needs ", bytes, " bytes of workspace, expected at most ", maxBytes));
   return absl::OkStatus();
 }
 

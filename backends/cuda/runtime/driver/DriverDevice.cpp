@@ -109,7 +109,7 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
     made.sharedBytes = static_cast<unsigned>(kernel.shared_bytes());
     if (made.sharedBytes > 0)
       ST_RETURN_IF_ERROR(
-          driver.check(driver.setFunctionAttribute(made.function, kMostSharedBytes,
+          driver.check(driver.setFunctionAttribute(made.function, kMaxSharedBytes,
                                                    static_cast<int>(made.sharedBytes)),
                        "giving a kernel shared memory"));
   }

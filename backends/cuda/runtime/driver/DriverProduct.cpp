@@ -15,7 +15,7 @@ namespace st::cuda {
 namespace {
 
 constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
-constexpr int kMostTried = 8;     // algorithms per product
+constexpr int kMaxTried = 8;      // algorithms per product
 /// A later candidate must take less than this fraction of the best time, so that clock noise
 /// decides nothing.
 constexpr double kWorthwhile = 0.98;
@@ -179,7 +179,7 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
     return absl::OkStatus();
   }
   ST_ASSIGN_OR_RETURN(const std::vector<ProductAlgorithm> proposed,
-                      propose(alignments, workspaceBytes, trial ? kMostTried : 1));
+                      propose(alignments, workspaceBytes, trial ? kMaxTried : 1));
   choice.algorithm = proposed.front();
   if (trial && (proposed.size() > 1 || trial->trial.hasBody())) {
     const absl::StatusOr<ProductOperands> tried = trial->trial.productOperands();

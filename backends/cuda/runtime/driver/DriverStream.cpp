@@ -15,7 +15,7 @@ namespace st::cuda {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
-constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
+constexpr int64_t kMaxAttentionBytes = int64_t{1} << 30;
 /// Number of timings, and of runs per timing.
 constexpr int kTimings = 3, kTimedRuns = 3;
 
@@ -242,7 +242,7 @@ absl::Status DriverStream::prepare(const proto::CudaAttention &attention, GpuTri
   const bool isNew = known == plans.end();
   if (isNew)
     known =
-        plans.emplace(key, DriverAttention::create(*cudnn, attention, kMostAttentionBytes)).first;
+        plans.emplace(key, DriverAttention::create(*cudnn, attention, kMaxAttentionBytes)).first;
   ST_RETURN_IF_ERROR(known->second.status());
   // Plans contain no addresses; an outgrown workspace is freed with the device.
   if (const int64_t bytes = (*known->second)->workspaceBytes(); bytes > attentionBytes) {

@@ -102,7 +102,7 @@ enum class Sem : int64_t {
   RxStep,
   RxDone,
   LoadGo,
-  Made,
+  Produced,
   Count
 };
 

@@ -37,7 +37,7 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
       periodic->access(made, place, address);
     of.add(made, joins && place == kMemoryL3 && walker.stream->engine == Engine::Dte);
     if (of.isFull())
-      of.forget(leastClocks(), joins);
+      of.forget(minClocks(), joins);
   }
   return absl::OkStatus();
 }
@@ -95,7 +95,7 @@ absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
 }
 
 /// The least that each instance will know at its next memory access.
-std::vector<VectorClock> OrderProof::leastClocks() const {
+std::vector<VectorClock> OrderProof::minClocks() const {
   std::vector<VectorClock> least = clocks;
   for (const BarrierState &barrier : barriers)
     for (size_t one : barrier.waiting)

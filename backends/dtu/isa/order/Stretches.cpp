@@ -28,10 +28,10 @@ void StretchMemory::take(StretchMemory other) {
 Stretches::Stretches(const StretchCode &code, const RunView &view, StretchMemory &memory,
                      OrderState &state)
     : code(code), view(view), memory(memory), state(state), isUsed(state.semaphores.size()),
-      meetings(state.barriers.size()) {
+      barrierUsers(state.barriers.size()) {
   for (const InstanceState &instance : state.instances)
     streamOf.push_back(instance.stream);
-  for (std::vector<bool> &users : meetings)
+  for (std::vector<bool> &users : barrierUsers)
     users.resize(state.instances.size());
 }
 
@@ -66,7 +66,7 @@ bool Stretches::isQuiet() const {
   return true;
 }
 
-void Stretches::settle() {
+void Stretches::normalise() {
   for (auto &memory : state.memories)
     memory.second.forgetAll();
   state.touched.clear();
@@ -262,7 +262,7 @@ int64_t Stretches::replay() {
   if (!known)
     return 0;
   apply(*known, starts);
-  settle();
+  normalise();
   int64_t compared = 1;
   for (const OrderStretch::Slice &slice : known->slices)
     compared += slice.last > slice.first ? slice.last - slice.first : 0;
@@ -299,12 +299,12 @@ void Stretches::apply(const OrderStretch &stretch, const Starts &starts) {
     }
   }
   for (size_t i = 0; i < stretch.barriers.size(); ++i) {
-    const OrderStretch::Meeting &meeting = stretch.barriers[i];
-    if (meeting.participants == 0)
+    const OrderStretch::BarrierUse &use = stretch.barriers[i];
+    if (use.participants == 0)
       continue;
-    state.barriers[i].participants = meeting.participants;
-    for (size_t k = 0; k < meeting.users.size(); ++k)
-      if (meeting.users[k])
+    state.barriers[i].participants = use.participants;
+    for (size_t k = 0; k < use.users.size(); ++k)
+      if (use.users[k])
         state.barriers[i].users[k] = true;
   }
   applyMessages(stretch, starts, times);
@@ -357,7 +357,7 @@ void Stretches::begin() {
   for (const auto &one : used)
     isUsed[one.first] = false;
   used.clear();
-  for (std::vector<bool> &users : meetings)
+  for (std::vector<bool> &users : barrierUsers)
     users.assign(users.size(), false);
   isRefused = false;
   startHash = hash();
@@ -420,9 +420,10 @@ void Stretches::recordSemaphores(OrderStretch &stretch) const {
            after.signallers[i].given - (isNew ? 0 : before.signallers[i].given)});
     }
   }
-  for (size_t i = 0; i < meetings.size(); ++i) {
-    const bool met = std::find(meetings[i].begin(), meetings[i].end(), true) != meetings[i].end();
-    stretch.barriers.push_back({meetings[i], met ? state.barriers[i].participants : 0});
+  for (size_t i = 0; i < barrierUsers.size(); ++i) {
+    const bool met =
+        std::find(barrierUsers[i].begin(), barrierUsers[i].end(), true) != barrierUsers[i].end();
+    stretch.barriers.push_back({barrierUsers[i], met ? state.barriers[i].participants : 0});
   }
 }
 

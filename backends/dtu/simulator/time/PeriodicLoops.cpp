@@ -10,11 +10,11 @@ namespace {
 /// A search skips the first trips, in which loops fill their buffers, and the last ones, because
 /// too few remain to gain anything.
 constexpr int64_t kFirstPatience = 4;
-constexpr uint64_t kLeastTripsLeft = 4;
+constexpr uint64_t kMinTripsLeft = 4;
 /// After this many trips of other ranks, the anchor is considered not to loop.
-constexpr int kMostMissed = 64;
+constexpr int kMaxMissed = 64;
 /// States of more chips seldom recur and need much memory.
-constexpr size_t kMostChipsTogether = 8;
+constexpr size_t kMaxChipsTogether = 8;
 
 /// Wraps on overflow, as registers do.
 void addTo(int64_t &value, int64_t times, int64_t gain) {
@@ -49,7 +49,7 @@ PeriodicLoops::PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
   std::set<size_t> used;
   for (size_t rank : this->active)
     used.insert(chipOf[rank]);
-  if (together && this->active.size() > 1 && used.size() <= kMostChipsTogether) {
+  if (together && this->active.size() > 1 && used.size() <= kMaxChipsTogether) {
     this->together.emplace(machine, ranks, *together, /*chips=*/1,
                            static_cast<int64_t>(used.size()));
     activeChips.assign(used.begin(), used.end());
@@ -201,7 +201,7 @@ void PeriodicLoops::follow(size_t rank, uint32_t index) {
 void PeriodicLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
   Chip &chip = chips[chipOf[rank]];
   if (rank != chip.anchor) {
-    if (++chip.missed < kMostMissed)
+    if (++chip.missed < kMaxMissed)
       return;
     chip.anchor = rank;
     reset(chip, 0);
@@ -276,7 +276,7 @@ bool PeriodicLoops::search(Chip &chip, Picoseconds now) {
   ++search.trips;
   if (search.period > 0)
     return search.trips == search.period && endFollowing(chip, depth, now);
-  if (chip.left < kLeastTripsLeft)
+  if (chip.left < kMinTripsLeft)
     return false;
   if (search.from.disturbances >= 0 && matches(chip, now, search.from) && recurs(chip, search)) {
     beginFollowing(chip, search, now);

@@ -1,8 +1,8 @@
 #include "backends/dtu/isa/order/messages/StepMessages.h"
 
 #include "backends/dtu/isa/Binary.h"
-#include "backends/dtu/isa/order/messages/GroupMessages.h"
 #include "backends/dtu/isa/order/RunDependence.h"
+#include "backends/dtu/isa/order/messages/GroupMessages.h"
 #include "backends/dtu/isa/order/messages/SyncSkeleton.h"
 #include "lib/Support/StatusMacros.h"
 
