@@ -129,7 +129,7 @@ def recv(size, peer=5, channel=0, offset=0):
 
 
 def per_trip(run, few=4, many=12):
-    """Nanoseconds a trip of `run(trips)`, whatever it takes to begin and to end."""
+    """Nanoseconds per trip of `run(trips)`, without the time to start and end."""
     return (run(many) - run(few)) / (many - few)
 
 

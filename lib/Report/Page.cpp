@@ -292,7 +292,7 @@ std::string criticalPath(const StepFigures &figures) {
                      return length(*a) > length(*b);
                    });
   Rows rows = {{textCell("piece"), textCell("group"), textCell("from, ms"), textCell("ms"),
-                textCell("of the step"), textCell("of which")}};
+                textCell("of the step"), textCell("composed of")}};
   int64_t rest = 0;
   for (size_t i = 0; i < longest.size(); ++i) {
     const StepFigures::Piece &piece = *longest[i];

@@ -83,9 +83,9 @@ absl::string_view expectedValue(const absl::CommandLineFlag &flag) {
   if (flag.IsOfType<std::optional<double>>() || flag.IsOfType<double>())
     return "a number";
   if (flag.IsOfType<std::optional<uint32_t>>())
-    return "a whole number from 0 to 4294967295";
-  return flag.IsOfType<int>() ? "a whole number below 2147483648"
-                              : "a whole number below 9223372036854775808";
+    return "an integer from 0 to 4294967295";
+  return flag.IsOfType<int>() ? "an integer below 2147483648"
+                              : "an integer below 9223372036854775808";
 }
 
 absl::Status setFlag(absl::CommandLineFlag &flag, absl::string_view name, absl::string_view value) {

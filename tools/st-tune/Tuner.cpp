@@ -160,12 +160,12 @@ absl::Status Tuner::measureCandidates() {
     const size_t left = set.candidates.size() - i;
     if (flags.earlyStop > 0 && sinceImprovement >= flags.earlyStop) {
       note(absl::StrCat("stopped: no improvement in ", sinceImprovement, " trials; ", left,
-                        " are left"));
+                        " remain"));
       return absl::OkStatus();
     }
     if (boundsHold && best > 0 && restCannotWin(i, best)) {
       note(absl::StrCat("stopped: the lower bounds of the ", left,
-                        " that are left show that none is faster"));
+                        " remaining trials show that none is faster"));
       return absl::OkStatus();
     }
     ST_ASSIGN_OR_RETURN(TrialRow row, measure(set.candidates[i]));
@@ -222,7 +222,7 @@ absl::Status Tuner::run() {
   if (!flags.results.empty()) {
     ST_ASSIGN_OR_RETURN(results, ResultsFile::open(flags.results));
     if (results->tornBytes() > 0)
-      note(absl::StrCat("note: ", flags.results.getValue(), ": dropped a torn last line of ",
+      note(absl::StrCat("note: ", flags.results.getValue(), ": removed an incomplete last line of ",
                         results->tornBytes(), " bytes"));
   }
   if (!flags.emit.empty())

@@ -62,7 +62,7 @@ private:
   absl::Status require(StringRef name, int64_t value) const {
     if (value != 0)
       return absl::OkStatus();
-    return error(name, "expected a whole number from 1 to 2^31 - 1, found none");
+    return error(name, "expected an integer from 1 to 2^31 - 1, found none");
   }
 
   const MegatronLog &log;

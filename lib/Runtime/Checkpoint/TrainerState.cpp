@@ -52,7 +52,7 @@ absl::StatusOr<int64_t> TrainerFileParser::count(const std::string &name, int64_
       value->number_value() <= static_cast<double>(limit) &&
       std::trunc(value->number_value()) == value->number_value())
     return static_cast<int64_t>(value->number_value());
-  return error(absl::StrCat("\"", name, "\": expected a whole number from 0 to ", limit, ", found ",
+  return error(absl::StrCat("\"", name, "\": expected an integer from 0 to ", limit, ", found ",
                             value ? printForMessage(*value) : "nothing"));
 }
 

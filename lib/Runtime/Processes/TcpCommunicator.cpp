@@ -197,7 +197,7 @@ absl::StatusOr<Message> TcpCommunicator::take(int64_t process, int channel,
         failed = true;
       if (connection.hasLeft)
         return absl::UnavailableError(
-            absl::StrCat(self.name(), ", ", what, ": it has ended without sending that"));
+            absl::StrCat(self.name(), ", ", what, ": it ended without sending this message"));
       if (now >= end)
         return self.silent(what, options.watchdogSeconds);
       inbox.changed.WaitWithTimeout(&mutex, absl::FromChrono(end - now));

@@ -201,14 +201,14 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
     Bytes check;
     check.add(count - 1, stride);
     if (!check.fits(kLargestMemory / width))
-      return error(absl::StrCat(what, " is larger than any memory"));
+      return error(absl::StrCat(what, " exceeds the largest supported memory"));
     elements.add((count - 1) * stride, width);
   }
   for (int dim = 0; dim < product.batch_size(); ++dim) {
     Bytes check;
     check.add(product.batch(dim) - 1, matrix.batch(dim));
     if (!check.fits(kLargestMemory / width))
-      return error(absl::StrCat(what, " is larger than any memory"));
+      return error(absl::StrCat(what, " exceeds the largest supported memory"));
     elements.add((product.batch(dim) - 1) * matrix.batch(dim), width);
   }
   ST_RETURN_IF_ERROR(checkAlignment(what, place, width));
@@ -222,11 +222,11 @@ absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   const proto::ElementType type = product.type(), dType = product.d_type();
   const bool isHalf = type == proto::F16 || type == proto::BF16;
   if (!isHalf && type != proto::F32 && type != proto::F64)
-    return error("a product of no floats");
+    return error("a product of a type that is not floating-point");
   if (product.tf32() && type != proto::F32)
-    return error("a product in tf32 of another type than f32");
+    return error("a product in tf32 of a type other than f32");
   if (dType != type && !(isHalf && dType == proto::F32))
-    return error("a product of another type than its operands");
+    return error("a product of a type other than its operands'");
   for (int dim = 0; dim < product.batch_size(); ++dim)
     if (product.batch(dim) < 1 || product.batch(dim) > kMaxMatrix ||
         (product.batch(dim) > 1 && dim < product.d_matrix().batch_size() &&
@@ -286,7 +286,7 @@ absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int
   if ((activation == Product::NONE && product.has_aux()) ||
       (activation == Product::GELU_GRADIENT && (!product.has_aux() || product.has_bias())) ||
       (activation != Product::NONE && product.has_addend()))
-    return error("an activation with other operands than it has");
+    return error("an activation whose operands do not match it");
   if (product.has_aux())
     ST_RETURN_IF_ERROR(checkMatrix("the aux", product, product.aux(), product.d_matrix(),
                                    product.m(), product.n(), dWidth));
@@ -294,7 +294,8 @@ absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int
     return absl::OkStatus();
   if (product.has_addend() || product.has_bias() || activation != Product::NONE ||
       product.scale() != 1)
-    return error("sums of an operand of a product that has more to it");
+    return error("sums of an operand of a product that also has a scale, an addend, a bias or an "
+                 "activation");
   ST_RETURN_IF_ERROR(checkAlignment("the buffer of sums", product.sums(), dWidth));
   return checkPlace("the buffer of sums", product.sums(),
                     (product.sums_of_a() ? product.m() : product.n()) * dWidth);
@@ -341,7 +342,7 @@ absl::Status TaskValidator::checkHeads(absl::string_view what,
     Bytes check;
     check.add(count - 1, stride);
     if (!check.fits(kLargestMemory / width))
-      return error(absl::StrCat(what, " of attention is larger than any memory"));
+      return error(absl::StrCat(what, " of attention exceeds the largest supported memory"));
     elements.add((count - 1) * stride, width);
   }
   ST_RETURN_IF_ERROR(
@@ -360,10 +361,10 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
     int64_t elements = 1;
     for (int64_t size : {attention.batch(), attention.heads(), length, widest})
       if (__builtin_mul_overflow(elements, size, &elements) || elements > kLargestMemory)
-        return error("attention is larger than any memory");
+        return error("attention exceeds the largest supported memory");
   }
   if (attention.type() != proto::F16 && attention.type() != proto::BF16)
-    return error("attention of another type than 16-bit floats");
+    return error("attention of a type other than 16-bit floats");
   if (attention.causal() && attention.has_bias())
     return error("attention that is causal and has a bias");
   if (!(attention.scale() > 0 && attention.scale() < HUGE_VAL))
@@ -375,7 +376,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   const int gradients =
       attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
   if (gradients != (attention.has_o() ? 0 : 4))
-    return error("attention that computes neither o nor only the gradients");
+    return error("attention that computes neither o nor exactly the gradients of q, k and v");
   if (attention.has_o()) {
     ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
   } else {

@@ -275,7 +275,7 @@ absl::Status GroupValidator::checkInput(const proto::Input &input) {
   if (input.role() == "key") {
     if (input.global().element() != proto::U32 || input.global().shape_size() != 1 ||
         input.global().shape(0) != 2 || bytes != 8)
-      return error(absl::StrCat(owner, " is a key but not a whole u32[2]"));
+      return error(absl::StrCat(owner, " is a random key, expected an unsharded u32[2]"));
   } else if (input.role() == "scalar") {
     if (!isScalar || (input.name() != "learning_rate" && input.name() != "step"))
       return error(absl::StrCat(owner, " is not a scalar that the runner supports"));

@@ -35,7 +35,7 @@ absl::Status SpikeRecovery::goBack(const EndedStep &ended, TrainerState &trainer
   if (spikesThere > kMaxSpikes)
     return absl::OutOfRangeError(
         absl::StrFormat("step %d: the loss %.4g is spike number %d in succession at or before step "
-                        "%d: going back does not help (--on-spike=%s)",
+                        "%d: restoring a checkpoint does not help (--on-spike=%s)",
                         ended.step, ended.loss, spikesThere, latestStep, options.spikes.action));
   const int64_t seen = trainer.examples;
   // The report of the save is printed before the next line, which restoreNewest() completes.

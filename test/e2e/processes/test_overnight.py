@@ -137,7 +137,7 @@ def killed(folder):
 
 
 def killed_in_four(folder):
-    """The same with four processes, one of which is killed: the others end too, and all four resume."""
+    """The same with four processes. One of them is killed: the others end too, and all four resume."""
     count = 1000 if ALL else 6
     draw = random.Random(13)
     run = folder / "run"

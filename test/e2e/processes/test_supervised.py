@@ -98,7 +98,7 @@ def stuck(folder):
 
 
 def told_to_stop(folder):
-    """SIGTERM to the supervisor reaches the run, which saves; nothing is restarted."""
+    """SIGTERM to the supervisor reaches the run, which saves. The supervisor does not restart it."""
     process = start(folder, "--restarts=3")
     for _ in range(15):
         process.stdout.readline()

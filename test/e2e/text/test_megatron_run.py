@@ -168,7 +168,7 @@ def loads(folder):
     binary, _ = runs.compile_log(folder, log)
     metrics = folder / "metrics"
     done = st.check_run([binary, f"--metrics={metrics}", "--exit-interval=2"])
-    st.expect("holds no checkpoint: the run starts anew" in done.stderr, done.stderr)
+    st.expect("holds no checkpoint: a new run starts" in done.stderr, done.stderr)
     done = st.check_run([binary, f"--metrics={metrics}"])
     st.expect("continuing after step 2" in done.stderr and len(runs.losses_of(metrics)) == 4, done.stderr)
     st.expect(re.search(r"^# resumed .*step-0000002$", block(done.stderr), re.M), block(done.stderr))

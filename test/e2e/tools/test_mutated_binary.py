@@ -169,7 +169,7 @@ class Mutator:
 
 
 def verdict(command):
-    """What is wrong with the way the command ends, or nothing."""
+    """Returns the error in the way the command ends, or None."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=30, preexec_fn=limit)
     except subprocess.TimeoutExpired:

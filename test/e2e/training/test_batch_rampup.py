@@ -159,7 +159,7 @@ def skipped_and_left_out(folder):
 
 
 def refused(folder):
-    """What cannot be ramped up is one line, of the compiler or of the run."""
+    """A ramp-up that is not possible is a one-line error of the compiler or of the run."""
     model = st.write_json(folder / "model/config.json", GPT).parent
     parallel = st.write_json(folder / "parallel.json", LAYOUTS["one device"][0])
     command = [*st.COMPILE, model, "--task=clm", "--batch=8", "--seq=16", "--target=dtu-t10", f"--parallel={parallel}",

@@ -190,7 +190,7 @@ def states_of(path):
 
 
 def full_disk(folder):
-    """A save that fails leaves the old checkpoint and nothing else."""
+    """A save that fails leaves only the old checkpoint."""
     path = saved(folder)
     before = {f.name: f.read_bytes() for f in path.iterdir()}
     def limit():

@@ -35,7 +35,7 @@ def compile_flags(folder, layout, *flags):
 
 
 def counted(folder):
-    """Steps with two rows of zero gradients, none and five; a row that is not zero in one micro-batch alone is not zero."""
+    """Steps with two, no and five rows of zero gradients. A row that is nonzero in only one micro-batch is not zero."""
     x = np.zeros((3, 8, 5), np.float32)
     x[0, :4, 1:3], x[0, 7, 4] = 1, 2
     x[1] = 3

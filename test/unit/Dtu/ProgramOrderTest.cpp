@@ -75,9 +75,7 @@ TEST(ProgramOrder, WhatComesBackFromTheHostBehindItsArrival) {
   expectError(streams("", ""), "of host, and program 'p'");
 }
 
-TEST(ProgramOrder, WithoutAFreeSlotBothWait) {
-  expectError(doubleBuffered(2, 0), "waits for ever");
-}
+TEST(ProgramOrder, WithoutAFreeSlotBothWait) { expectError(doubleBuffered(2, 0), "waits forever"); }
 
 TEST(ProgramOrder, QueuesOnTheSameBytes) {
   std::string streams = "stream dte first=0 count=2 {\n"

@@ -242,10 +242,10 @@ TEST(LayoutFilter, TakesEachKeyOfALayout) {
 }
 
 TEST(LayoutFilter, NamesWhatIsWrong) {
-  for (const auto &[text, word] : {std::pair<const char *, const char *>{"tp=x", "whole number"},
+  for (const auto &[text, word] : {std::pair<const char *, const char *>{"tp=x", "integer"},
                                    {"", "expected pairs"},
                                    {"tq=1", "tq=1"},
-                                   {"tp", "whole number"},
+                                   {"tp", "integer"},
                                    {"recompute=half", "selective"},
                                    {"sp=2", "true or false"},
                                    {"placement=pipeline", "tensor-data-pipeline"},

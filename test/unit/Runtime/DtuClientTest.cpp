@@ -256,7 +256,7 @@ TEST_F(RunnerTest, BadFlagsAreOneLine) {
   expectError("--fly", "unknown flag --fly; --help lists the flags\n");
   expectError("--flagfile=x", "unknown flag --flagfile");
   expectError("--total_stepz=3", "unknown flag --total_stepz");
-  expectError("--steps=many", "--steps=many: expected a whole number below 9223372036854775808\n");
+  expectError("--steps=many", "--steps=many: expected an integer below 9223372036854775808\n");
   expectError("--steps", "--steps needs a value\n");
   expectError("file", "unexpected argument \"file\"\n");
   expectError("--host-isa=z80", "");

@@ -46,12 +46,13 @@ LogicalResult ElementValues::findReductions() {
       GroupSet kept = space.getGroups(reduce.getResult(0));
       GroupSet own = space.getGroups(reduce.getInputs()[0]) & ~kept;
       if (own != found.value_or(own))
-        return op.emitOpError(
-            "reduces different dimensions than an earlier reduction of its kernel, "
-            "which is not supported by the CUDA backend");
+        return st::withNote(
+            op.emitOpError("reduces different dimensions than an earlier reduction of its kernel, "
+                           "which is not supported by the CUDA backend"),
+            first, "the earlier reduction is here");
       found = own;
-      levels.resize(std::max(levels.size(), level + 1));
       first = first ? first : &op;
+      levels.resize(std::max(levels.size(), level + 1));
       levels[level].push_back({reduce, *combiner});
       ++level;
     }

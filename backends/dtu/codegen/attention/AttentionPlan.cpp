@@ -305,8 +305,9 @@ LogicalResult AttentionAnalysis::run() {
   findBand();
   std::optional<GroupSet> reduced = fused.program.getReducedGroups();
   if (!reduced || (*reduced & ~(GroupSet(1) << fused.columnGroup())) != 0)
-    return body.getParentOp()->emitOpError("reduces more than its columns, which is not supported "
-                                           "by the DTU backend inside an attention kernel");
+    return body.getParentOp()->emitOpError(
+        "reduces dimensions other than its columns, which is not supported "
+        "by the DTU backend inside an attention kernel");
   return success();
 }
 

@@ -271,7 +271,7 @@ absl::Status OrderProof::reportWaits() const {
     if (text.size() > 300)
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("waits for ever: ", text));
+  return absl::InvalidArgumentError(absl::StrCat("waits forever: ", text));
 }
 
 absl::Status OrderProof::startStretch() {

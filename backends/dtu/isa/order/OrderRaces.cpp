@@ -28,7 +28,7 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
     executed += static_cast<int64_t>(of.find(made, clocks[index], races) / 32);
     if (of.isForgotten(made, clocks[index]) && joins) {
       isUncertain = true;
-      return error(index, "may race with an access that the history no longer has");
+      return error(index, "may race with an earlier access that is no longer recorded");
     }
     for (const AccessHistory::Race &race : races)
       if (absl::Status status = noteRace(made, place, race); !status.ok())

@@ -146,7 +146,7 @@ absl::Status DataEngine::receiveOne(int64_t process) {
   if (!isValid)
     return absl::InternalError(absl::StrCat("process ", process, " sent a message from rank ",
                                             header.source, " to rank ", header.destination, " of ",
-                                            header.bytes, " bytes, which no program does"));
+                                            header.bytes, " bytes, which is not a valid message"));
   Message message = pool.take(header.bytes);
   if (!message.data)
     return absl::ResourceExhaustedError("the host has no memory left for a message");
@@ -257,7 +257,7 @@ absl::Status DataEngine::checkFinished() const {
       absl::StrAppend(&waits, "; ", clusters[rank]->describeWaits());
   if (stuck)
     return absl::FailedPreconditionError(
-        absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));
+        absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait forever", waits));
   for (size_t rank = 0; rank < inboxes.size(); ++rank)
     for (const auto &channel : inboxes[rank]->channels)
       if (!channel.second.empty())

@@ -205,7 +205,7 @@ absl::Status RankWalks::reportWaits() const {
     if (text.size() > 300)
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("waits for ever: ", text));
+  return absl::InvalidArgumentError(absl::StrCat("waits forever: ", text));
 }
 
 absl::StatusOr<int64_t> RankWalks::run() {
@@ -225,7 +225,7 @@ absl::StatusOr<int64_t> RankWalks::run() {
     if (!queue.empty())
       return absl::InvalidArgumentError(absl::StrCat(
           "rank ", std::get<0>(route), " sends ", queue.size(), " messages to rank ",
-          std::get<1>(route), " on channel ", std::get<2>(route), " that nobody receives"));
+          std::get<1>(route), " on channel ", std::get<2>(route), " that no rank receives"));
   return messages;
 }
 
