@@ -74,6 +74,12 @@ mlir::st::KernelOp mlir::cuda::splitKernel(mlir::st::KernelOp kernel, StringRef 
   return left;
 }
 
+LogicalResult mlir::cuda::checkUnplanned(mlir::st::KernelOp kernel, StringRef pass) {
+  if (!kernel->hasAttr("st.addresses"))
+    return success();
+  return kernel.emitOpError("already has an address: run ") << pass << " before plan-memory";
+}
+
 Value mlir::cuda::makeKernel(OpBuilder &builder, mlir::st::KernelOp user, StringRef kind,
                              ValueRange inputs, Type type, KernelBody body) {
   Location loc = user.getLoc();

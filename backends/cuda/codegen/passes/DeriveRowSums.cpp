@@ -326,8 +326,8 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
         continue;
       if (!markGradient(kernel, *sum))
         return success();
-      if (kernel->hasAttr("st.addresses"))
-        return kernel.emitOpError("already has an address: run derive-row-sums before plan-memory");
+      if (failed(checkUnplanned(kernel, getArgument())))
+        return failure();
       OpBuilder builder(kernel);
       Value made = emitSums(builder, kernel, *sum, *forward, divisor);
       splitKernel(kernel, "attention", Cut{reduce.getResult(0), made});

@@ -404,12 +404,8 @@ static bool roundsOperands(ModuleOp module) {
 
 void FuseEpiloguesPass::runOnOperation() {
   ModuleOp module = getOperation();
-  auto planned = module.walk([](KernelOp kernel) {
-    if (!kernel->hasAttr("st.addresses"))
-      return WalkResult::advance();
-    kernel.emitOpError("already has an address: run fuse-epilogues before plan-memory");
-    return WalkResult::interrupt();
-  });
+  auto planned = module.walk(
+      [&](KernelOp kernel) { return WalkResult(checkUnplanned(kernel, getArgument())); });
   if (planned.wasInterrupted())
     return signalPassFailure();
   EpilogueFuser fuser(module);

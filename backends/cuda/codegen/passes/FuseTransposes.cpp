@@ -1,5 +1,6 @@
 // Fused attention-like kernels write results in the order of dimensions in which they are read.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -44,8 +45,8 @@ LogicalResult FuseTransposesPass::fuse(KernelOp kernel) {
     auto transpose = user ? getTranspose(user) : hlo::TransposeOp();
     if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
       continue;
-    if (kernel->hasAttr("st.addresses"))
-      return kernel.emitOpError("already has an address: run fuse-transposes before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
+      return failure();
     OpBuilder builder(yield);
     auto transposed = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(),
                                                made, transpose.getPermutationAttr());

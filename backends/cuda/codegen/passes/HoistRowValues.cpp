@@ -240,10 +240,8 @@ void HoistRowValuesPass::runOnOperation() {
       kernels.push_back(kernel);
   });
   for (KernelOp kernel : kernels)
-    if (kernel->hasAttr("st.addresses")) {
-      kernel.emitOpError("already has an address: run hoist-row-values before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
       return signalPassFailure();
-    }
   SmallVector<std::pair<KernelOp, KernelOp>> halves;
   for (KernelOp kernel : kernels) {
     regroup(kernel);

@@ -1,6 +1,7 @@
 // Joins two reductions that read the same tensor, such as the gradients of a norm's scale and
 // shift.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Splat.h"
@@ -119,8 +120,8 @@ LogicalResult JoinReductionsPass::runOn(Block &block) {
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!getReduction(kernel))
       continue;
-    if (kernel->hasAttr("st.addresses"))
-      return kernel.emitOpError("already has an address: run join-reductions before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
+      return failure();
     KernelOp first;
     for (Value input : kernel.getInputs())
       for (KernelOp other : users.lookup(skipReshapes(input)))

@@ -1,5 +1,6 @@
 // Moves conversions of 16-bit results of products into the kernels that read them.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -50,8 +51,8 @@ static void convertInside(KernelOp user, unsigned input, Value narrow) {
 }
 
 LogicalResult SinkConversionsPass::sink(KernelOp kernel) {
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run sink-conversions before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   Value narrow = kernel.getInputs()[0];
   for (OpOperand &use : llvm::make_early_inc_range(kernel.getResult(0).getUses()))
     if (auto user = dyn_cast<KernelOp>(use.getOwner());

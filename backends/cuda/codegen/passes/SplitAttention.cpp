@@ -59,8 +59,8 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   SmallVector<Value> reductions = findReductions(columns).takeVector();
   if (others.empty() && reductions.empty())
     return success();
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run split-attention before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   SmallVector<Value> outputs = others;
   for (Value reduction : reductions)
     if (!llvm::is_contained(outputs, reduction))

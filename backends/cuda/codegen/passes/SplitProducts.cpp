@@ -260,8 +260,8 @@ void SplitProductsPass::takeAdditions(mlir::st::KernelOp kernel) {
 }
 
 LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run split-products before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   dropEmptyProducts(kernel);
   auto dots = [&] { return kernel.getBody().front().getOps<hlo::DotGeneralOp>(); };
   while (!dots().empty()) {

@@ -474,8 +474,8 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
   SmallVector<hlo::ReduceOp> reductions = findFirstReductions(body);
   if (reductions.empty())
     return SmallVector<KernelOp>();
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run split-reductions before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   FailureOr<IterationSpace> space = IterationSpace::analyze(body);
   if (failed(space))
     return failure();
