@@ -124,13 +124,13 @@ FailureOr<HloValues> HloToStableHlo::emitComputation(const hlo::Computation &com
       continue;
     if (++emitted > kMaxOps)
       return error(instruction) << "the module expands to more than " << kMaxOps << " instructions";
-    FailureOr<HloValues> made = emitInstruction(instruction, values);
+    FailureOr<HloValues> created = emitInstruction(instruction, values);
     SmallVector<Type> types;
-    if (failed(made) || failed(flatten(instruction, instruction.shape(), types)))
+    if (failed(created) || failed(flatten(instruction, instruction.shape(), types)))
       return failure();
-    if (types != SmallVector<Type>(ValueRange(*made).getTypes()))
+    if (types != SmallVector<Type>(ValueRange(*created).getTypes()))
       return error(instruction) << "its shape differs from that of the imported ops";
-    values[instruction.id()] = {std::move(*made), &instruction.shape()};
+    values[instruction.id()] = {std::move(*created), &instruction.shape()};
   }
   --depth;
   auto root = values.find(computation.root_id());

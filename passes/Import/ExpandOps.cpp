@@ -171,8 +171,8 @@ static Value expand(Emitter &emit, Operation *op) {
   if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op))
     return expandIndexless(emit, scatter);
   if (auto map = dyn_cast<stablehlo::MapOp>(op)) {
-    auto made = applyToElements(emit, map.getComputation(), map.getInputs());
-    return made ? made->front() : Value();
+    auto created = applyToElements(emit, map.getComputation(), map.getInputs());
+    return created ? created->front() : Value();
   }
   if (isa<chlo::SquareOp>(op))
     return emit.mul(op->getOperand(0), op->getOperand(0));

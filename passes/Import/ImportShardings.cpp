@@ -465,9 +465,9 @@ LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<
     if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
       return failure();
     auto all = llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
-    Lifted made = body.leave(op.getLoc(), body.lookup(op.getOperand(0)), *split,
-                             cast<RankedTensorType>(whole), all);
-    op.getResult(0).replaceAllUsesWith(made.value);
+    Lifted created = body.leave(op.getLoc(), body.lookup(op.getOperand(0)), *split,
+                                cast<RankedTensorType>(whole), all);
+    op.getResult(0).replaceAllUsesWith(created.value);
     return success();
   }
   local.insert(op.result_begin(), op.result_end());

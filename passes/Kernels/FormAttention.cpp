@@ -84,11 +84,11 @@ bool KernelPlan::isAttentionProducer(unsigned product, unsigned loop) const {
   if (!isPlainProduct(dot) || getLhsDims(dot).free.empty() || getRhsDims(dot).free.size() != 1 ||
       getLhsDims(dot).contracted.size() != 1)
     return false;
-  Value made = node.ops.back()->getResult(0);
+  Value created = node.ops.back()->getResult(0);
   for (Operation *op : rows.ops)
     for (const Leaf &leaf : getLeaves(op, axesOf.lookup(op), rows.space))
       if (find(homeIndex(leaf.value)) == product &&
-          (leaf.value != made || leaf.axes != allAxes(rows.space.size())))
+          (leaf.value != created || leaf.axes != allAxes(rows.space.size())))
         return false;
   return true;
 }

@@ -13,10 +13,10 @@ static bool isCombinedByTransfers(stablehlo::ScatterOp op) {
   if (op.getInputs().size() != 1)
     return false;
   Block &body = op.getUpdateComputation().front();
-  Value made = body.getTerminator()->getOperand(0);
-  if (made == body.getArgument(1))
+  Value updated = body.getTerminator()->getOperand(0);
+  if (updated == body.getArgument(1))
     return true;
-  Operation *combiner = made.getDefiningOp();
+  Operation *combiner = updated.getDefiningOp();
   if (!combiner || combiner->getNumOperands() != 2 ||
       combiner->getOperand(0) == combiner->getOperand(1) ||
       !llvm::all_of(combiner->getOperands(), [](Value v) { return isa<BlockArgument>(v); }))
@@ -53,11 +53,11 @@ static std::optional<SmallVector<Value>> replaceGathered(Emitter &emit, stablehl
                                                     op.getScatterIndices(), gathering, windowOf(op),
                                                     op.getIndicesAreSorted()));
   llvm::append_range(arguments, op.getUpdates());
-  auto made = applyToElements(emit, op.getUpdateComputation(), arguments);
-  if (!made)
+  auto updated = applyToElements(emit, op.getUpdateComputation(), arguments);
+  if (!updated)
     return std::nullopt;
   SmallVector<Value> results;
-  for (auto [input, update] : llvm::zip_equal(op.getInputs(), *made)) {
+  for (auto [input, update] : llvm::zip_equal(op.getInputs(), *updated)) {
     auto scatter = stablehlo::ScatterOp::create(emit.builder, emit.loc, ValueRange{input},
                                                 op.getScatterIndices(), ValueRange{update}, numbers,
                                                 op.getIndicesAreSorted(), /*uniqueIndices=*/true);
@@ -171,12 +171,12 @@ std::optional<SmallVector<Value>> UpdateLoop::combine(Emitter &body, Value updat
     arguments.push_back(body.dynamicSlice(tensor, starts, window));
   for (Value update : updates)
     arguments.push_back(body.reshape(body.dynamicSlice(update, first, piece), window));
-  auto made = applyToElements(body, op.getUpdateComputation(), arguments);
-  if (!made)
+  auto updated = applyToElements(body, op.getUpdateComputation(), arguments);
+  if (!updated)
     return std::nullopt;
   SmallVector<Value> results;
   for (auto [tensor, current, combined] :
-       llvm::zip_equal(carried, ArrayRef(arguments).take_front(carried.size()), *made)) {
+       llvm::zip_equal(carried, ArrayRef(arguments).take_front(carried.size()), *updated)) {
     Value chosen = combined;
     if (isInside)
       chosen = body.select(body.broadcast(isInside, {}, window), combined, current);
@@ -190,9 +190,9 @@ std::optional<SmallVector<Value>> UpdateLoop::run() {
   bool isDone = true;
   SmallVector<Value> results = emitLoop(emit, Emitter::shapeOf(indices)[0], op.getInputs(),
                                         [&](Emitter &body, Value trip, ValueRange carried) {
-                                          auto made = combine(body, trip, carried);
-                                          isDone = made.has_value();
-                                          return made.value_or(SmallVector<Value>(carried));
+                                          auto updated = combine(body, trip, carried);
+                                          isDone = updated.has_value();
+                                          return updated.value_or(SmallVector<Value>(carried));
                                         });
   if (isDone)
     return results;

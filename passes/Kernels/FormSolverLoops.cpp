@@ -63,8 +63,8 @@ Value mlir::st::formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op) {
         Value current = body.broadcast(j, {}, row);
         Value behind = body.select(body.compare(Direction::GT, place, current),
                                    body.div(rest, root), body.zerosLike(rest));
-        Value made = body.select(body.compare(Direction::EQ, place, current), root, behind);
-        return SmallVector<Value>{withRow(body, carried[0], made, j)};
+        Value created = body.select(body.compare(Direction::EQ, place, current), root, behind);
+        return SmallVector<Value>{withRow(body, carried[0], created, j)};
       })[0];
   // A matrix that is not positive definite has no factor.
   Value isDiagonal = compareRowAndColumn(emit, Direction::EQ, shape);

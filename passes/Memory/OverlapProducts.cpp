@@ -167,9 +167,9 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
   auto types = llvm::map_to_vector(kernel->getResultTypes(), [&](Type whole) -> Type {
     return cut(cast<RankedTensorType>(whole), dim, count);
   });
-  auto made = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
+  auto created = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&made.getBody(), {}, TypeRange(ValueRange(inputs)),
+  Block *body = builder.createBlock(&created.getBody(), {}, TypeRange(ValueRange(inputs)),
                                     SmallVector<Location>(inputs.size(), kernel.getLoc()));
   IRMapping mapping;
   mapping.map(old.getArguments(), body->getArguments());
@@ -198,7 +198,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
           cast<SplatElementsAttr>(constant.getValue()).resizeSplat(typeOf(constant)));
   }
   builder.clone(*old.getTerminator(), mapping);
-  return made->getResults();
+  return created->getResults();
 }
 
 // ---- candidates ---------------------------------------------------------------------------------
@@ -211,8 +211,8 @@ static Value makeCopy(OpBuilder &builder, Location loc, ValueRange inputs, Ranke
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&kernel.getBody(), {}, inputs.getTypes(),
                                     SmallVector<Location>(inputs.size(), loc));
-  Value made = make(builder, body->getArguments());
-  YieldOp::create(builder, loc, made);
+  Value created = make(builder, body->getArguments());
+  YieldOp::create(builder, loc, created);
   return kernel->getResult(0);
 }
 
@@ -366,12 +366,12 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   }
   for (Product &product : products) {
     builder.setInsertionPoint(product.kernel);
-    SmallVector<ValueRange> made;
+    SmallVector<ValueRange> created;
     for (int64_t i = 0; i < count; ++i)
-      made.push_back(product.makePart(builder, i, count, whole, gathered[i]));
+      created.push_back(product.makePart(builder, i, count, whole, gathered[i]));
     for (OpResult result : product.kernel->getResults()) {
       auto parts = llvm::map_to_vector(
-          made, [&](ValueRange part) { return part[result.getResultNumber()]; });
+          created, [&](ValueRange part) { return part[result.getResultNumber()]; });
       result.replaceAllUsesWith(join(builder, product.kernel.getLoc(), parts, typeOf(result)));
     }
     product.kernel->erase();

@@ -274,9 +274,9 @@ Value Unstacking::rowOf(Value value, int64_t row) {
   if (Value known = rows.lookup({value, row}))
     return known;
   stacked.insert(value);
-  Value made = makeRow(value, row);
-  rows[{value, row}] = made;
-  return made;
+  Value created = makeRow(value, row);
+  rows[{value, row}] = created;
+  return created;
 }
 
 //===----------------------------------------------------------------------===//

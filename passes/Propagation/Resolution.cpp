@@ -289,8 +289,8 @@ TensorSharding Resolution::keptOf(Value value) const {
   const TensorFactors &own = node->rule.results[cast<OpResult>(value).getResultNumber()];
   for (auto [operand, factors] : llvm::zip(node->op->getOperands(), node->rule.operands)) {
     // Copies of free values are not in the graph.
-    if (Operation *made = operand.getDefiningOp();
-        made && (!graph.nodeOf(made) || graph.isFree(operand)))
+    if (Operation *producer = operand.getDefiningOp();
+        producer && (!graph.nodeOf(producer) || graph.isFree(operand)))
       continue;
     if (!isa<RankedTensorType>(operand.getType()))
       continue;

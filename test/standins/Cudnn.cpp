@@ -172,7 +172,7 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
       if (tensor.isByValue)
         (*onHost)[tensor.id] = *reinterpret_cast<const float *>(it->second);
       else if (address % 16 != 0 || !standin::isTaken(address, static_cast<size_t>(tensor.bytes())))
-        return fail(kBadParam, "a tensor is not aligned, or lies in no memory of a GPU");
+        return fail(kBadParam, "a tensor is not aligned, or is not in the memory of a GPU");
     }
   const int given = standin::enqueue(static_cast<Library *>(handle)->stream, [=]() mutable {
     // Engines overwrite their workspace, so it must not be in use.

@@ -33,9 +33,9 @@ static int checkProduct(const Desc &op) {
   if (!a || !b || !c || !how || how->number(kCudnnMatmulPrecision, -1) != kCudnnF32)
     return fail(kBadParam, "a product lacks an attribute");
   const Extents left = a->extents(kCudnnTensorDims), right = b->extents(kCudnnTensorDims),
-                made = c->extents(kCudnnTensorDims);
-  if (left[3] != right[2] || made[2] != left[2] || made[3] != right[3] || made[0] != left[0] ||
-      made[1] != left[1] || right[0] != left[0] || right[1] != left[1])
+                created = c->extents(kCudnnTensorDims);
+  if (left[3] != right[2] || created[2] != left[2] || created[3] != right[3] ||
+      created[0] != left[0] || created[1] != left[1] || right[0] != left[0] || right[1] != left[1])
     return fail(kBadParam, "a product of matrices that do not fit");
   // Intermediate results are rounded to the type of the other matrix.
   const bool isBetween =
@@ -128,9 +128,9 @@ static bool isGradient(const Desc &graph) {
     if (op.kind == kCudnnPointwiseOp)
       exponentials += op.other(kCudnnPointwiseOpDesc)->number(kCudnnPointwiseMode) == kCudnnExp;
     if (op.kind == kCudnnMatmulOp) {
-      const Desc &made = *op.other(kCudnnMatmulOpC);
+      const Desc &output = *op.other(kCudnnMatmulOpC);
       sumsInF32 |=
-          !made.number(kCudnnTensorIsVirtual) && made.number(kCudnnTensorType) == kCudnnF32;
+          !output.number(kCudnnTensorIsVirtual) && output.number(kCudnnTensorType) == kCudnnF32;
     }
   }
   return products == 5 && reshapes == 2 && sums == 1 && exponentials == 1 && sumsInF32;

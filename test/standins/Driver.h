@@ -115,7 +115,7 @@ private:
   void give(Item item);
   void run();
 
-  static std::atomic<unsigned> made;
+  static std::atomic<unsigned> created;
   const bool isLegacy;
   std::minstd_rand random;
   std::mutex mutex;

@@ -80,16 +80,16 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
 
 absl::StatusOr<::st::Contention>
 SimulatedPrograms::contentionOfReplicas(const ::st::SimulatedKey &key, const ::st::Layout &layout) {
-  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-  return compareReplicas(smallPipeline(layout, 1), *made);
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
+  return compareReplicas(smallPipeline(layout, 1), *created);
 }
 
 absl::StatusOr<::st::Contention>
 SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::st::Layout &layout,
                                         const std::vector<int64_t> &layers) {
   const int64_t ranks = key.groupDevices();
-  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-  const Program *program = &made->front();
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
+  const Program *program = &created->front();
   ::st::Contention measured;
   if (key.wholeStages == 0) {
     if (ranks % description.clusters_per_chip() != 0) {

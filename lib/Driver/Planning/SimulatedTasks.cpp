@@ -195,8 +195,8 @@ SimulatedPrograms::measureWholeStage(const Program &program, int64_t stage, int6
 
 absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key, StageKind kind,
                                                    const ::st::StagePlace &place) {
-  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-  const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *compiled, programsOf(key));
+  const ::st::proto::DtuDescription &dtu = compiled->front().executable.dtu();
   // The placement affects tasks only by the position of a group on its chip, and by whether a
   // neighbour is on the same chip, a linked chip or beyond.
   const int64_t perChip = dtu.clusters_per_chip(), period = perChip * dtu.chips_per_group(),
@@ -211,7 +211,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
   if (!isNew)
     return found->second;
   const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
-  const Program &program = made->front();
+  const Program &program = compiled->front();
   if (key.wholeStages > 1) {
     found->second = measureWholeStage(program, place.stage, own, previous, next, key);
     return found->second;
@@ -265,22 +265,22 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
   auto make = [&]() -> absl::StatusOr<StageWork> {
     if (key.wholeStages > 0)
       return StageWork{};
-    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+    ST_ASSIGN_OR_RETURN(const std::vector<Program> *compiled, programsOf(key));
     if (!key.isPipelined) {
-      ST_ASSIGN_OR_RETURN(StageWork few, measure((*made)[0], 0, -1, -1, {0}, key));
-      ST_ASSIGN_OR_RETURN(StageWork more, measure((*made)[1], 0, -1, -1, {0}, key));
+      ST_ASSIGN_OR_RETURN(StageWork few, measure((*compiled)[0], 0, -1, -1, {0}, key));
+      ST_ASSIGN_OR_RETURN(StageWork more, measure((*compiled)[1], 0, -1, -1, {0}, key));
       const auto [fewLayers, moreLayers] = layersOfPrograms();
       return layerOf(more, few, moreLayers - fewLayers);
     }
     // With all groups at equal distances, differences are due to layers.
-    const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
+    const ::st::proto::DtuDescription &dtu = compiled->front().executable.dtu();
     const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group(),
                   apart = llvm::divideCeil(key.groupDevices(), period) * period;
     const Placement placement = {0, apart, 2 * apart, 3 * apart};
     ST_ASSIGN_OR_RETURN(StageWork less,
-                        measure(made->front(), kMiddle, kFirst, kDeeper, placement, key));
+                        measure(compiled->front(), kMiddle, kFirst, kDeeper, placement, key));
     ST_ASSIGN_OR_RETURN(StageWork more,
-                        measure(made->front(), kDeeper, kMiddle, kLast, placement, key));
+                        measure(compiled->front(), kDeeper, kMiddle, kLast, placement, key));
     return layerOf(more, less, kMoreLayers);
   };
   found->second = make();

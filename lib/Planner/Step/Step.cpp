@@ -414,14 +414,14 @@ absl::StatusOr<double> countParameters(const StepInputs &inputs) {
 void Composer::timeBlocks() {
   const BlockContext context{layout, model, profile, inputs.costs, placement};
   auto compute = [&] {
-    ModelTimes made{timeBlock(context, work, 0),
-                    timeBlock(context, work, PlannedModel::kLayerBlock),
-                    timeBlock(context, work, model.headBlock())};
+    ModelTimes created{timeBlock(context, work, 0),
+                       timeBlock(context, work, PlannedModel::kLayerBlock),
+                       timeBlock(context, work, model.headBlock())};
     if (model.decoderLayers > 0) {
-      made.bridge = timeBlock(context, work, PlannedModel::kBridgeBlock);
-      made.decoder = timeBlock(context, work, PlannedModel::kDecoderBlock);
+      created.bridge = timeBlock(context, work, PlannedModel::kBridgeBlock);
+      created.decoder = timeBlock(context, work, PlannedModel::kDecoderBlock);
     }
-    return made;
+    return created;
   };
   times = inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
 }

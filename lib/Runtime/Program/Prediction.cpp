@@ -165,18 +165,18 @@ absl::Status predict(Client &client, proto::Executable &program, TimedStep *time
   prediction.set_lower_bound(time.lowerBound);
   prediction.set_serial_sum(time.serialSum);
   for (const std::vector<TaskWork> &rank : time.work.ranks) {
-    proto::RankPrediction &made = *prediction.add_ranks();
+    proto::RankPrediction &created = *prediction.add_ranks();
     for (const TaskWork &work : rank) {
-      proto::TaskPrediction &task = *made.add_tasks();
+      proto::TaskPrediction &task = *created.add_tasks();
       task.set_picoseconds(work.picoseconds);
       for (const Quantity &quantity : kQuantities)
         (task.*quantity.set)(work.*quantity.work);
     }
   }
   for (const LinkWork &link : time.work.links) {
-    proto::LinkPrediction &made = *prediction.add_links();
-    made.set_name(link.name);
-    made.set_bytes(link.bytes);
+    proto::LinkPrediction &created = *prediction.add_links();
+    created.set_name(link.name);
+    created.set_bytes(link.bytes);
   }
   if (timed)
     timed->time = std::move(time);

@@ -218,9 +218,9 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
       hlo::ReturnOp::create(builder, loc, values);
     }
     if (llvm::equal(returned, axes)) {
-      Operation *made = builder.create(state);
+      Operation *created = builder.create(state);
       for (auto [i, result] : llvm::enumerate(op->getResults()))
-        map(result, {made->getResult(i), axes[i]});
+        map(result, {created->getResult(i), axes[i]});
       return success();
     }
     axes = std::move(returned);
@@ -289,8 +289,8 @@ LogicalResult ShardBody::liftBranches(Operation *op) {
   }
   for (auto [i, result] : llvm::enumerate(op->getResults()))
     state.addTypes(lifted(result.getType(), axes[i]));
-  Operation *made = builder.create(state);
+  Operation *created = builder.create(state);
   for (auto [i, result] : llvm::enumerate(op->getResults()))
-    map(result, {made->getResult(i), axes[i]});
+    map(result, {created->getResult(i), axes[i]});
   return success();
 }

@@ -300,15 +300,15 @@ LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
       for (Value value : captured)
         mapping.map(value, lookup(value).value);
     }
-    SmallVector<Value> made;
+    SmallVector<Value> created;
     if (taken) {
-      made = liftGuarded(op, parts, partOf(taken, shard));
+      created = liftGuarded(op, parts, partOf(taken, shard));
     } else {
       Operation *copy = builder.clone(*op, mapping);
       copy->setOperands(parts);
-      llvm::append_range(made, copy->getResults());
+      llvm::append_range(created, copy->getResults());
     }
-    for (auto [result, list] : llvm::zip_equal(made, results)) {
+    for (auto [result, list] : llvm::zip_equal(created, results)) {
       SmallVector<int64_t> shape = {1};
       llvm::append_range(shape, own(result, 0));
       list.push_back(reshape(loc, result, shape));

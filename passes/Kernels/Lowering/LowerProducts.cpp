@@ -66,7 +66,7 @@ static Replacement exchangeOperands(Emitter &emit, stablehlo::DotGeneralOp op) {
 Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   Type left = Emitter::typeOf(op.getLhs()).getElementType(),
        right = Emitter::typeOf(op.getRhs()).getElementType();
-  Type made = Emitter::typeOf(op.getResult()).getElementType();
+  Type elementType = Emitter::typeOf(op.getResult()).getElementType();
   if (isa<ComplexType>(left) || isa<ComplexType>(right) ||
       Emitter::typeOf(op.getResult()).getNumElements() == 0)
     return std::nullopt;
@@ -74,7 +74,7 @@ Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   if (Emitter::typeOf(op.getLhs()).getNumElements() == 0)
     return SmallVector<Value>{emit.zerosLike(op.getResult())};
   if (left == right && (left.isF32() || left.isBF16() || left.isF16()) &&
-      made.getIntOrFloatBitWidth() <= 32)
+      elementType.getIntOrFloatBitWidth() <= 32)
     return exchangeOperands(emit, op);
   auto numbers = op.getDotDimensionNumbers();
   // [batch, rows, depth] and [batch, columns, depth], each one dimension.
@@ -90,7 +90,7 @@ Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
       return size;
     };
     SmallVector<int64_t> sizes = {volume(batch), volume(free), volume(contract)};
-    return emit.convert(emit.reshape(emit.transpose(value, order), sizes), made);
+    return emit.convert(emit.reshape(emit.transpose(value, order), sizes), elementType);
   };
   Value lhs = arrange(op.getLhs(), numbers.getLhsBatchingDimensions(),
                       numbers.getLhsContractingDimensions());

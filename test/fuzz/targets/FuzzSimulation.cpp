@@ -140,10 +140,10 @@ public:
   /// False if the machine or a program is refused.
   bool create(const proto::Executable &executable, const Step &step,
               const SimulatorOptions &options) {
-    auto made = Simulator::create(executable.dtu(), step.ranks, options);
-    if (!made.ok() || !(*made)->reserveMemory().ok())
+    auto created = Simulator::create(executable.dtu(), step.ranks, options);
+    if (!created.ok() || !(*created)->reserveMemory().ok())
       return false;
-    simulator = *std::move(made);
+    simulator = *std::move(created);
     std::vector<ProgramId> ids;
     for (const Program &program : step.programs) {
       absl::StatusOr<ProgramId> id = simulator->load(program);

@@ -135,8 +135,8 @@ LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueR
   DenseSet<Operation *> moved(kernels.begin(), kernels.end()), pending;
   auto addInputs = [&](st::KernelOp kernel) {
     for (Value input : kernel.getInputs())
-      if (Operation *made = input.getDefiningOp(); launches.contains(made))
-        pending.insert(made);
+      if (Operation *producer = input.getDefiningOp(); launches.contains(producer))
+        pending.insert(producer);
   };
   llvm::for_each(kernels, addInputs);
   SmallVector<Place> written;

@@ -90,12 +90,12 @@ static MemRefType arrayOf(const HostMatrices &block, Type type) {
 func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
   Type a = op.getMatrixA().getType(), b = op.getMatrixB().getType(), c = op.getResult().getType();
   func::FuncOp function;
-  func::FuncOp made = declare(
+  func::FuncOp created = declare(
       *this, Twine("multiply_matrices_") + nameOf(a) + "_" + nameOf(c) + "_" + Twine(threads),
       {arrayOf(*this, a), arrayOf(*this, b), arrayOf(*this, c), arrayOf(*this, c)}, function);
-  if (!made)
+  if (!created)
     return function;
-  Writer to(made);
+  Writer to(created);
   constexpr int64_t depth = 16;
   to.forThreads(*this, [&](Value thread, Value lane, Value first) {
     Value row = to.div(lane, kQuad), column = to.times(to.rem(lane, kQuad), 2);
@@ -137,14 +137,14 @@ func::FuncOp HostMatrices::getLoad(nvgpu::LdMatrixOp op) const {
   const bool transposed = op.getTranspose();
   func::FuncOp function;
   Type memory = MemRefType::get({ShapedType::kDynamic}, type.getElementType());
-  func::FuncOp made = declare(
+  func::FuncOp created = declare(
       *this,
       Twine("load_matrices_") + nameOf(type) + "_" + Twine(type.getDimSize(0)) + "_" +
           Twine(threads) + (transposed ? "_transposed" : ""),
       {memory, arrayOf(*this, IndexType::get(op.getContext())), arrayOf(*this, type)}, function);
-  if (!made)
+  if (!created)
     return function;
-  Writer to(made);
+  Writer to(created);
   to.forThreads(*this, [&](Value thread, Value lane, Value first) {
     Value row = to.div(lane, kQuad), pair = to.times(to.rem(lane, kQuad), 2);
     Value loaded = arith::ConstantOp::create(to.builder, to.loc, to.builder.getZeroAttr(type));

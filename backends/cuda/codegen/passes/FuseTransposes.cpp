@@ -40,16 +40,16 @@ LogicalResult FuseTransposesPass::fuse(KernelOp kernel) {
   Operation *yield = kernel.getBody().front().getTerminator();
   for (OpResult result : kernel.getResults()) {
     const unsigned number = result.getResultNumber();
-    Value made = yield->getOperand(number);
+    Value yielded = yield->getOperand(number);
     auto user = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
     auto transpose = user ? getTranspose(user) : hlo::TransposeOp();
-    if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
+    if (!transpose || !yielded.getDefiningOp<hlo::DotGeneralOp>() || !yielded.hasOneUse())
       continue;
     if (failed(checkUnplanned(kernel, getArgument())))
       return failure();
     OpBuilder builder(yield);
     auto transposed = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(),
-                                               made, transpose.getPermutationAttr());
+                                               yielded, transpose.getPermutationAttr());
     yield->setOperand(number, transposed);
     result.setType(transposed.getType());
     user.getResult(0).replaceAllUsesWith(result);

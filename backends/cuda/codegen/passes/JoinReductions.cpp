@@ -101,13 +101,13 @@ static KernelOp join(KernelOp first, KernelOp second) {
   for (auto [argument, place] : llvm::zip_equal(second.getBody().front().getArguments(), places))
     mapping.map(argument, body.getArgument(place));
   Operation *yield = body.getTerminator();
-  SmallVector<Value> made(yield->getOperands());
+  SmallVector<Value> yielded(yield->getOperands());
   builder.setInsertionPoint(yield);
   for (Operation &op : second.getBody().front().without_terminator())
     builder.clone(op, mapping);
   for (Value value : second.getBody().front().getTerminator()->getOperands())
-    made.push_back(mapping.lookup(value));
-  yield->setOperands(made);
+    yielded.push_back(mapping.lookup(value));
+  yield->setOperands(yielded);
   first->replaceAllUsesWith(both->getResults().take_front(first->getNumResults()));
   second->replaceAllUsesWith(both->getResults().take_back(second->getNumResults()));
   first.erase();

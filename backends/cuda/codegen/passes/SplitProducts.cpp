@@ -189,10 +189,10 @@ struct Addition {
 
 /// Returns the successive additions of a loop to a product's result, up to the last one whose sum
 /// the loop writes: at most one bias and one tensor.
-static SmallVector<Addition> findAdditions(BlockArgument made, const Product &product) {
+static SmallVector<Addition> findAdditions(BlockArgument created, const Product &product) {
   SmallVector<Addition> additions;
   size_t numWritten = 0;
-  Value value = made;
+  Value value = created;
   auto has = [&](bool isBias) {
     return llvm::any_of(additions, [&](const Addition &one) { return one.isBias == isBias; });
   };

@@ -16,21 +16,21 @@ static constexpr int64_t kWorkspaceAlignment = 256;
 
 absl::StatusOr<std::unique_ptr<CudnnHandle>> CudnnHandle::create(Handle stream) {
   ST_ASSIGN_OR_RETURN(const Cudnn *cudnn, getCudnn());
-  auto made = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
-  ST_RETURN_IF_ERROR(cudnn->check(cudnn->create(&made->library), "starting"));
-  ST_RETURN_IF_ERROR(cudnn->check(cudnn->setStream(made->library, stream), "taking a stream"));
-  return made;
+  auto created = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
+  ST_RETURN_IF_ERROR(cudnn->check(cudnn->create(&created->library), "starting"));
+  ST_RETURN_IF_ERROR(cudnn->check(cudnn->setStream(created->library, stream), "taking a stream"));
+  return created;
 }
 
 absl::StatusOr<std::unique_ptr<CudnnHandle>> CudnnHandle::describe(const std::string &json) {
   ST_ASSIGN_OR_RETURN(const Cudnn *cudnn, getCudnn());
-  auto made = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
-  made->device = std::make_unique<CudnnDesc>(*cudnn, kCudnnDeviceProperties, "describing a GPU");
-  made->device
+  auto created = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
+  created->device = std::make_unique<CudnnDesc>(*cudnn, kCudnnDeviceProperties, "describing a GPU");
+  created->device
       ->set(kCudnnDeviceJson, kCudnnCharType, static_cast<int64_t>(json.size()) + 1, json.c_str())
       .finalize();
-  ST_RETURN_IF_ERROR(made->device->status);
-  return made;
+  ST_RETURN_IF_ERROR(created->device->status);
+  return created;
 }
 
 CudnnHandle::~CudnnHandle() {
@@ -61,9 +61,9 @@ std::string DriverAttention::key(const proto::CudaAttention &attention) {
 absl::StatusOr<std::unique_ptr<DriverAttention>>
 DriverAttention::create(const CudnnHandle &handle, const proto::CudaAttention &attention,
                         int64_t maxBytes) {
-  auto made = std::unique_ptr<DriverAttention>(new DriverAttention(handle));
-  ST_RETURN_IF_ERROR(made->plan(attention, maxBytes));
-  return made;
+  auto created = std::unique_ptr<DriverAttention>(new DriverAttention(handle));
+  ST_RETURN_IF_ERROR(created->plan(attention, maxBytes));
+  return created;
 }
 
 /// Reserves bytes of the workspace.

@@ -85,9 +85,9 @@ DriverProduct::create(Handle library, const proto::CudaProduct &product,
                       const ProductOperands &operands, size_t workspaceBytes,
                       ProductChoices &choices, const ProductTrial *trial) {
   ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
-  auto made = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
-  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes, choices, trial));
-  return made;
+  auto created = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
+  ST_RETURN_IF_ERROR(created->prepare(operands, workspaceBytes, choices, trial));
+  return created;
 }
 
 DriverProduct::~DriverProduct() {

@@ -212,18 +212,18 @@ absl::StatusOr<DriverProduct *> DriverStream::getProduct(const proto::CudaProduc
     if (int result = blas->create(&library); result != 0)
       return absl::UnavailableError(absl::StrCat("cuBLASLt cannot start (status ", result, ")"));
   }
-  std::unique_ptr<DriverProduct> &made = products[&product];
-  if (!made) {
+  std::unique_ptr<DriverProduct> &created = products[&product];
+  if (!created) {
     ST_ASSIGN_OR_RETURN(ProductChoices * choices, device.getChoices());
     std::optional<ProductTrial> tried;
     if (trial)
       tried.emplace(
           ProductTrial{*trial, workspace, stream,
                        [&](const std::function<absl::Status()> &work) { return time(work); }});
-    ST_ASSIGN_OR_RETURN(made, DriverProduct::create(library, product, operands, kWorkspaceBytes,
-                                                    *choices, tried ? &*tried : nullptr));
+    ST_ASSIGN_OR_RETURN(created, DriverProduct::create(library, product, operands, kWorkspaceBytes,
+                                                       *choices, tried ? &*tried : nullptr));
   }
-  return made.get();
+  return created.get();
 }
 
 absl::Status DriverStream::multiply(const proto::CudaProduct &product,

@@ -348,10 +348,10 @@ void PeriodicOrder::follow(size_t index) {
                                 walker.limits, change);
     } else if (auto *leave = std::get_if<Leave>(&instruction)) {
       search.bound.visitLeave(leave->unless, change);
-    } else if (auto *made = std::get_if<Index>(&instruction)) {
-      if (fact.live[walker.pc + 1].test(made->dst))
-        search.bound.visitIndex(made->dst, valueOf(made->value), made->divide, made->modulo,
-                                made->multiply, change);
+    } else if (auto *created = std::get_if<Index>(&instruction)) {
+      if (fact.live[walker.pc + 1].test(created->dst))
+        search.bound.visitIndex(created->dst, valueOf(created->value), created->divide,
+                                created->modulo, created->multiply, change);
     } else if (auto *table = std::get_if<Table>(&instruction)) {
       if (fact.live[walker.pc + 1].test(table->dst))
         search.bound.visitTable(table->dst, valueOf(table->index), change);

@@ -404,7 +404,7 @@ void Stretches::recordPlaces(OrderStretch &stretch) const {
 void Stretches::recordSemaphores(OrderStretch &stretch) const {
   for (const auto &[at, before] : used) {
     const SemaphoreState &after = state.semaphores[at];
-    OrderStretch::Semaphore &made =
+    OrderStretch::Semaphore &created =
         stretch.semaphores.emplace_back(OrderStretch::Semaphore{at,
                                                                 after.waiter,
                                                                 before.waiter != after.waiter,
@@ -415,7 +415,7 @@ void Stretches::recordSemaphores(OrderStretch &stretch) const {
     // Signallers keep their places.
     for (size_t i = 0; i < after.signallers.size(); ++i) {
       const bool isNew = i >= before.signallers.size();
-      made.signallers.push_back(
+      created.signallers.push_back(
           {after.signallers[i].instance, isNew,
            after.signallers[i].given - (isNew ? 0 : before.signallers[i].given)});
     }
@@ -466,11 +466,11 @@ void Stretches::end() {
   for (size_t s = 0; s < code.places.size(); ++s) {
     const Stream &stream = code.program->streams[s];
     const OrderStretch::Slice &slice = stretch->slices[s];
-    Stream &made = part.streams.emplace_back();
-    made.engine = stream.engine;
+    Stream &created = part.streams.emplace_back();
+    created.engine = stream.engine;
     if (slice.first < slice.last)
-      made.instructions.assign(stream.instructions.begin() + slice.first,
-                               stream.instructions.begin() + slice.last);
+      created.instructions.assign(stream.instructions.begin() + slice.first,
+                                  stream.instructions.begin() + slice.last);
   }
   stretch->dependence = dependenceOf(part, /*peers=*/false);
   stretch->key = stretch->dependence.keyOf(view);

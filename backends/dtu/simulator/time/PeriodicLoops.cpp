@@ -388,16 +388,16 @@ PeriodicLoops::Repetition PeriodicLoops::repetitionOf(Chip &chip, const Search &
   size_t dueAt = 0, serverAt = 0;
   eachInstance(chip, [&](TimeInstance &instance, const StreamFacts &fact, size_t number) {
     const bool runs = instance.state == RunState::Running;
-    Repetition::Instance &made = result.instances.emplace_back();
-    made.instance = &instance;
-    made.moves = runs && !isDormant(instance.due, from.due[dueAt], now);
+    Repetition::Instance &created = result.instances.emplace_back();
+    created.instance = &instance;
+    created.moves = runs && !isDormant(instance.due, from.due[dueAt], now);
     dueAt += runs;
     const uint32_t pc = instance.position.pc;
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
       if (fact.live[pc].test(reg))
-        made.change.registers[reg] = search.changes[number].registers[reg];
+        created.change.registers[reg] = search.changes[number].registers[reg];
     for (size_t i = 0; i < fact.depth[pc]; ++i)
-      made.change.limits[i] = search.changes[number].limits[i];
+      created.change.limits[i] = search.changes[number].limits[i];
   });
   machine.eachServer(machine.chipOf(chip.ranks[0]), [&](FifoServer &server) {
     if (server.freeAt > now && !isUnused(server, from.servers[serverAt]))

@@ -247,8 +247,8 @@ StepMessages::StepMessages(const proto::Executable &executable,
   std::map<std::string, Skeleton *> known;
   std::map<const Program *, Skeleton *> ofProgram;
   for (const auto &[task, program] : programs) {
-    Skeleton *&made = ofProgram[program];
-    if (!made) {
+    Skeleton *&created = ofProgram[program];
+    if (!created) {
       Program bare = dtu::skeletonOf(*program);
       bare.name.clear();
       Skeleton *&same = known[encode(bare)];
@@ -260,9 +260,9 @@ StepMessages::StepMessages(const proto::Executable &executable,
         same->program = std::move(bare);
         same->example = program;
       }
-      made = same;
+      created = same;
     }
-    skeletonOfTask[task] = made;
+    skeletonOfTask[task] = created;
   }
 }
 
