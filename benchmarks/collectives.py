@@ -6,7 +6,7 @@
 
 Buckets are in MiB; 0 combines nothing. Rows are those of a replica in a micro-batch. Counts are
 those of one device; each collective counts as often as a step runs its task.
-Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import json

@@ -5,7 +5,7 @@
 The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
 efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. With --million
 256 devices share one sequence of 1,048,576 tokens instead: 32 parts of the sequence by 8 tensor shards, with ZeRO-3 and full
-recomputation. Predicted times depend on the compiled program alone: nothing else on the machine changes them.
+recomputation. Predicted times depend only on the compiled program, not on the load of the machine.
 """
 
 import argparse

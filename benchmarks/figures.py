@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SIMULATED = "simulated"  # Simulated time depends on the compiled program alone.
+SIMULATED = "simulated"  # Simulated time depends only on the compiled program.
 
 
 class PeerFailure(Exception):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists what a predicted step of a GPU is made of, kernel by kernel, and which share of it matrix products are.
+"""Lists the kernels of a predicted GPU step, and the share of matrix products in it.
 
   benchmarks/gpu_step_kernels.py [--model=examples/models/bert-large-uncased] [--dropout=0] [--batch=32] [--target=cuda-sm_90]
                                  [--activation=gelu_new] [--clip-norm=1]

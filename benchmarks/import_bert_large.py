@@ -30,7 +30,7 @@ from test_import import adamw
 
 
 def lower(folder, layers):
-    """The step on shapes alone: no weights are made."""
+    """The step, traced from shapes only: no weights are created."""
     config = json.loads((ROOT / "examples/models/bert-large-uncased/config.json").read_text())
     config |= {"num_hidden_layers": layers, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     arguments, _ = signature(import_model(folder, config, "span", 1, 384))

@@ -8,7 +8,7 @@ runs with different trip counts or tile sizes. `products`: matrix products that 
 the peak of a cluster's matrix engines. `collectives`: all-reduces that st-compile compiles, against a formula
 (all_reduce_formula) of the latency of a hop (from a ping-pong of two sizes), the rates of link, DTE and memory, and the
 pieces of a part; and their share of the link's rate. Rows that differ by more than 3 % are marked. No program runs on
-data. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+data. Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import argparse
@@ -70,7 +70,7 @@ class Bench:
         return json.loads(pathlib.Path(f"{binary}.json").read_text())
 
     def time_module(self, text, ids=(0,)):
-        """What a run of a StableHLO module takes and does; its time in nanoseconds is sim_ns."""
+        """The time and the work of a run of a StableHLO module; sim_ns is the time in nanoseconds."""
         binary = self.folder / "module"
         self.compile(text, ids, "--predict=false", "-o", binary)
         report = self.report(binary)
@@ -129,7 +129,7 @@ def recv(size, peer=5, channel=0, offset=0):
 
 
 def per_trip(run, few=4, many=12):
-    """Nanoseconds a trip of `run(trips)`, whatever it takes to begin and to end."""
+    """Nanoseconds per trip of `run(trips)`, without the time to start and end."""
     return (run(many) - run(few)) / (many - few)
 
 
@@ -289,7 +289,7 @@ def pairs(figures):
 
 
 def stream_rate(bench, ids, size=4 * MIB):
-    """GB/s that the first sends to the others in turn; one alone takes no more than its DTE moves."""
+    """GB/s that the first cluster sends to the others in turn. A single receiver takes at most the rate of its DTE."""
     others = len(ids) - 1
 
     def run(trips):
@@ -333,7 +333,7 @@ def product(m, n, k, kind):
 
 
 def all_reduces(ranks, elements):
-    """An all-reduce over all ranks, each of which holds a row of its own."""
+    """An all-reduce over all ranks. Each rank holds a separate row."""
     whole, own = f"tensor<{ranks}x{elements}xf32>", f"tensor<1x{elements}xf32>"
     group = ", ".join(map(str, range(ranks)))
     return (f'sdy.mesh @mesh = <["x"={ranks}]>\nfunc.func @main(%a: {whole}) -> {own} {{\n'

@@ -5,7 +5,7 @@
 Compiles BERT-large, 4 stages of 8 shards on 32 clusters, batch 1, sequence 384, AdamW, for each device. For each rate,
 latency and start-up time of the description it times the same instructions again on a device with this figure twice as
 good. The saving is the time that the step waits for this resource. The savings need not add up.
-Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import argparse

@@ -4,7 +4,7 @@
                         [--json=FILE]
 
 One cluster per stage (1F1B). First all clusters are on one chip and share its link to the host; then each is on a separate
-chip. Memory is that of the first group, which holds the most micro-batches. Simulated times depend on the compiled program alone.
+chip. Memory is that of the first group, which holds the most micro-batches. Simulated times depend only on the compiled program.
 """
 
 import json

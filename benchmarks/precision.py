@@ -4,7 +4,7 @@
                           [--json=FILE]
 
 There are two layouts: 4 stages x 8 shards with one sequence per micro-batch, and 4 replicas of one stage with 4 shards and
-the same number of sequences each. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+the same number of sequences each. Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import json

@@ -9,7 +9,7 @@ figure alone, towards slower, with which the simulated step takes the published 
 it compiles for the changed description, and prints both times for 8 x 4. Figures that change the program itself (sizes,
 engines, cores) are halved, with recompilation, down to the last size that compiles; powers of two are taken at their worst
 value.
-Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import argparse
@@ -96,7 +96,7 @@ class Program:
 
 
 def search(program, name, value, base, target):
-    """Returns by which factor a figure has to be slower for the step to take `target`, and the time of the step then;
+    """Returns the factor by which a figure must be slower for the step to take `target`, and the time of that step;
     if no factor up to MOST is enough, returns None and the time at MOST."""
     def step(factor):
         return program.seconds(name, value * factor if is_delay(name) else value / factor)

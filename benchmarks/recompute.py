@@ -4,7 +4,7 @@
                           [--dropout=P] [--build=build] [--json=FILE]
 
 Measures the named policies, and budgets of three quarters, half, a quarter and an eighth of the first group's stash.
-Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import json

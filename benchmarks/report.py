@@ -42,7 +42,7 @@ def cell(text):
 
 def table(rows):
     """The rows, and below them the sources that their last column counts: command, machine and commit."""
-    sources, lines = {}, ["| case | figure | beside | source |", "| --- | --- | --- | ---: |"]
+    sources, lines = {}, ["| case | figure | compared with | source |", "| --- | --- | --- | ---: |"]
     for row in rows:
         source = f"`{row['command']}`; {row['machine']}; {row['commit']}"
         cells = (row["case"], figure(row), beside(row), str(sources.setdefault(source, len(sources) + 1)))

@@ -5,8 +5,8 @@
 The x axis is FLOP per byte of device memory (L3) that the program's transfers read and write; the y axis is GFLOP/s of one
 cluster. Kernels run on one cluster that has its chip and all of L3 to itself. The BERT-large step (4 stages of 8 shards,
 span, sequence 384, AdamW) appears as one point, the average over its 32 clusters. At any time most clusters wait for other
-stages. FLOP are those of the products; other ops count one per element and op of the formula (softmax 5, layer norm 8). Times
-are simulated: nothing else on the machine changes them. Writes roofline-t10.svg.
+stages. FLOP are those of the products; other ops count one per element and op of the formula (softmax 5, layer norm 8).
+Times are simulated and do not depend on the load of the machine. Writes roofline-t10.svg.
 """
 
 import argparse

@@ -4,7 +4,7 @@ activations are either kept or gathered again, with and without recomputation of
   benchmarks/sequence.py [--model=examples/models/gpt2-medium] [--task=clm] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
                          [--json=FILE]
 
-Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import json

@@ -4,7 +4,7 @@ and beside a table that is replicated on every shard.
   benchmarks/uneven.py [--model=examples/models/gpt2-medium] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
                        [--json=FILE]
 
-Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+Simulated times depend only on the compiled program, not on the load of the machine.
 """
 
 import json

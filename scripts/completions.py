@@ -87,7 +87,7 @@ def flags_of(binary):
 
 BASH_HEAD = """# Completion of St's command lines for bash; scripts/completions.py writes it.
 
-# The flags of the tool whose name is $1: "--flag=" takes a value, of which the table has the known ones or @file.
+# The flags of the tool whose name is $1: "--flag=" takes a value; the table has the known values, or @file.
 _st_complete() {
   local tool=${1##*/} line=${COMP_LINE:0:COMP_POINT} word flag value prefix=""
   local -n table=_st_flags_${tool//-/_}

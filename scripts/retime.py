@@ -222,7 +222,7 @@ class Task:
             if due is not None:
                 heapq.heappush(self.queue, (due, index))
         if alive:
-            raise Refused(f"{alive} instances wait for ever")
+            raise Refused(f"{alive} instances wait forever")
         return now
 
 

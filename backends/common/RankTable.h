@@ -29,9 +29,10 @@ public:
   /// Returns the messages of an exchange along axes. Every rank sends to every other one.
   std::vector<std::pair<int64_t, int64_t>> getExchange(ArrayAttr axes);
 
-  /// Returns the first of five entries for source-target pairs of positions along axes: the number
-  /// of sends of the rank (0 or 1), their global target rank, the number of receives, their source,
-  /// and 1 if the rank is its own target. A rank that is its own target sends no message.
+  /// Adds five entries for source-target pairs of positions along axes and returns the first: the
+  /// number of sends of the rank (0 or 1), the global target rank, the number of receives, the
+  /// source rank, and 1 if the rank sends to itself. A rank that is its own target sends no
+  /// message.
   int64_t addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
   /// Returns the first of two entries for such pairs: the global rank to which the rank sends

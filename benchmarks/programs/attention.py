@@ -3,7 +3,7 @@
   benchmarks/programs/attention.py [--target=cuda-sm_90] [--seq=1024] [--build=build] [--json=FILE]
 
 4 sequences, 8 heads of 64 elements, plain gradient descent by JAX's own gradient. If scores or probabilities were stored, a
-tensor of them would take 128 MiB in f32 and 64 MiB in bf16. Predicted times depend on the compiled program alone.
+tensor of them would take 128 MiB in f32 and 64 MiB in bf16. Predicted times depend only on the compiled program.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-//===- RefusedOps.cpp - What of StableHLO has no place here ---------------===//
+//===- RefusedOps.cpp - StableHLO ops that are not supported --------------===//
 //
-// An op or type that is refused is named, and so is the reason: a program that
-// has it is no typing error.
+// The error names the op or type and the reason: without it, a valid program
+// would seem to have a typing error.
 //
 //===----------------------------------------------------------------------===//
 

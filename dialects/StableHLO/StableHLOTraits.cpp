@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 
-/// Whether `type`, or a type inside a tuple, has a dynamic dimension.
+/// Returns true if `type`, or a type inside a tuple, has a dynamic dimension.
 static bool isDynamic(Type type) {
   if (auto tuple = dyn_cast<TupleType>(type))
     return llvm::any_of(tuple.getTypes(), isDynamic);

@@ -80,11 +80,11 @@ enum class TypeCode : uint64_t {
 } // namespace
 
 /// An enum attribute of stablehlo. Its cases have the same numbers as in vhlo.
-template <class EnumAttr> static Attribute readEnum(EntryReader &reader, uint64_t mostValue) {
+template <class EnumAttr> static Attribute readEnum(EntryReader &reader, uint64_t maxValue) {
   uint64_t value = reader.number();
-  if (value > mostValue)
+  if (value > maxValue)
     reader.fault("damaged bytecode: case " + Twine(value) + " of an enum of " +
-                 Twine(mostValue + 1));
+                 Twine(maxValue + 1));
   using Enum = decltype(std::declval<EnumAttr>().getValue());
   return reader.failed() ? Attribute()
                          : Attribute(EnumAttr::get(reader.getContext(), static_cast<Enum>(value)));

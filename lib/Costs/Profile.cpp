@@ -39,7 +39,8 @@ absl::StatusOr<std::string> findText(const std::string &nameOrFile, const Builti
       return std::string(text);
     names.push_back(name);
   }
-  return absl::NotFoundError(absl::StrCat("no ", what, " is called \"", nameOrFile, "\"; expected a file or one of ",
+  return absl::NotFoundError(absl::StrCat("no ", what, " is called \"", nameOrFile,
+                                          "\"; expected a file or one of ",
                                           absl::StrJoin(names, ", ")));
 }
 
@@ -87,8 +88,9 @@ absl::Status checkNumbers(const google::protobuf::Message &message) {
       continue;
     const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i)
-      if (absl::Status status = checkNumbers(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                                                  : reflection->GetMessage(message, field));
+      if (absl::Status status =
+              checkNumbers(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                                : reflection->GetMessage(message, field));
           !status.ok())
         return status;
   }
@@ -125,7 +127,9 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile) {
       new std::set<std::string>{"world", "tensor", "data", "pipeline", "model", "embedding"};
   for (const std::string &group : profile.memory().communicators())
     if (!groups->count(group))
-      return fieldError("memory.communicators", absl::StrCat("expected ", absl::StrJoin(*groups, ", "), ", found \"", group, "\""));
+      return fieldError(
+          "memory.communicators",
+          absl::StrCat("expected ", absl::StrJoin(*groups, ", "), ", found \"", group, "\""));
   ST_RETURN_IF_ERROR(checkKernels(profile.kernels()));
   std::set<std::string> names;
   for (const proto::RegionProfile &region : profile.regions())
@@ -139,9 +143,9 @@ absl::StatusOr<proto::ImplementationProfile> findProfile(const std::string &name
   if (!profile.ok())
     return profile;
   if (profile->only_extended())
-    return absl::InvalidArgumentError(absl::StrCat(
-        nameOrFile,
-        ": only_extended: expected the profile of a software, found one that others extend"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(nameOrFile, ": only_extended: expected the profile of a framework, found one "
+                                 "that other profiles extend"));
   if (absl::Status status = checkProfile(*profile); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat(nameOrFile, ": ", status.message()));
   return profile;
@@ -173,7 +177,7 @@ absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster,
       return *nearest;
   }
   if (builtinFits().empty())
-    return absl::NotFoundError("no constants ship");
+    return absl::NotFoundError("there are no fitted constants");
   proto::FittedConstants any;
   const auto &[file, text] = builtinFits().front();
   ST_RETURN_IF_ERROR(parseDevice(text, std::string(file), any));
@@ -193,10 +197,12 @@ absl::StatusOr<GpuConstants> readConstants(const proto::FittedConstants &fitted)
   for (const auto &constant : fitted.constants()) {
     double *value = findConstant(constants, constant.name());
     if (!value)
-      return fieldError("constants", absl::StrCat("no cost has a constant \"", constant.name(), "\"; expected one of ",
-                                                  absl::StrJoin(constantNames(), ", ")));
+      return fieldError("constants",
+                        absl::StrCat("no cost has a constant \"", constant.name(),
+                                     "\"; expected one of ", absl::StrJoin(constantNames(), ", ")));
     if (!(constant.value() > 0) || !std::isfinite(constant.value()))
-      return fieldError(constant.name(), absl::StrCat("expected a number above 0, found ", constant.value()));
+      return fieldError(constant.name(),
+                        absl::StrCat("expected a number above 0, found ", constant.value()));
     *value = constant.value();
   }
   return constants;

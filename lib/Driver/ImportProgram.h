@@ -21,7 +21,7 @@ LogicalResult importProgram(ModuleOp module, StringRef roles, int64_t unroll, bo
 /// Marks the layers of a program with roles, unless it has marks.
 LogicalResult markLayers(ModuleOp module);
 
-/// Simplifies a function that runs as it is: the caller passes every argument anew and receives
+/// Simplifies a function that is not a training step: each call passes every argument and receives
 /// every result, by names argN and resultN. Ignores donations and other roles. Unrolls loops of at
 /// most `unroll` trips.
 LogicalResult importFunction(ModuleOp module, int64_t unroll);

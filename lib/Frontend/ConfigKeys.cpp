@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 // Keys that any Hugging Face configuration may have and that do not change the training step: how
-// the model was saved, what is printed, how text is generated, the labels of a classifier. Keys
+// the model was saved, printed output, the generation of text, the labels of a classifier. Keys
 // that are not read still have a type.
 constexpr KnownKey anyModelKeys[] = {{"architectures", KeyType::Array},
                                      {"attn_implementation", KeyType::String},

@@ -38,7 +38,7 @@ struct Routing {
 /// The slots of a layer's buffer.
 struct Slots {
   int64_t blocks = 0, blockSize = 0;
-  /// Of each choice: [B, S, choices]. A slot that does not exist stands for a dropped token.
+  /// Of each choice: [B, S, choices]. A slot that does not exist means that the token is dropped.
   Value slots;
   Value weights; ///< [B, S, choices]
   /// The expert of each block, [B, blocks]; null if block i belongs to expert i.

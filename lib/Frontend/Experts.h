@@ -24,8 +24,8 @@ struct RouterSums {
   int64_t layers = 0;
 };
 
-/// A mixture of experts of x [B, S, H], as in transformers: each token chooses the `perToken`
-/// experts of the largest probabilities, of equal ones the first, and the result is the sum of
+/// A mixture of experts of x [B, S, H], as in transformers. Each token chooses the `perToken`
+/// experts with the largest probabilities; ties go to the first expert. The result is the sum of
 /// their outputs, weighted by the probabilities. Each sequence is routed separately, so the batch
 /// can be split. Adds to `sums`.
 ///

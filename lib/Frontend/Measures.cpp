@@ -1,4 +1,4 @@
-//===- Measures.cpp - What an evaluation gives besides the loss -----------===//
+//===- Measures.cpp - Metrics of an evaluation other than the loss --------===//
 
 #include "lib/Frontend/ModelBuilder.h"
 

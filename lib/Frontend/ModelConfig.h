@@ -78,9 +78,9 @@ struct RotaryPositions {
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;
   int64_t originalPositions = 0;
-  /// For Yarn: the number of waves in `originalPositions` above which a wave stays and below which
-  /// it is stretched in full, whether the waves between are counted from whole ones, and the factor
-  /// of rotated queries and keys.
+  /// For Yarn: a frequency with more than the first number of periods in `originalPositions` stays,
+  /// and one with fewer than the second is interpolated; whether the bounds between are rounded to
+  /// integers; and the factor of rotated queries and keys.
   double betaFast = 32.0;
   double betaSlow = 1.0;
   bool truncates = true;
@@ -94,7 +94,7 @@ struct ExpertsConfig {
   /// Experts that a token chooses, at most `count`.
   int64_t perToken = 0;
   int64_t intermediateSize = 0;
-  /// The inner size of the expert that every token has besides; 0 without one.
+  /// The inner size of the shared expert, which every token uses in addition; 0 if there is none.
   int64_t sharedSize = 0;
   /// True if the weights of a token's experts add up to 1.
   bool normalizesWeights = true;

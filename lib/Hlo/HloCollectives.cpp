@@ -10,14 +10,14 @@ namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
 /// More devices are damage.
-static constexpr int64_t kMostDevices = 1 << 20;
+static constexpr int64_t kMaxDevices = 1 << 20;
 
 /// The numbers of an iota of shape `dims`, transposed; nothing where those do not fit.
 static std::optional<SmallVector<int64_t>> transposedIota(ArrayRef<int64_t> dims,
                                                           ArrayRef<int32_t> permutation) {
   int64_t count = 1;
   for (int64_t dim : dims) {
-    if (dim < 1 || dim > kMostDevices || count > kMostDevices / dim)
+    if (dim < 1 || dim > kMaxDevices || count > kMaxDevices / dim)
       return std::nullopt;
     count *= dim;
   }
@@ -53,7 +53,7 @@ FailureOr<DenseIntElementsAttr> HloToStableHlo::replicaGroups(const hlo::Instruc
     auto numbers = transposedIota(toArray(iota.iota_reshape_dims()),
                                   {order.data(), static_cast<size_t>(order.size())});
     int64_t rows = iota.num_replica_groups(), columns = iota.num_devices_per_group();
-    if (!numbers || rows < 1 || columns < 1 || rows > kMostDevices || columns > kMostDevices ||
+    if (!numbers || rows < 1 || columns < 1 || rows > kMaxDevices || columns > kMaxDevices ||
         rows * columns != static_cast<int64_t>(numbers->size()))
       return error(at) << "has groups that do not fit together";
     devices = std::max<int64_t>(devices, numbers->size());
@@ -63,12 +63,12 @@ FailureOr<DenseIntElementsAttr> HloToStableHlo::replicaGroups(const hlo::Instruc
   int64_t columns = 0;
   for (const hlo::ReplicaGroup &group : groups)
     columns = std::max<int64_t>(columns, group.replica_ids_size());
-  if (columns * groups.size() > kMostDevices)
-    return error(at) << "has more than " << kMostDevices << " devices";
+  if (columns * groups.size() > kMaxDevices)
+    return error(at) << "has more than " << kMaxDevices << " devices";
   SmallVector<int64_t> numbers;
   for (const hlo::ReplicaGroup &group : groups) {
     for (int64_t id : group.replica_ids()) {
-      if (id < 0 || id >= kMostDevices)
+      if (id < 0 || id >= kMaxDevices)
         return error(at) << "names device " << id;
       devices = std::max(devices, id + 1);
       numbers.push_back(id);
@@ -89,7 +89,7 @@ LogicalResult HloToStableHlo::addCollective(const hlo::Instruction &at, ValueRan
     SmallVector<int64_t> numbers;
     for (const hlo::SourceTarget &pair : at.source_target_pairs()) {
       for (int64_t id : {pair.source(), pair.target()})
-        if (id < 0 || id >= kMostDevices)
+        if (id < 0 || id >= kMaxDevices)
           return error(at) << "names device " << id;
       devices = std::max({devices, pair.source() + 1, pair.target() + 1});
       numbers.append({pair.source(), pair.target()});

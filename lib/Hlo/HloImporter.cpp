@@ -13,7 +13,7 @@ namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
 /// A few small computations that call each other twice can expand to any number of ops.
-static constexpr int64_t kMostOps = 2'000'000, kDeepest = 256;
+static constexpr int64_t kMaxOps = 2'000'000, kDeepest = 256;
 
 Location HloToStableHlo::locationOf(const hlo::Instruction &at) {
   const std::string &name = at.metadata().op_name();
@@ -41,8 +41,8 @@ LogicalResult HloToStableHlo::flatten(const hlo::Instruction &at, const hlo::Sha
   RankedTensorType type = typeOfShape(shape, context);
   if (!type)
     return error(at) << "a shape of element type " << shape.element_type() << " cannot be imported";
-  if (++emitted > kMostOps)
-    return error(at) << "the module expands to more than " << kMostOps << " values";
+  if (++emitted > kMaxOps)
+    return error(at) << "the module expands to more than " << kMaxOps << " values";
   types.push_back(type);
   return success();
 }
@@ -122,16 +122,15 @@ FailureOr<HloValues> HloToStableHlo::emitComputation(const hlo::Computation &com
   for (const hlo::Instruction &instruction : computation.instructions()) {
     if (instruction.opcode() == "parameter")
       continue;
-    if (++emitted > kMostOps)
-      return error(instruction) << "the module expands to more than " << kMostOps
-                                << " instructions";
-    FailureOr<HloValues> made = emitInstruction(instruction, values);
+    if (++emitted > kMaxOps)
+      return error(instruction) << "the module expands to more than " << kMaxOps << " instructions";
+    FailureOr<HloValues> created = emitInstruction(instruction, values);
     SmallVector<Type> types;
-    if (failed(made) || failed(flatten(instruction, instruction.shape(), types)))
+    if (failed(created) || failed(flatten(instruction, instruction.shape(), types)))
       return failure();
-    if (types != SmallVector<Type>(ValueRange(*made).getTypes()))
+    if (types != SmallVector<Type>(ValueRange(*created).getTypes()))
       return error(instruction) << "its shape differs from that of the imported ops";
-    values[instruction.id()] = {std::move(*made), &instruction.shape()};
+    values[instruction.id()] = {std::move(*created), &instruction.shape()};
   }
   --depth;
   auto root = values.find(computation.root_id());
@@ -153,7 +152,7 @@ FailureOr<HloValues> HloToStableHlo::emitInstruction(const hlo::Instruction &at,
     operands.push_back(it->second);
     llvm::append_range(flat, it->second.values);
   }
-  // A copy changes the layout and nothing else.
+  // A copy changes only the layout.
   if (opcode == "tuple" || opcode == "copy")
     return flat;
   if (opcode == "call" || opcode == "fusion") {

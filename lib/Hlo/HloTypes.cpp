@@ -8,7 +8,7 @@ using namespace mlir::st;
 namespace hlo = ::st::hlo;
 
 /// Larger tensors are no tensors but damage.
-static constexpr int64_t kMostElements = int64_t{1} << 40;
+static constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 std::optional<HloElement> mlir::st::elementNamed(StringRef name) {
   return llvm::StringSwitch<std::optional<HloElement>>(name)
@@ -120,7 +120,7 @@ RankedTensorType mlir::st::typeOfShape(const hlo::Shape &shape, MLIRContext *con
     return nullptr;
   int64_t count = 1;
   for (int64_t size : shape.dimensions()) {
-    if (size < 0 || size > kMostElements || (size > 0 && count > kMostElements / size))
+    if (size < 0 || size > kMaxElements || (size > 0 && count > kMaxElements / size))
       return nullptr;
     count *= size;
   }

@@ -41,7 +41,7 @@ enum class HloElement : int32_t {
 /// The element type of a name in HLO text, such as `f32`.
 std::optional<HloElement> elementNamed(StringRef name);
 
-/// Whether a shape is a tuple.
+/// Returns true if a shape is a tuple.
 bool isTuple(const ::st::hlo::Shape &shape);
 
 /// The tensor type of a shape that is not a tuple; null if there is none.
@@ -50,7 +50,7 @@ RankedTensorType typeOfShape(const ::st::hlo::Shape &shape, MLIRContext *context
 /// The shape's dimensions from major to minor in memory; empty if its layout is invalid.
 SmallVector<int64_t> majorToMinor(const ::st::hlo::Shape &shape);
 
-/// Whether elements are in row-major order.
+/// Returns true if elements are in row-major order.
 bool isRowMajor(const ::st::hlo::Shape &shape);
 
 /// The elements of a literal; null if their number differs from the type's, or if they are not in

@@ -126,17 +126,17 @@ FailureOr<RankGrid> FunctionRun::getGrid() {
   if (!hasRankOps(function, isReplicaOp, visited))
     return RankGrid();
   // Each rank takes time and memory; nothing in a program says how many are meant in earnest.
-  constexpr int64_t kMostRanks = 1024;
+  constexpr int64_t kMaxRanks = 1024;
   int64_t replicas = getCount(function, "mhlo.num_replicas");
   int64_t partitions = getCount(function, "mhlo.num_partitions");
-  if (replicas < 1 || partitions < 1 || replicas > kMostRanks || partitions > kMostRanks ||
-      replicas * partitions > kMostRanks)
-    return function.emitError("runs on 1 to ") << kMostRanks << " ranks, not on " << replicas
+  if (replicas < 1 || partitions < 1 || replicas > kMaxRanks || partitions > kMaxRanks ||
+      replicas * partitions > kMaxRanks)
+    return function.emitError("runs on 1 to ") << kMaxRanks << " ranks, not on " << replicas
                                                << " replicas x " << partitions << " partitions";
   return RankGrid::ofReplicasAndPartitions(replicas, partitions);
 }
 
-/// Whether a result replaces an argument.
+/// Returns true if a result replaces an argument.
 bool FunctionRun::isState(unsigned result) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (auto donated = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))

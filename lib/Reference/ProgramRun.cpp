@@ -189,12 +189,12 @@ LogicalResult GroupRun::evalLoop(LoopOp op) {
     put(cast<FlatSymbolRefAttr>(buffer).getValue(), init);
   if (op.getPredicate())
     put(*op.getPredicate(), op.getCondition());
-  auto goesOn = [&](int64_t trip) {
+  auto continues = [&](int64_t trip) {
     if (op.getTrips())
       return trip < static_cast<int64_t>(*op.getTrips());
     return toInteger(storages[*op.getPredicate()].slots[0][0]) != 0;
   };
-  for (int64_t trip = 0; goesOn(trip); ++trip)
+  for (int64_t trip = 0; continues(trip); ++trip)
     for (Operation &inner : op.getBody().front()) {
       bool blocked = false;
       if (auto capture = dyn_cast<CaptureOp>(inner))

@@ -70,12 +70,12 @@ public:
   /// A writable copy.
   Tensor clone() const;
 
-  /// Whether both are the same value because they share their bytes.
+  /// Returns true if both are the same value because they share their bytes.
   bool isSameAs(const Tensor &other) const {
     return storage == other.storage && type == other.type && shape == other.shape;
   }
 
-  /// Whether type, shape and all bits are equal.
+  /// Returns true if type, shape and all bits are equal.
   bool bitwiseEquals(const Tensor &other) const;
 
 private:

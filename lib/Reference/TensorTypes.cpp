@@ -45,13 +45,13 @@ std::optional<ElementType> getElementType(Type type) {
 
 std::optional<ElementType> getTensorElementType(Type type) {
   // More than any machine that runs the interpreter can hold.
-  constexpr int64_t kMostElements = int64_t(1) << 34;
+  constexpr int64_t kMaxElements = int64_t(1) << 34;
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape())
     return std::nullopt;
   int64_t count = 1;
   for (int64_t dim : tensor.getShape())
-    if (__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count) || count > kMostElements)
+    if (__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count) || count > kMaxElements)
       return std::nullopt;
   return getElementType(tensor.getElementType());
 }

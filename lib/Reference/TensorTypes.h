@@ -18,7 +18,7 @@ std::optional<ElementType> getElementType(Type type);
 /// otherwise.
 std::optional<ElementType> getTensorElementType(Type type);
 
-/// Whether `tensor` is a value of this MLIR type.
+/// Returns true if `tensor` is a value of this MLIR type.
 bool isOfType(const Tensor &tensor, Type type);
 
 /// Such as "F32[2,3]", for messages.

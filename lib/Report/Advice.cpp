@@ -71,8 +71,8 @@ void adviseOnMachine(const StepFigures &figures, std::vector<Advice> &list) {
       continue;
     const double gain =
         1 - static_cast<double>(whatIf.picoseconds) / static_cast<double>(figures.total);
-    constexpr double kLeastGain = 0.005;
-    if (gain < kLeastGain)
+    constexpr double kMinGain = 0.005;
+    if (gain < kMinGain)
       continue;
     list.push_back({absl::StrFormat("If %s, the step takes %s ms.", whatIf.what,
                                     printMilliseconds(whatIf.picoseconds)),
@@ -170,8 +170,8 @@ void adviseOnBalance(const StepFigures &figures, std::vector<Advice> &list) {
 
 void adviseOnLinks(const StepFigures &figures, std::vector<Advice> &list) {
   const double exposed = pathShare(figures, TimeClass::Collective);
-  constexpr double kLeast = 0.05;
-  if (exposed < kLeast)
+  constexpr double kMin = 0.05;
+  if (exposed < kMin)
     return;
   list.push_back(
       {absl::StrFormat("On the critical path, devices wait for collectives of their stage "

@@ -38,10 +38,10 @@ std::vector<size_t> columnsOf(const StepFigures::Track &track, int64_t total, si
       add(pause, run->timeClass, -1);
   }
   std::vector<size_t> result(columns, kNone);
-  constexpr double kLeast = 0.05;
+  constexpr double kMin = 0.05;
   for (size_t i = 0; i < columns; ++i) {
     const auto most = std::max_element(times[i].begin(), times[i].end());
-    if (*most > kLeast)
+    if (*most > kMin)
       result[i] = static_cast<size_t>(most - times[i].begin());
   }
   return result;
@@ -71,7 +71,7 @@ std::string trackBars(const StepFigures::Track &track, int64_t total, size_t col
 } // namespace
 
 std::string timelineChart(const StepFigures &figures) {
-  constexpr size_t kFewTracks = 16, kMostTitles = 2500;
+  constexpr size_t kFewTracks = 16, kMaxTitles = 2500;
   const size_t tracks = figures.tracks.size();
   const double row = tracks <= kFewTracks ? 30 : 14, bar = row - 8;
   const double bottom = row * static_cast<double>(tracks) + 4;
@@ -91,7 +91,7 @@ std::string timelineChart(const StepFigures &figures) {
                   std::max(0.2, scaled(end - start, figures.total)), 2.5);
     if (!path.empty())
       absl::StrAppend(&out, "<path class=\"critical\" d=\"", path, "\"/>");
-    if (runs <= kMostTitles)
+    if (runs <= kMaxTitles)
       for (const StepFigures::Bar &run : track.runs)
         absl::StrAppend(&out, "<rect class=\"hover\" x=\"",
                         number(kLeft + scaled(run.start, figures.total)), "\" y=\"", number(y),

@@ -10,7 +10,7 @@ namespace st {
 namespace {
 
 /// Pages of large plans list what matters most.
-constexpr size_t kMostLinks = 200, kMostPieces = 2000;
+constexpr size_t kMaxLinks = 200, kMaxPieces = 2000;
 
 std::string printTimes(const ClassTimes &times) {
   std::vector<std::string> entries;
@@ -66,13 +66,13 @@ std::string printFigures(const StepFigures &figures) {
       ",\n\"groups\": ", printList(figures.groups, kAll, printRow),
       ",\n\"devices\": ", printList(figures.devices, kAll, printRow),
       ",\n\"num_links\": ", figures.links.size(), ", \"links\": ",
-      printList(figures.links, kMostLinks,
+      printList(figures.links, kMaxLinks,
                 [](const StepFigures::Link &link) {
                   return absl::StrCat("{\"name\": ", quoteJson(link.name),
                                       ", \"bytes\": ", link.bytes, ", \"busy\": ", link.busy, "}");
                 }),
       ",\n\"num_pieces\": ", figures.path.size(), ", \"path\": ",
-      printList(figures.path, kMostPieces,
+      printList(figures.path, kMaxPieces,
                 [](const StepFigures::Piece &piece) {
                   return absl::StrCat("{\"group\": ", quoteJson(piece.group),
                                       ", \"task\": ", quoteJson(piece.task),

@@ -13,7 +13,7 @@ namespace st {
 namespace {
 
 /// Above this number of devices only their groups are shown.
-constexpr int64_t kMostDevices = 64;
+constexpr int64_t kMaxDevices = 64;
 
 TimeClass classOf(StepTimeline::Kind kind, TimeClass compute) {
   switch (kind) {
@@ -174,7 +174,7 @@ void Gatherer::addGroup(size_t index) {
          {&EngineShares::matrix, &EngineShares::vector, &EngineShares::dte, &EngineShares::send,
           &EngineShares::receive, &EngineShares::l2, &EngineShares::l3, &EngineShares::host})
       row.engines.*share += device.engines.*share / static_cast<double>(row.ranks);
-    if (static_cast<int64_t>(groupOf.size()) <= kMostDevices)
+    if (static_cast<int64_t>(groupOf.size()) <= kMaxDevices)
       figures.devices.push_back(device);
   }
   figures.groups.push_back(std::move(row));

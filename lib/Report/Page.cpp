@@ -19,7 +19,7 @@ namespace {
 
 using Rows = std::vector<std::vector<HtmlCell>>;
 
-constexpr size_t kMostLinks = 50, kMostPieces = 40, kMostAdvice = 6;
+constexpr size_t kMaxLinks = 50, kMaxPieces = 40, kMaxAdvice = 6;
 
 double ofStep(const StepFigures &figures, int64_t picoseconds) {
   return static_cast<double>(picoseconds) / static_cast<double>(figures.total);
@@ -73,7 +73,7 @@ std::string summary(const StepFigures &figures) {
 std::string advice(const StepFigures &figures) {
   const std::vector<Advice> list = adviseOn(figures);
   std::string out = "<ol>\n";
-  for (size_t i = 0; i < list.size() && i < kMostAdvice; ++i) {
+  for (size_t i = 0; i < list.size() && i < kMaxAdvice; ++i) {
     const Advice &one = list[i];
     absl::StrAppend(&out, "<li><strong>",
                     one.gain > 0 ? absl::StrCat(one.isSimulated ? "" : "up to ",
@@ -262,7 +262,7 @@ std::string links(const StepFigures &figures) {
   std::string out = htmlTable(rows);
   Rows each = {{textCell("link"), textCell("MiB"), textCell("busy, ms"), textCell("of the step"),
                 textCell("mostly")}};
-  for (size_t i = 0; i < figures.links.size() && i < kMostLinks; ++i) {
+  for (size_t i = 0; i < figures.links.size() && i < kMaxLinks; ++i) {
     const StepFigures::Link &link = figures.links[i];
     each.push_back({textCell(link.name), bytesCell(link.bytes), timeCell(link.busy),
                     shareCell(ofStep(figures, link.busy)),
@@ -271,8 +271,8 @@ std::string links(const StepFigures &figures) {
                                  : absl::StrCat(link.mostly, ": ", printShare(link.mostlyShare)))});
   }
   absl::StrAppend(&out, htmlTable(each));
-  if (figures.links.size() > kMostLinks)
-    absl::StrAppend(&out, htmlNote(absl::StrCat("The busiest ", kMostLinks, " of ",
+  if (figures.links.size() > kMaxLinks)
+    absl::StrAppend(&out, htmlNote(absl::StrCat("The busiest ", kMaxLinks, " of ",
                                                 figures.links.size(), " links.")));
   return htmlSection("links", "Links", out);
 }
@@ -292,11 +292,11 @@ std::string criticalPath(const StepFigures &figures) {
                      return length(*a) > length(*b);
                    });
   Rows rows = {{textCell("piece"), textCell("group"), textCell("from, ms"), textCell("ms"),
-                textCell("of the step"), textCell("of which")}};
+                textCell("of the step"), textCell("composed of")}};
   int64_t rest = 0;
   for (size_t i = 0; i < longest.size(); ++i) {
     const StepFigures::Piece &piece = *longest[i];
-    if (i >= kMostPieces) {
+    if (i >= kMaxPieces) {
       rest += length(piece);
       continue;
     }
@@ -313,7 +313,7 @@ std::string criticalPath(const StepFigures &figures) {
                     }))});
   }
   if (rest > 0)
-    rows.push_back({textCell(absl::StrCat(longest.size() - kMostPieces, " shorter ones")),
+    rows.push_back({textCell(absl::StrCat(longest.size() - kMaxPieces, " shorter ones")),
                     textCell(""), textCell(""), timeCell(rest), shareCell(ofStep(figures, rest)),
                     textCell("")});
   return htmlSection(

@@ -12,14 +12,12 @@ namespace st {
 namespace {
 
 /// Range of the picture: multiples of the best step's time and of a device's memory.
-constexpr double kMostTimes = 4, kMostMemories = 1.3;
+constexpr double kMaxTimes = 4, kMaxMemories = 1.3;
 constexpr double kHeight = 320, kDot = 2.2;
 
-double mostMs(const proto::PlanReport &report) { return kMostTimes * report.best().predicted_ms(); }
+double mostMs(const proto::PlanReport &report) { return kMaxTimes * report.best().predicted_ms(); }
 
-double mostMib(const proto::PlanReport &report) {
-  return kMostMemories * report.memory_limit_mib();
-}
+double mostMib(const proto::PlanReport &report) { return kMaxMemories * report.memory_limit_mib(); }
 
 bool isComposed(const proto::PlanCandidate &candidate) { return candidate.predicted_ms() > 0; }
 

@@ -22,7 +22,7 @@ namespace {
 using Rows = std::vector<std::vector<HtmlCell>>;
 
 /// Layouts of each fate that are listed.
-constexpr size_t kMostLayouts = 40;
+constexpr size_t kMaxLayouts = 40;
 
 HtmlCell msCell(double ms) { return textCell(printFigure(ms, 2)); }
 HtmlCell gibCell(double mib) { return textCell(printFigure(mib / 1024, 2)); }
@@ -166,7 +166,7 @@ std::string layouts(const proto::PlanReport &report) {
       return a->predicted_ms() < b->predicted_ms();
     });
     Rows rows = {{textCell("layout"), textCell("ms"), textCell("GiB"), textCell("why")}};
-    for (size_t i = 0; i < found.size() && i < kMostLayouts; ++i) {
+    for (size_t i = 0; i < found.size() && i < kMaxLayouts; ++i) {
       const bool isComposed = found[i]->predicted_ms() > 0;
       rows.push_back({textCell(found[i]->layout().text()),
                       isComposed ? msCell(found[i]->predicted_ms()) : textCell(""),
@@ -177,7 +177,7 @@ std::string layouts(const proto::PlanReport &report) {
         std::string(fate.name) == "best" || std::string(fate.name) == "on the front";
     absl::StrAppend(&out, "<details", isOpen ? " open=\"open\"" : "", "><summary>", fate.title,
                     " (", found.size(),
-                    found.size() > kMostLayouts ? absl::StrCat(", the first ", kMostLayouts) : "",
+                    found.size() > kMaxLayouts ? absl::StrCat(", the first ", kMaxLayouts) : "",
                     ")</summary>\n", htmlTable(rows), "</details>\n");
   }
   return htmlSection("layouts", "Layouts and why they lost", out);

@@ -12,8 +12,8 @@ namespace {
 using WhatIf = StepFigures::WhatIf;
 
 /// Parts that are busy for less of the step than this cannot shorten it by much.
-constexpr double kLeastShare = 0.02;
-constexpr int64_t kMostInstructions = 400'000'000;
+constexpr double kMinShare = 0.02;
+constexpr int64_t kMaxInstructions = 400'000'000;
 /// A figure that is nothing: a description has none that is 0.
 constexpr double kAlmostNothing = 1e-9;
 
@@ -73,7 +73,7 @@ std::vector<WhatIf> propose(const StepFigures &figures) {
        busiest(figures, "to and from hosts")},
   };
   list.erase(std::remove_if(list.begin(), list.end(),
-                            [](const WhatIf &one) { return one.share < kLeastShare; }),
+                            [](const WhatIf &one) { return one.share < kMinShare; }),
              list.end());
   std::stable_sort(list.begin(), list.end(),
                    [](const WhatIf &a, const WhatIf &b) { return a.share > b.share; });
@@ -97,7 +97,7 @@ absl::Status askWhatIf(const proto::Executable &program, const MakeClient &makeC
                        StepFigures &figures) {
   figures.whatIfs = propose(figures);
   const int64_t affordable =
-      std::max<int64_t>(1, kMostInstructions / std::max<int64_t>(1, figures.simulatedInstructions));
+      std::max<int64_t>(1, kMaxInstructions / std::max<int64_t>(1, figures.simulatedInstructions));
   const size_t count = std::min(figures.whatIfs.size(), static_cast<size_t>(affordable));
   std::vector<absl::Status> results(count);
   std::atomic<size_t> next{0};

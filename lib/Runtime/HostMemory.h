@@ -16,7 +16,7 @@ double hostArenaBytes(const proto::Executable &program);
 /// An error if the arenas of a program exceed this machine's memory.
 absl::Status checkHostMemory(const proto::Executable &program);
 
-/// Whether the arenas of this process would fit into the memory that is free now.
+/// Returns true if the arenas of this process would fit into the memory that is free now.
 bool fitsFreeMemory(const proto::Executable &program, int64_t processes);
 
 } // namespace st

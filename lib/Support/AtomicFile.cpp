@@ -129,7 +129,7 @@ bool AtomicFile::setDirect(bool isWanted) {
 
 void AtomicFile::startFlush() {
 #ifdef SYNC_FILE_RANGE_WRITE
-  // A file system without it loses time, nothing else.
+  // On a file system without it, only speed is lost.
   if (!temporary.empty())
     (void)::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 #endif

@@ -1,4 +1,4 @@
-// Output files that appear complete or not at all.
+// Output files that appear only when they are complete.
 #ifndef ST_SUPPORT_ATOMICFILE_H
 #define ST_SUPPORT_ATOMICFILE_H
 

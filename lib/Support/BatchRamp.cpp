@@ -28,9 +28,9 @@ absl::StatusOr<BatchRamp> BatchRamp::parse(absl::string_view text, int64_t full)
   if ((full - ramp.start) % ramp.increment != 0)
     return error(absl::StrCat("expected an increment that divides ", full - ramp.start,
                               ", the distance from the start to the full batch"));
-  constexpr int64_t kMostSizes = 256;
-  if ((full - ramp.start) / ramp.increment > kMostSizes)
-    return error(absl::StrCat("expected at most ", kMostSizes, " sizes, found ",
+  constexpr int64_t kMaxSizes = 256;
+  if ((full - ramp.start) / ramp.increment > kMaxSizes)
+    return error(absl::StrCat("expected at most ", kMaxSizes, " sizes, found ",
                               (full - ramp.start) / ramp.increment));
   return ramp;
 }

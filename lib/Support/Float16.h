@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// Converts `x` to the narrower format; the last bit of inexact results is made odd, so that a
-/// second rounding, to at least two bits fewer, gives the same result as a single one. See Boldo,
+/// Converts `x` to the narrower format with rounding to odd: inexact results end with a bit of 1. A
+/// second rounding, to at least two bits fewer, then gives the same result as a single one. Boldo,
 /// Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers 2008.
 template <class Narrow, class Bits, class Wide> Narrow roundToOdd(Wide x) {
   Narrow rounded = static_cast<Narrow>(x);

@@ -102,9 +102,9 @@ void endEarly(const char *what) {
 }
 
 RemovedOnEarlyEnd::RemovedOnEarlyEnd(const std::string &path) {
-  const Note made = note(paths, path);
-  slot = made.slot;
-  text = made.text;
+  const Note created = note(paths, path);
+  slot = created.slot;
+  text = created.text;
 }
 
 RemovedOnEarlyEnd &RemovedOnEarlyEnd::operator=(RemovedOnEarlyEnd &&other) noexcept {

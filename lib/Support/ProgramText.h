@@ -27,7 +27,7 @@ struct TextFault {
 /// The text need not be well-formed.
 std::optional<TextFault> findDeepNesting(std::string_view text);
 
-/// Whether the bytes begin like MLIR bytecode.
+/// Returns true if the bytes begin like MLIR bytecode.
 bool isBytecode(std::string_view bytes);
 
 } // namespace st

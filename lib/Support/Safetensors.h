@@ -83,7 +83,7 @@ private:
 };
 
 /// Writes a file tensor by tensor, so a checkpoint may be larger than the free memory. The file
-/// appears at commit() or not at all.
+/// appears only at commit().
 class SafetensorsWriter {
 public:
   /// `specs` declares every tensor in the order of the data. The data begins at a multiple of

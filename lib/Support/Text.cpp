@@ -179,8 +179,8 @@ Rounded roundFigure(double value) {
 
 // Returns true for a number that is short without an exponent.
 bool isShortFigure(double value) {
-  constexpr double kLeast = 1e-9, kMost = 1e15;
-  return value == 0 || (std::fabs(value) >= kLeast && std::fabs(value) < kMost);
+  constexpr double kMin = 1e-9, kMax = 1e15;
+  return value == 0 || (std::fabs(value) >= kMin && std::fabs(value) < kMax);
 }
 
 } // namespace

@@ -13,7 +13,7 @@ namespace st {
 /// UTF-8 sequence is U+FFFD and one byte long.
 char32_t decodeUtf8(absl::string_view text, size_t &position);
 
-/// Whether `text` is UTF-8 without overlong forms, surrogates or codes past U+10FFFF.
+/// Returns true if `text` is UTF-8 without overlong forms, surrogates or codes past U+10FFFF.
 bool isUtf8(absl::string_view text);
 
 /// Appends a code point that is not a surrogate.

@@ -145,7 +145,7 @@ absl::Status checkPlacement(const proto::ClusterDescription &cluster) {
 
 absl::Status checkWhole(bool present, const proto::Figure &figure, absl::string_view field) {
   if (present && figure.value() != std::floor(figure.value()))
-    return fieldError(field, absl::StrCat("expected a whole number, found ", figure.value()));
+    return fieldError(field, absl::StrCat("expected an integer, found ", figure.value()));
   return absl::OkStatus();
 }
 

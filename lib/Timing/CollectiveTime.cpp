@@ -82,14 +82,14 @@ double MeasuredCurve::us(double bytes) const {
   return below->us * std::pow(above->us / below->us, part);
 }
 
-CollectiveTime::CollectiveTime(const proto::ClusterDescription &description, double mostCards,
+CollectiveTime::CollectiveTime(const proto::ClusterDescription &description, double maxCards,
                                bool sameCards)
     : fastDomain(description.has_fast_domain() ? static_cast<int>(description.fast_domain().value())
                                                : static_cast<int>(description.devices_per_node())),
       nodeLatency(description.node_latency_ns().value() / 1e3),
       cardPerDevice(description.card_per_device()),
-      mostCards(mostCards > 0 ? mostCards : std::numeric_limits<double>::infinity()),
-      sameCards(sameCards && mostCards > 0) {
+      maxCards(maxCards > 0 ? maxCards : std::numeric_limits<double>::infinity()),
+      sameCards(sameCards && maxCards > 0) {
   for (const proto::CollectiveCurve &curve : description.curves())
     curves.emplace_back(curve);
   if (description.devices_per_node() > 1) {
@@ -119,7 +119,7 @@ CollectiveTime::Traffic CollectiveTime::traffic(absl::string_view kind, int rank
 }
 
 /// The nearest number of ranks, the larger of two as near. Only curves on the same side of the fast
-/// domain are alike.
+/// domain are comparable.
 const MeasuredCurve *CollectiveTime::findCurve(absl::string_view kind, int ranks, bool far,
                                                bool exact) const {
   const MeasuredCurve *best = nullptr;
@@ -165,8 +165,8 @@ double CollectiveTime::usPerByteInside(int ranks, int stride) const {
 
 /// For a group's traffic between nodes, over its share of each node's network cards.
 double CollectiveTime::usPerByteBetween(int perNode, int sharers) const {
-  const double own = std::min(cards / sharers, mostCards);
-  const double usable = sameCards && perNode > 1 ? std::min(own, mostCards / sharers) : own;
+  const double own = std::min(cards / sharers, maxCards);
+  const double usable = sameCards && perNode > 1 ? std::min(own, maxCards / sharers) : own;
   return cardUsPerByte / (cardPerDevice ? std::min<double>(usable, perNode) : usable);
 }
 

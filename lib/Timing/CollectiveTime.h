@@ -59,9 +59,10 @@ private:
 class CollectiveTime {
 public:
   /// `description` must have passed checkClusterDescription. A collective's rings use at most
-  /// `mostCards` cards of a node; 0: all. With `sameCards`, all groups with several devices in a
+  /// `maxCards` cards of a node; 0: all. With `sameCards`, all groups with several devices in a
   /// node use the same cards; a device that is its group's only one in the node has its own card.
-  explicit CollectiveTime(const proto::ClusterDescription &description, double mostCards = 0, bool sameCards = false);
+  explicit CollectiveTime(const proto::ClusterDescription &description, double maxCards = 0,
+                          bool sameCards = false);
 
   /// Infinite for a group over several nodes of a cluster without a network. 0 for one rank.
   double allReduce(double bytes, const GroupPlacement &group) const;
@@ -99,7 +100,7 @@ private:
   /// Without a network, the first message never arrives.
   double cards = 1, cardUsPerByte = 0, networkLatency = std::numeric_limits<double>::infinity();
   bool cardPerDevice;
-  double mostCards;
+  double maxCards;
   bool sameCards;
 };
 

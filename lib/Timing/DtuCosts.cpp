@@ -84,17 +84,17 @@ Picoseconds DtuCosts::vector(int64_t rows, int64_t cols, int64_t elementBytes, b
 
 int64_t DtuCosts::burstBytes(int64_t elementBytes, absl::Span<const AccessDim> dims) const {
   // Far beyond any memory, so that no product overflows.
-  constexpr int64_t kMost = int64_t(1) << 50;
+  constexpr int64_t kMax = int64_t(1) << 50;
   auto product = [&](int64_t a, int64_t b) {
     int64_t result;
-    return __builtin_mul_overflow(a, b, &result) ? kMost : std::min(result, kMost);
+    return __builtin_mul_overflow(a, b, &result) ? kMax : std::min(result, kMax);
   };
   auto wholeBursts = [&](int64_t bytes) { return (bytes + burst - 1) & -burst; };
   int64_t span = elementBytes, occupied = wholeBursts(elementBytes);
   for (const AccessDim &dim : dims) {
     if (dim.size <= 0)
       return 0;
-    span = std::min(span + product(dim.size - 1, std::abs(dim.stride)), kMost);
+    span = std::min(span + product(dim.size - 1, std::abs(dim.stride)), kMax);
     occupied = std::min(product(dim.size, occupied), wholeBursts(span));
   }
   return occupied;

@@ -6,7 +6,7 @@
 namespace st {
 
 /// More pieces could gain at most this part of a step: one in 64.
-static constexpr int64_t kMostPieces = 64;
+static constexpr int64_t kMaxPieces = 64;
 /// Pieces cost work to simulate and to prove in order: none for less than one part in a hundred.
 static constexpr int64_t kWorthwhile = 100;
 
@@ -56,7 +56,7 @@ Picoseconds DtuRings::timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_
 
 int64_t DtuRings::piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const {
   Picoseconds best = timeOf(hop, ring, 1);
-  for (int64_t pieces = 2; pieces <= kMostPieces; pieces *= 2)
+  for (int64_t pieces = 2; pieces <= kMaxPieces; pieces *= 2)
     best = std::min(best, timeOf(hop, ring, pieces));
   int64_t fewest = 1;
   while (timeOf(hop, ring, fewest) > best + best / kWorthwhile)

@@ -19,8 +19,8 @@ struct DtuHop {
 };
 
 /// Steps of a ring: in each, a rank sends a part of this number of bytes and receives one. The
-/// fields count how often a byte of it goes to or from L3 in a step: for the send, for the receive
-/// (twice if it reduces, on average), and for the copy of the received part's destination, if there
+/// fields count how often a byte goes to or from L3 in a step: for the send, for the receive (on
+/// average twice if it reduces), and for a copy from the received part to its destination, if there
 /// is one.
 struct DtuRingSteps {
   int64_t steps = 1, bytes = 0;

@@ -42,7 +42,7 @@ public:
 
 private:
   LogicalResult collect(BlockArgument weight, StringRef module, bool isNamed);
-  /// Whether one of the patterns names the module; notes that the pattern is used.
+  /// Returns true if one of the patterns names the module; notes that the pattern is used.
   bool isNamed(StringRef module);
   bool isInLayer(ArrayRef<DotGeneralOp> products) const;
   void adapt(const Target &target, Value down, Value up);

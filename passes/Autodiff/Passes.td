@@ -117,10 +117,10 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 def StopSoftmaxGradients : Pass<"stop-softmax-gradients", "::mlir::ModuleOp"> {
   let summary = "Stops gradients through the maxima that cancel in softmax";
   let description = [{
-    Needs a forward `@main` with roles. Marks a maximum with `st.stop_gradient` if it cancels in all
-    values that are computed from it: in softmax, log-softmax and log-sum-exp, also with masks. The
-    mathematical gradient of such a maximum is zero. Without the mark `differentiate` emits its
-    terms, which differ from zero by rounding alone, and kernels of attention do not contain them.
+    Needs a forward `@main` with roles. Marks a maximum with `st.stop_gradient` if it cancels in all values that are
+    computed from it: in softmax, log-softmax and log-sum-exp, also with masks. The mathematical gradient of such a
+    maximum is zero. Without the mark `differentiate` emits its terms. They differ from zero only by rounding, and
+    kernels of attention do not support them.
 
     ```mlir
     %max = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1]

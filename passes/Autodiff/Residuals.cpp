@@ -1,4 +1,4 @@
-//===- Residuals.cpp - What a backward region needs of a forward one ------===//
+//===- Residuals.cpp - Values saved for backward regions ------------------===//
 
 #include "passes/Autodiff/Residuals.h"
 

@@ -1,4 +1,4 @@
-//===- Residuals.h - What a backward region needs of a forward one -*- C++ -*-===//
+//===- Residuals.h - Values saved for backward regions ----------*- C++ -*-===//
 //
 // Rules emit the backward ops of a region into a region of another op as if they could read the
 // forward values. Residuals finds the values that they use and replaces them: by recomputation if

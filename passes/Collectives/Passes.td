@@ -79,10 +79,9 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
 def ReuseAccumulators : Pass<"reuse-accumulators", "::mlir::ModuleOp"> {
   let summary = "Writes sums of gradients over devices back to their accumulators";
   let description = [{
-    Needs the tasks of `split-tasks`, before kernels are formed. If the update sums an accumulator
-    over devices, and nothing else reads the accumulator, the sum is written back to it.
-    `plan-memory` then computes the sum in place. There is no second copy of the gradients, and the
-    ring of an all-reduce need not copy its operand first.
+    Needs the tasks of `split-tasks`, before kernels are formed. If the update sums an accumulator over devices, and no
+    other op reads the accumulator, the sum is written back to it. `plan-memory` then computes the sum in place. There
+    is no second copy of the gradients, and the ring of an all-reduce need not copy its operand first.
 
     ```mlir
     %0 = st.read @accumulator0 : tensor<4x4xf32>

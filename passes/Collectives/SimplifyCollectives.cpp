@@ -22,16 +22,16 @@ template <typename A, typename B> static bool isAlongSame(A a, B b) {
 
 /// The replacement for a slice or gather together with the collective before it.
 static Value simplify(OpBuilder &builder, Operation *op) {
-  auto made = [&](Operation *one) {
+  auto created = [&](Operation *one) {
     one->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     return one->getResult(0);
   };
   if (auto slice = dyn_cast<AllSliceOp>(op)) {
     if (auto sum = onlyBefore<AllReduceOp>(op);
         sum && sum.getAxes() == slice.getAxes() && sum.getMesh() == slice.getMesh())
-      return made(ReduceScatterOp::create(builder, sum.getLoc(), slice.getType(),
-                                          sum.getInputs().front(), sum.getKind(), slice.getDim(),
-                                          slice.getAxes(), slice.getMesh()));
+      return created(ReduceScatterOp::create(builder, sum.getLoc(), slice.getType(),
+                                             sum.getInputs().front(), sum.getKind(), slice.getDim(),
+                                             slice.getAxes(), slice.getMesh()));
     if (auto whole = onlyBefore<AllGatherOp>(op); whole && isAlongSame(whole, slice))
       return whole.getInputs().front();
     return nullptr;
@@ -40,9 +40,9 @@ static Value simplify(OpBuilder &builder, Operation *op) {
   if (!gather || gather.getNumResults() != 1)
     return nullptr;
   if (auto parts = onlyBefore<ReduceScatterOp>(op); parts && isAlongSame(parts, gather))
-    return made(AllReduceOp::create(builder, parts.getLoc(), gather->getResultTypes(),
-                                    parts.getInputs(), parts.getKind(), parts.getAxes(),
-                                    parts.getMesh()));
+    return created(AllReduceOp::create(builder, parts.getLoc(), gather->getResultTypes(),
+                                       parts.getInputs(), parts.getKind(), parts.getAxes(),
+                                       parts.getMesh()));
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
-#include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/Analysis/DotAlgorithm.h"
+#include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/ApplyToElements.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
@@ -55,7 +55,7 @@ static LogicalResult expandComposite(stablehlo::CompositeOp op) {
 }
 
 namespace {
-/// A constant position in one dimension. None if the update is as large as the whole.
+/// A constant position in one dimension. None if the update is as large as the operand.
 struct Place {
   std::optional<int64_t> dim;
   int64_t start = 0, size = 0;
@@ -110,8 +110,8 @@ static Value joinUpdates(Emitter &emit, stablehlo::DynamicUpdateSliceOp last) {
   return emit.concatenate(values, *dim);
 }
 
-/// An update at a constant position: padded to the whole and selected at that position. Null for
-/// any other.
+/// An update at a constant position: padded to the operand's shape and selected at that position.
+/// Null for any other.
 static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
   std::optional<Place> place = findPlace(op);
   if (!place)
@@ -171,8 +171,8 @@ static Value expand(Emitter &emit, Operation *op) {
   if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op))
     return expandIndexless(emit, scatter);
   if (auto map = dyn_cast<stablehlo::MapOp>(op)) {
-    auto made = applyToElements(emit, map.getComputation(), map.getInputs());
-    return made ? made->front() : Value();
+    auto created = applyToElements(emit, map.getComputation(), map.getInputs());
+    return created ? created->front() : Value();
   }
   if (isa<chlo::SquareOp>(op))
     return emit.mul(op->getOperand(0), op->getOperand(0));

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-static constexpr int64_t kMostDevices = 1 << 20;
+static constexpr int64_t kMaxDevices = 1 << 20;
 
 /// Takes `[1,2]`, or a list that `close` ends, from the front of the text.
 static bool takeList(StringRef &text, char open, char close, SmallVectorImpl<int64_t> &list) {
@@ -21,14 +21,14 @@ static bool takeList(StringRef &text, char open, char close, SmallVectorImpl<int
   text = text.drop_front(end + 1);
   return llvm::all_of(parts, [&](StringRef part) {
     return !part.trim().getAsInteger(10, list.emplace_back()) && list.back() >= 0 &&
-           list.back() <= kMostDevices;
+           list.back() <= kMaxDevices;
   });
 }
 
 static int64_t product(ArrayRef<int64_t> sizes) {
   int64_t result = 1;
   for (int64_t size : sizes)
-    result = std::min(result * std::min(size, kMostDevices), kMostDevices + 1);
+    result = std::min(result * std::min(size, kMaxDevices), kMaxDevices + 1);
   return result;
 }
 
@@ -139,7 +139,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
   if (!isPermutation(sharding.transpose, sharding.reshape.size()))
     return fail("T(...) is not a permutation of the dimensions");
   int64_t devices = product(sharding.reshape);
-  if (devices < 1 || devices > kMostDevices || devices != product(sharding.tiles))
+  if (devices < 1 || devices > kMaxDevices || devices != product(sharding.tiles))
     return fail("the number of tiles differs from the number of devices");
   return sharding;
 }

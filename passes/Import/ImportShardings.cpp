@@ -85,7 +85,7 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   std::optional<Location> first;
   for (auto op : llvm::make_early_inc_range(module.getOps<sdy::MeshOp>())) {
     sdy::MeshAttr own = op.getMesh();
-    // JAX prints one without axes for tensors that are whole everywhere.
+    // JAX prints one without axes for replicated tensors.
     if (mesh && own.getAxes().empty()) {
       op.erase();
       continue;
@@ -465,9 +465,9 @@ LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<
     if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
       return failure();
     auto all = llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
-    Lifted made = body.leave(op.getLoc(), body.lookup(op.getOperand(0)), *split,
-                             cast<RankedTensorType>(whole), all);
-    op.getResult(0).replaceAllUsesWith(made.value);
+    Lifted created = body.leave(op.getLoc(), body.lookup(op.getOperand(0)), *split,
+                                cast<RankedTensorType>(whole), all);
+    op.getResult(0).replaceAllUsesWith(created.value);
     return success();
   }
   local.insert(op.result_begin(), op.result_end());

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether vectors along a dimension of the indices have no component.
+/// Returns true if vectors along a dimension of the indices have no component.
 static bool hasNoComponent(Value indices, int64_t vectorDim) {
   auto type = cast<RankedTensorType>(indices.getType());
   return vectorDim < type.getRank() && type.getDimSize(vectorDim) == 0;
@@ -36,12 +36,12 @@ Value mlir::st::expandIndexless(Emitter &emit, stablehlo::GatherOp op) {
       freeDim(Emitter::typeOf(op.getOperand()).getRank(), numbers.getOperandBatchingDims());
   if (!dim)
     return nullptr;
-  auto made = cast<stablehlo::GatherOp>(emit.builder.clone(*op));
-  made.getStartIndicesMutable().assign(zeroIndices(emit, op.getStartIndices(), vectorDim));
-  made.setDimensionNumbersAttr(stablehlo::GatherDimensionNumbersAttr::get(
+  auto created = cast<stablehlo::GatherOp>(emit.builder.clone(*op));
+  created.getStartIndicesMutable().assign(zeroIndices(emit, op.getStartIndices(), vectorDim));
+  created.setDimensionNumbersAttr(stablehlo::GatherDimensionNumbersAttr::get(
       op.getContext(), numbers.getOffsetDims(), numbers.getCollapsedSliceDims(),
       numbers.getOperandBatchingDims(), numbers.getStartIndicesBatchingDims(), {*dim}, vectorDim));
-  return made;
+  return created;
 }
 
 /// Returns true if there is one update, whose dimensions are the input's, possibly smaller: each
@@ -97,17 +97,17 @@ Value mlir::st::expandIndexless(Emitter &emit, stablehlo::ScatterOp op) {
   if (hasOneUpdate(op) && (isWhole || !isComplex)) {
     SmallVector<int64_t> none(Emitter::shapeOf(input).size());
     Value part = isWhole ? input : emit.slice(input, none, Emitter::shapeOf(update));
-    if (auto made = applyToElements(emit, op.getUpdateComputation(), {part, update}))
-      return replaceFirst(emit, input, made->front());
+    if (auto created = applyToElements(emit, op.getUpdateComputation(), {part, update}))
+      return replaceFirst(emit, input, created->front());
   }
   std::optional<int64_t> dim =
       freeDim(Emitter::typeOf(input).getRank(), numbers.getInputBatchingDims());
   if (!dim)
     return nullptr;
-  auto made = cast<stablehlo::ScatterOp>(emit.builder.clone(*op));
-  made.getScatterIndicesMutable().assign(zeroIndices(emit, op.getScatterIndices(), vectorDim));
-  made.setScatterDimensionNumbersAttr(stablehlo::ScatterDimensionNumbersAttr::get(
+  auto created = cast<stablehlo::ScatterOp>(emit.builder.clone(*op));
+  created.getScatterIndicesMutable().assign(zeroIndices(emit, op.getScatterIndices(), vectorDim));
+  created.setScatterDimensionNumbersAttr(stablehlo::ScatterDimensionNumbersAttr::get(
       op.getContext(), numbers.getUpdateWindowDims(), numbers.getInsertedWindowDims(),
       numbers.getInputBatchingDims(), numbers.getScatterIndicesBatchingDims(), {*dim}, vectorDim));
-  return made->getResult(0);
+  return created->getResult(0);
 }

@@ -1,4 +1,4 @@
-// Gathers and scatters with empty index vectors, which JAX emits for updates of whole arrays.
+// Gathers and scatters with empty index vectors, which JAX emits for updates of complete arrays.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 /// A few small functions that each call another twice can expand to any number of ops.
-static constexpr int64_t kMostOps = 10'000'000;
+static constexpr int64_t kMaxOps = 10'000'000;
 
 namespace {
 /// Inlines callees first, so that each body is final when it is copied.
@@ -63,8 +63,8 @@ LogicalResult CallInliner::inlineInto(func::FuncOp function) {
       return failure();
     size += sizes[callee];
     total += sizes[callee];
-    if (total > kMostOps)
-      return call.emitOpError("expands the program to more than ") << kMostOps << " operations";
+    if (total > kMaxOps)
+      return call.emitOpError("expands the program to more than ") << kMaxOps << " operations";
     if (failed(inlineCall(call)))
       return failure();
   }

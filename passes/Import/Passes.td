@@ -158,11 +158,10 @@ def UnrollLoops : Pass<"unroll-loops", "::mlir::ModuleOp"> {
 def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
   let summary = "Converts a program's sharding annotations to St's shardings";
   let description = [{
-    From `sdy` it converts the mesh, `sdy.sharding` on arguments and results,
-    `sdy.sharding_constraint`, and Shardy's explicit collectives, each of which gives the sharding
-    of its result; and their forms in HLO, `mhlo.frontend_attributes` with the keys
-    `xla.sdy.*` and calls of the same names. Without an `sdy.mesh` it converts `mhlo.sharding`
-    strings and `@Sharding` calls, over the coarsest mesh that can express all of them. Leaves an
+    From `sdy` it converts the mesh, `sdy.sharding` on arguments and results, `sdy.sharding_constraint`, and Shardy's
+    explicit collectives, which define the sharding of their results. It also converts their forms in HLO:
+    `mhlo.frontend_attributes` with the keys `xla.sdy.*`, and calls of the same names. Without an `sdy.mesh` it converts
+    `mhlo.sharding` strings and `@Sharding` calls, over the coarsest mesh that can express all of them. Leaves an
     `st.mesh` of one micro-batch, `st.sharding` and `st.constrain`.
 
     A per-shard computation (`sdy.manual_computation`) becomes a computation on global tensors. A
@@ -173,10 +172,9 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     call with side effects is repeated for each shard, in a loop or a branch that only some of the
     shards take within an `if` for each shard.
 
-    An argument or result of `@main` that is unreduced over axes gets a leading dimension for each
-    of those, sharded by it: the terms of the sum. A per-shard computation gets and gives these
-    terms. Elsewhere a value stands for its sum. Without a
-    mesh, or with one of one device, collectives of one device become their operands.
+    An argument or result of `@main` that is unreduced over axes gets a leading dimension for each of those, sharded by
+    it: the terms of the sum. A per-shard computation takes and returns these terms. Elsewhere a value represents its
+    sum. Without a mesh, or with one of one device, collectives of one device become their operands.
 
     JAX's `@ragged_all_to_all` becomes an exchange of the slices' places, a gather of all rows, and a
     choice of rows. `@annotate_device_placement` and `@LayoutConstraint` become their operands: the
@@ -231,13 +229,12 @@ def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
 def MarkBlocks : Pass<"mark-blocks", "::mlir::ModuleOp"> {
   let summary = "Marks the ops of the forward pass with the layer they belong to";
   let description = [{
-    Needs `@main` with roles. An op of the forward pass that reads a parameter gets `st.block`:
-    layer i is block i + 1, ops before the layers are block 0, and ops after them are the last
-    block. The layers come from numbers in the names of parameters (`layer.3.w`, `layer_3.w`),
-    otherwise from numbers in the locations of the ops that read them, otherwise from the longest
-    repetition in the types of the parameters, in the order in which the forward pass reads them;
-    each layer must read results of the previous one.
-    The pass marks nothing if there are fewer than two layers or if ops are already marked.
+    Needs `@main` with roles. An op of the forward pass that reads a parameter gets `st.block`: layer i is block i + 1,
+    ops before the layers are block 0, and ops after them are the last block. The layers come from numbers in the names
+    of parameters (`layer.3.w`, `layer_3.w`). Without such names they come from numbers in the locations of the ops that
+    read the parameters. Otherwise they come from the longest repetition in the types of the parameters, in the order in
+    which the forward pass reads them. Each layer must read results of the previous one. The pass marks nothing if there
+    are fewer than two layers or if ops are already marked.
   }];
   let statistics = [
     Statistic<"layers", "layers", "Layers that were found">

@@ -34,11 +34,11 @@ Value mlir::st::emitPatchConvolution(Emitter &emit, stablehlo::ConvolutionOp op)
   // Each spatial dimension becomes two: one of the window and one of the result.
   SmallVector<bool> windowIsMinor;
   for (size_t i = 0; i < input.size(); ++i) {
-    int64_t taken = window[kernel[i]], made = to[output[i]];
+    int64_t taken = window[kernel[i]], created = to[output[i]];
     int64_t stride = at(op.getWindowStrides(), i), dilation = at(op.getRhsDilation(), i);
     bool areSideBySide = stride == taken && dilation == 1,
-         areSpread = stride == 1 && dilation == made;
-    if (taken * made != from[input[i]] || (!areSideBySide && !areSpread))
+         areSpread = stride == 1 && dilation == created;
+    if (taken * created != from[input[i]] || (!areSideBySide && !areSpread))
       return nullptr;
     windowIsMinor.push_back(areSideBySide);
   }
@@ -56,11 +56,11 @@ Value mlir::st::emitPatchConvolution(Emitter &emit, stablehlo::ConvolutionOp op)
       continue;
     }
     size_t i = spatial - input.begin();
-    int64_t taken = window[kernel[i]], made = to[output[i]];
+    int64_t taken = window[kernel[i]], created = to[output[i]];
     windowDims[i] = shape.size() + windowIsMinor[i];
     resultDims[output[i]] = free++;
-    shape.append(windowIsMinor[i] ? std::initializer_list<int64_t>{made, taken}
-                                  : std::initializer_list<int64_t>{taken, made});
+    shape.append(windowIsMinor[i] ? std::initializer_list<int64_t>{created, taken}
+                                  : std::initializer_list<int64_t>{taken, created});
   }
   resultDims[numbers.getOutputFeatureDimension()] = free;
   DotDims dims;

@@ -16,8 +16,8 @@ struct OperandDims {
 };
 } // namespace
 
-/// Row values alive at once, counted in four-byte elements, beside the loop's own inputs; and bytes
-/// of an accumulator element of the matrix engine.
+/// Number of row values that are live at the same time in addition to the loop's inputs, in
+/// four-byte elements; and bytes of an accumulator element of the matrix engine.
 static constexpr int64_t kAlive = 8, kSumBytes = 4;
 
 static OperandDims getDims(Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
@@ -61,9 +61,9 @@ static int64_t getWidth(DotGeneralOp dot) {
 
 /// The largest depth and column count of products around streamed rows, which are recomputed for
 /// each reduction: their cost is small, and a core holds the accumulators of their results.
-static constexpr int64_t kMostStreamed = 128;
+static constexpr int64_t kMaxStreamed = 128;
 
-/// Returns true if the matrix engine takes the operands as they are.
+/// Returns true if the matrix engine accepts the operands without a transpose.
 static bool isPlainProduct(DotGeneralOp dot) {
   Type type = getElementTypeOrSelf(dot.getLhs().getType());
   return type == getElementTypeOrSelf(dot.getRhs().getType()) && isa<FloatType>(type) &&
@@ -78,22 +78,23 @@ static bool isSum(DotGeneralOp dot) { return getElementTypeOrSelf(dot.getType())
 bool KernelPlan::isAttentionProducer(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.space != rows.space || !node.writes.empty() ||
-      llvm::any_of(node.readers, [&](unsigned reader) { return find(reader) != loop; }))
+      llvm::any_of(node.users, [&](unsigned user) { return find(user) != loop; }))
     return false;
   DotGeneralOp dot = getProduct(node);
   if (!isPlainProduct(dot) || getLhsDims(dot).free.empty() || getRhsDims(dot).free.size() != 1 ||
       getLhsDims(dot).contracted.size() != 1)
     return false;
-  Value made = node.ops.back()->getResult(0);
+  Value created = node.ops.back()->getResult(0);
   for (Operation *op : rows.ops)
     for (const Leaf &leaf : getLeaves(op, axesOf.lookup(op), rows.space))
       if (find(homeIndex(leaf.value)) == product &&
-          (leaf.value != made || leaf.axes != allAxes(rows.space.size())))
+          (leaf.value != created || leaf.axes != allAxes(rows.space.size())))
         return false;
   return true;
 }
 
-/// A product with an operand over the loop's whole space, one dimension of which it contracts.
+/// A product with an operand over the loop's full space. It contracts one dimension of that
+/// operand.
 bool KernelPlan::readsRows(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.ops.size() != 1)
@@ -126,7 +127,7 @@ bool KernelPlan::isColumnProduct(unsigned product, unsigned loop) const {
 }
 
 /// A place for a loop with these consumers: after all their other operands and before any of their
-/// readers.
+/// users.
 std::optional<uint64_t> KernelPlan::getAttentionPlace(unsigned loop,
                                                       ArrayRef<unsigned> consumers) const {
   uint64_t place = nodes[loop].place;
@@ -135,14 +136,14 @@ std::optional<uint64_t> KernelPlan::getAttentionPlace(unsigned loop,
     if (nodes[source].place > place)
       place = nodes[consumer].place;
   }
-  auto isEarly = [&](unsigned reader) {
-    reader = find(reader);
-    return reader != loop && !llvm::is_contained(consumers, reader) && nodes[reader].place < place;
+  auto isEarly = [&](unsigned user) {
+    user = find(user);
+    return user != loop && !llvm::is_contained(consumers, user) && nodes[user].place < place;
   };
-  if (llvm::any_of(nodes[loop].readers, isEarly))
+  if (llvm::any_of(nodes[loop].users, isEarly))
     return std::nullopt;
   for (unsigned consumer : consumers)
-    if (llvm::any_of(nodes[consumer].readers, isEarly))
+    if (llvm::any_of(nodes[consumer].users, isEarly))
       return std::nullopt;
   return place;
 }
@@ -160,7 +161,7 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
     constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
     auto isNarrow = [&](ArrayRef<unsigned> products, int64_t (*getExtent)(DotGeneralOp)) {
       return llvm::all_of(products, [&](unsigned product) {
-        return getExtent(getProduct(nodes[product])) <= kMostStreamed;
+        return getExtent(getProduct(nodes[product])) <= kMaxStreamed;
       });
     };
     return isNarrow(producers, getDepth) && isNarrow(consumers, getWidth)
@@ -216,12 +217,13 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
     auto node = nodeOf.find(user);
     if (node == nodeOf.end())
       return {};
-    unsigned reader = find(node->second);
-    if (reader == loop || llvm::is_contained(products, reader) || llvm::is_contained(found, reader))
+    unsigned userNode = find(node->second);
+    if (userNode == loop || llvm::is_contained(products, userNode) ||
+        llvm::is_contained(found, userNode))
       continue;
-    if (!isColumnProduct(reader, loop) || getProduct(nodes[reader]).getLhs() != rows)
+    if (!isColumnProduct(userNode, loop) || getProduct(nodes[userNode]).getLhs() != rows)
       return {};
-    found.push_back(reader);
+    found.push_back(userNode);
   }
   return found;
 }
@@ -242,12 +244,12 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
   };
   auto isWide = [&](unsigned product) {
-    return isStreamed && getWidth(getProduct(nodes[product])) > kMostStreamed;
+    return isStreamed && getWidth(getProduct(nodes[product])) > kMaxStreamed;
   };
   llvm::SmallSetVector<Value, 2> panels;
-  for (unsigned reader : node.readers)
-    if (isColumnProduct(find(reader), loop))
-      panels.insert(getProduct(nodes[find(reader)]).getLhs());
+  for (unsigned user : node.users)
+    if (isColumnProduct(find(user), loop))
+      panels.insert(getProduct(nodes[find(user)]).getLhs());
   for (Value panel : panels) {
     SmallVector<unsigned> added = getColumnProducts(panel, loop, products);
     int64_t panelBytes = llvm::alignTo(rows * columns * getElementBytes(panel), kAlignment);
@@ -311,13 +313,13 @@ void KernelPlan::formAttention(unsigned loop) {
   if (producers.empty())
     return;
   SmallVector<unsigned> consumers;
-  for (unsigned reader : node.readers) {
-    reader = find(reader);
-    if (llvm::is_contained(consumers, reader) || !isAttentionConsumer(reader, loop) ||
-        llvm::is_contained(consumers, find(homeIndex(getProduct(nodes[reader]).getRhs()))))
+  for (unsigned user : node.users) {
+    user = find(user);
+    if (llvm::is_contained(consumers, user) || !isAttentionConsumer(user, loop) ||
+        llvm::is_contained(consumers, find(homeIndex(getProduct(nodes[user]).getRhs()))))
       continue;
-    hoistCopy(find(homeIndex(getProduct(nodes[reader]).getRhs())), loop);
-    consumers.push_back(reader);
+    hoistCopy(find(homeIndex(getProduct(nodes[user]).getRhs())), loop);
+    consumers.push_back(user);
     if (!getAttentionPlace(loop, consumers))
       consumers.pop_back();
   }

@@ -43,15 +43,15 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
   Operation *product = ops.front();
   llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   DenseSet<Operation *> own(ops.begin(), ops.end());
-  llvm::MapVector<Value, Operation *> lastReader;
+  llvm::MapVector<Value, Operation *> lastUser;
   for (Operation *op : ops)
     if (!isa<stablehlo::DotGeneralOp>(op))
       for (const Leaf &leaf : getLeaves(op, whole, space))
         if (leaf.axes == whole)
-          lastReader[leaf.value] = op;
+          lastUser[leaf.value] = op;
   int64_t products = llvm::count_if(ops, llvm::IsaPred<stablehlo::DotGeneralOp>);
   int64_t waiting = products - 1, alive = waiting * kBytes, most = 0;
-  for (const auto &[value, reader] : lastReader)
+  for (const auto &[value, user] : lastUser)
     alive += own.contains(value.getDefiningOp()) ? 0 : getElementBytes(value);
   for (Operation *op : ops) {
     // The accumulator is rounded after the product.
@@ -59,11 +59,11 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
     most = std::max(most, alive + (isProduct ? kBytes : 0));
     if (isProduct && waiting-- > 0)
       alive -= kBytes;
-    for (const auto &[value, reader] : lastReader)
-      if (reader == op && !(own.contains(value.getDefiningOp()) && isReadOutside(value, own)))
+    for (const auto &[value, user] : lastUser)
+      if (user == op && !(own.contains(value.getDefiningOp()) && isReadOutside(value, own)))
         alive -= getElementBytes(value);
     Value result = op->getResult(0);
-    if (lastReader.contains(result) || isReadOutside(result, own))
+    if (lastUser.contains(result) || isReadOutside(result, own))
       alive += getElementBytes(result);
     most = std::max(most, alive);
   }
@@ -123,13 +123,13 @@ bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const 
          });
 }
 
-/// A place for a merged loop and product: after all their operands and before all their readers.
+/// A place for a merged loop and product: after all their operands and before all their users.
 std::optional<uint64_t> KernelPlan::getEpiloguePlace(unsigned loop, unsigned product) const {
   uint64_t ofLoop = nodes[loop].place, ofProduct = nodes[product].place;
   auto isReadBefore = [&](unsigned node, uint64_t place) {
-    return llvm::any_of(nodes[node].readers, [&](unsigned reader) {
-      reader = find(reader);
-      return reader != loop && reader != product && nodes[reader].place < place;
+    return llvm::any_of(nodes[node].users, [&](unsigned user) {
+      user = find(user);
+      return user != loop && user != product && nodes[user].place < place;
     });
   };
   if (ofLoop < ofProduct)
@@ -173,7 +173,7 @@ void KernelPlan::formEpilogue(unsigned loop) {
   }
   if (last && joinProduct(loop, *last))
     return;
-  for (unsigned reader : node.readers)
-    if (nodes[find(reader)].kind == PlanNode::Matmul && joinProduct(loop, find(reader)))
+  for (unsigned user : node.users)
+    if (nodes[find(user)].kind == PlanNode::Matmul && joinProduct(loop, find(user)))
       return;
 }

@@ -22,7 +22,7 @@ SmallVector<Value> emitLoop(Emitter &emit, int64_t trips, ValueRange inits, Trip
 Value formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op);
 /// Row by row of the solution.
 Value formSolveLoop(Emitter &emit, stablehlo::TriangularSolveOp op);
-/// Point by point, for combinations that no transfer supports.
+/// Update by update, for combinations that no transfer supports.
 std::optional<SmallVector<Value>> formScatterLoop(Emitter &emit, stablehlo::ScatterOp op);
 
 } // namespace mlir::st

@@ -10,7 +10,7 @@ using namespace mlir::st;
 using stablehlo::DotGeneralOp;
 
 /// One tile of every product is alive at once, and each should have at least 32 columns.
-static constexpr int64_t kMostProducts = 4;
+static constexpr int64_t kMaxProducts = 4;
 
 /// Returns true if two products differ only in their right operand.
 static bool isAlike(DotGeneralOp a, DotGeneralOp b) {
@@ -36,9 +36,8 @@ bool KernelPlan::joinProducts(unsigned later, unsigned first) {
   auto products = llvm::count_if(ops, llvm::IsaPred<DotGeneralOp>);
   llvm::SmallSetVector<Value, 8> inputs = target.inputs;
   inputs.insert_range(source.inputs);
-  bool isRead =
-      llvm::any_of(target.readers, [&](unsigned reader) { return find(reader) == later; });
-  if (isRead || products > kMostProducts || static_cast<int64_t>(ops.size()) > limits.maxOps ||
+  bool isRead = llvm::any_of(target.users, [&](unsigned user) { return find(user) == later; });
+  if (isRead || products > kMaxProducts || static_cast<int64_t>(ops.size()) > limits.maxOps ||
       inputs.size() > static_cast<size_t>(limits.maxInputs) ||
       !tileFits(std::move(ops), target.space))
     return false;

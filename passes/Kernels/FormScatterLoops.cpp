@@ -13,10 +13,10 @@ static bool isCombinedByTransfers(stablehlo::ScatterOp op) {
   if (op.getInputs().size() != 1)
     return false;
   Block &body = op.getUpdateComputation().front();
-  Value made = body.getTerminator()->getOperand(0);
-  if (made == body.getArgument(1))
+  Value updated = body.getTerminator()->getOperand(0);
+  if (updated == body.getArgument(1))
     return true;
-  Operation *combiner = made.getDefiningOp();
+  Operation *combiner = updated.getDefiningOp();
   if (!combiner || combiner->getNumOperands() != 2 ||
       combiner->getOperand(0) == combiner->getOperand(1) ||
       !llvm::all_of(combiner->getOperands(), [](Value v) { return isa<BlockArgument>(v); }))
@@ -33,9 +33,9 @@ static SmallVector<int64_t> windowOf(stablehlo::ScatterOp op) {
   SmallVector<int64_t> window;
   unsigned next = 0;
   for (int64_t dim = 0, rank = Emitter::typeOf(op.getInputs()[0]).getRank(); dim < rank; ++dim) {
-    bool isPoint = llvm::is_contained(numbers.getInsertedWindowDims(), dim) ||
-                   llvm::is_contained(numbers.getInputBatchingDims(), dim);
-    window.push_back(isPoint ? 1 : updates[numbers.getUpdateWindowDims()[next++]]);
+    bool isSingle = llvm::is_contained(numbers.getInsertedWindowDims(), dim) ||
+                    llvm::is_contained(numbers.getInputBatchingDims(), dim);
+    window.push_back(isSingle ? 1 : updates[numbers.getUpdateWindowDims()[next++]]);
   }
   return window;
 }
@@ -53,11 +53,11 @@ static std::optional<SmallVector<Value>> replaceGathered(Emitter &emit, stablehl
                                                     op.getScatterIndices(), gathering, windowOf(op),
                                                     op.getIndicesAreSorted()));
   llvm::append_range(arguments, op.getUpdates());
-  auto made = applyToElements(emit, op.getUpdateComputation(), arguments);
-  if (!made)
+  auto updated = applyToElements(emit, op.getUpdateComputation(), arguments);
+  if (!updated)
     return std::nullopt;
   SmallVector<Value> results;
-  for (auto [input, update] : llvm::zip_equal(op.getInputs(), *made)) {
+  for (auto [input, update] : llvm::zip_equal(op.getInputs(), *updated)) {
     auto scatter = stablehlo::ScatterOp::create(emit.builder, emit.loc, ValueRange{input},
                                                 op.getScatterIndices(), ValueRange{update}, numbers,
                                                 op.getIndicesAreSorted(), /*uniqueIndices=*/true);
@@ -85,17 +85,17 @@ private:
   stablehlo::ScatterOp op;
   stablehlo::ScatterDimensionNumbersAttr numbers;
   SmallVector<int64_t> window;
-  Value indices;                   ///< [points, components], i64
-  SmallVector<Value> updates;      ///< [points, window]
-  SmallVector<int64_t> pointSizes; ///< of the dimensions of points, in order
+  Value indices;                   ///< [updates, components], i64
+  SmallVector<Value> updates;      ///< [updates, window]
+  SmallVector<int64_t> batchSizes; ///< of the batch dimensions, in order
 
   void arrange();
-  SmallVector<Value> startsOf(Emitter &body, Value point);
-  std::optional<SmallVector<Value>> combine(Emitter &body, Value point, ValueRange carried);
+  SmallVector<Value> startsOf(Emitter &body, Value update);
+  std::optional<SmallVector<Value>> combine(Emitter &body, Value update, ValueRange carried);
 };
 } // namespace
 
-/// Indices and updates with all points along one leading dimension.
+/// Indices and updates with all batch dimensions along one leading dimension.
 void UpdateLoop::arrange() {
   indices = op.getScatterIndices();
   int64_t rank = Emitter::typeOf(indices).getRank(), componentDim = numbers.getIndexVectorDim();
@@ -105,11 +105,11 @@ void UpdateLoop::arrange() {
     order.push_back(componentDim);
     indices = emit.transpose(indices, order);
   }
-  pointSizes.assign(Emitter::shapeOf(indices).begin(),
+  batchSizes.assign(Emitter::shapeOf(indices).begin(),
                     Emitter::shapeOf(indices).end() - (componentDim < rank ? 1 : 0));
-  int64_t points = 1;
-  for (int64_t size : pointSizes)
-    points *= size;
+  int64_t numUpdates = 1;
+  for (int64_t size : batchSizes)
+    numUpdates *= size;
   Type element = Emitter::typeOf(indices).getElementType();
   if (element.isUnsignedInteger(64)) {
     // An index that does not fit is out of bounds, and stays so.
@@ -117,23 +117,24 @@ void UpdateLoop::arrange() {
         DenseElementsAttr::get(Emitter::typeOf(indices), APInt::getSignedMaxValue(64)));
     indices = emit.min(indices, largest);
   }
-  indices = emit.convert(emit.reshape(indices, {points, components}), emit.builder.getI64Type());
+  indices =
+      emit.convert(emit.reshape(indices, {numUpdates, components}), emit.builder.getI64Type());
   for (Value update : op.getUpdates()) {
     int64_t updateRank = Emitter::typeOf(update).getRank();
     SmallVector<int64_t> order = remainingDims(updateRank, numbers.getUpdateWindowDims());
     llvm::append_range(order, numbers.getUpdateWindowDims());
-    SmallVector<int64_t> shape = {points};
+    SmallVector<int64_t> shape = {numUpdates};
     llvm::append_range(shape, window);
     updates.push_back(emit.reshape(emit.transpose(update, order), shape));
   }
 }
 
-/// The start of a point's window.
-SmallVector<Value> UpdateLoop::startsOf(Emitter &body, Value point) {
+/// The start of an update's window.
+SmallVector<Value> UpdateLoop::startsOf(Emitter &body, Value update) {
   auto scalar = RankedTensorType::get({}, body.builder.getI64Type());
   SmallVector<Value> starts(window.size(), body.splat(scalar, 0));
-  Value row =
-      body.dynamicSlice(indices, {point, body.zerosLike(point)}, {1, Emitter::shapeOf(indices)[1]});
+  Value row = body.dynamicSlice(indices, {update, body.zerosLike(update)},
+                                {1, Emitter::shapeOf(indices)[1]});
   for (auto [i, dim] : llvm::enumerate(numbers.getScatterDimsToOperandDims())) {
     auto component = static_cast<int64_t>(i);
     starts[dim] = body.reshape(body.sliceDim(row, 1, component, component + 1), {});
@@ -141,20 +142,20 @@ SmallVector<Value> UpdateLoop::startsOf(Emitter &body, Value point) {
   for (auto [dim, indexDim] :
        llvm::zip_equal(numbers.getInputBatchingDims(), numbers.getScatterIndicesBatchingDims())) {
     int64_t position = indexDim - (indexDim > numbers.getIndexVectorDim() ? 1 : 0), behind = 1;
-    for (int64_t size : ArrayRef(pointSizes).drop_front(position + 1))
+    for (int64_t size : ArrayRef(batchSizes).drop_front(position + 1))
       behind *= size;
-    Value number = body.convert(point, scalar.getElementType());
+    Value number = body.convert(update, scalar.getElementType());
     Value divided = body.div(number, body.splatLike(number, static_cast<double>(behind)));
-    Value size = body.splatLike(number, static_cast<double>(pointSizes[position]));
+    Value size = body.splatLike(number, static_cast<double>(batchSizes[position]));
     starts[dim] = stablehlo::RemOp::create(body.builder, body.loc, scalar, divided, size);
   }
   return starts;
 }
 
-/// The tensors with the window of one point combined, if the window is in bounds.
-std::optional<SmallVector<Value>> UpdateLoop::combine(Emitter &body, Value point,
+/// The tensors with the window of one update combined, if the window is in bounds.
+std::optional<SmallVector<Value>> UpdateLoop::combine(Emitter &body, Value update,
                                                       ValueRange carried) {
-  SmallVector<Value> starts = startsOf(body, point), arguments, first = {point};
+  SmallVector<Value> starts = startsOf(body, update), arguments, first = {update};
   ArrayRef<int64_t> shape = Emitter::shapeOf(carried[0]);
   Value isInside;
   for (auto [start, whole, size] : llvm::zip_equal(starts, shape, window)) {
@@ -165,17 +166,17 @@ std::optional<SmallVector<Value>> UpdateLoop::combine(Emitter &body, Value point
   }
   SmallVector<int64_t> piece = {1};
   llvm::append_range(piece, window);
-  first.append(window.size(), body.zerosLike(point));
+  first.append(window.size(), body.zerosLike(update));
   for (Value tensor : carried)
     arguments.push_back(body.dynamicSlice(tensor, starts, window));
   for (Value update : updates)
     arguments.push_back(body.reshape(body.dynamicSlice(update, first, piece), window));
-  auto made = applyToElements(body, op.getUpdateComputation(), arguments);
-  if (!made)
+  auto updated = applyToElements(body, op.getUpdateComputation(), arguments);
+  if (!updated)
     return std::nullopt;
   SmallVector<Value> results;
   for (auto [tensor, current, combined] :
-       llvm::zip_equal(carried, ArrayRef(arguments).take_front(carried.size()), *made)) {
+       llvm::zip_equal(carried, ArrayRef(arguments).take_front(carried.size()), *updated)) {
     Value chosen = combined;
     if (isInside)
       chosen = body.select(body.broadcast(isInside, {}, window), combined, current);
@@ -189,9 +190,9 @@ std::optional<SmallVector<Value>> UpdateLoop::run() {
   bool isDone = true;
   SmallVector<Value> results = emitLoop(emit, Emitter::shapeOf(indices)[0], op.getInputs(),
                                         [&](Emitter &body, Value trip, ValueRange carried) {
-                                          auto made = combine(body, trip, carried);
-                                          isDone = made.has_value();
-                                          return made.value_or(SmallVector<Value>(carried));
+                                          auto updated = combine(body, trip, carried);
+                                          isDone = updated.has_value();
+                                          return updated.value_or(SmallVector<Value>(carried));
                                         });
   if (isDone)
     return results;

@@ -40,8 +40,8 @@ static bool isSolvable(Value a) {
   return isa<FloatType>(type.getElementType()) && type.getNumElements() > 0;
 }
 
-/// Row j of the upper factor U, given the rows before it and zeros after it, is row j of the
-/// operand minus the products of known rows, divided by the root of its first element.
+/// Row j of the upper factor U follows from the rows before it: it is row j of the operand minus
+/// the products of the known rows, divided by the root of its first element.
 Value mlir::st::formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op) {
   if (!isSolvable(op.getA()))
     return nullptr;
@@ -63,8 +63,8 @@ Value mlir::st::formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op) {
         Value current = body.broadcast(j, {}, row);
         Value behind = body.select(body.compare(Direction::GT, place, current),
                                    body.div(rest, root), body.zerosLike(rest));
-        Value made = body.select(body.compare(Direction::EQ, place, current), root, behind);
-        return SmallVector<Value>{withRow(body, carried[0], made, j)};
+        Value created = body.select(body.compare(Direction::EQ, place, current), root, behind);
+        return SmallVector<Value>{withRow(body, carried[0], created, j)};
       })[0];
   // A matrix that is not positive definite has no factor.
   Value isDiagonal = compareRowAndColumn(emit, Direction::EQ, shape);

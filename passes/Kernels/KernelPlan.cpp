@@ -117,7 +117,7 @@ unsigned KernelPlan::materialize(Value value) {
   if (moves) {
     unsigned from = home(source);
     unsigned node = appendNode(PlanNode::Copy, op);
-    nodes[from].readers.push_back(node);
+    nodes[from].users.push_back(node);
     materializedIn[value] = node;
     return node;
   }
@@ -138,7 +138,7 @@ unsigned KernelPlan::materialize(Value value) {
   return node;
 }
 
-/// The loop that can store a scalar beside its own results: the last one on which the scalar
+/// The loop that can store a scalar in addition to its results: the last loop on which the scalar
 /// depends.
 std::optional<unsigned> KernelPlan::materializeInLoop(Value value, ArrayRef<Leaf> leaves) {
   int64_t last = getLastProducer(leaves);
@@ -201,7 +201,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
       return;
     }
     unsigned node = addNode(PlanNode::TaskOp, nextLast++, op);
-    nodes[producer].readers.push_back(node);
+    nodes[producer].users.push_back(node);
     return;
   }
   SmallVector<unsigned> producers;
@@ -211,7 +211,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
   bool early = isa<stablehlo::ConstantOp>(op);
   unsigned node = addNode(PlanNode::TaskOp, early ? nextRead++ : takePlace(), op);
   for (unsigned producer : producers)
-    nodes[producer].readers.push_back(node);
+    nodes[producer].users.push_back(node);
 }
 
 void KernelPlan::placeAlone(Operation *op, PlanNode::Kind kind) {
@@ -224,7 +224,7 @@ void KernelPlan::placeAlone(Operation *op, PlanNode::Kind kind) {
   nodes[node].inputs.insert(op->operand_begin(), op->operand_end());
   axesOf[op] = allAxes(nodes[node].space.size());
   for (unsigned producer : producers)
-    nodes[producer].readers.push_back(node);
+    nodes[producer].users.push_back(node);
 }
 
 void KernelPlan::placeElementwise(Operation *op) {
@@ -259,7 +259,7 @@ void KernelPlan::placeReduce(Operation *op) {
   join(op, node, allAxes(space.size()) & ~reduced, leaves);
 }
 
-// ---- what an op needs -------------------------------------------------------------
+// ---- requirements of an op --------------------------------------------------------
 
 void KernelPlan::addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,
                            SmallVectorImpl<Leaf> &leaves) const {
@@ -297,8 +297,8 @@ int64_t KernelPlan::getLastProducer(ArrayRef<Leaf> leaves) {
 // ---- joining --------------------------------------------------------------------
 
 bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const {
-  // Every input is double-buffered. The values alive at once beside them in the row kernels of a
-  // transformer take less than eight rows of four-byte values.
+  // Every input is double-buffered. The other values that are live at the same time in the row
+  // kernels of a transformer take less than eight rows of four-byte values.
   constexpr int64_t kAlive = 8, kBytes = 4;
   int64_t row = kBytes, rows = 1;
   for (int64_t size : space.drop_front(rowDims))
@@ -381,7 +381,7 @@ void KernelPlan::noteReads(unsigned index, ArrayRef<Leaf> leaves) {
       continue;
     PlanNode &node = nodes[index];
     node.inputs.insert(leaf.value);
-    nodes[producer].readers.push_back(index);
+    nodes[producer].users.push_back(index);
     bool together = leaf.inKernel && axesOf.lookup(leaf.value.getDefiningOp()) == leaf.axes;
     if (nodes[producer].kind == PlanNode::Loop && !together)
       node.apart.insert(producer);
@@ -435,23 +435,23 @@ static bool mayMoveDown(const PlanNode &node) {
 bool KernelPlan::findFollowers(unsigned from, unsigned into,
                                llvm::SmallSetVector<unsigned, 4> &followers) const {
   auto visit = [&](unsigned node, function_ref<bool(unsigned)> mayFollow) {
-    for (unsigned reader : nodes[node].readers) {
-      reader = find(reader);
-      if (reader == from || (node == from && reader == into) ||
-          (reader != into && nodes[reader].place >= nodes[into].place))
+    for (unsigned user : nodes[node].users) {
+      user = find(user);
+      if (user == from || (node == from && user == into) ||
+          (user != into && nodes[user].place >= nodes[into].place))
         continue;
-      if (reader == into || !mayFollow(reader))
+      if (user == into || !mayFollow(user))
         return false;
-      followers.insert(reader);
+      followers.insert(user);
     }
     return true;
   };
-  if (!visit(from, [&](unsigned reader) {
-        return limits.attention != AttentionForm::None && isColumnProduct(reader, from);
+  if (!visit(from, [&](unsigned user) {
+        return limits.attention != AttentionForm::None && isColumnProduct(user, from);
       }))
     return false;
   for (unsigned i = 0; i < followers.size(); ++i)
-    if (!visit(followers[i], [&](unsigned reader) { return mayMoveDown(nodes[reader]); }))
+    if (!visit(followers[i], [&](unsigned user) { return mayMoveDown(nodes[user]); }))
       return false;
   return true;
 }
@@ -492,7 +492,7 @@ bool KernelPlan::mergeInto(unsigned from, unsigned into) {
   target.space = std::move(space);
   target.rowDims = rowDims;
   llvm::append_range(target.writes, source.writes);
-  llvm::append_range(target.readers, source.readers);
+  llvm::append_range(target.users, source.users);
   target.apart.insert_range(source.apart);
   return true;
 }
@@ -504,5 +504,5 @@ void KernelPlan::moveInto(unsigned from, unsigned into) {
   target.ops.insert_range(source.ops);
   target.inputs.insert_range(source.inputs);
   llvm::append_range(target.writes, source.writes);
-  llvm::append_range(target.readers, source.readers);
+  llvm::append_range(target.users, source.users);
 }

@@ -36,7 +36,7 @@ struct PlanNode {
   llvm::SmallSetVector<Value, 1> materialized; ///< inline values that this node stores
   SmallVector<Operation *> writes;             ///< of its values to buffers, placed directly after
                                                ///< it
-  SmallVector<unsigned> readers;               ///< nodes that read from it; may contain duplicates
+  SmallVector<unsigned> users;                 ///< nodes that read from it; may contain duplicates
   llvm::SmallSetVector<Value, 8> inputs;       ///< values it reads from other nodes
   /// Nodes from which it reads in a way that prevents merging.
   llvm::SmallDenseSet<unsigned> apart;

@@ -24,8 +24,8 @@ bool KernelPlan::isReadElsewhere(Value value, const PlanNode &node,
   });
 }
 
-/// A separate reduction would read a tensor that a loop has just written. If it is the tensor's
-/// only reader, the reduction computes the tensor itself from values that the loop reads or writes
+/// A separate reduction would read a tensor that a loop has just written. If the reduction is the
+/// tensor's only user, it computes the tensor itself from values that the loop reads or writes
 /// anyway.
 void KernelPlan::fuseReduceProducers(PlanNode &node) {
   Operation *reduce = node.ops.front();

@@ -173,9 +173,10 @@ LogicalResult mlir::st::checkCapacity(ModuleOp module, TargetAttr target) {
   for (auto &[device, load] : devices)
     if (load.hostBytes > target.getHostBytes())
       return load.largest.emitError()
-             << "device group " << load.largest.getSymName() << ": device " << device << " puts "
-             << load.hostBytes << " bytes into the host's memory and has " << target.getHostBytes()
-             << " there; a larger {\"bytes\": n} of offload in the parallel file keeps more on the "
+             << "device group " << load.largest.getSymName() << ": device " << device
+             << " offloads " << load.hostBytes << " bytes, but its host memory holds "
+             << target.getHostBytes()
+             << "; a larger {\"bytes\": n} of offload in the parallel file keeps more on the "
                 "device";
   return success();
 }

@@ -57,7 +57,7 @@ size_t mlir::st::getLastUnderWay(ArrayRef<int64_t> bytes, size_t index) {
   return last;
 }
 
-/// Returns true if a scatter updates the operand in place and reads nothing else there.
+/// Returns true if a scatter updates the operand in place and reads no other element of it.
 static bool isScatteredInto(KernelOp kernel, Value operand) {
   auto scatters = kernel.getBody().getOps<stablehlo::ScatterOp>();
   if (kernel.getKind() != "scatter" || scatters.empty())

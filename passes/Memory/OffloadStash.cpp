@@ -88,13 +88,14 @@ StashTimes::StashTimes(ProgramOp program, const MeshAxes &axes) {
 
 double StashTimes::getWait(StringRef buffer) const {
   const Access write = writes.lookup(buffer), read = firstReads.lookup(buffer);
-  const SmallVector<int64_t> made = runs.lookup(write.task), needed = runs.lookup(read.task);
-  if (made.empty() || made.size() != needed.size())
+  const SmallVector<int64_t> created = runs.lookup(write.task), needed = runs.lookup(read.task);
+  if (created.empty() || created.size() != needed.size())
     return 0;
   int64_t between = 0;
-  for (auto [from, to] : llvm::zip_equal(made, needed))
+  for (auto [from, to] : llvm::zip_equal(created, needed))
     between += to - from;
-  return static_cast<double>(between) / static_cast<double>(made.size()) + read.place - write.place;
+  return static_cast<double>(between) / static_cast<double>(created.size()) + read.place -
+         write.place;
 }
 
 /// In tasks. A value that is read again sooner would still be leaving or already returning: in both

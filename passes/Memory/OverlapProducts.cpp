@@ -76,7 +76,7 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
   return stablehlo::SliceOp::create(builder, loc, part, value, start, limit, step);
 }
 
-/// Returns true if an op beside the product computes the same for a part of its result's rows.
+/// Returns true if an op next to the product can compute its result for a part of the rows.
 bool Product::canCut(Operation *op) const {
   ArrayRef<int64_t> shape = typeOf(kernel->getResult(0)).getShape();
   // All rows are equal: the dimension is new.
@@ -167,9 +167,9 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
   auto types = llvm::map_to_vector(kernel->getResultTypes(), [&](Type whole) -> Type {
     return cut(cast<RankedTensorType>(whole), dim, count);
   });
-  auto made = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
+  auto created = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&made.getBody(), {}, TypeRange(ValueRange(inputs)),
+  Block *body = builder.createBlock(&created.getBody(), {}, TypeRange(ValueRange(inputs)),
                                     SmallVector<Location>(inputs.size(), kernel.getLoc()));
   IRMapping mapping;
   mapping.map(old.getArguments(), body->getArguments());
@@ -198,10 +198,10 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
           cast<SplatElementsAttr>(constant.getValue()).resizeSplat(typeOf(constant)));
   }
   builder.clone(*old.getTerminator(), mapping);
-  return made->getResults();
+  return created->getResults();
 }
 
-// ---- what is cut --------------------------------------------------------------------------------
+// ---- candidates ---------------------------------------------------------------------------------
 
 /// A data movement kernel that applies `make` to its arguments.
 static Value makeCopy(OpBuilder &builder, Location loc, ValueRange inputs, RankedTensorType type,
@@ -211,8 +211,8 @@ static Value makeCopy(OpBuilder &builder, Location loc, ValueRange inputs, Ranke
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&kernel.getBody(), {}, inputs.getTypes(),
                                     SmallVector<Location>(inputs.size(), loc));
-  Value made = make(builder, body->getArguments());
-  YieldOp::create(builder, loc, made);
+  Value created = make(builder, body->getArguments());
+  YieldOp::create(builder, loc, created);
   return kernel->getResult(0);
 }
 
@@ -233,7 +233,7 @@ static Value makePart(OpBuilder &builder, Operation *collective, Value operand, 
 }
 
 namespace {
-/// Decides into how many parts products and a collective beside them are split.
+/// Chooses the number of parts into which products and an adjacent collective are split.
 class Weigher {
 public:
   Weigher(const MeshAxes &axes, bool always) : axes(axes), always(always) {}
@@ -366,12 +366,12 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   }
   for (Product &product : products) {
     builder.setInsertionPoint(product.kernel);
-    SmallVector<ValueRange> made;
+    SmallVector<ValueRange> created;
     for (int64_t i = 0; i < count; ++i)
-      made.push_back(product.makePart(builder, i, count, whole, gathered[i]));
+      created.push_back(product.makePart(builder, i, count, whole, gathered[i]));
     for (OpResult result : product.kernel->getResults()) {
       auto parts = llvm::map_to_vector(
-          made, [&](ValueRange part) { return part[result.getResultNumber()]; });
+          created, [&](ValueRange part) { return part[result.getResultNumber()]; });
       result.replaceAllUsesWith(join(builder, product.kernel.getLoc(), parts, typeOf(result)));
     }
     product.kernel->erase();

@@ -206,11 +206,10 @@ def OffloadStash : Pass<"offload-stash", "::mlir::ModuleOp"> {
     tasks. So the first layers of a stage move first, and with several stages on one group those
     that are read late. A stash that is read again within a quarter of a task stays.
 
-    A write then copies a value to the host. A read copies it to the device, where it takes memory
-    until its last use. The pass places a read before the first use of an earlier read, so far ahead
-    that the copies that are ready or in flight take a quarter of the bytes that the task reads from
-    the host, or are two copies. The first reads stay at the start of the task. `plan-memory` allows
-    as many bytes in flight to the host.
+    A write then copies a value to the host. A read copies it to the device, where it takes memory until its last use.
+    The pass places a read before the first use of an earlier read. It places it so far ahead that two copies are ready
+    or in flight, or copies of a quarter of the bytes that the task reads from the host. The first reads stay at the
+    start of the task. `plan-memory` allows as many bytes in flight to the host.
 
     ```mlir
     // st.offload = 0

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-// ---- times --------------------------------------------------------------------------------------
+// ---- costs --------------------------------------------------------------------------------------
 
 static int64_t getNumBytes(ValueRange values) {
   int64_t bytes = 0;
@@ -49,7 +49,7 @@ static void timeLinkOp(TaskNode &node, const MeshAxes &axes) {
 
 /// Returns true if a write's value is most likely computed in place, so that the write needs no
 /// code.
-static bool isMadeInPlace(WriteOp write) {
+static bool isComputedInPlace(WriteOp write) {
   Operation *maker = getRoot(write.getValue()).getDefiningOp();
   return maker && !write.getAccumulate() && !isa<ReadOp>(maker) && !movesOverLinks(maker);
 }
@@ -58,7 +58,7 @@ static bool isMadeInPlace(WriteOp write) {
 static void timeOther(TaskNode &node, const MeshAxes &axes) {
   auto write = dyn_cast<WriteOp>(node.op);
   if (isa<ReadOp, CaptureOp, stablehlo::ConstantOp, stablehlo::ReshapeOp>(node.op) ||
-      (write && isMadeInPlace(write)))
+      (write && isComputedInPlace(write)))
     return;
   setTimes(node, axes.costs().memoryPass(
                      2 * static_cast<double>(getNumBytes(node.op->getOperands())), /*launches=*/1));

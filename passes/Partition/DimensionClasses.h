@@ -1,5 +1,5 @@
-// Which dimensions of a program's values are the same dimension, by the ops' factor rules, and how
-// large each must be so that every requested sharding divides it.
+// Classes of equal dimensions of a program's values, by the ops' factor rules, and the size that
+// each needs for every requested sharding to divide it.
 #pragma once
 
 #include "dialects/St/Sharding/OpSharding.h"

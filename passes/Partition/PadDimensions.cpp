@@ -268,10 +268,10 @@ void Padder::padOp(Operation &op) {
   if (auto gather = dyn_cast<hlo::GatherOp>(op))
     clampIndices(gather);
 
-  SmallVector<Type> wanted, made;
+  SmallVector<Type> wanted, created;
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
     wanted.push_back(classes.paddedType(result));
-    made.push_back(wanted.back());
+    created.push_back(wanted.back());
     auto type = dyn_cast<RankedTensorType>(result.getType());
     if (!type || type == wanted.back())
       continue;
@@ -281,14 +281,14 @@ void Padder::padOp(Operation &op) {
     for (auto [dim, size] : llvm::enumerate(shape))
       if (!classes.takesPadding(&op, factors, dim))
         size = type.getDimSize(dim);
-    made.back() = type.clone(shape);
+    created.back() = type.clone(shape);
   }
-  if (TypeRange(made) == op.getResultTypes() && wanted == made)
+  if (TypeRange(created) == op.getResultTypes() && wanted == created)
     return;
   listener.value = op.getDiscardableAttr(kBlockAttr);
   SmallVector<Value> results(op.getResults());
   builder.setInsertionPoint(&op);
-  LocalizeContext context{rule, builder, made, {}, {}, {}, {}, {}};
+  LocalizeContext context{rule, builder, created, {}, {}, {}, {}, {}};
   context.factorShards.assign(rule.factors.size(), 1);
   context.toGlobal = context.toLocal = [](int64_t, Value positions) { return positions; };
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);

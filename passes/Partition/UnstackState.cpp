@@ -96,7 +96,7 @@ private:
   /// Names of stacked parameters.
   DenseSet<StringAttr> names;
   DenseMap<std::pair<Value, int64_t>, Value> rows;
-  /// Values other than stacks of which rows were requested.
+  /// Values other than stacks whose rows were requested.
   llvm::SetVector<Value> stacked;
 };
 } // namespace
@@ -274,9 +274,9 @@ Value Unstacking::rowOf(Value value, int64_t row) {
   if (Value known = rows.lookup({value, row}))
     return known;
   stacked.insert(value);
-  Value made = makeRow(value, row);
-  rows[{value, row}] = made;
-  return made;
+  Value created = makeRow(value, row);
+  rows[{value, row}] = created;
+  return created;
 }
 
 //===----------------------------------------------------------------------===//

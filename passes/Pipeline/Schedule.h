@@ -19,8 +19,8 @@ struct GroupSchedule {
 /// Gives every stash buffer one slot per micro-batch that is in flight at the same time.
 void assignSlots(GroupSchedule &schedule);
 
-/// Checks that no stash slot is overwritten before its last reader has run, and that every read
-/// finds its micro-batch.
+/// Checks that no stash slot is overwritten before its last read, and that every read finds its
+/// micro-batch.
 LogicalResult checkSlots(const GroupSchedule &schedule);
 
 /// When an entry of a schedule runs.
@@ -32,7 +32,7 @@ using GroupTimes = SmallVector<EntryTime>;
 /// Matches the groups' messages and returns when each entry of each group runs if tasks take
 /// `duration`. A group runs one task at a time. A task starts when the messages that it receives
 /// before its first send have arrived, and its sends arrive when it ends. Sends do not wait; a
-/// receive waits for the next message of its group and channel. Fails if a group waits for ever, if
+/// receive waits for the next message of its group and channel. Fails if a group waits forever, if
 /// a message remains, or if a message has the wrong micro-batch or type.
 FailureOr<SmallVector<GroupTimes>> runMessages(ArrayRef<GroupSchedule> schedules,
                                                function_ref<double(TaskOp)> duration);

@@ -142,7 +142,7 @@ LogicalResult MessageRun::reportBlocked() {
         << task.getSymName() << ", micro-batch " << walker.current().microBatch << ", for @"
         << recv.getGroup() << " on channel " << recv.getChannel();
     if (!diagnostic)
-      diagnostic.emplace(recv.emitOpError("waits for ever: ") << where);
+      diagnostic.emplace(recv.emitOpError("waits forever: ") << where);
     else
       diagnostic->attachNote(recv.getLoc()) << where;
   }

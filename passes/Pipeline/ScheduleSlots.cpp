@@ -19,7 +19,7 @@ public:
   explicit StashUses(const GroupSchedule &schedule);
   const StashAccesses &get(TaskOp task) { return accesses[task]; }
   /// The number of schedule entries that read a buffer's content of a micro-batch.
-  int64_t countReaders(BufferOp buffer, int64_t microBatch) {
+  int64_t countReads(BufferOp buffer, int64_t microBatch) {
     return readers[{buffer.getOperation(), microBatch}];
   }
 
@@ -58,14 +58,14 @@ StashUses::StashUses(const GroupSchedule &schedule) {
 
 void mlir::st::assignSlots(GroupSchedule &schedule) {
   StashUses uses(schedule);
-  // The micro-batches that a buffer holds, with the number of remaining readers.
+  // The micro-batches that a buffer holds, with the number of remaining reads.
   llvm::MapVector<Operation *, std::map<int64_t, int64_t>> held;
   DenseMap<Operation *, int64_t> slots;
   for (const ScheduleEntry &entry : schedule.entries) {
     const StashAccesses &accesses = uses.get(entry.task);
     for (BufferOp buffer : accesses.writes) {
       auto &content = held[buffer];
-      content[entry.microBatch] = uses.countReaders(buffer, entry.microBatch);
+      content[entry.microBatch] = uses.countReads(buffer, entry.microBatch);
       int64_t span = content.rbegin()->first - content.begin()->first + 1;
       slots[buffer] = std::max(slots[buffer], span);
       if (content[entry.microBatch] == 0)
@@ -107,7 +107,7 @@ LogicalResult mlir::st::checkSlots(const GroupSchedule &schedule) {
                             << " that micro-batch " << slot.microBatch << " still needs; it has "
                             << buffer.getSlots() << " slots",
                         buffer, "the buffer is here");
-      slot = {entry.microBatch, uses.countReaders(buffer, entry.microBatch)};
+      slot = {entry.microBatch, uses.countReads(buffer, entry.microBatch)};
     }
     for (BufferOp buffer : accesses.reads) {
       Slot &slot = slotOf(buffer, entry.microBatch);

@@ -76,7 +76,7 @@ static LogicalResult checkResults(const TaskAnalysis &analysis) {
     InFlightDiagnostic diagnostic =
         function.emitOpError("expects result ")
         << number << (split ? ", which is split over" : " to be reduced over") << " micro-batches"
-        << (split ? ", to be made in each" : ", or split over them");
+        << (split ? ", to be computed in each" : ", or split over them");
     diagnostic.attachNote(value.getLoc())
         << "it is computed here, once per " << (looped ? "micro-batch" : "step");
     return diagnostic;

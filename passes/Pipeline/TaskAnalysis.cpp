@@ -38,7 +38,7 @@ FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh
     return failure();
   analysis.findVarying();
   analysis.findLoopFeeders();
-  analysis.findAccumulationReaders();
+  analysis.findAccumulationUsers();
   analysis.markLoss();
   if (failed(analysis.markStatistics()))
     return failure();
@@ -108,7 +108,7 @@ LogicalResult TaskAnalysis::checkStages() {
   return success();
 }
 
-// ---- what varies along micro ----------------------------------------------------
+// ---- variation along micro ------------------------------------------------------
 
 /// Returns true if an argument varies by micro-batch. With a single micro-batch every batch
 /// argument counts, so that forward and backward keep their meaning.
@@ -141,11 +141,11 @@ void TaskAnalysis::findLoopFeeders() {
         return false;
       return info(user).varies || info(user).feedsLoop || isa<AccumulateOp>(user);
     });
-  // The operand of an accumulation belongs to the loop. Only readers of its result decide whether
-  // the accumulation feeds the loop, which was computed above.
+  // The operand of an accumulation belongs to the loop. Only users of its result decide whether the
+  // accumulation feeds the loop; this was computed above.
 }
 
-void TaskAnalysis::findAccumulationReaders() {
+void TaskAnalysis::findAccumulationUsers() {
   for (Operation *op : ops) {
     OpInfo &mine = info(op);
     if (isa<AccumulateOp>(op)) {
@@ -219,7 +219,7 @@ void TaskAnalysis::markLoss() {
         info(op).leadsToLoss |= def->leadsToLoss;
 }
 
-/// A reader of an early accumulation, for a diagnostic: the first op on the way that varies.
+/// A user of an early accumulation, for a diagnostic: the first op on the way that varies.
 static Operation *findVaryingReader(AccumulateOp accumulate,
                                     function_ref<bool(Operation *)> varies) {
   SmallVector<Operation *> worklist = {accumulate};
@@ -279,7 +279,7 @@ LogicalResult TaskAnalysis::markStatistics() {
 // ---- phases ---------------------------------------------------------------------
 
 /// An op that is independent of micro-batches runs before them if the loop reads it. With a single
-/// micro-batch that would only lengthen its lifetime, so it runs with its first reader.
+/// micro-batch that would only lengthen its lifetime, so it runs with its first user.
 Phase TaskAnalysis::getIndependentPhase(Operation *op) const {
   Phase first = Phase::Update;
   for (Operation *user : op->getUsers()) {

@@ -34,7 +34,7 @@ public:
   int64_t getNumStages() const { return static_cast<int64_t>(groups.size()); }
   /// The group that runs a stage.
   int64_t getGroup(int64_t stage) const { return groups[stage]; }
-  /// Returns true if both ends of a transfer are in one group: nothing is sent.
+  /// Returns true if both ends of a transfer are in one group, so that no message is sent.
   bool isWithinGroup(TransferOp op) const {
     return getGroup(op.getSource()) == getGroup(op.getTarget());
   }
@@ -82,7 +82,7 @@ private:
   LogicalResult checkStages();
   void findVarying();
   void findLoopFeeders();
-  void findAccumulationReaders();
+  void findAccumulationUsers();
   void markSlice(ArrayRef<Value> roots, bool OpInfo::*flag);
   void markLoss();
   LogicalResult markStatistics();

@@ -4,9 +4,9 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// The budget for recomputing a value: five elementwise passes, fused into the reader.
+/// The budget for recomputing a value: five elementwise passes, fused into the user.
 static constexpr int64_t kRecomputeBudget = 5 * kPassCost;
-/// The budget for a reader that needs the value in memory: views only.
+/// The budget for a user that needs the value in memory: views only.
 static constexpr int64_t kViewBudget = 2;
 
 OperandRange TaskItem::getOperands() const {
@@ -140,14 +140,15 @@ void GroupPlan::plan(TaskPlan &task) {
   }
 }
 
-/// Whether a task can read a value: from an argument, an accumulation, or a buffer it reads anyway.
+/// Returns true if a task can read a value: from an argument, an accumulation, or a buffer it reads
+/// anyway.
 bool GroupPlan::isAtHand(const TaskPlan &task, Value value) const {
   value = analysis.resolve(value);
   return !analysis.getValuePhase(value) || task.fromBuffers.contains(value);
 }
 
 /// A value, and the values from which it follows by few elementwise passes over one tensor, nearest
-/// first. Nothing for what is at hand.
+/// first. Values that the task already has cost nothing.
 SmallVector<Value> GroupPlan::getSources(const TaskPlan &task, Value value) const {
   auto atHand = [&](Value candidate) { return isAtHand(task, candidate); };
   SmallVector<Value> sources;

@@ -19,7 +19,7 @@ using namespace mlir::st;
 namespace {
 /// The type of a value that is f32 in the program as it came.
 enum class Kind {
-  Weak,   ///< made of parameters and constants alone: what it meets decides
+  Weak,   ///< computed only from parameters and constants: its users decide
   Narrow, ///< 16 bits
   Wide,   ///< f32
 };
@@ -28,7 +28,7 @@ enum class Kind {
 struct Decision {
   bool isNarrow = false;    ///< computed in 16 bits
   Kind result = Kind::Wide; ///< of its f32 results
-  bool isRounded = false;   ///< computed in f32, its result rounded for all readers
+  bool isRounded = false;   ///< computed in f32, its result rounded for all users
 };
 
 /// The types of one @main.

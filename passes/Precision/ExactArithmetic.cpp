@@ -123,9 +123,9 @@ static ScaledRows scaleRows(Emitter &emit, Value x, ArrayRef<int64_t> dims, int 
 }
 
 Value mlir::st::sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims) {
-  constexpr int kMostBits = 40;
+  constexpr int kMaxBits = 40;
   const int addendBits = kSumBits - static_cast<int>(llvm::Log2_64_Ceil(countElements(x, dims)));
-  const ScaledRows rows = scaleRows(emit, x, dims, std::min(kMostBits, addendBits));
+  const ScaledRows rows = scaleRows(emit, x, dims, std::min(kMaxBits, addendBits));
   Value sum = emit.reduceAdd(toInteger(emit, round(emit, rows.multiples)), dims);
   return emit.mul(toF32(emit, sum), rows.unit);
 }
@@ -152,10 +152,10 @@ struct SlicedRows {
 
 SlicePlan::SlicePlan(int64_t products) {
   // bf16 has the integers up to 2^8, and f32 those up to 2^24.
-  constexpr int kMostBits = 9, kExactBits = 24, kPrecision = 23;
+  constexpr int kMaxBits = 9, kExactBits = 24, kPrecision = 23;
   const int sumBits = static_cast<int>(llvm::Log2_64_Ceil(products));
-  // At least 2 bits up to kMostExactProducts.
-  bits = std::min((kExactBits - sumBits) / 2 + 1, kMostBits);
+  // At least 2 bits up to kMaxExactProducts.
+  bits = std::min((kExactBits - sumBits) / 2 + 1, kMaxBits);
   count = 1 + llvm::divideCeil(kPrecision - (bits - 1), bits);
 }
 

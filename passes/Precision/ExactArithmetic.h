@@ -15,7 +15,7 @@ public:
   explicit FixedPoint(int64_t addends);
 
   SmallVector<Value> toLimbs(Emitter &emit, Value x) const;
-  /// The f32 number that sums of limbs stand for. `largest` is the largest magnitude of an addend:
+  /// The f32 number that sums of limbs represent. `largest` is the largest magnitude of an addend:
   /// if it is 2^50 or more, infinite or NaN, the result is infinite or NaN.
   Value fromLimbs(Emitter &emit, ArrayRef<Value> limbs, Value largest) const;
 
@@ -36,7 +36,7 @@ Value sumInFixedPoint(Emitter &emit, Value x, int64_t dim);
 Value sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims);
 
 /// The most products that multiplyExactly() can add up.
-constexpr int64_t kMostExactProducts = int64_t(1) << 22;
+constexpr int64_t kMaxExactProducts = int64_t(1) << 22;
 
 /// The product of f32 tensors. Each row of an operand is scaled by a power of two and rounded to 23
 /// bits or more of its largest magnitude, in slices of a few bits. Products of slices are sums of

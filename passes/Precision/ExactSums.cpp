@@ -178,9 +178,9 @@ LogicalResult SumReplacer::visitDot(hlo::DotGeneralOp op) {
   int64_t addends = 1;
   for (int64_t dim : dims.lhsContract)
     addends *= Emitter::shapeOf(op.getLhs())[dim];
-  if (addends > kMostExactProducts)
+  if (addends > kMaxExactProducts)
     return op.emitOpError("adds up ")
-           << addends << " products; exact sums have at most " << kMostExactProducts;
+           << addends << " products; exact sums have at most " << kMaxExactProducts;
   Emitter &emit = at(op);
   Value lhs = toF32(emit, op.getLhs()), rhs = toF32(emit, op.getRhs()), result;
   if (auto found = sampleSums.find(op); found != sampleSums.end()) {

@@ -93,10 +93,9 @@ def ScaleLoss : Pass<"scale-loss", "::mlir::ModuleOp"> {
 def WidenSums : Pass<"widen-sums", "::mlir::ModuleOp"> {
   let summary = "Computes the sums of differentiation in f32 instead of 16 bits";
   let description = [{
-    Needs the result of `differentiate` for a program in 16 bits. A broadcast, a lookup or a product
-    of the forward pass becomes a sum in the backward pass. Sums over dimensions, and scatters that
-    add, are computed in f32 and rounded afterwards. A product or a sum that is a gradient of a
-    parameter (or an addend of it) is not rounded at all.
+    Needs the result of `differentiate` for a program in 16 bits. A broadcast, a lookup or a product of the forward pass
+    becomes a sum in the backward pass. Sums over dimensions, and scatters that add, are computed in f32 and rounded
+    afterwards. A product or a sum that is a gradient of a parameter (or an addend of it) is not rounded.
 
     ```mlir
     %0 = stablehlo.dot_general %x, %dy, contracting_dims = [0] x [0] : (tensor<8x4xbf16>, tensor<8x2xbf16>) -> tensor<4x2xbf16>

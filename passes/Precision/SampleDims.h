@@ -1,4 +1,4 @@
-// Which dimension of a value counts the samples of the batch.
+// The dimension of a value that counts the samples of the batch.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -6,9 +6,10 @@
 
 namespace mlir::st {
 
-/// The samples are the first dimension of the arguments of role "batch". The ops' factor rules tell
-/// which dimension of each value has the sample as its major part: a dimension of 4 samples of 8
-/// tokens each has it, one of 8 tokens of 4 samples each has not. Values within regions have none.
+/// The samples are the first dimension of the arguments of role "batch". The ops' factor rules
+/// determine which dimension of each value has the sample as its major part: a dimension of 4
+/// samples of 8 tokens each does, a dimension of 8 tokens of 4 samples each does not. Values within
+/// regions have none.
 class SampleDims {
 public:
   explicit SampleDims(func::FuncOp function);

@@ -12,11 +12,11 @@ namespace mlir::st {
 /// dimension leaves partial sums, and the constraint says to which sharding to reduce them.
 ///
 /// Seeds are arguments, function results, pinned updates and `st.constrain` ops. A constraint only
-/// grows; that of a seed grows in its open dimensions alone. Conflicts are resolved in this order:
-/// seed dimensions by priority, each to a fixpoint; then ops that only pass elements through before
-/// ops that contract, gather or move along a dimension, so that the sharding of one layer spreads
-/// before guesses of its neighbours; then, between two axes that exclude each other, weights and
-/// pins before results, and results before operands.
+/// grows. The constraint of a seed grows only in its open dimensions. Conflicts are resolved in
+/// this order: seed dimensions by priority, each to a fixpoint; then ops that only pass elements
+/// through before ops that contract, gather or move along a dimension, so that the sharding of one
+/// layer spreads before guesses of its neighbours; then, between two axes that exclude each other,
+/// weights and pins before results, and results before operands.
 class Constraints {
 public:
   Constraints(const StepGraph &graph, const MicroAnalysis &micro) : graph(graph), micro(micro) {}

@@ -14,7 +14,7 @@ TensorSharding MicroAnalysis::sharding(Value value) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Forward: what varies, what is unreduced
+// Forward: varying and unreduced values
 //===----------------------------------------------------------------------===//
 
 void MicroAnalysis::reduceForAll(Value value) {
@@ -191,7 +191,7 @@ LogicalResult MicroAnalysis::checkResults() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Backward: what is used along micro only
+// Backward: values used only along micro
 //===----------------------------------------------------------------------===//
 
 /// The one sharding over micro in which all users take a value.

@@ -42,7 +42,7 @@ private:
   const StepGraph &graph;
   std::vector<OpSharding> placements; ///< by index of the op
   DenseMap<Value, TensorSharding> shardings;
-  /// Values that some user needs reduced, so that all users get them reduced.
+  /// Values that are reduced for all users because one user needs them reduced.
   DenseSet<Value> reduced;
   /// Values known only after all micro-batches have run.
   DenseSet<Value> late;

@@ -84,7 +84,7 @@ bool Resolution::sharesSum(Operation *op) const {
 /// over which a sum over devices can be taken: the gradient of keys that were repeated for several
 /// heads is added up over these first. Returns its part of the value's elements.
 double Resolution::laterSumOf(Value result) {
-  constexpr int kMostOps = 8;
+  constexpr int kMaxOps = 8;
   auto elementsOf = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type ? static_cast<double>(type.getNumElements()) : 0.0;
@@ -93,7 +93,7 @@ double Resolution::laterSumOf(Value result) {
   if (smallest == 0)
     return 1;
   Value at = result;
-  for (int i = 0; i < kMostOps && at.hasOneUse() && mayPass(at); ++i) {
+  for (int i = 0; i < kMaxOps && at.hasOneUse() && mayPass(at); ++i) {
     Operation *user = *at.user_begin();
     if (user->getNumResults() != 1 || isa<ConstrainOp>(user) ||
         !isLinearInAlone(*graph.nodeOf(user), at))
@@ -240,8 +240,8 @@ static bool isFinal(ShardingAttr sharding) {
          sharding.getReplicated().empty();
 }
 
-/// Returns true if a result's sharding extends the given one by axes in open dimensions, none of
-/// which must stay free.
+/// Returns true if a result's sharding extends the given one only by axes in open dimensions, and
+/// no such axis must stay free.
 static bool isExtended(ShardingAttr said, const TensorSharding &given,
                        const TensorSharding &sharding, const MeshAxes &axes) {
   for (StringAttr name : said.getReplicated())
@@ -277,8 +277,9 @@ static void moveToFront(const ShardingRule &rule, const TensorFactors &factors,
 }
 
 /// The sharding that a result of the function should have. An op cannot be split along a dimension
-/// in which it moves elements (slice) or that it needs whole (sort), but each device needs to keep
-/// only a part of the result: the one that propagation wants, or that the operand's sharding gives.
+/// in which it moves elements (slice) or that it needs unsplit (sort). But each device needs to
+/// keep only a part of the result: the part that propagation chooses, or that the operand's
+/// sharding gives.
 TensorSharding Resolution::keptOf(Value value) const {
   TensorSharding kept = constraints.of(value);
   const OpNode *node = value.getDefiningOp() ? graph.nodeOf(value.getDefiningOp()) : nullptr;
@@ -288,8 +289,8 @@ TensorSharding Resolution::keptOf(Value value) const {
   const TensorFactors &own = node->rule.results[cast<OpResult>(value).getResultNumber()];
   for (auto [operand, factors] : llvm::zip(node->op->getOperands(), node->rule.operands)) {
     // Copies of free values are not in the graph.
-    if (Operation *made = operand.getDefiningOp();
-        made && (!graph.nodeOf(made) || graph.isFree(operand)))
+    if (Operation *producer = operand.getDefiningOp();
+        producer && (!graph.nodeOf(producer) || graph.isFree(operand)))
       continue;
     if (!isa<RankedTensorType>(operand.getType()))
       continue;

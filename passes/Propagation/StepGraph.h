@@ -11,7 +11,7 @@ struct OpNode {
   Operation *op;
   ShardingRule rule;
   /// Computed from constants, counters, random keys and scalars alone. Such an op is cheap and is
-  /// computed once per sharding that its users want; it takes no part in propagation.
+  /// computed once for each sharding of its users; it takes no part in propagation.
   bool isFree = false;
   /// Part of an update, elementwise in the shape of the state: computed in the sharding of the
   /// state.

@@ -63,7 +63,7 @@ class Wrong(Exception):
         self.call, self.next = call, next_
 
 
-# ---- what a run gave ----------------------------------------------------------------------------
+# ---- results of a run ---------------------------------------------------------------------------
 
 
 def judge_tensors(command):

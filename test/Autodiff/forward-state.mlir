@@ -1,8 +1,8 @@
 // RUN: st-opt %s --differentiate --add-optimizer="kind=sgd momentum=0 weight-decay=0" | FileCheck %s
 // RUN: st-compile %s --optimizer=sgd -q --compile-to=import -o - | FileCheck %s --check-prefix=LAYERS
 
-// A forward pass may replace state itself, such as the running mean of a batch norm. The optimizer adds its results behind it.
-// Layers of a program with roles are marked, as those of a printed step are.
+// A forward pass may replace state itself, such as the running mean of a batch norm. The optimizer adds its results
+// after it. Layers of a program with roles are marked like those of a printed step.
 
 // CHECK: func.func @main(%arg0: tensor<4xf32> {{{.*}}st.name = "layer.0.w", st.role = "parameter", tf.aliasing_output = 2 : i32}
 // CHECK-SAME: %arg2: tensor<4xf32> {{{.*}}st.name = "mean", st.role = "optimizer_state", tf.aliasing_output = 1 : i32}

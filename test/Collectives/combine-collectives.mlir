@@ -1,5 +1,5 @@
-// Which collectives are combined, which are not, and where the ops move that need their results. The
-// interpreter gives the same bits before and after.
+// The pass combines some collectives, and moves the ops that need their results. The interpreter gives the same bits
+// before and after.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

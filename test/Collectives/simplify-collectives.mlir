@@ -42,7 +42,7 @@ func.func @main() -> (tensor<8x4xi32> {st.global_type = tensor<16x4xi32>, st.sha
   %6 = st.all_gather %value dim 0 over ["x", "y"] of @mesh : tensor<8x4xi32> -> tensor<32x4xi32>
   %7 = st.all_slice %6 dim 0 over ["x", "y"] of @mesh : tensor<32x4xi32> -> tensor<8x4xi32>
 
-  // A sum that is also used whole, and parts that are gathered along another dimension.
+  // A sum that also has an unsharded use, and parts that are gathered along another dimension.
   // CHECK-NEXT: %[[S:.*]] = st.all_reduce %[[V]] sum over ["y"]
   // CHECK-NEXT: %[[C:.*]] = st.all_slice %[[S]]
   %8 = st.all_reduce %value sum over ["y"] of @mesh : tensor<8x4xi32>

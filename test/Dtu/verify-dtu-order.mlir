@@ -12,7 +12,7 @@
 
 // EARLY: verify-dtu-order: {{.*}}expected
 // WAIT: error: group "group0", rank 0, micro-batch 0: program 'forward0', {{.*}} nothing orders the two
-// SIGNAL: error: group "group0", rank 0, micro-batch 0: waits for ever: program 'forward0', {{.*}} on
+// SIGNAL: error: group "group0", rank 0, micro-batch 0: waits forever: program 'forward0', {{.*}} on
 // RECEIVE: error: {{.*}}
 // WORK: remark: proved 0 of {{[0-9]+}} different program runs free of races, and none of them free of deadlock; verify-dtu-order with more work proves the others
 

@@ -1,6 +1,6 @@
 // RUN: st-opt %s --split-input-file --simplify --infer-roles | FileCheck %s
 
-// Which result replaces which argument, if the types alone do not determine it.
+// Pairs each donated argument with the result that replaces it, if types do not determine the pairs.
 
 // Nesterov's: x' = y - g, y' = x' + m (x' - x). Only y reaches x', but with the two exchanged x would
 // be useless, so the aliases hold.

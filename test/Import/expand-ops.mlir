@@ -116,7 +116,7 @@ func.func @algorithms(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>, %y: tensor<3x4x
 
 // -----
 
-// Updates that fill a dimension, in any order, are joined; one with another reader is not.
+// Updates that fill a dimension, in any order, are joined; an update with another user is not.
 // CHECK-LABEL: @rows
 func.func @rows(%x: tensor<3x4xf32>, %a: tensor<1x4xf32>, %b: tensor<2x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>

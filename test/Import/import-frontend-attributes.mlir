@@ -21,7 +21,7 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
 
 // -----
 
-// A computation on shards: a call of its body, between calls that take shards and return wholes.
+// A computation on shards: a call of its body, between calls that convert global tensors to shards and back.
 // CHECK-LABEL: module {
 // CHECK: %[[X:.*]] = stablehlo.reshape %arg0 : (tensor<8x8xf32>) -> tensor<2x4x8xf32>
 // CHECK: %[[S:.*]] = st.constrain %[[X]] to <@mesh, [{"a"}, {}, {}]>

@@ -79,7 +79,7 @@ func.func @main(%x: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}p0
 
 // -----
 
-// Barriers, and groups: readers of the value after one get it with the group's sharding.
+// Barriers, and groups: users of a value after a group op get the value in the group's sharding.
 // CHECK-LABEL: @main(%arg0: tensor<8x8xf32>
 // CHECK: %[[F:.*]] = st.constrain %arg0 to <@mesh, [{?}, {?}]> direction forward : tensor<8x8xf32>
 // CHECK: %[[N:.*]] = st.constrain %[[F]] to <@mesh, [{?}, {?}]> direction none : tensor<8x8xf32>
@@ -108,7 +108,7 @@ func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 
 // -----
 
-// Collectives that Shardy made explicit define the sharding of whole tensors from there on.
+// Collectives that Shardy made explicit define the sharding of the global tensors after them.
 // CHECK-NOT: sdy
 // CHECK: st.constrain %arg0 to <@mesh, [{}, {}]> : tensor<8x8xf32>
 // CHECK: stablehlo.constant dense<1.000000e+00> : tensor<8x8xf32>
@@ -126,8 +126,8 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}
 
 // -----
 
-// Two meshes over the same devices become one, whose axes both have runs of. A constraint on the numbers that a sort
-// compares says nothing, and a sum that is left unreduced is one.
+// Two meshes over the same devices become one, whose axes both have runs of. A constraint on the scalars that a sort
+// compares has no effect, and an unreduced sharding is a sum.
 // CHECK: st.mesh @mesh <["axis0"=2, "axis1"=2, "axis2"=2], micro=1>
 // CHECK: @main(%arg0: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"axis0"}, {"axis1", "axis2"}]>})
 // CHECK-SAME: -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"axis0", "axis1"}, {"axis2"}]>})
@@ -151,8 +151,8 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"
 
 // -----
 
-// ragged_all_to_all: all rows go to each device, which takes those that are for it. A choice of memory or of layout for an
-// intermediate value changes nothing.
+// ragged_all_to_all: each device receives all rows and takes its own. A choice of memory or layout for an intermediate
+// value has no effect.
 // CHECK: st.mesh @mesh <["x"=2], micro=1>
 // CHECK: %[[TO:.*]] = stablehlo.compare GE
 // CHECK: %[[ROWS:.*]] = st.constrain %{{.*}} to <@mesh, [{}]> : tensor<6xf32>

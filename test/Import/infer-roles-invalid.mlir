@@ -55,14 +55,15 @@ module {
 
 // -----
 
-// expected-error@+1 {{argument 1 is donated to result 7, which has another type}}
+// expected-error@+1 {{argument 1 is donated to result 7, expected a result from 0 to 0}}
 func.func @main(%w: tensor<f32>, %a: tensor<f32> {tf.aliasing_output = 7 : i32}) -> tensor<f32> {
   return %w : tensor<f32>
 }
 
 // -----
 
-// expected-error@+1 {{argument 0 is donated to result 0, which has another type}}
+// expected-error@+2 {{argument 0 is donated to result 0 of type 'tensor<f32>', expected 'tensor<4xf32>'}}
+// expected-note@+1 {{the argument is here}}
 func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %a: tensor<f32>) -> tensor<f32> {
   return %a : tensor<f32>
 }

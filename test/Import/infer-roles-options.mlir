@@ -1,4 +1,4 @@
-// The user's options hold: a loss that is not differentiated yet.
+// The user's options decide: a loss that is not differentiated yet.
 // RUN: st-opt %s --infer-roles="roles=arg0-1=parameter,arg2=batch:x,result1=loss" | FileCheck %s
 // RUN: not st-opt %s --infer-roles="roles=arg7=batch" 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not st-opt %s --infer-roles="roles=arg0=loss" 2>&1 | FileCheck %s --check-prefix=ROLE

@@ -27,8 +27,8 @@ func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %m: tensor<4xf
 
 // -----
 
-// Names from locations; a donor without an alias; the number of the step, which runners
-// feed as f32; a random key; a result beside the loss.
+// Names from locations; a donated argument without an alias; the number of the step, which runners feed as f32; a random
+// key; a result in addition to the loss.
 // CHECK: @main(%arg0: tensor<4xf32> {{.*}}st.name = "dense.w", st.role = "parameter", tf.aliasing_output = 0 : i32}
 // CHECK-SAME: %arg1: tensor<4xf32> {{.*}}st.name = "dense.w.mu", st.of = "dense.w", st.role = "optimizer_state", tf.aliasing_output = 1 : i32}
 // CHECK-SAME: %arg2: tensor<f32> {st.name = "step", st.role = "scalar"}

@@ -1,5 +1,5 @@
-// Messages between shards, for any numbers of devices: on a rank for each shard, as one program on whole tensors,
-// and in parts again. No bit of the data changes.
+// Messages between shards, for any number of devices: on one rank per shard, as one program on global tensors, and
+// partitioned again. No bit of the data changes.
 //
 // RUN: st-translate --interpret %s > %t.shards
 // RUN: FileCheck %s --check-prefix=VALUES --input-file=%t.shards
@@ -29,7 +29,7 @@ module attributes {mhlo.num_partitions = 8 : i32} {
   // CHECK: stablehlo.slice %[[ALL]] [5:6, 0:2]
   // VALUES: result1 = dense<[14, 15, 10, 11, 14, 15, 0, 0, 10, 11, 10, 11, 10, 11, 14, 15]>
   //
-  // Equal at both positions of a, of which it keeps the dimension. Devices send each other their parts.
+  // The value is equal at both positions of a, and keeps a's dimension. Devices send each other their parts.
   // LOCAL: st.collective_permute %{{.*}} [1, 0, 2, 1, 3, 2, 0, 3] over ["b", "c"] of @mesh : tensor<1x1x2xi32>
   // CHECK: %[[PAIRS:.*]] = stablehlo.reshape %[[X]] : (tensor<2x2x2x2xi32>) -> tensor<2x4x2xi32>
   // CHECK: %[[TURNED:.*]] = "stablehlo.gather"(%[[PAIRS]], %{{.*}})

@@ -1,4 +1,4 @@
-// Loops, choices and ops that shards run on values of their own: on a rank for each shard, and as one program on whole
+// Loops, branches and ops whose operands differ between shards: on one rank per shard, and as one program on global
 // tensors.
 //
 // RUN: st-translate --interpret %s > %t.shards
@@ -8,14 +8,14 @@
 // RUN: diff %t.shards %t.whole
 
 module attributes {mhlo.num_partitions = 4 : i32} {
-  // Of two meshes over the same devices, the axes of a finer one.
+  // Two meshes over the same devices become one mesh with finer axes.
   // CHECK: st.mesh @mesh <["axis0"=2, "axis1"=2], micro=1>
   sdy.mesh @m = <["a"=4]>
   sdy.mesh @n = <["a"=2, "b"=2]>
 
   // All shards compute both branches.
   // CHECK-NOT: stablehlo.case
-  // All shards go on until the last one ends.
+  // All shards continue until the last one ends.
   // CHECK: stablehlo.while
   // CHECK: stablehlo.reduce({{.*}}) applies stablehlo.or
   // A convolution with one kernel has a larger batch, one with kernels of the shards groups of features.

@@ -17,7 +17,7 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}], unr
 
 // -----
 
-// A computation on shards gets the terms of an argument, and gives those of a result.
+// A computation on shards takes the terms of an argument, and returns those of a result.
 sdy.mesh @m = <["a"=2, "b"=4]>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32> {{.*}}) -> (tensor<4x8xf32>

@@ -5,13 +5,13 @@ import re
 from kernel_text import kernel
 
 
-def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_reductions=True):
+def attention(batch, heads, rows, columns, width, kept=False, transposed=False, row_reductions=True):
     """Scores with a mask, their softmax or maximum with zero, and the product of that with the values. `kept`: the
-    probabilities and the rows' sums are results too. `turned`: keys and values have their rows innermost."""
+    probabilities and the rows' sums are results too. `transposed`: keys and values have their rows innermost."""
     b, h, r, c, w = batch, heads, rows, columns, width
-    query, matrix = f"{b}x{r}x{h}x{w}xf32", f"{b}x{h}x{w}x{c}xf32" if turned else f"{b}x{c}x{h}x{w}xf32"
+    query, matrix = f"{b}x{r}x{h}x{w}xf32", f"{b}x{h}x{w}x{c}xf32" if transposed else f"{b}x{c}x{h}x{w}xf32"
     space, row, out = f"{b}x{h}x{r}x{c}xf32", f"{b}x{h}x{r}xf32", f"{b}x{h}x{r}x{w}xf32"
-    outer = "[0, 1]" if turned else "[0, 2]"
+    outer = "[0, 1]" if transposed else "[0, 2]"
     softmax = f"""
     %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %m = stablehlo.reduce(%t init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
@@ -27,10 +27,10 @@ def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_
     inputs, results = [query, matrix, matrix, f"{b}x{c}xf32"], [out] + ([space, row] if kept else [])
     return kernel("attention", inputs, results, f"""
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
-    %s = stablehlo.dot_general %a0, %a1, batching_dims = [0, 2] x {outer}, contracting_dims = [3] x [{2 if turned else 3}] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
+    %s = stablehlo.dot_general %a0, %a1, batching_dims = [0, 2] x {outer}, contracting_dims = [3] x [{2 if transposed else 3}] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
     %k = stablehlo.broadcast_in_dim %a3, dims = [0, 3] : (tensor<{b}x{c}xf32>) -> tensor<{space}>
     %t = stablehlo.add %s, %k : tensor<{space}>{softmax if row_reductions else maximum}
-    %o = stablehlo.dot_general %p, %a2, batching_dims = [0, 1] x {outer}, contracting_dims = [3] x [{3 if turned else 1}] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{out}>
+    %o = stablehlo.dot_general %p, %a2, batching_dims = [0, 1] x {outer}, contracting_dims = [3] x [{3 if transposed else 1}] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{out}>
     st.yield %o{", %p, %z" if kept else ""} : {", ".join(f"tensor<{t}>" for t in results)}"""), inputs
 
 
@@ -91,14 +91,14 @@ def attention_gradient(batch, rows, columns, width):
     st.yield %q, %d, %o : tensor<{query}>, tensor<{space}>, tensor<{query}>"""), inputs
 
 
-def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=False, kept=False):
+def whole_gradient(batch, heads, rows, columns, width, element="f32", transposed=False, kept=False):
     """The gradients of attention without a softmax: of the queries, and of keys and values, whose products contract the rows.
-    `turned`: queries and the incoming gradient have their rows innermost. `kept`: the rows that the products read are a result
+    `transposed`: queries and the incoming gradient have their rows innermost. `kept`: the rows that the products read are a result
     too. Values of types other than f32 are integers, so the order of additions does not matter."""
     b, h, r, c, w, t = batch, heads, rows, columns, width, element
-    query = f"{b}x{h}x{w}x{r}x{t}" if turned else f"{b}x{r}x{h}x{w}x{t}"
+    query = f"{b}x{h}x{w}x{r}x{t}" if transposed else f"{b}x{r}x{h}x{w}x{t}"
     matrix, space, wide = f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}x{t}", f"{b}x{h}x{r}x{c}xf32"
-    outer, depth, along = ("[0, 1]", 2, 3) if turned else ("[0, 2]", 3, 1)
+    outer, depth, along = ("[0, 1]", 2, 3) if transposed else ("[0, 2]", 3, 1)
     make = f"batching_dims = {outer} x [0, 2], contracting_dims = [{depth}] x [3] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
     back = f"batching_dims = [0, 1] x {outer}, contracting_dims = [2] x [{along}] : (tensor<{space}>, tensor<{query}>) -> tensor<{b}x{h}x{c}x{w}x{t}>"
     results = [f"{b}x{h}x{r}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}"] + ([space] if kept else [])
@@ -201,13 +201,13 @@ def masked_attention(batch, heads, rows, width, window=None, cap=None, slopes=Fa
     st.yield %o, %z : tensor<{out}>, tensor<{row}>"""), inputs
 
 
-def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=False, window=None, turned=False):
+def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=False, window=None, transposed=False):
     """A gradient with given sums of rows: one kernel, whose blocks add to the first result in turn. Values are integers,
     so the order of additions does not matter."""
     b, h, r, c, w, t = batch, heads, rows, columns, width, element
-    query = f"{b}x{h}x{w}x{r}x{t}" if turned else f"{b}x{r}x{h}x{w}x{t}"
+    query = f"{b}x{h}x{w}x{r}x{t}" if transposed else f"{b}x{r}x{h}x{w}x{t}"
     matrix, space, wide, row = f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}x{t}", f"{b}x{h}x{r}x{c}xf32", f"{b}x{h}x{r}"
-    outer, depth, along = ("[0, 1]", 2, 3) if turned else ("[0, 2]", 3, 1)
+    outer, depth, along = ("[0, 1]", 2, 3) if transposed else ("[0, 2]", 3, 1)
     make = f"batching_dims = {outer} x [0, 2], contracting_dims = [{depth}] x [3] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
     back = f"batching_dims = [0, 1] x {outer}, contracting_dims = [2] x [{along}] : (tensor<{space}>, tensor<{query}>) -> tensor<{b}x{h}x{c}x{w}x{t}>"
     results = [f"{b}x{h}x{r}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}"]
@@ -262,7 +262,7 @@ ATTENTION = {
     "few_rows": lambda: attention(3, 2, 3, 7, 4),
     "long": lambda: attention(1, 2, 150, 700, 64),
     "kept": lambda: attention(2, 2, 50, 40, 16, kept=True),
-    "turned": lambda: attention(2, 2, 50, 45, 16, turned=True),
+    "transposed": lambda: attention(2, 2, 50, 45, 16, transposed=True),
     "dropout": lambda: attention_dropout(2, 2, 50, 150, 16),
     "dropout_low": lambda: attention_dropout(2, 1, 70, 130, 12, low="4.0"),
     "dropout_squared": lambda: attention_dropout(1, 2, 40, 130, 16, squared=True),
@@ -276,7 +276,7 @@ ATTENTION = {
     "whole_gradient_ragged": lambda: whole_gradient(2, 3, 37, 53, 5),
     "whole_gradient_one_head": lambda: whole_gradient(1, 1, 150, 24, 8),
     "whole_gradient_few": lambda: whole_gradient(3, 2, 3, 7, 4),
-    "whole_gradient_turned": lambda: whole_gradient(2, 2, 60, 45, 16, turned=True),
+    "whole_gradient_transposed": lambda: whole_gradient(2, 2, 60, 45, 16, transposed=True),
     "whole_gradient_kept": lambda: whole_gradient(2, 2, 50, 40, 16, kept=True),
     "whole_gradient_f16": lambda: whole_gradient(2, 2, 37, 53, 5, element="f16"),
     "whole_gradient_bf16": lambda: whole_gradient(2, 2, 64, 48, 8, element="bf16"),
@@ -292,12 +292,12 @@ ATTENTION = {
     "masked_slopes": lambda: masked_attention(1, 2, 150, 16, slopes=True),
     "masked_gradient": lambda: masked_attention(2, 2, 150, 16, gradient=True),
     "masked_gradient_window": lambda: masked_attention(1, 2, 300, 16, window=40, gradient=True, slopes=True),
-    "joined_turned": lambda: joined_gradient(1, 2, 72, 140, 16, turned=True),
+    "joined_transposed": lambda: joined_gradient(1, 2, 72, 140, 16, transposed=True),
     "row_means": lambda: row_means(2, 50, 40, 16),
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }
 
-def read_turned(case):
+def read_transposed(case):
     """An attention kernel whose results of four dimensions kernels of kind copy transpose."""
     text, *rest = case
     body, names, types = re.fullmatch(r"(.*)  return (.*?) : (.*?)\n}\n", text, re.S).groups()
@@ -314,8 +314,8 @@ def read_turned(case):
     return f"{body}  return {', '.join(names)} : {', '.join(types)}\n}}\n", *rest
 
 
-TURNED = {
-    "attention": lambda: read_turned(attention(2, 3, 37, 53, 5)),
-    "gradients": lambda: read_turned(whole_gradient(2, 3, 37, 53, 5)),
-    "gradients_bf16": lambda: read_turned(whole_gradient(2, 2, 64, 48, 8, element="bf16")),
+TRANSPOSED = {
+    "attention": lambda: read_transposed(attention(2, 3, 37, 53, 5)),
+    "gradients": lambda: read_transposed(whole_gradient(2, 3, 37, 53, 5)),
+    "gradients_bf16": lambda: read_transposed(whole_gradient(2, 2, 64, 48, 8, element="bf16")),
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from attention_cases import ATTENTION, TURNED
+from attention_cases import ATTENTION, TRANSPOSED
 from epilogue_cases import EPILOGUES
 from loop_cases import LOOPS
 from movement_cases import INDEXED, MOVEMENTS, SEQUENCES
@@ -77,7 +77,7 @@ def run_case(backend, name, text, inputs, tolerance, limits):
 
 
 GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "matmul": PRODUCTS, "attention": ATTENTION, "copy": MOVEMENTS,
-          "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES, "turned": TURNED}
+          "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES, "transposed": TRANSPOSED}
 
 
 def main():

@@ -1,6 +1,6 @@
 // RUN: st-opt --form-kernels --split-input-file --verify-diagnostics %s | FileCheck %s
 
-// Rows of 4096 elements: a core holds too few of them for the matrix engine, which is said.
+// Rows of 4096 elements: a core holds too few of them for the matrix engine. A remark says so.
 
 module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 262144, memory_bytes = 1000000000>} {
   st.mesh @mesh <[], micro=1>
@@ -30,7 +30,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
 
 // -----
 
-// Products of a dense network: their weights would stream by again for every few rows.
+// Products of a dense network: the kernel would read their weights again for every few rows.
 
 module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 262144, memory_bytes = 1000000000>} {
   st.mesh @mesh <[], micro=1>
@@ -58,7 +58,7 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
 
 // -----
 
-// What the second product multiplies the rows with is made of the rows: the product cannot share their kernel.
+// The right operand of the second product depends on the rows, so the product cannot share their kernel.
 
 module attributes {st.cores = 8 : i64} {
   st.mesh @mesh <[], micro=1>

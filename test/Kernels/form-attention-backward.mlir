@@ -1,6 +1,7 @@
-// The gradient of attention: what the products of the columns (of the values and the keys) read is in no device memory
-// where the rows of one head, [48, 64] in f32 twice, fit the memory that the cores share (24576 bytes). A value that
-// something else reads too stays a result of the attention kernel, and so does one that does not fit beside another.
+// The gradient of attention: the operands of the products that contract the rows (gradients of values and keys) are not
+// in device memory if the rows of one head, twice [48, 64] in f32, fit the memory that the cores share (24576 bytes). A
+// value with another user stays a result of the attention kernel, and so does a value that does not fit together with
+// another one.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

@@ -1,5 +1,5 @@
-// What an attention kernel holds of its rows: those of 8192 columns are no resident ones of a core with 64 KiB, but streamed;
-// products of more than 128 columns or depth stay apart.
+// The rows of an attention kernel: with 8192 columns they do not fit a core with 64 KiB, so the kernel streams them.
+// Products of more than 128 columns or depth stay separate.
 //
 // RUN: st-opt --form-kernels=attention=streamed %s | FileCheck %s --check-prefixes=ALL,STREAMED
 // RUN: st-opt --form-kernels=attention=resident %s | FileCheck %s --check-prefixes=ALL,APART

@@ -1,6 +1,6 @@
-// Attention is one kernel: scores and probabilities, [2, 3, 24, 32] each, are results of none. The values are made
-// behind the softmax, so that the kernel stands where the second product stood; the sums of the rows, which the
-// optimizer of this test wants, are a result beside. The kernels compute what the task did.
+// Attention is one kernel: no kernel has scores or probabilities, [2, 3, 24, 32] each, as results. The values are
+// computed after the softmax, so the kernel takes the position of the second product. The sums of the rows, which this
+// test also uses, are a second result. The kernels compute the same as the task before.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

@@ -1,6 +1,6 @@
 // GELU is computed on the tiles of the preceding product, which stores its input and its output, and its derivative on
-// the tiles of the backward product. A loop stays separate if a core cannot hold a tile of all its live values, if its
-// rows are reduced, and if another kernel makes its other operand from the product.
+// the tiles of the backward product. A loop stays separate if a core cannot hold a tile of all its live values, if it
+// reduces rows, or if another kernel computes its other operand from the product.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

@@ -1,8 +1,8 @@
 // RUN: st-opt --offload-stash %s | FileCheck %s
 // RUN: st-opt --offload-stash --plan-memory %s | st-opt --verify-memory-plan | FileCheck %s --check-prefix=PLAN
 
-// Of the stashes that only backward tasks read, the one with the longest wait goes first: the task makes @first
-// before @second and reads it after @second. One of 1024 bytes in two slots may stay.
+// Among the stashes that only backward tasks read, the one with the longest wait is offloaded first: the task computes
+// @first before @second and reads it after @second. One stash of 1024 bytes in two slots may stay.
 
 module attributes {st.offload = 2048 : i64, st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 100000, host_bytes = 100000>} {
   st.mesh @mesh <[], micro=2>

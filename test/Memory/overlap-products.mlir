@@ -2,7 +2,7 @@
 // RUN: st-opt --overlap-products %s -split-input-file | FileCheck %s --check-prefix=NOSPEED
 // RUN: st-opt --overlap-products=assume-speed --plan-memory --verify-memory-plan %s -split-input-file | FileCheck %s --check-prefix=PLAN
 
-// Rows are summed while the next are computed; the parts are computed in place in the whole.
+// Rows are summed while the next are computed; the parts are computed in place in the joined result.
 st.mesh @mesh <["tensor"=4], micro=1>
 st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
   st.state @w "w" role "parameter" of "" global tensor<2048x2048xf32> slice <@mesh, [{"tensor"}, {}]> local tensor<512x2048xf32>
@@ -39,7 +39,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
     }
     st.write %z to @y[%mb] : tensor<1x2048x2048xf32>
   }
-  // The product of a weight's gradient can run meanwhile, so the sum stays whole.
+  // The product of a weight's gradient can run meanwhile, so the sum is not split.
   // CHECK-LABEL: st.task @backward0
   // CHECK: st.all_reduce {{.*}} : tensor<1x2048x2048xf32>
   // CHECK-NOT: concatenate

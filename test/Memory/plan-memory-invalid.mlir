@@ -105,7 +105,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240, host_bytes = 4096>} {
   st.mesh @mesh <[], micro=2>
-  // expected-error @+1 {{device group group0: device 0 puts 8192 bytes into the host's memory and has 4096 there; a larger {"bytes": n} of offload in the parallel file keeps more on the device}}
+  // expected-error @+1 {{device group group0: device 0 offloads 8192 bytes, but its host memory holds 4096; a larger {"bytes": n} of offload in the parallel file keeps more on the device}}
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.buffer @stash "stash" slots 2 space "host" : tensor<1024xf32>
   }

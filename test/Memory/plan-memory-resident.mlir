@@ -1,4 +1,4 @@
-// Parameters stay where the arena's other program has them; all else follows that program's part.
+// Parameters have the addresses of the arena's other program. All other memory follows that program's part.
 //
 // RUN: st-opt --plan-memory %s | st-opt --verify-memory-plan | FileCheck %s
 

@@ -31,7 +31,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
       %x = st.read @x[%mb] : tensor<8x4xf32>
       %flat = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<32xf32>
       // CHECK: stablehlo.reshape {{.*}}st.addresses = [#st.address<offset = 192, stride = 128, slots = 2>]
-      // The first result is made in its slot of the stash, also if it is written with another shape. The
+      // The first result is computed in its slot of the stash, even if it is written with another shape. The
       // second lives until the third has read it; the fourth reuses its memory.
       // CHECK: st.kernel "loop"
       // CHECK-SAME: st.addresses = [#st.address<offset = 832, stride = 128, slots = 2>, #st.address<offset = 1152>]

@@ -1,14 +1,14 @@
-// Three blocks: embeddings, a layer with attention, a head. The values of the layer that the backward task reads
-// are recomputed according to the policy, just before they are needed.
+// Three blocks: embeddings, a layer with attention, a head. The values of the layer that the backward task reads are
+// recomputed according to the policy, just before they are needed.
 //
 // RUN: st-opt --rematerialise %s | FileCheck --check-prefix=NONE %s
 // RUN: st-opt --rematerialise=policy=selective %s | FileCheck --check-prefix=SELECTIVE %s
 // RUN: st-opt --rematerialise=policy=full %s | FileCheck --check-prefix=FULL %s
 // RUN: st-opt --rematerialise="policy=full split-attention" %s | FileCheck --check-prefix=SPLIT %s
 //
-// The stash of a micro-batch takes 3 x 256 + 128 + 32 bytes. Without the cheap mask it takes 32 less, without the
-// core of attention 160 less, and of the whole layer only its input is kept. The head could only keep its own input
-// instead, which takes as much.
+// The stash of a micro-batch takes 3 x 256 + 128 + 32 bytes. Without the cheap mask it takes 32 less, without the core
+// of attention 160 less. If the complete layer is recomputed, only its input is kept. The head could only keep its own
+// input instead, which takes as much.
 // RUN: st-opt --rematerialise=policy=928 %s | FileCheck --check-prefix=NONE %s
 // RUN: st-opt --rematerialise=policy=927 %s | FileCheck --check-prefix=CHEAP %s
 // RUN: st-opt --rematerialise=policy=768 %s | FileCheck --check-prefix=SELECTIVE %s

@@ -1,6 +1,6 @@
-// Under each policy a small model gives, to the bit, the numbers of the one that keeps everything: attention with a
-// mask of its own elements, a perceptron, a head; two stages of two shards, then one device group of two stages there
-// and back, with weight gradients in separate tasks.
+// Under each policy a small model gives bitwise the same results as the policy that keeps everything. The model has
+// attention with a mask of its own elements, a perceptron and a head. It runs in two stages of two shards, then on one
+// device group that runs two stages, with weight gradients in separate tasks.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

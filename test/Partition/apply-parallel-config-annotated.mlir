@@ -1,4 +1,4 @@
-// A program with its own mesh: its shardings hold, and the file adds micro-batches and devices.
+// A program with its own mesh keeps its shardings; the file adds micro-batches and devices.
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/four.json %t/step.mlir | FileCheck %s
 // RUN: not st-opt --apply-parallel-config %t/step.mlir 2>&1 | FileCheck %s --check-prefix=COUNT

@@ -63,7 +63,7 @@
 // HUGE-DEGREE: huge-degree.json:1:{{[0-9]+}}: error: accum_degree is 99999999999999; expected an integer from 1 to 1048576
 // HUGE-ID: huge-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "/device:XLA_DTU:2147483648"; expected a number from 0 to 16777216 after the last colon
 // NO-ID: no-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:"; expected a number from 0 to 16777216 after the last colon
-// PIPELINE: pipeline.json:1:{{[0-9]+}}: error: mode is "pipeline", but device_mapping has 2 shards a stage (sharding_size); layers cut into shards and pipelined are mode "hybrid"
+// PIPELINE: pipeline.json:1:{{[0-9]+}}: error: mode is "pipeline", but device_mapping has 2 shards a stage (sharding_size); pipelined layers with shards are mode "hybrid"
 // BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 8, more than the batch 4
 // HEADS: heads.json:1:{{[0-9]+}}: remark: 4 shards do not divide num_attention_heads 2 of the model, so attention gathers heads
 // NONE: none.json:1:1: error: cannot read the parallel config: No such file or directory

@@ -15,7 +15,7 @@
 // ONE: st.name = "linear.weight"{{.*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 
 // The output dimension: rows of an [out, in] weight, columns of an [in, out] one, the hidden size of a
-// table, vectors. Dimensions with fewer elements than shards stay whole; state follows its parameter.
+// table, vectors. Dimensions with fewer elements than shards stay unsharded; state follows its parameter.
 // OUTPUT: st.devices = [array<i64: 0, 1, 2, 3>, array<i64: 5, 6, 7, 8>], st.micro_batches = 2 : i64, st.schedule = "sequential", st.stages = 2 : i64
 // OUTPUT: st.mesh @mesh <["tensor"=4], micro=2>
 // OUTPUT: st.name = "table"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>

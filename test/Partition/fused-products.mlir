@@ -1,5 +1,5 @@
-// A weight that makes several values in one product is split within each of them, wherever later ops slice them; its
-// state has the same layout. If shards do not divide a block, the weight is in contiguous parts.
+// If one product computes several values that later ops slice, its weight is split within each of these values. The
+// weight's state has the same layout. If shards do not divide a block, the weight is in contiguous parts.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/four.json %t/halves.mlir | FileCheck %s --check-prefix=HALVES

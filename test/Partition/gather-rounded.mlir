@@ -1,5 +1,5 @@
-// ZeRO's third level with a 16-bit copy of a parameter: the copy is made from the parts and gathered in each pass;
-// users of the parameter itself get it gathered in its own type, and the update takes the parts.
+// ZeRO's third level with a 16-bit copy of a parameter: the copy is computed from the shards and gathered in each pass.
+// Users of the parameter itself get it gathered in its own type, and the update uses the shards.
 //
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/zero3.json %t/step.mlir | FileCheck %s

@@ -76,9 +76,8 @@ func.func @parts(%x: tensor<128x512xf32> {st.stage = 0 : i64, st.sharding = #st.
 
 // -----
 
-// A sum over the micro-batches that an operand leaves open is passed on by a product, although
-// slices of the contracted dimensions would be fewer operations: a sum has no slice for each of
-// the micro-batches.
+// A product keeps its operand's sum over micro-batches unreduced, although slices of the contracted dimensions would
+// need fewer operations: a sum has no slice for each micro-batch.
 
 st.mesh @mesh <[], micro=4>
 // CHECK-LABEL: func.func @open_sum
@@ -100,7 +99,7 @@ func.func @open_sum(%x: tensor<8x4x16x16xf32> {st.role = "batch", st.sharding = 
 
 // -----
 
-// Updates that are a sum over the micro-batches stay one: no micro-batch knows its part of the whole sum.
+// Updates that are a sum over the micro-batches stay unreduced: no micro-batch knows its part of the full sum.
 
 st.mesh @mesh <[], micro=2>
 // CHECK-LABEL: func.func @sum_of_updates

@@ -35,14 +35,14 @@
 // ZERO2: module attributes {st.bucket_bytes = 1048576 : i64,
 // ZERO3-NOT: st.bucket_bytes
 
-// Level 2: the gradient is split, and its sum over micro-batches stays unreduced.
+// Level 2: the gradient is sharded, and its sum over micro-batches stays unreduced.
 // ZERO2: st.name = "up.weight", {{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 // ZERO2-SAME: st.name = "up.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"data"}, {}]>
 // ZERO2: %[[G:.*]] = stablehlo.dot_general {{.*}} -> tensor<32x16xf32>
 // ZERO2-NEXT: %[[SCATTERED:.*]] = st.constrain %[[G]] to <@mesh, [{"data"}, {}], unreduced = sum ["micro"]>
 // ZERO2: stablehlo.add %arg5, %[[SCATTERED]]
 
-// Level 3: the parameter, too; it is gathered before its use, and the update takes the parts.
+// Level 3: so is the parameter. It is gathered before its use, and the update uses the shards.
 // ZERO3: st.name = "up.weight", {{[^%]*}}st.sharding = #st.sharding<@mesh, [{"data"}, {}]>
 // ZERO3: %[[WHOLE:.*]] = st.constrain %arg1 to <@mesh, [{}, {}]>
 // ZERO3-NEXT: stablehlo.dot_general %{{.*}}, %[[WHOLE]]

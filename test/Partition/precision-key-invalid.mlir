@@ -25,7 +25,7 @@
 // WORD: word.json:1:{{[0-9]+}}: error: precision.loss_scale is "static"; expected "dynamic" or a positive number that 32 bits hold
 // USELESS: useless.json:1:{{[0-9]+}}: error: precision.loss_scale is "dynamic", but precision.compute is "f32", whose gradients need no scale
 // The types are chosen before the step is differentiated, except those that devices send.
-// LATE: late.json:1:{{[0-9]+}}: error: precision.compute is "bf16", but the step was differentiated with "f32"; expected the same, or the file before differentiate
+// LATE: late.json:1:{{[0-9]+}}: error: precision.compute is "bf16", but the step was differentiated with "f32"; expected the same type, or this file before differentiate
 // OTHER: other.json:1:{{[0-9]+}}: error: precision.compute is "f32", but the step was differentiated with "bf16"; expected
 // SCALE: scale.json:1:{{[0-9]+}}: error: precision.loss_scale is "dynamic", but the step was differentiated with "none"; expected
 // SAME: st.precision = {compute = "bf16", reduce = "f16"}

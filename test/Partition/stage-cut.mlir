@@ -1,6 +1,6 @@
 // RUN: st-opt --assign-stages --split-input-file %s | FileCheck %s
 
-// Three products of equal cost in two stages: the cut is after the narrow value, to send less.
+// Three products of equal cost in two stages: the boundary is after the narrow value, to send less.
 
 #two = #st.sharding<@mesh, [{}, {}]>
 #scalar = #st.sharding<@mesh, []>

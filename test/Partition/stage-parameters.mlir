@@ -1,4 +1,4 @@
-// The forward pass is cut like that of another program, which defines its parameters' stages.
+// The forward pass is split at the stage boundaries of another program, which gives the stages of the parameters.
 //
 // RUN: st-opt --propagate-shardings --assign-stages %s | FileCheck %s
 

@@ -28,7 +28,7 @@ func.func @main(%w: tensor<2x4xf32> {st.name = "w", st.role = "parameter", tf.al
   %r1 = stablehlo.reshape %s1 : (tensor<1x4xf32>) -> tensor<4xf32>
   %y0 = stablehlo.multiply %x, %r0 : tensor<4xf32>
   %y1 = stablehlo.multiply %y0, %r1 : tensor<4xf32>
-  // A table of which only one row is read by itself stays whole.
+  // A table stays stacked if only one of its rows is read separately.
   %t0 = stablehlo.slice %table [0:1, 0:4] : (tensor<2x4xf32>) -> tensor<1x4xf32>
   %t1 = stablehlo.reshape %t0 : (tensor<1x4xf32>) -> tensor<4xf32>
   %y2 = stablehlo.multiply %y1, %t1 : tensor<4xf32>

@@ -1,6 +1,6 @@
-// A sum over micro-batches that they read is computed once per step, with its collectives: a count of
-// masked rows over all micro-batches and replicas, which the other stage reads too. The local function on
-// lockstep ranks and its programs give the same numbers.
+// If micro-batches read a sum over all micro-batches, it is computed once per step, with its collectives: a count of
+// masked rows over all micro-batches and replicas, which the other stage reads too. The local function on lockstep
+// ranks and its programs give the same numbers.
 //
 // REQUIRES: jax
 // RUN: rm -rf %t && mkdir %t

@@ -6,7 +6,7 @@ module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.task @update update stage 0 (%mb) {
-      // expected-error @+1 {{waits for ever: @group0 waits in @update, micro-batch 0, for @group1 on channel 1}}
+      // expected-error @+1 {{waits forever: @group0 waits in @update, micro-batch 0, for @group1 on channel 1}}
       %0 = st.recv from @group1 channel 1 : tensor<2xf32>
       st.send %0 to @group1 channel 0 : tensor<2xf32>
     }

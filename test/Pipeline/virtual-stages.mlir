@@ -1,5 +1,5 @@
-// Two groups of two virtual stages each, there and back (zb-v): a transfer within a group is a stash, gradients of
-// weights are separate tasks, and the programs give the numbers of the function.
+// Two groups of two virtual stages each, the second stages in reverse order (zb-v): a transfer within a group is a
+// stash, gradients of weights are separate tasks, and the programs give the numbers of the function.
 //
 // RUN: st-opt --split-tasks %s | FileCheck %s
 //

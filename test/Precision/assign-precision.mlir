@@ -11,8 +11,8 @@
 // CHECK-NEXT: %[[W16:.*]] = stablehlo.convert %[[W]] {st.block = 0 : i64} : (tensor<3x4xf32>) -> tensor<3x4xbf16>
 // CHECK-NEXT: %[[DOT:.*]] = stablehlo.dot_general %[[X16]], %[[W16]], {{.*}} -> tensor<2x4xbf16>
 // CHECK-NEXT: %[[SUM:.*]] = stablehlo.add %[[DOT]], %[[B16]] : tensor<2x4xbf16>
-// A value with two readers is stored in 16 bits; if its only reader is in f32 (the doubling), nothing is rounded. A
-// block gets it in 16 bits from the previous one and widens it.
+// A value with two users is stored in 16 bits; if its only user is in f32 (the doubling), nothing is rounded. A block
+// receives 16-bit values from the previous one and widens them.
 // CHECK-NEXT: %[[WIDE:.*]] = stablehlo.convert %[[SUM]] {st.block = 1 : i64} : (tensor<2x4xbf16>) -> tensor<2x4xf32>
 // CHECK-NEXT: stablehlo.add %[[WIDE]], %[[WIDE]] {st.block = 1 : i64} : tensor<2x4xf32>
 // CHECK-NEXT: stablehlo.exponential %{{.*}} : tensor<2x4xf32>
@@ -37,8 +37,8 @@ module @dense {
 
 // -----
 
-// Softmax between two products: the scores are widened; maximum, exponential and sum are in f32. The second
-// product's operand is rounded once, before the move, and its other reader reads it rounded.
+// Softmax between two products: the scores are widened; maximum, exponential and sum are in f32. The second product's
+// operand is rounded once, before the move, and its other user reads it rounded.
 // CHECK-LABEL: module @softmax
 // CHECK: %[[SCORES:.*]] = stablehlo.dot_general {{.*}} -> tensor<4x4xbf16>
 // CHECK-NEXT: %[[S:.*]] = stablehlo.convert %[[SCORES]] : (tensor<4x4xbf16>) -> tensor<4x4xf32>

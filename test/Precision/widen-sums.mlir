@@ -1,8 +1,8 @@
 // RUN: st-opt %s --widen-sums -split-input-file | FileCheck %s
 
-// The gradient of a weight is a product: its result is f32, not rounded, through the transpose and the sum of two
-// uses. A sum over rows and a sum of updates are computed in f32; that of an activation is rounded after. A product
-// with another reader stays.
+// The gradient of a weight is a product: its result is f32, not rounded, through the transpose and the sum of two uses.
+// A sum over rows and a sum of updates are computed in f32; that of an activation is rounded after. A product with
+// another user does not change.
 // CHECK-LABEL: @main
 // CHECK: %[[A:.*]] = stablehlo.dot_general {{.*}} : (tensor<8x4xbf16>, tensor<8x2xbf16>) -> tensor<4x2xf32>
 // CHECK-NEXT: %[[T:.*]] = stablehlo.transpose %[[A]], dims = [1, 0] : (tensor<4x2xf32>) -> tensor<2x4xf32>

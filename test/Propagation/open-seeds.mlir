@@ -29,8 +29,8 @@ func.func @open(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {
 
 // -----
 
-// Both arguments want "a" in different dimensions. Without priorities the first would win; here the
-// second propagates first.
+// Both arguments have "a" in different dimensions. Without priorities the first would win; here the second propagates
+// first.
 
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @priority
@@ -145,7 +145,7 @@ func.func @twice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}]
 
 // -----
 
-// Along a dimension in which an op moves elements, or that it needs whole, a device keeps a part of an open result.
+// If an op moves elements along a dimension, or needs all of it, a device keeps only a part of an open result.
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @kept(
 // CHECK: -> (tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}, tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>})

@@ -19,7 +19,7 @@ func.func @sort(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"
 
 // -----
 
-// An op without a rule is computed whole.
+// An op without a rule is computed unsharded.
 st.mesh @mesh <["tensor"=1], micro=2>
 // expected-note@+1 {{the operand is defined here}}
 func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<8xf32> {

@@ -28,7 +28,7 @@ func.func @output_cut(
 // -----
 
 // A weight split along the contracted dimension leaves partial sums. Two of them are added before a
-// reduction. The second product wants its operand split, so the activation before it is split.
+// reduction. The second product needs its operand sharded, so the activation before it is sharded.
 
 st.mesh @mesh <["tensor"=4], micro=1>
 // CHECK-LABEL: func.func @contraction_cut
@@ -93,8 +93,8 @@ func.func @free_values(
 
 // -----
 
-// A count over the batch is reduced where a varying value reads it; a merged dimension keeps micro
-// after the unsplit part; a value broadcast along the batch is broadcast within it.
+// A count over the batch is reduced where a value that varies along micro uses it. A merged dimension has micro after
+// its unsplit part. A value that is broadcast along the batch is broadcast within each micro-batch.
 
 st.mesh @mesh <["tensor"=1], micro=4>
 // CHECK-LABEL: func.func @micro
@@ -158,7 +158,7 @@ func.func @small_batch(%x: tensor<4x4xf32> {st.sharding = #st.sharding<@mesh, [{
 
 // -----
 
-// Random bits are the same on every device, for any reader.
+// Random bits are the same on every device, for any user.
 
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @random_bits

@@ -14,7 +14,7 @@
 // ZERO2: st.all_gather %[[W]] dim 0 over ["data"] {{.*}} -> tensor<16x16xf32>
 // ZERO2-NOT: st.{{all_gather|reduce_scatter|all_reduce}}
 
-// Level 3: the weight is kept in parts and gathered for each pass; the update takes and leaves parts.
+// Level 3: the weight is stored in shards and gathered for each pass; the update reads and writes shards.
 // ZERO3: func.func @main(%arg0: tensor<128x16xf32>{{.*}}, %arg1: tensor<8x16xf32>{{.*}}, %arg2: tensor<8x16xf32>
 // ZERO3: %[[FORWARD:.*]] = st.all_gather %arg1 dim 0 over ["data"] {{.*}} -> tensor<16x16xf32>
 // ZERO3-NEXT: stablehlo.dot_general %arg0, %[[FORWARD]]

@@ -1,7 +1,7 @@
 // RUN: st-opt --propagate-shardings --assign-stages --insert-reshards --global-to-local %s | FileCheck %s
 
-// The momentum is split over replicas that hold the whole weight: its gradient is reduce-scattered,
-// the update is computed in parts, and the new weight is gathered once.
+// The momentum is sharded over replicas of the weight: the gradient is reduce-scattered, the update is computed on
+// shards, and the new weight is gathered once.
 
 #whole = #st.sharding<@mesh, [{}, {}]>
 #rows = #st.sharding<@mesh, [{"data"}, {}]>

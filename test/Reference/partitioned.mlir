@@ -1,5 +1,5 @@
-// One step of a linear layer, whole and in pieces: tensor parallel over `t`,
-// data parallel over `d`, accumulated over `micro`, the gradient scattered.
+// One step of a linear layer, unsharded and sharded: tensor parallel over `t`, data parallel over `d`, accumulated over
+// `micro`, with a scattered gradient.
 //
 // REQUIRES: jax
 // RUN: %python %S/Inputs/random_inputs.py %t.in x=f32:8x6 w=f32:6x4 bias=f32:4

@@ -21,7 +21,7 @@ REFUSALS = ("has no kernel", "complex elements", "is not supported by the DTU ba
             "is not supported by the CUDA backend", "kernels do not support", "stash takes at least")
 TOLERANCE = 1e-3
 # Of how far a result moves in two steps, or of this share of the farthest move of its kind: by the type of products. Kernels
-# round where the program does, but for probabilities, and their sums have another order. The gradient of a vector adds up all
+# round where the program does, except probabilities, and their sums have another order. The gradient of a vector adds up all
 # rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
 KERNEL_TOLERANCES, LEAST_MOVE, LEAST_MOVE_OF_VECTORS = {"f32": 1e-3, "bf16": 8e-2}, 0.05, 0.3
 LEARNING_RATE = 0.1

@@ -171,8 +171,8 @@ BUGS = [
     Bug("gradients-of-the-other-sum", f"{CUDA}passes/JoinReductions.cpp",
         "first->replaceAllUsesWith(both->getResults().take_front(first->getNumResults()));",
         "first->replaceAllUsesWith(both->getResults().take_back(first->getNumResults()));", "st-compile", True),
-    Bug("weights-of-the-step-before", f"{CUDA}passes/ConvertInUpdate.cpp", "mapping.map(body.getArgument(0), made[number]);",
-        "for (Value old : after.getBody().front().getArguments())\n    if (old.getType() == made[number].getType())\n"
+    Bug("weights-of-the-step-before", f"{CUDA}passes/ConvertInUpdate.cpp", "mapping.map(body.getArgument(0), yielded[number]);",
+        "for (Value old : after.getBody().front().getArguments())\n    if (old.getType() == yielded[number].getType())\n"
         "      mapping.map(body.getArgument(0), old);", "st-compile", True),
     Bug("numbers-of-every-other-block", f"{CUDA}passes/ExpandTurns.cpp", "makeWord(builder, loc, 1),", "makeWord(builder, loc, 2),",
         "st-cuda-host-run", True),

@@ -2,7 +2,7 @@
 
 from program_builder import WIDE
 
-# Ops of one operand, by what it must be: any number, one in (-0.9, 0.9), one in [1, 2), or an
+# Unary ops, by the range of the operand: any number, one in (-0.9, 0.9), one in [1, 2), or an
 # argument, because the result jumps where its operand barely changes.
 UNARY = {
     "any": ["tanh", "negate", "abs", "logistic", "sine", "cosine", "chlo.atan", "chlo.asinh", "chlo.erf", "chlo.erfc",

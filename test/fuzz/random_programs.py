@@ -205,7 +205,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         return x
 
     def op_gather(self):
-        """Gathers rows of a table, as in an embedding, or of a table in blocks, each of which is split over devices."""
+        """Gathers rows of a table, as in an embedding, or of a table in blocks that are split over devices."""
         table = self.pick(lambda v: len(v[1]) == 2 and v[1][0] > 1)
         indices = None
         if self.rng.random() < 0.25:

@@ -13,9 +13,8 @@ then compiled for the simulated DTU and run there as well, one in 10 for GPUs, w
 every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of regressions/ and new
 ones of a seed that is printed are run, and some of the other kinds.
 
-A program that cannot be cut into micro-batches may be refused, with an error that says so. What fails is reduced by
-st-reduce; the smaller program is left beside the whole one.
-"""
+A program that cannot be cut into micro-batches may be refused, with an error that says so. st-reduce reduces a program
+that fails; the smaller program is stored next to the original one. """
 
 import argparse
 import collections

@@ -194,7 +194,7 @@ def run_commands(tree, tools, recipe):
 
 
 def build_whole(tree):
-    """Builds from the copy's own CMake files, as a reader of the pages does."""
+    """Builds from the copy's own CMake files, as someone who follows the pages does."""
     settings = ccache_settings(tree)
     run(["cmake", "--preset", "default"], cwd=tree, env=settings)
     run(["ninja", "-C", tree / "build", "-j2", *TOOLS], env=settings)

@@ -414,10 +414,10 @@ int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c
     for (int i = 0; i < 4; ++i) // It runs with any address that is aligned as its kind asks.
       algorithm.alignments[i] =
           static_cast<uint32_t>(std::max(kind.alignment, layouts[i]->width()));
-    ProductAlgorithm &made = found[(*count)++];
-    made = {};
-    std::memcpy(made.algorithm, &algorithm, sizeof(algorithm));
-    made.workspaceBytes = kind.workspace;
+    ProductAlgorithm &created = found[(*count)++];
+    created = {};
+    std::memcpy(created.algorithm, &algorithm, sizeof(algorithm));
+    created.workspaceBytes = kind.workspace;
   }
   return *count ? kSuccess : kNotSupported;
 }

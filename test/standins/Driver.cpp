@@ -81,7 +81,7 @@ int cuDeviceGet(int *device, int ordinal) {
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   ST_STANDIN_CALL();
   const int planned = findFailure("capability"), capability = planned ? planned : 90;
-  const std::map<int, int> known = {{kMaxPitch, kMostPitch},
+  const std::map<int, int> known = {{kMaxPitch, kPitchLimit},
                                     {kCapabilityMajor, capability / 10},
                                     {kCapabilityMinor, capability % 10}};
   const auto it = known.find(attribute);

@@ -52,7 +52,7 @@ long setting(const char *name, long otherwise);
 class Memory {
 public:
   void *take(size_t bytes);
-  int giveBack(uint64_t address);
+  int release(uint64_t address);
   bool has(uint64_t address, size_t bytes) { return owner(address, bytes) != kNobody; }
   /// The GPU that was current in the thread that allocated all of the memory.
   int owner(uint64_t address, size_t bytes);
@@ -80,7 +80,7 @@ struct Capture {
   Graph graph;
 };
 /// The pitch of a copy, in bytes.
-constexpr int kMostPitch = 0x7fffffff;
+constexpr int kPitchLimit = 0x7fffffff;
 
 constexpr int kCaptureGlobal = 0, kCaptureRelaxed = 2;
 
@@ -115,7 +115,7 @@ private:
   void give(Item item);
   void run();
 
-  static std::atomic<unsigned> made;
+  static std::atomic<unsigned> created;
   const bool isLegacy;
   std::minstd_rand random;
   std::mutex mutex;

@@ -22,7 +22,7 @@ constexpr unsigned kMaxThreads = 1024, kMaxThreadsZ = 64;
 /// (cuFuncSetAttribute).
 constexpr unsigned kMaxSharedBytes = 48 << 10;
 /// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, and its limit on sm_90.
-constexpr int kMostSharedBytesAttribute = 8, kMostSharedBytesOfGpus = 227 << 10;
+constexpr int kMaxSharedBytesAttribute = 8, kMaxSharedBytesOfGpus = 227 << 10;
 
 struct Argument {
   size_t bytes = 1, alignment = 1;
@@ -36,8 +36,8 @@ struct Kernel {
   int32_t *missedTurns = nullptr; ///< set by a block that would wait forever; null: none can
   std::vector<Argument> arguments;
   unsigned blocks = 0, threads = 0;
-  unsigned sharedBytes = 0;                   ///< that a launch has to ask for
-  unsigned mostSharedBytes = kMaxSharedBytes; ///< that it may ask for
+  unsigned sharedBytes = 0;                  ///< that a launch has to ask for
+  unsigned maxSharedBytes = kMaxSharedBytes; ///< that it may ask for
 };
 
 struct Module {
@@ -162,9 +162,9 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
   ST_STANDIN_CALL();
   if (int error = state())
     return error;
-  if (attribute != kMostSharedBytesAttribute || value < 0 || value > kMostSharedBytesOfGpus)
+  if (attribute != kMaxSharedBytesAttribute || value < 0 || value > kMaxSharedBytesOfGpus)
     return kInvalidValue;
-  static_cast<Kernel *>(function)->mostSharedBytes = static_cast<unsigned>(value);
+  static_cast<Kernel *>(function)->maxSharedBytes = static_cast<unsigned>(value);
   return kSuccess;
 }
 
@@ -182,7 +182,7 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
       !isWithin(blocksZ, kMaxBlocksYZ) || !isWithin(threadsX, kMaxThreads) ||
       !isWithin(threadsY, kMaxThreads) || !isWithin(threadsZ, kMaxThreadsZ) ||
       uint64_t{threadsX} * threadsY * threadsZ > kMaxThreads ||
-      sharedBytes > kernel.mostSharedBytes || (arguments && extra))
+      sharedBytes > kernel.maxSharedBytes || (arguments && extra))
     return kInvalidValue;
   // Functions of the host have built-in numbers of blocks and threads.
   if (blocksX != kernel.blocks || threadsX != kernel.threads || blocksY * blocksZ != 1 ||

@@ -21,7 +21,7 @@ void *Memory::take(size_t bytes) {
   return memory;
 }
 
-int Memory::giveBack(uint64_t address) {
+int Memory::release(uint64_t address) {
   std::lock_guard<std::mutex> lock(mutex);
   auto it = taken.find(address);
   if (it == taken.end())
@@ -88,7 +88,7 @@ int cuMemFree_v2(unsigned long long memory) {
   if (int error = state())
     return error;
   const int error = forbidWhileCapturing();
-  return error ? error : gpuMemory.giveBack(memory);
+  return error ? error : gpuMemory.release(memory);
 }
 
 int cuMemAllocHost_v2(void **memory, size_t bytes) {
@@ -104,7 +104,7 @@ int cuMemAllocHost_v2(void **memory, size_t bytes) {
 int cuMemFreeHost(void *memory) {
   ST_STANDIN_CALL();
   const int error = forbidWhileCapturing();
-  return error ? error : hostMemory.giveBack(reinterpret_cast<uint64_t>(memory));
+  return error ? error : hostMemory.release(reinterpret_cast<uint64_t>(memory));
 }
 
 int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_t bytes, void *stream) {
@@ -194,7 +194,7 @@ int cuMemcpy2DAsync_v2(const Copy2D *given, void *stream) {
   if (copy.sourceType != kMemoryUnified || copy.targetType != kMemoryUnified || copy.sourceX != 0 ||
       copy.targetX != 0 || copy.sourceY != 0 || copy.targetY != 0 || copy.height == 0 ||
       copy.sourcePitch < copy.width || copy.targetPitch < copy.width ||
-      copy.sourcePitch > kMostPitch || copy.targetPitch > kMostPitch)
+      copy.sourcePitch > kPitchLimit || copy.targetPitch > kPitchLimit)
     return kInvalidValue;
   if (int error = checkPlaces({{copy.source, (copy.height - 1) * copy.sourcePitch + copy.width},
                                {copy.target, (copy.height - 1) * copy.targetPitch + copy.width}}))

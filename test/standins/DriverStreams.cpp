@@ -9,11 +9,11 @@ namespace standin {
 
 // ---- streams ------------------------------------------------------------------------------------
 
-std::atomic<unsigned> Stream::made{0};
+std::atomic<unsigned> Stream::created{0};
 
 Stream::Stream(int gpu, bool isLegacy)
     : gpu(gpu), isLegacy(isLegacy),
-      random(static_cast<unsigned>(setting("ST_STANDIN_SEED", 1)) * 7919u + ++made) {
+      random(static_cast<unsigned>(setting("ST_STANDIN_SEED", 1)) * 7919u + ++created) {
   worker = std::thread([this] { run(); });
 }
 

@@ -57,8 +57,8 @@ private:
 };
 
 Plan &plan() {
-  static Plan made;
-  return made;
+  static Plan created;
+  return created;
 }
 
 class Functions {
@@ -93,8 +93,8 @@ private:
 };
 
 Functions &functions() {
-  static Functions made;
-  return made;
+  static Functions created;
+  return created;
 }
 
 } // namespace

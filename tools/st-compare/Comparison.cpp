@@ -47,42 +47,43 @@ double relative(double a, double b) {
   return scale == 0 ? 0 : std::fabs(a - b) / scale;
 }
 
-void compareTimes(const RunFiles &a, const RunFiles &b, Comparison &made) {
+void compareTimes(const RunFiles &a, const RunFiles &b, Comparison &comparison) {
   if (a.stepTime() && b.stepTime() && a.timeSource() == b.timeSource()) {
-    made.step = Part{"step", *a.stepTime(), *b.stepTime()};
-    made.timeSource = a.timeSource();
+    comparison.step = Part{"step", *a.stepTime(), *b.stepTime()};
+    comparison.timeSource = a.timeSource();
   }
-  const bool isOfDevices = made.timeSource == "devices";
+  const bool isOfDevices = comparison.timeSource == "devices";
   const Times hostA = hostParts(a), hostB = hostParts(b);
   if (isOfDevices && !a.path.empty() && !b.path.empty()) {
-    made.parts = join(a.path, b.path);
-    made.partSource = "critical path";
-    made.addsUp = true;
+    comparison.parts = join(a.path, b.path);
+    comparison.partSource = "critical path";
+    comparison.addsUp = true;
   } else if (isOfDevices && !a.timers.empty() && !b.timers.empty()) {
-    made.parts = join(a.timers, b.timers);
-    made.partSource = "timers of the last rank";
+    comparison.parts = join(a.timers, b.timers);
+    comparison.partSource = "timers of the last rank";
   } else if (!a.spans.empty() && !b.spans.empty()) {
-    made.parts = join(a.spans, b.spans);
-    made.partSource = "trace: busy time by label, mean over ranks";
-  } else if (made.timeSource == "host" && !hostA.empty() && !hostB.empty()) {
-    made.parts = join(hostA, hostB);
-    made.partSource = "host";
+    comparison.parts = join(a.spans, b.spans);
+    comparison.partSource = "trace: busy time by label, mean over ranks";
+  } else if (comparison.timeSource == "host" && !hostA.empty() && !hostB.empty()) {
+    comparison.parts = join(hostA, hostB);
+    comparison.partSource = "host";
   }
   for (const Part &link : join(a.links, b.links))
     if (link.difference() != 0)
-      made.links.push_back(link);
+      comparison.links.push_back(link);
 }
 
-void compareLosses(const RunFiles &a, const RunFiles &b, Comparison &made) {
+void compareLosses(const RunFiles &a, const RunFiles &b, Comparison &comparison) {
   for (const auto &[number, step] : a.steps) {
     const auto other = b.steps.find(number);
     if (other == b.steps.end() || !step.loss || !other->second.loss)
       continue;
-    ++made.comparedLosses;
+    ++comparison.comparedLosses;
     const double own = *step.loss, its = *other->second.loss;
-    made.largestLossDifference = std::max(made.largestLossDifference, relative(own, its));
-    if (own != its && !made.firstLoss)
-      made.firstLoss = Comparison::LossDifference{number, own, its};
+    comparison.largestLossDifference =
+        std::max(comparison.largestLossDifference, relative(own, its));
+    if (own != its && !comparison.firstLoss)
+      comparison.firstLoss = Comparison::LossDifference{number, own, its};
   }
 }
 
@@ -104,38 +105,38 @@ std::string printDifference(const Part &part) {
   return absl::StrCat(part.difference() < 0 ? "" : "+", printFigure(part.difference()));
 }
 
-std::string describeStep(const Comparison &made) {
-  const Part &step = *made.step;
+std::string describeStep(const Comparison &comparison) {
+  const Part &step = *comparison.step;
   if (step.difference() == 0)
     return absl::StrCat("a step takes ", printFigure(step.a), " ms in both\n");
   std::string text = absl::StrFormat(
       "B's step is %s ms (%.3g %%) %s than A's\n", printFigure(std::fabs(step.difference())),
       100 * std::fabs(step.difference()) / step.a, step.difference() > 0 ? "longer" : "shorter");
-  if (const Part *cause = made.cause()) {
+  if (const Part *cause = comparison.cause()) {
     absl::StrAppendFormat(&text, "largest part: %s, %s ms", cause->name, printDifference(*cause));
-    if (made.addsUp)
+    if (comparison.addsUp)
       absl::StrAppendFormat(&text, ", %.0f %% of the difference",
                             100 * cause->difference() / step.difference());
     text += '\n';
   }
-  if (!made.links.empty()) {
-    const Part &link = made.links.front();
+  if (!comparison.links.empty()) {
+    const Part &link = comparison.links.front();
     absl::StrAppendFormat(&text, "link whose busy time changes most: %s, %s ms to %s ms\n",
                           link.name, printFigure(link.a), printFigure(link.b));
   }
   return text;
 }
 
-std::string describeLosses(const Comparison &made) {
-  if (made.comparedLosses == 0)
+std::string describeLosses(const Comparison &comparison) {
+  if (comparison.comparedLosses == 0)
     return "no losses of the same steps\n";
-  if (!made.firstLoss)
-    return absl::StrFormat("losses are equal in all %d steps\n", made.comparedLosses);
-  const Comparison::LossDifference &first = *made.firstLoss;
+  if (!comparison.firstLoss)
+    return absl::StrFormat("losses are equal in all %d steps\n", comparison.comparedLosses);
+  const Comparison::LossDifference &first = *comparison.firstLoss;
   return absl::StrFormat("losses differ from step %d: %.9g and %.9g, relative difference %.3g; "
                          "largest over %d steps %.3g\n",
                          first.step, first.a, first.b, relative(first.a, first.b),
-                         made.comparedLosses, made.largestLossDifference);
+                         comparison.comparedLosses, comparison.largestLossDifference);
 }
 
 } // namespace
@@ -151,49 +152,50 @@ const Part *Comparison::cause() const {
 }
 
 absl::StatusOr<Comparison> compareRuns(const RunFiles &a, const RunFiles &b) {
-  Comparison made;
-  compareTimes(a, b, made);
-  compareLosses(a, b, made);
-  if (!made.step && made.comparedLosses == 0)
+  Comparison comparison;
+  compareTimes(a, b, comparison);
+  compareLosses(a, b, comparison);
+  if (!comparison.step && comparison.comparedLosses == 0)
     return absl::InvalidArgumentError(
         "the two runs have neither times of the same kind nor losses of the same steps");
-  return made;
+  return comparison;
 }
 
-std::string printComparison(const Comparison &made) {
+std::string printComparison(const Comparison &comparison) {
   std::string text;
-  if (made.step) {
+  if (comparison.step) {
     std::vector<std::vector<std::string>> rows = {
-        {made.partSource.empty() ? "ms" : absl::StrCat("ms (", made.partSource, ")"), "A", "B",
-         "B - A"}};
+        {comparison.partSource.empty() ? "ms" : absl::StrCat("ms (", comparison.partSource, ")"),
+         "A", "B", "B - A"}};
     const auto add = [&](const Part &part) {
       rows.push_back({part.name, printFigure(part.a), printFigure(part.b), printDifference(part)});
     };
-    for (const Part &part : made.parts)
+    for (const Part &part : comparison.parts)
       add(part);
-    add(*made.step);
-    absl::StrAppend(&text, printTable(rows), "\n", describeStep(made));
+    add(*comparison.step);
+    absl::StrAppend(&text, printTable(rows), "\n", describeStep(comparison));
   }
-  return text + describeLosses(made);
+  return text + describeLosses(comparison);
 }
 
-std::string printComparisonJson(const Comparison &made) {
+std::string printComparisonJson(const Comparison &comparison) {
   std::string text = "{";
-  if (made.step)
-    absl::StrAppend(&text, "\"step\": ", printPart(*made.step),
-                    ", \"time_source\": ", quoteJson(made.timeSource), ",\n ");
+  if (comparison.step)
+    absl::StrAppend(&text, "\"step\": ", printPart(*comparison.step),
+                    ", \"time_source\": ", quoteJson(comparison.timeSource), ",\n ");
   absl::StrAppend(
-      &text, "\"part_source\": ", quoteJson(made.partSource),
-      ", \"adds_up\": ", made.addsUp ? "true" : "false", ",\n \"parts\": ", printParts(made.parts),
-      ",\n \"links\": ", printParts(made.links),
-      ",\n \"cause\": ", made.cause() ? quoteJson(made.cause()->name) : "null",
-      ",\n \"losses\": {\"compared\": ", made.comparedLosses,
-      ", \"largest_relative_difference\": ", printJsonNumber(made.largestLossDifference),
+      &text, "\"part_source\": ", quoteJson(comparison.partSource),
+      ", \"adds_up\": ", comparison.addsUp ? "true" : "false",
+      ",\n \"parts\": ", printParts(comparison.parts),
+      ",\n \"links\": ", printParts(comparison.links),
+      ",\n \"cause\": ", comparison.cause() ? quoteJson(comparison.cause()->name) : "null",
+      ",\n \"losses\": {\"compared\": ", comparison.comparedLosses,
+      ", \"largest_relative_difference\": ", printJsonNumber(comparison.largestLossDifference),
       ", \"first_difference\": ");
-  if (made.firstLoss)
-    absl::StrAppend(&text, "{\"step\": ", made.firstLoss->step,
-                    ", \"a\": ", printJsonNumber(made.firstLoss->a),
-                    ", \"b\": ", printJsonNumber(made.firstLoss->b), "}");
+  if (comparison.firstLoss)
+    absl::StrAppend(&text, "{\"step\": ", comparison.firstLoss->step,
+                    ", \"a\": ", printJsonNumber(comparison.firstLoss->a),
+                    ", \"b\": ", printJsonNumber(comparison.firstLoss->b), "}");
   else
     text += "null";
   return text + "}}\n";

@@ -1,7 +1,7 @@
 // Runs the programs of a module with kernels that were generated for a GPU and lowered to the host:
 // code generation, against which tests hold the reference interpreter, without a GPU. Each program
-// runs twice, with threads and blocks in ascending and in descending order, and once more with
-// turns and dynamic shared memory as a GPU has them, if kernels use these; all must give the same
+// runs twice, with threads and blocks in ascending and in descending order. If kernels use turns or
+// dynamic shared memory, it runs a third time with these as on a GPU. All runs must give the same
 // bits. Programs need no plan (tools/KernelProgram.h).
 #include "dialects/St/IR/StDialect.h"
 #include "st/InitAll.h"

@@ -13,7 +13,7 @@
 namespace st {
 namespace {
 
-/// A global tensor put together from the ranks' blocks.
+/// A global tensor that is assembled from the ranks' blocks.
 struct Collected {
   SafetensorsSpec spec;
   std::vector<uint8_t> data;

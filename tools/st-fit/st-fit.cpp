@@ -27,7 +27,7 @@ using namespace mlir::st;
 namespace {
 
 /// Maximum number of constants of a fit.
-constexpr size_t kMostConstants = 5;
+constexpr size_t kMaxConstants = 5;
 
 struct FitFlags {
   cl::list<std::string> rows{cl::Positional, cl::desc("<measured runs (CSV)>...")};
@@ -293,7 +293,7 @@ void FitTool::leaveOutContradictions() {
 
 absl::Status FitTool::run() {
   std::vector<std::string> names(flags.fit.begin(), flags.fit.end());
-  if (names.empty() || names.size() > kMostConstants)
+  if (names.empty() || names.size() > kMaxConstants)
     return absl::InvalidArgumentError(absl::StrCat("--fit: expected 1 to 5 constants of ",
                                                    absl::StrJoin(::st::constantNames(), ", "),
                                                    ", found ", names.size()));

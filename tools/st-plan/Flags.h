@@ -20,7 +20,7 @@ struct PlanFlags {
                                cl::desc("implementation profile (default: megatron-lm)")};
   cl::opt<std::string> constants{
       "constants", cl::value_desc("file"),
-      cl::desc("fitted constants (default: those that ship for the cluster and profile)")};
+      cl::desc("fitted constants (default: the built-in ones for the cluster and profile)")};
   cl::opt<std::string> deepspeed{"deepspeed", cl::value_desc("file"),
                                  cl::desc("DeepSpeed configuration (JSON)")};
   cl::opt<std::string> rows{

@@ -358,11 +358,11 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
     space.placements.push_back(*order);
   }
   space.fastest = std::max<size_t>(flags.top, 1);
-  space.mostReplicaDevices = static_cast<int64_t>(flags.replicaNodes) * cluster.devices_per_node();
+  space.maxReplicaDevices = static_cast<int64_t>(flags.replicaNodes) * cluster.devices_per_node();
   if (flags.devices.isRange())
-    space.mostDevices = flags.devices.most;
+    space.maxDevices = flags.devices.most;
   if (flags.batch.isRange())
-    space.mostGlobalBatch = flags.batch.most;
+    space.maxGlobalBatch = flags.batch.most;
   return space;
 }
 

@@ -83,7 +83,7 @@ private:
                                             bool showsProgress);
   ::st::StepInputs inputsOf(const PlanInput &input);
 
-  /// Whether a simulator times programs for the cluster's devices.
+  /// Returns true if a simulator times programs for the cluster's devices.
   bool simulates() const;
   /// Refuses flags that only clusters of other devices support.
   absl::Status checkSimulated() const;

@@ -26,9 +26,10 @@ public:
   /// Errors are kept for the tool, which prints them in one line.
   bool parse(Option &, StringRef, StringRef text, mlir::st::Range &range) {
     auto [least, most] = text.split(':');
-    constexpr unsigned kMost = 1U << 30;
-    if (least.getAsInteger(10, range.least) || (text.contains(':') ? most : least).getAsInteger(10, range.most) ||
-        range.least < 1 || range.most < range.least || range.most > kMost)
+    constexpr unsigned kMax = 1U << 30;
+    if (least.getAsInteger(10, range.least) ||
+        (text.contains(':') ? most : least).getAsInteger(10, range.most) || range.least < 1 ||
+        range.most < range.least || range.most > kMax)
       range.fault = text.str();
     return false;
   }

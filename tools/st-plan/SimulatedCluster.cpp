@@ -31,7 +31,8 @@ absl::Status PlanTool::checkSimulated() const {
   if (!flags.rows.empty())
     return refuse("--rows=", flags.rows.getValue(), ": nothing was measured");
   if (!flags.lintLog.empty())
-    return refuse("--lint-log=", flags.lintLog.getValue(), ": no such run was logged");
+    return refuse("--lint-log=", flags.lintLog.getValue(),
+                  ": simulated clusters have no logged runs");
   if (!flags.whatIf.empty())
     return refuse("--what-if=", flags.whatIf.front(),
                   ": programs are compiled for the device's description");

@@ -36,9 +36,9 @@ static absl::StatusOr<Change> parseChange(absl::string_view text) {
   const bool isAllowed =
       change.unit == Unit::Times ||
       (change.unit == Unit::Gigabytes ? change.what == "memory" : change.what == "network");
-  constexpr double kMost = 1e6;
+  constexpr double kMax = 1e6;
   if (!isKnown || !hasUnit || !isAllowed || !absl::SimpleAtod(number, &change.value) ||
-      !(change.value > 0) || change.value > kMost)
+      !(change.value > 0) || change.value > kMax)
     return absl::InvalidArgumentError(absl::StrCat(
         "--what-if=", text,
         ": expected network, node, flops, bandwidth, launch or memory, a colon and a factor such "

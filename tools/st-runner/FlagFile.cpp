@@ -16,8 +16,8 @@
 namespace st {
 namespace {
 
-constexpr size_t kMostFlagBytes = size_t(1) << 20;
-constexpr size_t kMostLogBytes = size_t(1) << 30;
+constexpr size_t kMaxFlagBytes = size_t(1) << 20;
+constexpr size_t kMaxLogBytes = size_t(1) << 30;
 
 absl::StatusOr<std::string> readFile(const std::string &path, size_t limit) {
   absl::StatusOr<std::string> text = readInputFile(path, limit);
@@ -109,12 +109,12 @@ absl::StatusOr<std::vector<FlagWord>> splitFlags(absl::string_view text, const s
 }
 
 absl::StatusOr<std::vector<FlagWord>> readFlagFile(const std::string &path) {
-  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kMostFlagBytes));
+  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kMaxFlagBytes));
   return splitFlags(text, path);
 }
 
 absl::StatusOr<LoggedConfiguration> readLoggedConfiguration(const std::string &path) {
-  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kMostLogBytes));
+  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kMaxLogBytes));
   LoggedConfiguration logged;
   bool isInside = false, isThere = false;
   int number = 0;

@@ -73,13 +73,13 @@ ABSL_FLAG(std::string, valid_data, "",
           "data, in a form of --data, for evaluations during the run and at its end");
 ABSL_FLAG(std::string, test_data, "",
           "data, in a form of --data, for an evaluation at the end of the run");
-ABSL_FLAG(bool, eval_only, false, "evaluates the model of --resume or --init, without training");
+ABSL_FLAG(bool, eval_only, false, "evaluate the model of --resume or --init, without training");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON per step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, with a value of each metric per step");
 ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps between events of --tensorboard");
 ABSL_FLAG(bool, log_params_norm, false,
-          "logs the norm of all parameters with each logged step, as the metric params_norm");
+          "log the norm of all parameters with each logged step, as the metric params_norm");
 ABSL_FLAG(std::string, log_style, "st",
           "format of the lines of steps: st, or megatron for Megatron-LM's");
 ABSL_FLAG(int64_t, log_interval, 1, "steps between logged lines");
@@ -102,9 +102,9 @@ ABSL_FLAG(std::string, save_memory, "",
           "host memory of each process for copies of states that the next step changes before they "
           "are written, such as 2GB; unset: the states of one device. The step waits for the rest");
 ABSL_FLAG(int64_t, exit_interval, 0,
-          "ends the run after the first step that is a multiple of this number");
+          "end the run after the first step that is a multiple of this number");
 ABSL_FLAG(double, exit_duration_in_mins, 0,
-          "ends the run after the first step past this number of minutes");
+          "end the run after the first step past this number of minutes");
 ABSL_FLAG(std::string, on_spike, "",
           "action for a loss that is far above the recent ones, NaN or infinite: stop ends the "
           "run; skip restores the newest checkpoint and skips the batch; rewind skips all batches "
@@ -114,13 +114,13 @@ ABSL_FLAG(double, spike_deviations, 10,
 ABSL_FLAG(int64_t, spike_window, 100,
           "number of recent steps over which --spike-deviations takes the median");
 ABSL_FLAG(double, straggler_factor, 2,
-          "with several processes: names a process whose devices compute more than this many times "
+          "with several processes: name a process whose devices compute more than this many times "
           "as long as those of other processes with the same work; 0: none");
 ABSL_FLAG(int64_t, straggler_window, 20,
           "steps over which --straggler-factor compares medians; a process is named after two such "
           "windows");
 ABSL_FLAG(int64_t, restarts, 0,
-          "restarts the run when its process is lost, at most this many times in succession "
+          "restart the run when its process is lost, at most this many times in succession "
           "without a later step; needs --save with --save-interval or --save-minutes");
 ABSL_FLAG(double, step_timeout, 0,
           "with --restarts: seconds without a completed step after which the run counts as lost; "
@@ -130,10 +130,10 @@ ABSL_FLAG(
     "folder of a checkpoint to continue from, of any layout; of several checkpoints the newest");
 ABSL_FLAG(std::string, load, "",
           "like --resume, but a folder without a checkpoint starts a new run, with a warning");
-ABSL_FLAG(bool, finetune, false, "with --load: loads only the parameters, and starts from step 0");
+ABSL_FLAG(bool, finetune, false, "with --load: load only the parameters, and start from step 0");
 ABSL_FLAG(bool, no_load_optim, false,
-          "with --load: ignores the optimizer's state, which starts anew");
-ABSL_FLAG(bool, no_load_rng, false, "uses the binary's seed instead of the checkpoint's");
+          "with --load: ignore the optimizer's state and initialise it");
+ABSL_FLAG(bool, no_load_rng, false, "use the binary's seed instead of the checkpoint's");
 ABSL_FLAG(std::string, flags, "",
           "file of flags, written as on the command line; @FILE is the same");
 ABSL_FLAG(std::string, replay, "",
@@ -325,13 +325,13 @@ LoadOptions loadOptions() {
 absl::StatusOr<int64_t> parseBytes(absl::string_view flag, const std::string &text) {
   constexpr std::pair<absl::string_view, double> kUnits[] = {
       {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
-  constexpr double kMostBytes = 1e15;
+  constexpr double kMaxBytes = 1e15;
   absl::string_view digits = text;
   double unit = 1, count = 0;
   for (const auto &[name, bytes] : kUnits)
     if (unit == 1 && absl::ConsumeSuffix(&digits, name))
       unit = bytes;
-  if (!absl::SimpleAtod(digits, &count) || !(count * unit >= 1 && count * unit <= kMostBytes))
+  if (!absl::SimpleAtod(digits, &count) || !(count * unit >= 1 && count * unit <= kMaxBytes))
     return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", text,
                                                    ": expected bytes, such as 5GB, 500MB or "
                                                    "512MiB"));
@@ -472,8 +472,9 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   request.supervise.stepSeconds = absl::GetFlag(FLAGS_step_timeout);
   ST_RETURN_IF_ERROR(checkSuperviseOptions(request.supervise));
   if (request.supervise.isOn() && !request.train.saving.isSeries())
-    return absl::InvalidArgumentError("--restarts needs --save=DIR and --save-interval or "
-                                      "--save-minutes: without checkpoints the run starts anew");
+    return absl::InvalidArgumentError(
+        "--restarts needs --save=DIR and --save-interval or "
+        "--save-minutes: without checkpoints the run starts from step 0");
   constexpr double kDay = 24 * 60 * 60;
   if (!(request.watchdogSeconds > 0 && request.watchdogSeconds <= kDay))
     return absl::InvalidArgumentError(absl::StrCat("--watchdog=", request.watchdogSeconds,

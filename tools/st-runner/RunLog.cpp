@@ -22,8 +22,8 @@ namespace {
 
 // See RunLog.h for the format.
 std::string hashOfFile(absl::string_view content) {
-  constexpr size_t kMostWhole = size_t(256) << 20, kBlocks = 4096, kBlock = size_t(64) << 10;
-  if (content.size() <= kMostWhole)
+  constexpr size_t kMaxWhole = size_t(256) << 20, kBlocks = 4096, kBlock = size_t(64) << 10;
+  if (content.size() <= kMaxWhole)
     return absl::StrFormat("%08x", crc32(content));
   uint32_t hash = 0;
   for (size_t i = 0; i < kBlocks; ++i)
@@ -67,7 +67,7 @@ std::string quoteValue(const std::string &value) {
   const bool isPlain = value.find_first_of(" \t\n\r\v\f#'\"\\") == std::string::npos;
   if (isPlain)
     return value;
-  // A value with one kind of quote is put in quotes of the other kind.
+  // A value that contains one kind of quote gets quotes of the other kind.
   const char quote = absl::StrContains(value, '\'') ? '"' : '\'';
   return absl::StrCat(std::string(1, quote), value, std::string(1, quote));
 }

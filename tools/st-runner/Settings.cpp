@@ -94,9 +94,9 @@ absl::string_view expectedValue(const absl::CommandLineFlag &flag) {
   if (flag.IsOfType<std::optional<double>>() || flag.IsOfType<double>())
     return "a number";
   if (flag.IsOfType<std::optional<uint32_t>>())
-    return "a whole number from 0 to 4294967295";
-  return flag.IsOfType<int>() ? "a whole number below 2147483648"
-                              : "a whole number below 9223372036854775808";
+    return "an integer from 0 to 4294967295";
+  return flag.IsOfType<int>() ? "an integer below 2147483648"
+                              : "an integer below 9223372036854775808";
 }
 
 absl::Status setFlag(absl::CommandLineFlag &flag, absl::string_view name, absl::string_view value) {
@@ -228,7 +228,7 @@ absl::Status Settings::addFile(const std::string &path) {
   return status;
 }
 
-// The flags of the log, but for those that the command line said before.
+// The flags of the log, except those that the command line gave before.
 absl::Status Settings::replay(const std::string &path) {
   ST_ASSIGN_OR_RETURN(const LoggedConfiguration logged, readLoggedConfiguration(path));
   log = path;

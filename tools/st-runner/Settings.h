@@ -30,9 +30,9 @@ public:
   /// an invalid value.
   absl::Status addDefaults(const std::vector<proto::RunFlag> &flags);
 
-  /// Whether a source other than the binary sets it.
+  /// Returns true if a source other than the binary sets it.
   bool isGiven(absl::string_view name) const;
-  /// Whether the binary or another source sets it.
+  /// Returns true if the binary or another source sets it.
   bool isSet(absl::string_view name) const { return sources.count(std::string(name)) != 0; }
   /// The names that a source other than the binary sets.
   std::vector<std::string> given() const;

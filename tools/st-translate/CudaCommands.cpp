@@ -146,8 +146,9 @@ void CommandPrinter::print(const proto::CudaExchange &exchange) {
 }
 
 void CommandPrinter::print(const proto::CudaCommand &command, unsigned indent) {
-  os << (command.aside() ? "aside " : "") << (command.waits() ? "behind the other stream " : "")
-     << (command.left_by_update() ? "unless the update has left it " : "");
+  os << (command.aside() ? "on the transfer stream " : "")
+     << (command.waits() ? "after the other stream " : "")
+     << (command.left_by_update() ? "unless the update wrote it " : "");
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     os << StringRef(code.kernels(static_cast<int>(command.launch().kernel())).name()) << " (";

@@ -85,13 +85,13 @@ LogicalResult print(llvm::SourceMgr &source, llvm::raw_ostream &os, proto::CudaI
 
 void registerExecutableToCode() {
   static TranslateRegistration ptx(
-      "executable-to-ptx", "print the PTX that a training binary for GPUs has",
+      "executable-to-ptx", "print the PTX of a training binary for GPUs",
       [](const std::shared_ptr<llvm::SourceMgr> &source, llvm::raw_ostream &os, MLIRContext *) {
         return print(*source, os, proto::CudaImage::PTX);
       });
   static TranslateRegistration sass(
       "executable-to-sass",
-      "disassemble the machine code that a training binary for GPUs has, by CUDA's nvdisasm",
+      "disassemble the machine code of a training binary for GPUs with CUDA's nvdisasm",
       [](const std::shared_ptr<llvm::SourceMgr> &source, llvm::raw_ostream &os, MLIRContext *) {
         return print(*source, os, proto::CudaImage::CUBIN);
       });

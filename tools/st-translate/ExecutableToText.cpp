@@ -204,7 +204,7 @@ static LogicalResult executableToText(llvm::SourceMgr &source, llvm::raw_ostream
 
 void registerExecutableToText() {
   static TranslateRegistration registration(
-      "executable-to-text", "print what a training binary holds, its instructions included",
+      "executable-to-text", "print the contents of a training binary, including its instructions",
       [](const std::shared_ptr<llvm::SourceMgr> &source, llvm::raw_ostream &os, MLIRContext *) {
         return executableToText(*source, os);
       });

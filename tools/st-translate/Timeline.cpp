@@ -17,7 +17,7 @@ constexpr unsigned kChartWidth = 160;
 struct TimelineOptions {
   llvm::cl::list<std::string> times{
       "task-times", llvm::cl::CommaSeparated, llvm::cl::value_desc("phase=time,..."),
-      llvm::cl::desc("--timeline: what the tasks forward, backward and weight take, in any unit "
+      llvm::cl::desc("--timeline: durations of the tasks forward, backward and weight, in any unit "
                      "(default: 1 each; other tasks 0)")};
 };
 
@@ -62,7 +62,8 @@ LogicalResult writeTimeline(const TimelineOptions &options,
 void registerTimeline() {
   static TimelineOptions options;
   static TranslateRegistration registration(
-      "timeline", "what the groups of scheduled programs do when, and how long they idle",
+      "timeline",
+      "draw when the groups of scheduled programs run their tasks, and how long they idle",
       [](const std::shared_ptr<llvm::SourceMgr> &source, llvm::raw_ostream &os,
          MLIRContext *context) { return writeTimeline(options, source, os, context); });
 }

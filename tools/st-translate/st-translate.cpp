@@ -1,4 +1,4 @@
-//===- st-translate.cpp - To and from what is not MLIR --------------------===//
+//===- st-translate.cpp - Translation from and to other formats -----------===//
 
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
@@ -29,8 +29,8 @@ namespace {
 struct Flags {
   cl::opt<std::string> input{cl::Positional, cl::init("-"), cl::desc("<input file>")};
   cl::opt<std::string> output{"o", cl::init("-"), cl::value_desc("file"), cl::desc("output")};
-  cl::opt<const Translation *, false, TranslationParser> translation{"", cl::desc("what to do"),
-                                                                     cl::Required};
+  cl::opt<const Translation *, false, TranslationParser> translation{
+      "", cl::desc("translation to perform"), cl::Required};
   cl::opt<bool> splitsInput{
       "split-input-file", cl::desc("translate each part between lines of \"// -----\" separately")};
   cl::opt<bool> verifiesDiagnostics{

@@ -21,7 +21,7 @@ struct ChildEnd {
   std::string describe() const;
 };
 
-/// Whether a signal that ends this process is pending (SignalsWait).
+/// Returns true if a signal that ends this process is pending (SignalsWait).
 bool isEndRequested();
 
 /// Runs `arguments` (the program first, searched in PATH) without input, with its output in the two

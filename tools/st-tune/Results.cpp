@@ -182,7 +182,7 @@ absl::Status ResultsFile::read() {
     if (!row.ok() && !isWhole && absl::StartsWith(kRowStart, start)) {
       torn = rest.size();
       if (ftruncate(descriptor, static_cast<off_t>(content->size() - torn)) != 0)
-        return fail("cannot drop the torn last line");
+        return fail("cannot remove the incomplete last line");
       return absl::OkStatus();
     }
     if (!row.ok())
@@ -218,7 +218,7 @@ absl::Status ResultsFile::append(const TrialRow &row) {
         written < 0 ? fail("cannot write") : ::st::inFile(path, "cannot write a full line");
     // A missing line is better than half a line.
     if (written > 0 && ftruncate(descriptor, before) != 0)
-      return fail("cannot drop half a line");
+      return fail("cannot remove an incomplete line");
     return failure;
   }
   // Pipes and similar files cannot be flushed to disk.

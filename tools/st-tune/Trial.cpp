@@ -296,11 +296,11 @@ absl::StatusOr<TrialRow> TrialRun::run() {
   // A file of an earlier run must not be taken for this one's.
   for (const char *name : {"metrics.jsonl", "report.json"})
     llvm::sys::fs::remove(path(name));
-  bool goesOn = true;
+  bool continues = true;
   if (settings.compiles) {
-    ST_ASSIGN_OR_RETURN(goesOn, compile());
+    ST_ASSIGN_OR_RETURN(continues, compile());
   }
-  absl::Status executed = goesOn ? execute() : absl::OkStatus();
+  absl::Status executed = continues ? execute() : absl::OkStatus();
   llvm::sys::fs::remove(path("train")); // Runner and program, of each trial.
   if (!executed.ok())
     return executed;

@@ -21,7 +21,7 @@ constexpr size_t kLargestPlan = size_t(1) << 30;
 /// No planner takes as long.
 constexpr double kPlanSeconds = 24 * 3600;
 /// Of a device; a doubling that nothing stops ends here.
-constexpr int64_t kMostMicroBatch = 65536;
+constexpr int64_t kMaxMicroBatch = 65536;
 
 void Tuner::note(const std::string &text) const {
   if (!flags.quiet)
@@ -129,7 +129,7 @@ absl::Status Tuner::measureBaseline() {
   if (!flags.baseline)
     return absl::OkStatus();
   double best = 0;
-  for (int64_t microBatch = 1; microBatch <= kMostMicroBatch; microBatch *= 2) {
+  for (int64_t microBatch = 1; microBatch <= kMaxMicroBatch; microBatch *= 2) {
     TuneCandidate candidate;
     candidate.layout = plainLayout(set.devices, microBatch);
     ST_ASSIGN_OR_RETURN(TrialRow row, measure(candidate));
@@ -160,12 +160,12 @@ absl::Status Tuner::measureCandidates() {
     const size_t left = set.candidates.size() - i;
     if (flags.earlyStop > 0 && sinceImprovement >= flags.earlyStop) {
       note(absl::StrCat("stopped: no improvement in ", sinceImprovement, " trials; ", left,
-                        " are left"));
+                        " remain"));
       return absl::OkStatus();
     }
     if (boundsHold && best > 0 && restCannotWin(i, best)) {
       note(absl::StrCat("stopped: the lower bounds of the ", left,
-                        " that are left show that none is faster"));
+                        " remaining trials show that none is faster"));
       return absl::OkStatus();
     }
     ST_ASSIGN_OR_RETURN(TrialRow row, measure(set.candidates[i]));
@@ -222,7 +222,7 @@ absl::Status Tuner::run() {
   if (!flags.results.empty()) {
     ST_ASSIGN_OR_RETURN(results, ResultsFile::open(flags.results));
     if (results->tornBytes() > 0)
-      note(absl::StrCat("note: ", flags.results.getValue(), ": dropped a torn last line of ",
+      note(absl::StrCat("note: ", flags.results.getValue(), ": removed an incomplete last line of ",
                         results->tornBytes(), " bytes"));
   }
   if (!flags.emit.empty())

@@ -21,7 +21,7 @@ public:
 private:
   absl::Status plan();
   absl::StatusOr<::st::proto::PlanReport> runPlanner(const std::string &batch) const;
-  /// Whether the plan's lower bounds hold for the measured devices.
+  /// Returns true if the plan's lower bounds hold for the measured devices.
   bool measuresPlannedHardware() const;
 
   absl::StatusOr<TrialRow> measure(const TuneCandidate &candidate);

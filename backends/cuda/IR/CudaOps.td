@@ -16,22 +16,21 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments, Sing
                                                   NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "d = f(scale * a * b + c + bias) by one call of cuBLASLt";
   let description = [{
-    a: m x k, b: k x n, d and c: m x n, bias: n, added to each row. The op computes in f32 (f64 for f64) and
-    rounds once. a and b have one type. d has it too, or f32 for 16-bit floats; c and bias have d's. c may be
-    the same buffer as d.
+    Shapes: a is m x k, b is k x n, c and d are m x n. bias has n elements and is added to each row. The op computes in
+    f32 (f64 for f64) and rounds once. a and b have the same type. d has that type, or f32 if it is a 16-bit float. c
+    and bias have the type of d. c and d may be the same buffer.
 
-    f is the `activation`: none; `gelu` in its tanh approximation, which also writes its argument to `aux` if
-    present; or `gelu_gradient`, which multiplies with GELU's derivative at `aux`. aux has the layout of d.
-    `sums` receives the sum of all rows of b, n numbers, or, if `summed` is `a`, of all columns of a, m
-    numbers: a bias' gradient. Both have d's type.
+    f is the `activation`: none; `gelu` in its tanh approximation, which also writes its argument to `aux` if present;
+    or `gelu_gradient`, which multiplies by GELU's derivative at `aux`. aux has the layout of d. `sums` receives the
+    gradient of a bias: the n sums of b's columns, or the m sums of a's rows if `summed` is `a`. aux and sums have the
+    type of d.
 
-    `batch`: the number of products along each batch dimension. cuBLASLt takes the last dimension in one call;
-    the others take several calls. With a batch stride of 0 all products share a matrix. In each matrix one
-    side is contiguous, so that cuBLASLt takes it as it is or transposed.
+    `batch`: the number of products along each batch dimension. One call of cuBLASLt covers the last dimension; the
+    others take several calls. With a batch stride of 0 all products share a matrix. Each matrix is contiguous along
+    rows or columns, because cuBLASLt accepts only a matrix or its transpose.
 
-    A product with an activation or sums may have a body, which computes the same by a plain product and
-    kernels. The runtime decides which of the two runs. In 16 bits the body rounds the product before the
-    activation.
+    A product with an activation or sums may have a body, which computes the same with a plain product and kernels. The
+    runtime decides which of the two runs. In 16 bits the body rounds the product before the activation.
 
     ```mlir
     cuda.product %x * %w bias %b into %y 4 x 8 x 16 a <16, 1> b <8, 1> d <8, 1>
@@ -83,8 +82,8 @@ def Cuda_Turns : MemRefRankOf<[I32], [1]>;
 def Cuda_TakeNumberOp : Op<Cuda_Dialect, "take_number", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a block's number in the order in which blocks start";
   let description = [{
-    Each block of a launch takes one number, from 0 on; all blocks with smaller numbers have started. The word
-    at `place` must be 0 before the launch. All threads of a block must reach the op. It broadcasts the number
+    Each block of a launch takes one number, counted from 0. All blocks with smaller numbers have already started. The
+    word at `place` must be 0 before the launch. All threads of a block must reach the op. It broadcasts the number
     through `shared`, which is memory of the block.
 
     ```mlir
@@ -130,13 +129,13 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
                                                       NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "attention or its gradient, by cuDNN or by the kernels in its body";
   let description = [{
-    o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv from do, the gradient of o. The
-    gradients do not need o. For each head of each batch, q and o have `rows` rows, k and v `columns`. Rows are
-    contiguous: those of q and k have `depth` elements, those of v and o `width`. Strides are in elements, to
-    the next batch, head and row; those of the bias are 0 where it does not vary. `causal`: row r attends to
-    columns 0 to r only. The bias is f32; all else has one 16-bit type. Gradients have the shape of their
-    tensor and separate strides. max and sum have for each row the largest score and the sum of exp(score -
-    max), f32 and dense. Attention writes them, and the kernels of a gradient read them.
+    Computes o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv from do, the gradient of o. The
+    gradients do not need o. For each head of each batch, q and o have `rows` rows, k and v have `columns` rows. Rows
+    are contiguous: those of q and k have `depth` elements, those of v and o `width`. Strides are in elements, to the
+    next batch, head and row; those of the bias are 0 where it does not vary. `causal`: row r attends to columns 0 to r
+    only. The bias is f32; all other tensors have one 16-bit type. Gradients have the shape of their tensor and separate
+    strides. max and sum hold the largest score of each row and the sum of exp(score - max); they are f32 and dense.
+    Attention writes them, and the kernels of a gradient read them.
 
     The body computes the same. The runtime decides which of the two runs.
 
@@ -207,11 +206,11 @@ def Cuda_CopyRowsOp : Op<Cuda_Dialect, "copy_rows", [MemoryEffects<[MemRead, Mem
 def Cuda_ExchangeOp : Op<Cuda_Dialect, "exchange", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "sends a piece to each of some ranks, and receives one from each";
   let description = [{
-    The members are the ranks in the entries `first` to `first + count - 1` of the rank table. This rank is one
-    of them. All members have the same list in the same order. The buffers are the first pieces. Piece i of `from` begins i
-    times `every` bytes later and goes to member i; member i's piece for this rank goes to piece i of `to`.
-    With a stride of 0 bytes all members get the same piece. `to` must not overlap sent data. `name` is the
-    collective that errors name.
+    The members are the ranks in the entries `first` to `first + count - 1` of the rank table. This rank is one of them.
+    All members have the same list in the same order. The buffers are the first pieces; piece i begins i * stride bytes
+    later. Piece i of `from` goes to member i, and the piece of member i for this rank goes to piece i of `to`. With a
+    stride of 0 bytes all members get the same piece. `to` must not overlap sent data. `name` is the collective that
+    errors name.
   }];
   let arguments = (ins Cuda_Row:$from, I64Attr:$from_stride, Cuda_Row:$to, I64Attr:$to_stride, I64Attr:$first,
                        I64Attr:$count, StrAttr:$name);

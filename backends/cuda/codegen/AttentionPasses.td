@@ -42,10 +42,10 @@ def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
     attention kernel computes the former and the task reads o from the forward pass, a kernel before the attention
     kernel computes the latter. The attention kernel then needs no pass over its tiles for it.
 
-    The pass proves that p is the same in both tasks, up to row divisors and constants: it compares the factors of
-    both op by op, back to the inputs of the program (`ReachingDefinitions.h`). The attention kernel may round its
-    factors to 16 bits elsewhere than the forward pass. The pass leaves gradients alone that cuDNN may compute in
-    any case: 16 bits without dropout masks.
+    The pass proves that p is the same in both tasks, up to row divisors and constants: it compares the factors of both
+    op by op, back to the inputs of the program (`ReachingDefinitions.h`). The attention kernel may round its factors to
+    16 bits elsewhere than the forward pass. The pass does not change gradients that cuDNN may compute: 16 bits, without
+    dropout masks.
 
     ```mlir
     %dq, %sum = st.kernel "attention" (%a = %do, %b = %v, ...) {
@@ -104,7 +104,7 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
     An attention kernel that contracts its rows iterates over them in tiles, so each thread would recompute per-row
     values, such as the reciprocal of a sum, for each tile. For the two attention kernels of a gradient, a kernel of
     kind "loop" computes such values before both. It absorbs multiplications and divisions of other "loop" kernels
-    that only it uses. The pass leaves a gradient that cuDNN may compute as it is.
+    that only it uses. The pass does not change a gradient that cuDNN may compute.
 
     ```mlir
     %k = st.kernel "attention" (%a = %0, %b = %1, ..., %s = %sum) {

@@ -66,7 +66,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
   let description = [{
     Needs `gpu.func`s with a known block size and `gpu.launch_func`s of them. Each becomes a function with a
     loop over blocks. The code between two barriers becomes a loop over threads, also inside loops and
-    branches that contain a barrier. All threads of a block must take these alike; otherwise it is an error.
+    branches that contain a barrier. All threads of a block must take the same branches; otherwise it is an error.
     Values that live across barriers are kept in arrays with one element per thread. A shuffle reads the
     element of the thread that it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) the
     elements of its lanes. Shared memory is a buffer. Blocks take turns in the order in which they run; a

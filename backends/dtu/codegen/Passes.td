@@ -49,12 +49,12 @@ def VerifyDtuOrder : Pass<"verify-dtu-order", "::mlir::ModuleOp"> {
     instance, semaphores and barriers. It fails with a one-line error if
 
     - two engines access the same byte of L1, L2 or the arena, one of them writes, and neither
-      access happens before the other (including pending transfers); the error names the two
+      access (including pending transfers) happens before the other; the error names the two
       instructions, their engines and the bytes;
-    - an instance waits for ever, or a semaphore or barrier has no fixed set of users, so that one
+    - an instance waits forever, or a semaphore or barrier has no fixed set of users, so that one
       run would not represent all interleavings;
     - the messages of all devices, in the order of the streams and schedules, do not all arrive: a
-      device waits for ever, a receive has a different size than its message, or a message has no
+      device waits forever, a receive has a different size than its message, or a message has no
       receiver. Sends never wait.
 
     Runs of a program that differ only in their peer devices count as one. The pass executes at most

@@ -281,7 +281,7 @@ private:
       if (equals == token.npos)
         return absl::StrCat("expected key=value, not '", token, "'");
       if (!out.fields.emplace(token.substr(0, equals), token.substr(equals + 1)).second)
-        return absl::StrCat("field '", token.substr(0, equals), "' stands twice");
+        return absl::StrCat("field '", token.substr(0, equals), "' appears twice");
     }
     return opens && !opened ? "expected '{'" : "";
   }

@@ -1,4 +1,4 @@
-// Which registers instructions read and write, and where their values are live.
+// The registers that instructions read and write, and where their values are live.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"

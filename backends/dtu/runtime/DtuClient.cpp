@@ -253,12 +253,12 @@ absl::Status DtuExecutable::runStep() {
 }
 
 absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
-  constexpr int64_t kMostTimedRanks = 64;
+  constexpr int64_t kMaxTimedRanks = 64;
   if (derated && timeTasks == "once")
     return absl::InvalidArgumentError("--derate makes links differ, but --time-tasks=once times "
                                       "each kind of task once for all devices");
   if (timeTasks != "once")
-    return timeTasks == "auto" && !derated && numRanks() > kMostTimedRanks && !traces && !loads;
+    return timeTasks == "auto" && !derated && numRanks() > kMaxTimedRanks && !traces && !loads;
   if (traces)
     return absl::InvalidArgumentError(
         "--trace shows every task and has no effect with --time-tasks=once");
@@ -409,12 +409,12 @@ StepTimeline DtuExecutable::convert(const dtu::StepLog &from,
                     static_cast<int>(StepTimeline::Kind::Wait));
   StepTimeline to;
   for (size_t rank = 0; rank < from.sums.size(); ++rank) {
-    StepTimeline::Rank &made = to.ranks.emplace_back();
+    StepTimeline::Rank &created = to.ranks.emplace_back();
     const dtu::RankTiming &timing = result.ranks[rank];
     for (size_t i = 0; i < from.sums[rank].size(); ++i)
-      made.runs.push_back({timing.taskStart[i], timing.taskEnd[i], from.sums[rank][i]});
+      created.runs.push_back({timing.taskStart[i], timing.taskEnd[i], from.sums[rank][i]});
     for (const dtu::StepLog::Segment &segment : from.segments[rank])
-      made.segments.push_back({segment.start, segment.end, kindOf(segment.kind)});
+      created.segments.push_back({segment.start, segment.end, kindOf(segment.kind)});
   }
   for (const dtu::StepLog::Visit &visit : from.path)
     to.path.push_back({visit.rank, visit.entry, visit.start, visit.end, visit.sums});

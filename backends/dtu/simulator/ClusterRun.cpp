@@ -35,7 +35,7 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
   context.deferred.reset(engine.machine.cores);
   context.packed.reset();
   if (scratch.data)
-    engine.giveScratchBack(std::move(scratch));
+    engine.releaseScratch(std::move(scratch));
 }
 
 bool ClusterRun::beginTask() {
@@ -85,7 +85,7 @@ void ClusterRun::endTask() {
   // No task reads L1 contents of an earlier task.
   context.deferred.reset(engine.machine.cores);
   context.packed.reset();
-  engine.giveScratchBack(std::move(scratch));
+  engine.releaseScratch(std::move(scratch));
   scratch = LazyMemory();
   program = nullptr;
   executed.tasks.push_back(work);
@@ -362,7 +362,7 @@ ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
   work.sentBytes += bytes;
   executed.sentTo[peer] += bytes;
   if (isDropped(sent++)) {
-    engine.pool.giveBack(std::move(message));
+    engine.pool.release(std::move(message));
     return Step::Next;
   }
   const absl::Status delivered = engine.deliver(rank, peer, inst.channel, std::move(message));
@@ -400,7 +400,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
     return Step::Fault;
   work.receivedBytes += bytes;
   ++work.instructions;
-  engine.pool.giveBack(std::move(message));
+  engine.pool.release(std::move(message));
   return Step::Next;
 }
 

@@ -7,7 +7,7 @@
 //   ST_ASSIGN_OR_RETURN(auto sim, Simulator::create(description, ranks, options));
 //   ST_ASSIGN_OR_RETURN(ProgramId forward, sim->load(forwardProgram));
 //   std::memcpy(sim->memory(rank) + offset, ...);
-//   sim->execute({{{forward, 0}, {forward, 1}, {update, 0}}, ...});   // a schedule a rank
+//   sim->execute({{{forward, 0}, {forward, 1}, {update, 0}}, ...});   // one schedule per rank
 //   sim->time(sameSchedules);
 #pragma once
 
@@ -197,7 +197,7 @@ public:
   absl::Status reserveMemory();
 
   /// Takes the memory of all arenas here from the host, without a change of its contents. May run
-  /// beside all other calls. Returns its bytes; 0 before reserveMemory().
+  /// concurrently with all other calls. Returns its bytes; 0 before reserveMemory().
   int64_t touchMemory(int threads) const;
 
   /// Runs schedules[rank] on data to its end, for the ranks simulated here. Messages between ranks

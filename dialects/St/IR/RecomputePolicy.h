@@ -16,7 +16,7 @@ struct RecomputePolicy {
     None,
     Selective, ///< the core of attention
     Full,      ///< every layer, from its inputs
-    Fit,       ///< the least with which each device has enough memory
+    Fit,       ///< the minimum with which each device has enough memory
     Budget,    ///< the least that keeps a micro-batch's stash within `bytes`
   };
   Kind kind = None;

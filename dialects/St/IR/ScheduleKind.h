@@ -23,16 +23,18 @@ enum class ScheduleKind : uint8_t {
 /// names.
 std::optional<ScheduleKind> parseScheduleKind(llvm::StringRef name);
 
-/// The names for messages: "sequential, ... or zb-v". "listed" is left out, because it needs a list.
+/// The names for messages: "sequential, ... or zb-v". "listed" is left out, because it needs a
+/// list.
 llvm::StringRef getScheduleNames();
 
-/// Whether separate tasks compute the gradients of weights; for a listed schedule its list decides.
+/// Returns true if separate tasks compute the gradients of weights; for a listed schedule its list
+/// decides.
 bool splitsBackward(ScheduleKind kind);
 
 /// The default number of virtual stages of a group.
 int64_t getDefaultVirtualStages(ScheduleKind kind);
 
-/// Whether groups may have this many virtual stages.
+/// Returns true if groups may have this many virtual stages.
 bool allowsVirtualStages(ScheduleKind kind, int64_t count);
 
 /// The group that runs a virtual stage: stages are assigned to the groups in turn, in a V for zb-v.

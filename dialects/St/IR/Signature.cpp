@@ -4,8 +4,8 @@ using namespace mlir;
 using namespace mlir::st;
 
 llvm::Expected<llvm::GlobPattern> mlir::st::createNamePattern(StringRef pattern) {
-  constexpr size_t mostPatterns = 1024;
-  return llvm::GlobPattern::create(pattern, mostPatterns);
+  constexpr size_t maxPatterns = 1024;
+  return llvm::GlobPattern::create(pattern, maxPatterns);
 }
 
 Signature::Signature(FunctionOpInterface function)

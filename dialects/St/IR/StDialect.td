@@ -160,10 +160,10 @@ def St_SpeedAttr : St_Attr<"Speed", "speed"> {
     "int64_t":$link_ns);
   let assemblyFormat = "`<` struct(params) `>`";
   let description = [{
-    Peak rates by which shared passes estimate the cost of ops (`st.speed` of the module); the time
-    of a step does not use them. They are: operations of products in 32 and in 16 bits, result bytes
-    of elementwise ops, bytes of device memory, and the start of a kernel; along each axis of the
-    mesh the slowest link between neighbours of a ring, and the longest latency.
+    Peak rates by which shared passes estimate the cost of ops (`st.speed` of the module); the time of a step does not
+    use them. They are: operations of products in 32 and in 16 bits, result bytes of elementwise ops, bytes of device
+    memory, and the start of a kernel. For each axis of the mesh they include the slowest link between neighbours of a
+    ring and the longest latency.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- StGradientOps.cpp - What a user says of gradients ------------------===//
+//===- StGradientOps.cpp - Gradients that a user defines ------------------===//
 
 #include "dialects/St/IR/StGradientOps.h"
 

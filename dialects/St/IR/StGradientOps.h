@@ -1,4 +1,4 @@
-//===- StGradientOps.h - What a user says of gradients ----------*- C++ -*-===//
+//===- StGradientOps.h - Gradients that a user defines ----------*- C++ -*-===//
 
 #ifndef ST_DIALECTS_ST_IR_STGRADIENTOPS_H
 #define ST_DIALECTS_ST_IR_STGRADIENTOPS_H

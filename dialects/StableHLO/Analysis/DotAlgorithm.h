@@ -1,4 +1,4 @@
-// What the algorithm of a product says about its operands.
+// The requirements of a product's algorithm on its operands.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"

@@ -27,10 +27,10 @@ Attribute foldUnary(Attribute operand, IntUnaryFn onInts, FloatUnaryFn onFloats)
 /// Converts the elements of a constant; null if a value has no counterpart.
 Attribute foldConvert(Attribute operand, ShapedType type);
 
-/// Whether all elements are `value`; for floats, either zero counts as 0.
+/// Returns true if all elements are `value`; for floats, either zero counts as 0.
 bool isSplatOf(Attribute attribute, int64_t value);
 
-/// Whether integers of `type` are unsigned; preds are.
+/// Returns true if integers of `type` are unsigned; preds are.
 bool isUnsigned(Type type);
 
 } // namespace mlir::stablehlo

@@ -31,7 +31,7 @@ static Attribute zeroLike(Value value) {
   return DenseElementsAttr::get(type, APInt::getZero(type.getElementTypeBitWidth()));
 }
 
-/// Whether every bit of every element is set.
+/// Returns true if every bit of every element is set.
 static bool isAllOnes(Attribute attribute) { return isSplatOf(attribute, -1); }
 
 //===----------------------------------------------------------------------===//

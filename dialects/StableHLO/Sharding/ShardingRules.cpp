@@ -1,4 +1,4 @@
-//===- ShardingRules.cpp - What all factor rules share --------------------===//
+//===- ShardingRules.cpp - Common parts of the factor rules ---------------===//
 
 #include "dialects/StableHLO/Sharding/ShardingRules.h"
 

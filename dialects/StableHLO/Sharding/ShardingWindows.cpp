@@ -2,9 +2,9 @@
 //
 // Adjacent windows, as in patch embeddings and most pooling, are independent of each other. If
 // windows overlap or extend into padding, a device receives the elements next to its part from its
-// neighbours (a halo), provided that input and output divide alike: each part has an integral
-// number of strides. The gradient of a kernel is a convolution whose window is as large as its
-// input; its positions are summed over, and their parts need the same halos. Scatters of
+// neighbours (a halo), provided that input and output divide in the same way: each part has an
+// integral number of strides. The gradient of a kernel is a convolution whose window is as large as
+// its input; its positions are summed over, and their parts need the same halos. Scatters of
 // overlapping windows, and valid convolutions, whose output is smaller than their input by less
 // than a stride, replicate the dimension.
 //

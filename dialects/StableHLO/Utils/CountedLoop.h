@@ -17,7 +17,7 @@ struct LinearCarry {
 /// The linear form of argument `index` of the body, or nothing.
 std::optional<LinearCarry> findLinearCarry(stablehlo::WhileOp op, unsigned index);
 
-/// Whether no trip changes the carried value at `index`.
+/// Returns true if no trip changes the carried value at `index`.
 bool isInvariant(stablehlo::WhileOp op, unsigned index);
 
 struct CountedLoop {

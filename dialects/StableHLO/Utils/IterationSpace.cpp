@@ -20,7 +20,7 @@ bool mlir::st::isArgumentSlice(Operation *op) {
   return slice && isa<BlockArgument>(slice.getOperand());
 }
 
-// ---- which dimensions are the same loop -------------------------------------------------
+// ---- unification of dimensions ----------------------------------------------------------
 
 namespace {
 /// Union-find over the dimensions of all values of a body.

@@ -36,8 +36,8 @@ public:
   std::optional<unsigned> getAxis(Value value, int64_t dim) const;
   int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
 
-  /// Whether some value varies along every axis. Otherwise loops over the space would repeat all
-  /// work once per element of the missing axes.
+  /// Returns true if some value varies along every axis. Otherwise loops over the space would
+  /// repeat all work once per element of the missing axes.
   bool isSpanned() const;
 
   /// Merges axes into groups. `others`: accesses that must stay affine along the groups too.
@@ -71,11 +71,11 @@ private:
 /// Elements between neighbours along each dimension of a dense row-major tensor.
 SmallVector<int64_t> denseStrides(ArrayRef<int64_t> shape);
 
-/// Whether an op computes each element of its result from the operands' elements at the same
-/// position.
+/// Returns true if an op computes each element of its result from the operands' elements at the
+/// same position.
 bool isElementwise(Operation *op);
 
-/// Whether an op is a slice of a block argument: such a slice is an access, not a computation.
+/// Returns true if an op slices a block argument: such a slice is an access, not a computation.
 bool isArgumentSlice(Operation *op);
 
 } // namespace mlir::st

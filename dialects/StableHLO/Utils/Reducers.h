@@ -15,7 +15,7 @@ Operation *findCombiner(Region &reducer);
 /// imaginary part.
 Attribute getNeutralElement(Operation *combiner, Type element);
 
-/// Whether a value is a constant that is neutral for the body.
+/// Returns true if a value is a constant that is neutral for the body.
 bool isNeutral(Region &reducer, Value value);
 
 } // namespace mlir::st

@@ -22,7 +22,7 @@ LogicalResult ComplexOp::verify() {
   return success();
 }
 
-/// Whether elements of `type` may be compared as `how`.
+/// Returns true if elements of `type` may be compared as `how`.
 static bool isComparable(Type type, ComparisonType how) {
   switch (how) {
   case ComparisonType::NOTYPE:

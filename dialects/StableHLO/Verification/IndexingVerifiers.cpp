@@ -18,7 +18,7 @@ namespace {
 /// The lists of gather or scatter, under the names that messages use.
 struct IndexedAccess {
   Operation *op;
-  RankedTensorType tensor;  // What is read or written.
+  RankedTensorType tensor;  // The region that is read or written.
   RankedTensorType indices; // Where.
   int64_t slicesRank;       // Rank of gather's result or scatter's updates.
 

@@ -30,8 +30,8 @@ LogicalResult verifyBody(Operation *op, StringRef name, Region &body, TypeRange 
 /// The types that a body returns; empty if it has no stablehlo.return yet.
 SmallVector<Type> getReturnedTypes(Region &body);
 
-/// Whether values of `from` may be accumulated in `to`: the same kind of number,
-/// no narrower.
+/// Returns true if values of `from` may be accumulated in `to`: the same kind of number, no
+/// narrower.
 bool isPromotable(Type from, Type to);
 
 /// The size of a padded dimension; negative if padding crops too much, none if it exceeds 64 bits.

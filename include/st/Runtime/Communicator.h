@@ -17,12 +17,12 @@ namespace st {
 /// their sends.
 struct Peer {
   int64_t process = 0;
-  int channel = 0; ///< 0 to kMostChannel, kSavingChannel or kAgreementChannel
+  int channel = 0; ///< 0 to kMaxChannel, kSavingChannel or kAgreementChannel
   /// The purpose, as in an error: "all_reduce @loss of ranks 0 to 3".
   absl::string_view what;
 };
-constexpr int kMostChannel = 32765;
-constexpr int kSavingChannel = 32766;    ///< for checkpoints that are written beside the training
+constexpr int kMaxChannel = 32765;
+constexpr int kSavingChannel = 32766;    ///< for checkpoints that are written during training
 constexpr int kAgreementChannel = 32767; ///< for the training loop; the last tag that MPI
                                          ///< guarantees
 

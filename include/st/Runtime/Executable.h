@@ -148,8 +148,8 @@ public:
   virtual Buffer *arena(int64_t rank) = 0;
 
   /// Takes the memory of this process's arenas from the host, with `threads` threads, so that the
-  /// first step does not. Contents stay as they are, so it may run beside everything but the end of
-  /// the executable. Returns the bytes.
+  /// first step does not. It does not change contents, so it may run concurrently with everything
+  /// except the end of the executable. Returns the bytes.
   virtual int64_t touchMemory(int /*threads*/) { return 0; }
 
   /// Starts one training step on the contents of the arenas. The next step may start once the event
@@ -166,7 +166,7 @@ public:
   /// the two overwrites the inputs and outputs of the other. Null if there is none.
   virtual Executable *other(absl::string_view /*name*/) { return nullptr; }
 
-  /// Whether the devices are simulated, so that timeStep and lastStepWork are available.
+  /// Returns true if the devices are simulated, so that timeStep and lastStepWork are available.
   virtual bool isSimulated() const { return true; }
   /// The time of one step. `trace` and `timeline` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
@@ -190,8 +190,8 @@ public:
   virtual std::vector<double> computeSeconds() const { return {}; }
   /// The work of the last step, counted in the run on data: no times.
   virtual absl::StatusOr<StepWork> lastStepWork() const = 0;
-  /// Whether timeStep depends on data (loops that end by a condition on data). It is then the time
-  /// of the last step that ran, and an error before the first.
+  /// Returns true if timeStep depends on data (loops that end by a condition on data). It is then
+  /// the time of the last step that ran, and an error before the first.
   virtual bool timeDependsOnData() const { return false; }
 
 private:

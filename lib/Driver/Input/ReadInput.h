@@ -1,4 +1,4 @@
-//===- ReadInput.h - What st-compile is given -------------------*- C++ -*-===//
+//===- ReadInput.h - The inputs of st-compile -------------------*- C++ -*-===//
 //
 // The input of a compilation as a module: a model's configuration, from which the front end builds
 // one, or a program in StableHLO's text or bytecode, or in HLO. Errors are diagnostics.

@@ -1,4 +1,4 @@
-// The user's choice of what trains: adapters, and the parameters that stay as they are.
+// The user's choice of trained parameters: adapters, and frozen parameters.
 #pragma once
 
 #include "lib/Driver/Options/CompileOptions.h"

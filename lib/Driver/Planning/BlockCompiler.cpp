@@ -35,7 +35,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
     if (input.model.decoderLayers > 0)
       request.model->decoder.layerCount = ::st::kCompiledLayers;
   }
-  request.model->experts.balanceCoefficient = 0.0; // next to no work, but of the whole batch
+  request.model->experts.balanceCoefficient = 0.0; // almost no work, but of the full batch
   if (!key.formsKernels)
     request.model->scalesScores = false; // A framework runs a kernel for each op.
   const int64_t multiple = input.vocabularyMultiple * key.tensor;
@@ -81,13 +81,13 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::withStatesOf(const ::st::Block
   states.optimizer = key.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, get(plain));
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *other, get(states));
-  proto::ProgramWork made = *work;
-  made.clear_states();
+  proto::ProgramWork created = *work;
+  created.clear_states();
   for (const auto &[from, isOptimizer] : {std::pair(work, false), {other, true}})
     for (const proto::StateWork &state : from->states())
       if ((state.role() == "optimizer_state") == isOptimizer)
-        *made.add_states() = state;
-  return made;
+        *created.add_states() = state;
+  return created;
 }
 
 absl::StatusOr<const proto::ProgramWork *> BlockCompiler::get(const ::st::BlockKey &key) {

@@ -196,11 +196,11 @@ static void gatherStashes(ProgramOp program, const DenseMap<Operation *, int64_t
             static_cast<double>(type.getNumElements() * widthOf(type));
       }
   for (auto &[key, sum] : bytes) {
-    const auto &[block, made, until] = key;
+    const auto &[block, created, until] = key;
     proto::StashWork &stash = *work.add_stashes();
     stash.set_block(block);
     stash.set_bytes(sum);
-    stash.set_made(made.str());
+    stash.set_made(created.str());
     stash.set_until(until.str());
   }
 }

@@ -11,11 +11,11 @@
 using namespace mlir;
 using namespace mlir::st;
 
-constexpr int64_t kMostLayers = 1024, kMostHidden = 1 << 20, kHeadStep = 4, kMostHeads = 512;
+constexpr int64_t kMaxLayers = 1024, kMaxHidden = 1 << 20, kHeadStep = 4, kMaxHeads = 512;
 
 ModelScale mlir::st::scaleLayers(const PlanInput &input) {
   ModelScale scale{absl::StrCat("layers of hidden size ", input.model.hidden), {}};
-  for (int64_t layers = 1; layers <= kMostLayers; ++layers)
+  for (int64_t layers = 1; layers <= kMaxLayers; ++layers)
     scale.sizes.push_back({"", layers, input.model.hidden, input.model.heads, 0});
   return scale;
 }
@@ -25,10 +25,10 @@ ModelScale mlir::st::scaleProportions(const PlanInput &input) {
   ModelScale scale{absl::StrCat("the same proportions: ", input.model.layers, " layers to ",
                                 input.model.heads, " heads of ", headSize),
                    {}};
-  for (int64_t heads = kHeadStep; heads <= kMostHeads; heads += kHeadStep) {
+  for (int64_t heads = kHeadStep; heads <= kMaxHeads; heads += kHeadStep) {
     const auto layers = static_cast<int64_t>(std::llround(
         static_cast<double>(input.model.layers * heads) / static_cast<double>(input.model.heads)));
-    if (layers >= 1 && layers <= kMostLayers)
+    if (layers >= 1 && layers <= kMaxLayers)
       scale.sizes.push_back({"", layers, heads * headSize, heads, 0});
   }
   return scale;
@@ -41,10 +41,10 @@ struct SizeColumn {
   int64_t ModelSize::*member;
   int64_t most;
 };
-constexpr SizeColumn kSizeColumns[] = {{"layers", &ModelSize::layers, kMostLayers},
-                                       {"hidden", &ModelSize::hidden, kMostHidden},
-                                       {"heads", &ModelSize::heads, kMostHidden},
-                                       {"ffn_hidden", &ModelSize::ffnHidden, kMostHidden}};
+constexpr SizeColumn kSizeColumns[] = {{"layers", &ModelSize::layers, kMaxLayers},
+                                       {"hidden", &ModelSize::hidden, kMaxHidden},
+                                       {"heads", &ModelSize::heads, kMaxHidden},
+                                       {"ffn_hidden", &ModelSize::ffnHidden, kMaxHidden}};
 
 } // namespace
 

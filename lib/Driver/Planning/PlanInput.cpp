@@ -92,7 +92,7 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
   const int64_t sequence = choices.sequence.value_or(input.config.positionCount);
   if (sequence <= 0 || sequence == INT32_MAX)
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the model has positions without limit; expected --seq"));
+        absl::StrCat(path, ": the model has no maximum sequence length; expected --seq"));
   StringRef name = StringRef(path).rtrim('/');
   name.consume_back("/config.json");
   describeModel(input, name.rsplit('/').second.empty() ? name : name.rsplit('/').second, sequence,

@@ -24,8 +24,8 @@ static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
   ::st::Layout small = layout;
   small.stages = stages;
   // The fill and the drain of four stages are then less than a quarter of the schedule.
-  constexpr int64_t kMostMicroBatches = 16;
-  small.microBatches = std::min(layout.microBatches, kMostMicroBatches);
+  constexpr int64_t kMaxMicroBatches = 16;
+  small.microBatches = std::min(layout.microBatches, kMaxMicroBatches);
   small.virtualStages = 1;
   if (layout.schedule == ::st::PipelineSchedule::Interleaved)
     small.schedule = ::st::PipelineSchedule::OneForwardOneBackward;
@@ -42,16 +42,16 @@ static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
 /// one and `stages` - 2 between them. The shares of the stages stay the same, because other tasks
 /// overlap if a stage is slower than the others.
 static std::vector<int64_t> representLayers(ArrayRef<int64_t> layers, int64_t stages) {
-  constexpr int64_t kMostLayers = 12;
+  constexpr int64_t kMaxLayers = 12;
   std::vector<int64_t> few;
   for (int64_t stage = 0; stage < stages; ++stage)
     few.push_back(layers[stage * (static_cast<int64_t>(layers.size()) - 1) / (stages - 1)]);
   const int64_t sum = std::accumulate(few.begin(), few.end(), int64_t{0});
   const bool isWhole = few.size() == layers.size();
-  if (isWhole && sum <= kMostLayers)
+  if (isWhole && sum <= kMaxLayers)
     return few;
   for (int64_t &count : few)
-    count = std::max<int64_t>(1, (count * std::min(sum, kMostLayers) + sum / 2) / sum);
+    count = std::max<int64_t>(1, (count * std::min(sum, kMaxLayers) + sum / 2) / sum);
   return few;
 }
 
@@ -60,8 +60,8 @@ static std::vector<int64_t> representLayers(ArrayRef<int64_t> layers, int64_t st
 /// a slowdown measurement. The full simulation of a small pipeline gives the mean effect.
 absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layout &layout) {
   // For more ranks the simulator composes separately timed tasks (ClientOptions::timeTasks).
-  constexpr int64_t kMostTimedRanks = 64;
-  if (!sharesChips(layout, description.clusters_per_chip()) || layout.devices() > kMostTimedRanks)
+  constexpr int64_t kMaxTimedRanks = 64;
+  if (!sharesChips(layout, description.clusters_per_chip()) || layout.devices() > kMaxTimedRanks)
     return ::st::Contention();
   const auto key = ::st::SimulatedKey::of(layout, input.model);
   std::vector<int64_t> layers; // of a small pipeline
@@ -80,16 +80,16 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
 
 absl::StatusOr<::st::Contention>
 SimulatedPrograms::contentionOfReplicas(const ::st::SimulatedKey &key, const ::st::Layout &layout) {
-  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-  return compareReplicas(smallPipeline(layout, 1), *made);
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
+  return compareReplicas(smallPipeline(layout, 1), *created);
 }
 
 absl::StatusOr<::st::Contention>
 SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::st::Layout &layout,
                                         const std::vector<int64_t> &layers) {
   const int64_t ranks = key.groupDevices();
-  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-  const Program *program = &made->front();
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
+  const Program *program = &created->front();
   ::st::Contention measured;
   if (key.wholeStages == 0) {
     if (ranks % description.clusters_per_chip() != 0) {

@@ -89,10 +89,10 @@ SimulatedPrograms::compile(const ::st::Layout &layout, std::optional<int64_t> la
     }
   };
   ST_RETURN_IF_ERROR(captureError(context.get(), [&] {
-    FailureOr<::st::proto::Executable> made = compileToExecutable(request, context.get());
-    if (succeeded(made))
-      program.executable = std::move(*made);
-    return success(succeeded(made));
+    FailureOr<::st::proto::Executable> compiled = compileToExecutable(request, context.get());
+    if (succeeded(compiled))
+      program.executable = std::move(*compiled);
+    return success(succeeded(compiled));
   }));
   return program;
 }
@@ -114,10 +114,10 @@ absl::StatusOr<::st::WholeStep> SimulatedPrograms::compileWhole(const ::st::Layo
   request.makeClient = makeClient;
   ::st::proto::Executable executable;
   ST_RETURN_IF_ERROR(captureError(context.get(), [&] {
-    FailureOr<::st::proto::Executable> made = compileToExecutable(request, context.get());
-    if (succeeded(made))
-      executable = std::move(*made);
-    return success(succeeded(made));
+    FailureOr<::st::proto::Executable> compiled = compileToExecutable(request, context.get());
+    if (succeeded(compiled))
+      executable = std::move(*compiled);
+    return success(succeeded(compiled));
   }));
   if (!executable.has_prediction())
     return absl::InvalidArgumentError("the time of a step depends on its data");
@@ -155,11 +155,11 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
   if (found == programs.end()) {
     ::st::Layout layout = layoutOf(key);
     auto make = [&]() -> absl::StatusOr<std::vector<Program>> {
-      std::vector<Program> made;
+      std::vector<Program> compiled;
       if (key.wholeStages > 0) {
         layout.stages = key.wholeStages;
-        ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, std::nullopt, {}));
-        return made;
+        ST_ASSIGN_OR_RETURN(compiled.emplace_back(), compile(layout, std::nullopt, {}));
+        return compiled;
       }
       if (key.isPipelined) {
         layout.stages = kPipelineStages;
@@ -170,14 +170,14 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
             starts.push_back(layer);
           layer += count;
         }
-        ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, layer, starts));
-        return made;
+        ST_ASSIGN_OR_RETURN(compiled.emplace_back(), compile(layout, layer, starts));
+        return compiled;
       }
       const auto [fewer, more] = layersOfPrograms();
       for (int64_t count : {fewer, more}) {
-        ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, count, {}));
+        ST_ASSIGN_OR_RETURN(compiled.emplace_back(), compile(layout, count, {}));
       }
-      return made;
+      return compiled;
     };
     found = programs.emplace(key, make()).first;
   }

@@ -41,7 +41,7 @@ double SimulatedPrograms::phaseTime(const ::st::proto::Group &group, ArrayRef<Lo
 
 namespace {
 /// A message between tasks of two groups, in picoseconds from the start of each task.
-struct Meeting {
+struct MessageTimes {
   double send = 0, underway = 0; ///< when it is sent, and how long until it has arrived
   double need = 0;               ///< when the receiver's task needs it
 
@@ -50,13 +50,13 @@ struct Meeting {
 };
 } // namespace
 
-/// Returns the message of a phase that the tasks of group `to` wait for longest. None if nothing
+/// Returns the message of a phase that the tasks of group `to` wait for longest. None if no message
 /// is sent.
-static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
-                                            ArrayRef<LoneTask> fromTasks,
-                                            const ::st::proto::Group &to,
-                                            ArrayRef<LoneTask> toTasks, StringRef phase,
-                                            int64_t shards) {
+static std::optional<MessageTimes> latestMessage(const ::st::proto::Group &from,
+                                                 ArrayRef<LoneTask> fromTasks,
+                                                 const ::st::proto::Group &to,
+                                                 ArrayRef<LoneTask> toTasks, StringRef phase,
+                                                 int64_t shards) {
   using Route = std::tuple<int64_t, int64_t, int64_t>;
   std::map<Route, std::deque<const LoneTask::Message *>> sent;
   for (auto [task, timed] : llvm::zip_equal(from.tasks(), fromTasks))
@@ -66,7 +66,7 @@ static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
           sent[{message.rank, message.peer, message.channel}].push_back(&message);
   // Replicas whose messages share a link drift apart until each uses the link alone. So the replica
   // that gets its messages first counts.
-  std::map<int64_t, Meeting> latest; // by replica
+  std::map<int64_t, MessageTimes> latest; // by replica
   for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
     if (task.phase() == phase)
       for (const LoneTask::Message &message : timed.messages) {
@@ -76,11 +76,12 @@ static std::optional<Meeting> latestMessage(const ::st::proto::Group &from,
           continue;
         const LoneTask::Message &own = *found->second.front();
         found->second.pop_front();
-        const Meeting meeting = {static_cast<double>(own.time), static_cast<double>(own.underway),
-                                 static_cast<double>(timed.need)};
-        auto [last, isNew] = latest.try_emplace((message.rank - to.first_rank()) / shards, meeting);
-        if (meeting.lag() > last->second.lag())
-          last->second = meeting;
+        const MessageTimes times = {static_cast<double>(own.time),
+                                    static_cast<double>(own.underway),
+                                    static_cast<double>(timed.need)};
+        auto [last, isNew] = latest.try_emplace((message.rank - to.first_rank()) / shards, times);
+        if (times.lag() > last->second.lag())
+          last->second = times;
       }
   if (latest.empty())
     return std::nullopt;
@@ -129,7 +130,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
                              {::st::TotalsTime, "totals"},
                              {::st::UpdateTime, "update"}})
     work[part] = phaseTime(group, timed[own], phase);
-  auto between = [&](int64_t from, int64_t to, StringRef phase) -> std::optional<Meeting> {
+  auto between = [&](int64_t from, int64_t to, StringRef phase) -> std::optional<MessageTimes> {
     if (from < 0 || to < 0)
       return std::nullopt;
     // Replicas that communicate in a phase's tasks are synchronised there: in backward tasks from
@@ -142,19 +143,19 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
                          program.executable.groups(static_cast<int>(to)), timed[to], phase, shards);
   };
   const auto number = static_cast<int64_t>(own);
-  const Meeting ahead = between(number, next, "forward").value_or(Meeting()),
-                back = between(number, previous, "backward").value_or(Meeting());
+  const MessageTimes ahead = between(number, next, "forward").value_or(MessageTimes()),
+                     back = between(number, previous, "backward").value_or(MessageTimes());
   work[::st::ForwardSend] = ahead.send;
   work[::st::ForwardUnderway] = ahead.underway;
   work[::st::BackwardSend] = back.send;
   work[::st::BackwardUnderway] = back.underway;
-  work[::st::ForwardNeed] = between(previous, number, "forward").value_or(Meeting()).need;
-  work[::st::BackwardNeed] = between(next, number, "backward").value_or(Meeting()).need;
+  work[::st::ForwardNeed] = between(previous, number, "forward").value_or(MessageTimes()).need;
+  work[::st::BackwardNeed] = between(next, number, "backward").value_or(MessageTimes()).need;
   // Only the first and the last stage share a table.
   const int64_t sharer = own == kFirst ? previous : next;
   auto lagTo = [&](StringRef phase) {
-    const std::optional<Meeting> meeting = between(number, sharer, phase);
-    return meeting ? meeting->lag() : ::st::kNoLag;
+    const std::optional<MessageTimes> times = between(number, sharer, phase);
+    return times ? times->lag() : ::st::kNoLag;
   };
   work[::st::PrologueLag] = own == kFirst ? lagTo("prologue") : ::st::kNoLag;
   work[::st::UpdateLag] = lagTo("update");
@@ -194,8 +195,8 @@ SimulatedPrograms::measureWholeStage(const Program &program, int64_t stage, int6
 
 absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key, StageKind kind,
                                                    const ::st::StagePlace &place) {
-  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
-  const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *compiled, programsOf(key));
+  const ::st::proto::DtuDescription &dtu = compiled->front().executable.dtu();
   // The placement affects tasks only by the position of a group on its chip, and by whether a
   // neighbour is on the same chip, a linked chip or beyond.
   const int64_t perChip = dtu.clusters_per_chip(), period = perChip * dtu.chips_per_group(),
@@ -210,7 +211,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
   if (!isNew)
     return found->second;
   const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
-  const Program &program = made->front();
+  const Program &program = compiled->front();
   if (key.wholeStages > 1) {
     found->second = measureWholeStage(program, place.stage, own, previous, next, key);
     return found->second;
@@ -264,22 +265,22 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
   auto make = [&]() -> absl::StatusOr<StageWork> {
     if (key.wholeStages > 0)
       return StageWork{};
-    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+    ST_ASSIGN_OR_RETURN(const std::vector<Program> *compiled, programsOf(key));
     if (!key.isPipelined) {
-      ST_ASSIGN_OR_RETURN(StageWork few, measure((*made)[0], 0, -1, -1, {0}, key));
-      ST_ASSIGN_OR_RETURN(StageWork more, measure((*made)[1], 0, -1, -1, {0}, key));
+      ST_ASSIGN_OR_RETURN(StageWork few, measure((*compiled)[0], 0, -1, -1, {0}, key));
+      ST_ASSIGN_OR_RETURN(StageWork more, measure((*compiled)[1], 0, -1, -1, {0}, key));
       const auto [fewLayers, moreLayers] = layersOfPrograms();
       return layerOf(more, few, moreLayers - fewLayers);
     }
     // With all groups at equal distances, differences are due to layers.
-    const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
+    const ::st::proto::DtuDescription &dtu = compiled->front().executable.dtu();
     const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group(),
                   apart = llvm::divideCeil(key.groupDevices(), period) * period;
     const Placement placement = {0, apart, 2 * apart, 3 * apart};
     ST_ASSIGN_OR_RETURN(StageWork less,
-                        measure(made->front(), kMiddle, kFirst, kDeeper, placement, key));
+                        measure(compiled->front(), kMiddle, kFirst, kDeeper, placement, key));
     ST_ASSIGN_OR_RETURN(StageWork more,
-                        measure(made->front(), kDeeper, kMiddle, kLast, placement, key));
+                        measure(compiled->front(), kDeeper, kMiddle, kLast, placement, key));
     return layerOf(more, less, kMoreLayers);
   };
   found->second = make();

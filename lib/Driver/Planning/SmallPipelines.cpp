@@ -132,8 +132,8 @@ static void correct(Contention &contention, size_t kind, double simulated, doubl
   auto &row = contention.slowdown[kind];
   const bool isSlowedDown = llvm::any_of(row, [](double share) { return share > 0; });
   // Tasks that overlap little in a small pipeline give no estimate of their slowdown.
-  constexpr double kMostScaled = 4;
-  if (isSlowedDown && simulated > lone && kMostScaled * (played - lone) > simulated - lone) {
+  constexpr double kMaxScaled = 4;
+  if (isSlowedDown && simulated > lone && kMaxScaled * (played - lone) > simulated - lone) {
     for (double &share : row)
       share *= (simulated - lone) / (played - lone);
     return;
@@ -160,10 +160,10 @@ SimulatedPrograms::simulateSmall(const ::st::Layout &layout, const Program &prog
   StepTimeline timeline;
   ST_ASSIGN_OR_RETURN(const ::st::StepTime time, loaded->timeStep(nullptr, &timeline));
   step.total = static_cast<double>(time.total) * kUsPerPicosecond;
-  for (auto [group, made] :
+  for (auto [group, created] :
        llvm::zip_equal(rescheduled.executable.groups(), step.pipeline.groups)) {
     add(step.simulated, workIn(group, timeline));
-    add(step.lone, loneWork(made, layout.microBatches));
+    add(step.lone, loneWork(created, layout.microBatches));
   }
   return step;
 }
@@ -237,9 +237,9 @@ SimulatedPrograms::simulateReplicas(const ::st::Layout &layout, const Program &p
   const auto key = ::st::SimulatedKey::of(layout, input.model);
   ST_ASSIGN_OR_RETURN(const StageWork work, measure(program, 0, -1, -1, {0}, key));
   ::st::SimulatedPipeline pipeline;
-  ::st::SimulatedGroup &made = pipeline.groups.emplace_back();
-  made.addStage(work, layout.microBatches);
-  made.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;
-  made.update = work[::st::UpdateTime] * kUsPerPicosecond;
+  ::st::SimulatedGroup &created = pipeline.groups.emplace_back();
+  created.addStage(work, layout.microBatches);
+  created.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;
+  created.update = work[::st::UpdateTime] * kUsPerPicosecond;
   return simulateSmall(layout, program, std::move(pipeline));
 }

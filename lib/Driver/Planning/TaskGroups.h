@@ -15,7 +15,7 @@
 
 namespace mlir::st {
 
-/// The origin of an op.
+/// The task and block that an op comes from.
 struct NameScope {
   std::string path; ///< the scopes of the front end's layers, as "transformer.h.0/attn/dropout"
   bool isGradient = false;

@@ -57,7 +57,7 @@ private:
 }
 
 void GpuGatherer::addGroup(const proto::Group &group) {
-  constexpr int64_t kMostDevices = 64;
+  constexpr int64_t kMaxDevices = 64;
   StepFigures::Row row;
   row.name = group.name();
   row.stages.assign(group.stages().begin(), group.stages().end());
@@ -78,7 +78,7 @@ void GpuGatherer::addGroup(const proto::Group &group) {
       absl::StrAppend(&device.name, ", rank ", rank);
     for (size_t c = 0; c < ::st::kTimeClasses; ++c)
       row.times[c] += device.times[c];
-    if (static_cast<int64_t>(step.ranks.size()) <= kMostDevices)
+    if (static_cast<int64_t>(step.ranks.size()) <= kMaxDevices)
       figures.devices.push_back(device);
   }
   figures.groups.push_back(std::move(row));

@@ -31,7 +31,7 @@ struct RankState {
 };
 
 /// Members that wait at the same exchange.
-struct Meeting {
+struct Rendezvous {
   size_t arrived = 0;
   double start = 0;
   bool isOver = false;
@@ -76,7 +76,7 @@ private:
   /// Arrival times of messages, by sender, receiver and channel.
   std::map<std::tuple<int64_t, int64_t, int64_t>, std::deque<double>> messages;
   /// By members and their number of earlier exchanges.
-  std::map<std::pair<Members, int64_t>, Meeting> meetings;
+  std::map<std::pair<Members, int64_t>, Rendezvous> rendezvousByMembers;
   bool dependsOnData = false;
   GpuStep step;
 };
@@ -150,23 +150,23 @@ bool Player::exchange(int64_t rank, const TimedCommand &command) {
       state.table.subspan(static_cast<size_t>(command.first), static_cast<size_t>(command.count));
   const Members members(table.begin(), table.end());
   const std::pair<Members, int64_t> key = {members, state.exchanges[members]};
-  Meeting &meeting = meetings[key];
+  Rendezvous &rendezvous = rendezvousByMembers[key];
   const double own = startOf(state, command);
   if (!state.hasArrived) {
     state.hasArrived = true;
-    ++meeting.arrived;
-    meeting.start = std::max(meeting.start, own);
-    meeting.isOver = meeting.arrived == members.size();
+    ++rendezvous.arrived;
+    rendezvous.start = std::max(rendezvous.start, own);
+    rendezvous.isOver = rendezvous.arrived == members.size();
   }
-  if (!meeting.isOver)
+  if (!rendezvous.isOver)
     return false;
   const double us = timeOfExchange(members, command);
-  end(state, command, meeting.start + us);
+  end(state, command, rendezvous.start + us);
   state.hasArrived = false;
   ++state.exchanges[members];
   step.serialSum += us;
-  if (--meeting.arrived == 0)
-    meetings.erase(key);
+  if (--rendezvous.arrived == 0)
+    rendezvousByMembers.erase(key);
   return true;
 }
 

@@ -118,11 +118,11 @@ absl::Status ConfigReader::checkKind(const DeepSpeedKey &key, StringRef name,
     expected = value.getAsBoolean() ? "" : "true or false";
     break;
   case Kind::Count:
-    expected = isWhole && *number >= 0 ? "" : "a whole number from 0 to 2^53";
+    expected = isWhole && *number >= 0 ? "" : "an integer from 0 to 2^53";
     break;
   case Kind::Size:
     expected =
-        isWhole && *number >= 1 && *number <= INT32_MAX ? "" : "a whole number from 1 to 2^31 - 1";
+        isWhole && *number >= 1 && *number <= INT32_MAX ? "" : "an integer from 1 to 2^31 - 1";
     break;
   case Kind::NonNegative:
     expected = number && std::isfinite(*number) && *number >= 0 ? "" : "a number of at least 0";
@@ -345,10 +345,11 @@ absl::Status ConfigReader::takeLayout(int64_t devices) {
     run.worldSize = devices;
   int64_t perReplica = product(run.tensorParallel, run.pipelineParallel);
   if (run.worldSize != 0 && run.worldSize % perReplica != 0)
-    return absl::InvalidArgumentError(
-        path.str() + ": expected a multiple of " + std::to_string(run.tensorParallel) +
-        " tensor-parallel x " + std::to_string(run.pipelineParallel) +
-        " pipeline stages as devices, found " + std::to_string(run.worldSize));
+    return absl::InvalidArgumentError(path.str() +
+                                      ": expected a number of devices that is a multiple of " +
+                                      std::to_string(run.tensorParallel) + " tensor-parallel x " +
+                                      std::to_string(run.pipelineParallel) +
+                                      " pipeline stages, found " + std::to_string(run.worldSize));
   if (run.dataParallel == 0 && run.worldSize != 0)
     run.dataParallel = run.worldSize / perReplica;
   return absl::OkStatus();

@@ -10,8 +10,8 @@ namespace mlir::st {
 /// The type of a key. "auto" and null are values of each type: not given.
 enum class DeepSpeedKind {
   Flag,
-  Count,       // a whole number of at least 0, which may be written as 5e8
-  Size,        // a whole number of at least 1
+  Count,       // an integer of at least 0, which may be written as 5e8
+  Size,        // an integer of at least 1
   NonNegative, // a number of at least 0
   Number,
   Text,
@@ -23,7 +23,7 @@ enum class DeepSpeedKind {
 enum class DeepSpeedFate {
   Honoured,
   NoEffect,
-  /// A flag that must be off, or a section whose "enabled" must be off; a whole number that must be
+  /// A flag that must be off, or a section whose "enabled" must be off; an integer that must be
   /// 0 or 1.
   Off
 };

@@ -72,11 +72,11 @@ static StringRef describe(Kind kind) {
   case Kind::Flag:
     return "True or False";
   case Kind::Integer:
-    return "a whole number";
+    return "an integer";
   case Kind::Count:
-    return "a whole number from 0 to 2^53";
+    return "an integer from 0 to 2^53";
   case Kind::Size:
-    return "a whole number from 1 to 2^31 - 1";
+    return "an integer from 1 to 2^31 - 1";
   case Kind::Number:
     return "a finite number";
   case Kind::NonNegative:

@@ -13,9 +13,9 @@ namespace mlir::st {
 /// The kind of an argument's values. `None` is a value of each kind: not given.
 enum class ArgumentKind {
   Flag,
-  Integer,     // any whole number
-  Count,       // a whole number of at least 0
-  Size,        // a whole number of at least 1
+  Integer,     // any integer
+  Count,       // an integer of at least 0
+  Size,        // an integer of at least 1
   Number,      // any finite number
   NonNegative, // a finite number of at least 0
   Positive,    // a finite number above 0

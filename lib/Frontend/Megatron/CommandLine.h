@@ -28,7 +28,7 @@ struct CommandLine {
 };
 
 /// Reads statements of a shell file one by one, with the variables that they assign: strings,
-/// arrays, and sums, differences and products of whole numbers. Values that only a shell can
+/// arrays, and sums, differences and products of integers. Values that only a shell can
 /// compute, such as `$(hostname)` or `$1`, stay unchanged.
 class ShellReader {
 public:

@@ -120,7 +120,7 @@ static void checkSampleTime(Linter &linter) {
   }
 }
 
-/// Whether a timer measures messages between stages.
+/// Returns true if a timer measures messages between stages.
 static bool isPipelineTimer(StringRef name) {
   return (name.starts_with("forward-") || name.starts_with("backward-")) &&
          (name.contains("send") || name.contains("recv"));

@@ -37,8 +37,8 @@ static bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 /// Removes a launcher's prefix of a line: `0: `, `[default0]:`, `[1,0]<stdout>:`, `node-1: `, and
 /// the time of newer versions.
 static StringRef stripRank(StringRef text) {
-  constexpr int mostPrefixes = 3;
-  for (int i = 0; i < mostPrefixes; ++i) {
+  constexpr int maxPrefixes = 3;
+  for (int i = 0; i < maxPrefixes; ++i) {
     StringRef rest = text.ltrim();
     if (rest.consume_front("[")) {
       size_t end = rest.find(']');

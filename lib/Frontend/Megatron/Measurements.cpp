@@ -1,4 +1,4 @@
-//===- Measurements.cpp - What a Megatron log measured --------------------===//
+//===- Measurements.cpp - Measurements of a Megatron log ------------------===//
 
 #include "lib/Frontend/Megatron/Measurements.h"
 

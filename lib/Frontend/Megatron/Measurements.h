@@ -1,4 +1,4 @@
-//===- Measurements.h - What a Megatron log measured ------------*- C++ -*-===//
+//===- Measurements.h - Measurements of a Megatron log ----------*- C++ -*-===//
 
 #ifndef ST_LIB_FRONTEND_MEGATRON_MEASUREMENTS_H
 #define ST_LIB_FRONTEND_MEGATRON_MEASUREMENTS_H

@@ -62,7 +62,7 @@ private:
   absl::Status require(StringRef name, int64_t value) const {
     if (value != 0)
       return absl::OkStatus();
-    return error(name, "expected a whole number from 1 to 2^31 - 1, found none");
+    return error(name, "expected an integer from 1 to 2^31 - 1, found none");
   }
 
   const MegatronLog &log;
@@ -76,7 +76,7 @@ absl::Status RunBuilder::refuseRestricted(const GivenArgument &given) const {
   if (argument.fate != ArgumentFate::Restricted || given.isNone)
     return absl::OkStatus();
   StringRef text = given.text;
-  // Some versions print whole numbers as 1.0.
+  // Some versions print integers as 1.0.
   text.consume_back(".0");
   std::string expected;
   for (StringRef accepted : llvm::split(argument.note, "|")) {

@@ -104,9 +104,9 @@ static void readProjection(ConfigReader &reader, ModelConfig &config) {
 }
 
 static void readRelativePositions(ConfigReader &reader, ModelConfig &config) {
-  constexpr int64_t mostBuckets = 1 << 16;
+  constexpr int64_t maxBuckets = 1 << 16;
   RelativePositions &positions = config.relativePositions;
-  positions.bucketCount = reader.size("relative_attention_num_buckets", 32, mostBuckets);
+  positions.bucketCount = reader.size("relative_attention_num_buckets", 32, maxBuckets);
   if (positions.bucketCount < 4)
     reader.unexpected("relative_attention_num_buckets",
                       "an integer from 4: each direction of the encoder has half of the buckets");

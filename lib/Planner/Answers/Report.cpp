@@ -173,7 +173,7 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout,
 /// Composed layouts by time, then the others by the bound of their time. A large space has too many
 /// to list.
 static std::vector<size_t> nearestCandidates(const SearchResult &result) {
-  constexpr size_t kMost = 1000;
+  constexpr size_t kMax = 1000;
   std::vector<size_t> order(result.candidates.size());
   std::iota(order.begin(), order.end(), size_t(0));
   auto key = [&](size_t i) {
@@ -183,7 +183,7 @@ static std::vector<size_t> nearestCandidates(const SearchResult &result) {
     return std::tuple(!fits, isRefused,
                       fits ? candidate.msPerSample() : candidate.boundMsPerSample(), i);
   };
-  const size_t count = std::min(kMost, order.size());
+  const size_t count = std::min(kMax, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](size_t a, size_t b) { return key(a) < key(b); });
   order.resize(count);

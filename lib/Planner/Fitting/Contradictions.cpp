@@ -8,7 +8,7 @@ namespace st {
 namespace {
 
 /// Runs of the same work on a quiet cluster differ by a few per cent.
-constexpr double kMostRatio = 1.15;
+constexpr double kMaxRatio = 1.15;
 
 bool haveOneModel(const MeasuredRow &a, const MeasuredRow &b) {
   const PlannedModel &x = a.model, &y = b.model;
@@ -26,7 +26,7 @@ std::optional<std::string> compareSteps(const MeasuredRow &row, const MeasuredRo
     return std::nullopt;
   const int64_t mine = row.layout.microBatches, theirs = peer.layout.microBatches;
   const double ratio = *row.measuredMs / *peer.measuredMs;
-  if (mine > theirs || ratio <= (mine == theirs ? kMostRatio : 1))
+  if (mine > theirs || ratio <= (mine == theirs ? kMaxRatio : 1))
     return std::nullopt;
   return absl::StrFormat("%.4g ms for %d micro-batches, %.4g ms for %d", *row.measuredMs, mine,
                          *peer.measuredMs, theirs);
@@ -50,7 +50,7 @@ std::optional<std::string> compareTimers(const MeasuredRow &row, const MeasuredR
        {Pair{"forward", row.forwardMs, peer.forwardMs},
         Pair{"backward", row.backwardMs, peer.backwardMs},
         Pair{"optimizer", sameUpdate ? row.optimizerMs : none, peer.optimizerMs}})
-    if (timer.mine && timer.theirs && *timer.mine > kMostRatio * *timer.theirs)
+    if (timer.mine && timer.theirs && *timer.mine > kMaxRatio * *timer.theirs)
       return absl::StrFormat("%s %.4g ms, %.4g ms for the same work", timer.name, *timer.mine,
                              *timer.theirs);
   return std::nullopt;

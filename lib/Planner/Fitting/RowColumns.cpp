@@ -15,14 +15,14 @@ namespace {
 using Text = absl::string_view;
 
 /// Largest count in a row: no cluster, batch or model has more.
-constexpr double kMostCount = 1e9;
+constexpr double kMaxCount = 1e9;
 constexpr double kMibOfGib = 1024;
 
 /// Reads an integer of at least `least`.
 std::string readCount(Text text, int64_t &value, int64_t least = 1) {
   double number = 0;
   if (!absl::SimpleAtod(text, &number) || number != std::floor(number) ||
-      number < static_cast<double>(least) || number > kMostCount)
+      number < static_cast<double>(least) || number > kMaxCount)
     return absl::StrCat("an integer from ", least);
   value = static_cast<int64_t>(number);
   return "";

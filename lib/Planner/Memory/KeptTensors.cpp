@@ -78,7 +78,7 @@ KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
   if (rules.selective)
     addAttentionCore(ops, again);
   KeptTensors bytes;
-  double largest = 0, madeAgain = 0;
+  double largest = 0, recomputed = 0;
   for (const proto::OpWork *op : ops) {
     for (uint32_t tensor : op->writes())
       largest = std::max(largest, work.tensors(static_cast<int>(tensor)).bytes());
@@ -95,14 +95,14 @@ KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
     const bool isUnfused = rules.unfusedSoftmax && op->region() == "softmax";
     const double keptBytes = region.kept_bytes() + (isUnfused ? 2 : 0);
     const double workingBytes = region.working_bytes() + (isUnfused ? 8 : 0);
-    (takesAny(*op, again) ? madeAgain : bytes.kept) += keptBytes * op->largest_elements();
+    (takesAny(*op, again) ? recomputed : bytes.kept) += keptBytes * op->largest_elements();
     bytes.working = std::max(bytes.working, workingBytes * op->largest_elements());
   }
   for (size_t tensor = 0; tensor < tensors; ++tensor)
     if (kept[tensor])
-      (again[tensor] ? madeAgain : bytes.kept) += work.tensors(static_cast<int>(tensor)).bytes();
+      (again[tensor] ? recomputed : bytes.kept) += work.tensors(static_cast<int>(tensor)).bytes();
   // The backward pass has the gradients of an op's result and of its operands.
-  bytes.working = std::max(bytes.working, 2 * largest) + madeAgain;
+  bytes.working = std::max(bytes.working, 2 * largest) + recomputed;
   return bytes;
 }
 

@@ -27,8 +27,8 @@ struct KeepRules {
   bool unfusedSoftmax = false;
 };
 
-/// Kept bytes under a profile of framework ops. A product keeps both factors except weights, other
-/// ops what the profile says of their regions. Each tensor is kept once.
+/// Kept bytes under a profile of framework ops. A product keeps both factors except weights; other
+/// ops keep what the profile specifies for their regions. Each tensor is kept once.
 KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
                             const proto::ImplementationProfile &profile, const KeepRules &rules);
 

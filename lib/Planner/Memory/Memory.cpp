@@ -78,7 +78,7 @@ MemoryModel::LayerBytes MemoryModel::layerBytes(int64_t block, double boundary) 
   return bytes;
 }
 
-/// Bytes of a block. Its forward pass keeps what the layout says, or all if it is recomputed.
+/// Bytes of a block. Its forward pass keeps what the policy says, or all if it is recomputed.
 KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
   const Layout &layout = inputs.layout;
   if (inputs.profile.framework_ops()) {

@@ -37,7 +37,7 @@ std::optional<std::string> readSwitch(absl::string_view word) {
 
 std::string printSwitch(bool value) { return value ? "true" : "false"; }
 
-constexpr const char *kNumber = "a whole number", *kSwitch = "true or false";
+constexpr const char *kNumber = "an integer", *kSwitch = "true or false";
 
 const std::array<Key, 16> kKeys = {{
     {"tp", [](const Layout &l) { return absl::StrCat(l.tensor); }, readNumber, kNumber},

@@ -53,7 +53,7 @@ private:
   int64_t strideOf(int axis) const {
     return axis == 0 ? numbering.tensorStride() : numbering.dataStride();
   }
-  /// Returns true if all groups of ranks at this distance are placed alike in their nodes.
+  /// Returns true if all groups of ranks at this distance have the same placement in their nodes.
   bool isEven(int64_t size, int64_t stride) const;
   /// Places axis 0 (tensor) or 1 (data).
   GroupPlacement placeAxis(int axis) const;

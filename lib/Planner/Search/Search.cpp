@@ -334,9 +334,9 @@ absl::StatusOr<SearchResult> Searcher::search() {
     return status;
   std::priority_queue<Open> open;
   const std::vector<Layout> layouts = enumerateLayouts(space, inputs.model, inputs.cluster);
-  if (layouts.size() > kMostLayouts)
+  if (layouts.size() > kMaxLayouts)
     return absl::InvalidArgumentError(
-        absl::StrCat("more than ", kMostLayouts,
+        absl::StrCat("more than ", kMaxLayouts,
                      " layouts to search; expected narrower ranges or fixed degrees"));
   result.candidates.reserve(layouts.size());
   size_t done = 0;

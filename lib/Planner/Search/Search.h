@@ -53,7 +53,7 @@ using Progress = std::function<void(size_t done, size_t all, double bestMs)>;
 /// refined in steps: the products at the fitted peak rate; the closed form of the schedule with
 /// sketched blocks (Sketch.h), then with compiled ones; the composition. Drops a layout when
 /// another one that fits beats its bounds of time and memory, unless it may be among the fastest.
-/// Fails if no block of the model compiles, or if the space has more than kMostLayouts.
+/// Fails if no block of the model compiles, or if the space has more than kMaxLayouts.
 absl::StatusOr<SearchResult> searchLayouts(const StepInputs &inputs, const SearchSpace &space,
                                            const Progress &progress = nullptr);
 

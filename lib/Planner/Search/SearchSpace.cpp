@@ -43,7 +43,7 @@ private:
   void addBatchesOfRange(Layout layout);
   void addSchedules(Layout layout);
   void addVariants(Layout layout, const std::vector<RankOrder> &orders);
-  bool isFull() const { return layouts.size() > kMostLayouts; }
+  bool isFull() const { return layouts.size() > kMaxLayouts; }
   /// Orders to consider for these degrees, with one and with several stages per group.
   std::array<std::vector<RankOrder>, 2> ordersOf(Layout layout) const;
 
@@ -68,14 +68,13 @@ std::array<std::vector<RankOrder>, 2> Enumerator::ordersOf(Layout layout) const 
 void Enumerator::addVariants(Layout layout, const std::vector<RankOrder> &placements) {
   // One tensor rank has no sequence to split, and one copy of the weights no state.
   const bool splitsSequences = layout.tensor > 1 || space.sequenceParallel.size() == 1;
-  const int64_t leastZero = *std::min_element(space.zero.begin(), space.zero.end());
+  const int64_t minZero = *std::min_element(space.zero.begin(), space.zero.end());
   for (int64_t zero : space.zero)
     for (Recompute recompute : space.recompute)
       for (bool sequenceParallel : space.sequenceParallel)
         for (bool offload : space.offloadOptimizer)
           for (RankOrder order : placements) {
-            if ((sequenceParallel && !splitsSequences) ||
-                (zero > leastZero && layout.copies() == 1))
+            if ((sequenceParallel && !splitsSequences) || (zero > minZero && layout.copies() == 1))
               continue;
             layout.zero = zero;
             layout.recompute = recompute;
@@ -99,7 +98,7 @@ void Enumerator::addSchedules(Layout layout) {
     const bool isInterleaved = schedule == PipelineSchedule::Interleaved;
     layout.schedule = schedule;
     for (int64_t chunks = isInterleaved ? 2 : 1;
-         chunks <= (isInterleaved ? space.mostVirtualStages : 1); ++chunks) {
+         chunks <= (isInterleaved ? space.maxVirtualStages : 1); ++chunks) {
       if (!isAllowed(space.virtualStages, chunks) || layout.stages * chunks > model.layers)
         continue;
       layout.virtualStages = chunks;
@@ -110,12 +109,12 @@ void Enumerator::addSchedules(Layout layout) {
 
 void Enumerator::addBatchesOfRange(Layout layout) {
   std::vector<int64_t> sizes = space.microBatch;
-  for (int64_t size = 1; space.microBatch.empty() && size <= space.mostMicroBatch; size *= 2)
+  for (int64_t size = 1; space.microBatch.empty() && size <= space.maxMicroBatch; size *= 2)
     sizes.push_back(size);
   for (int64_t microBatch : sizes) {
     const int64_t sequences = layout.replicas * microBatch;
     const int64_t least = (space.globalBatch + sequences - 1) / sequences,
-                  most = space.mostGlobalBatch / sequences;
+                  most = space.maxGlobalBatch / sequences;
     std::set<int64_t> counts;
     auto add = [&](int64_t count) {
       if (count >= least && count <= most)
@@ -144,7 +143,7 @@ void Enumerator::addBatches(Layout layout) {
   const int64_t ofReplica = space.globalBatch / layout.replicas;
   for (int64_t microBatch : divisorsOf(ofReplica)) {
     if (!isAllowed(space.microBatch, microBatch) ||
-        (space.microBatch.empty() && microBatch > space.mostMicroBatch))
+        (space.microBatch.empty() && microBatch > space.maxMicroBatch))
       continue;
     layout.microBatch = microBatch;
     layout.microBatches = ofReplica / microBatch;
@@ -156,7 +155,7 @@ bool Enumerator::considersContext(int64_t context) const {
   if (!space.context.empty())
     return isAllowed(space.context, context);
   return context == 1 || (model.sequence >= kLongSequence && model.sequence % context == 0 &&
-                          model.sequence / context >= kLeastPart);
+                          model.sequence / context >= kMinPart);
 }
 
 bool Enumerator::considersExpert(int64_t expert) const {
@@ -172,8 +171,8 @@ void Enumerator::addReplicas(Layout layout, int64_t devices) {
     layout.replicas = devices / context;
     layout.expert = 1;
     if (!considersContext(context) || !isAllowed(space.replicas, layout.replicas) ||
-        (space.mostReplicaDevices > 0 &&
-         layout.tensor * context * layout.stages > space.mostReplicaDevices))
+        (space.maxReplicaDevices > 0 &&
+         layout.tensor * context * layout.stages > space.maxReplicaDevices))
       continue;
     orders = ordersOf(layout);
     for (int64_t expert : divisorsOf(layout.replicas))
@@ -203,10 +202,9 @@ std::vector<int64_t> Enumerator::deviceCounts() const {
   const int64_t node = cluster.devices_per_node();
   std::vector<int64_t> counts;
   for (int64_t part : divisorsOf(node))
-    if (part < node && part >= space.devices && part <= space.mostDevices)
+    if (part < node && part >= space.devices && part <= space.maxDevices)
       counts.push_back(part);
-  const int64_t most =
-      std::min(space.mostDevices, node * static_cast<int64_t>(cluster.max_nodes()));
+  const int64_t most = std::min(space.maxDevices, node * static_cast<int64_t>(cluster.max_nodes()));
   for (int64_t count = (space.devices + node - 1) / node * node; count <= most; count += node)
     counts.push_back(count);
   return counts;

@@ -13,11 +13,11 @@ namespace st {
 /// The choices of a search. An empty list means no restriction.
 struct SearchSpace {
   int64_t devices = 1;
-  int64_t mostDevices = 0; ///< if above `devices`: all full nodes between, and parts of one node
+  int64_t maxDevices = 0; ///< if above `devices`: all full nodes between, and parts of one node
   int64_t globalBatch = 1;
-  int64_t mostGlobalBatch = 0; ///< if above `globalBatch`: any batch between
+  int64_t maxGlobalBatch = 0; ///< if above `globalBatch`: any batch between
   /// Maximum number of devices for the shards and stages of one replica; 0: all.
-  int64_t mostReplicaDevices = 0;
+  int64_t maxReplicaDevices = 0;
   std::vector<int64_t> tensor, stages, replicas, virtualStages, microBatch;
   /// Without values, sequences are split only if they are long (`kLongSequence`), and experts over
   /// replicas wherever a model has experts.
@@ -31,22 +31,22 @@ struct SearchSpace {
   std::vector<RankOrder> placements; ///< equivalent orders on a cluster count as the first of them
   /// This number of fastest layouts that fit is composed, on the front or not.
   size_t fastest = 1;
-  int64_t mostMicroBatch = 64;
-  int64_t mostVirtualStages = 8;
+  int64_t maxMicroBatch = 64;
+  int64_t maxVirtualStages = 8;
 
-  bool hasBatchRange() const { return mostGlobalBatch > globalBatch; }
-  bool hasDeviceRange() const { return mostDevices > devices; }
+  bool hasBatchRange() const { return maxGlobalBatch > globalBatch; }
+  bool hasDeviceRange() const { return maxDevices > devices; }
 };
 
 /// Sequences from this length on may be split over devices unasked, into parts of at least
-/// kLeastPart tokens. Attention's communication for a token does not depend on the length and its
+/// kMinPart tokens. Attention's communication for a token does not depend on the length and its
 /// work does, so shorter parts rarely pay.
-constexpr int64_t kLongSequence = 16384, kLeastPart = 4096;
+constexpr int64_t kLongSequence = 16384, kMinPart = 4096;
 
 /// Maximum number of layouts in a space.
-constexpr size_t kMostLayouts = 1000000;
+constexpr size_t kMaxLayouts = 1000000;
 
-/// Lists all layouts of a space, including those that cannot run, up to kMostLayouts. They fill the
+/// Lists all layouts of a space, including those that cannot run, up to kMaxLayouts. They fill the
 /// devices with the batch. In a range of batches, micro-batches are powers of two unless they are
 /// listed. Their number doubles from the minimum to the maximum; both and multiples of the stages
 /// are considered too.

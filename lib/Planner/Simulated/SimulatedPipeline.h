@@ -36,9 +36,9 @@ struct SimulatedGroup {
 
 struct SimulatedPipeline {
   std::vector<SimulatedGroup> groups;
-  /// Lags of the data that the first and the last group exchange once per step: from the start of
-  /// the first group's prologue to the start of the last group's; from the end of the first group's
-  /// units to the last group's update; and vice versa. kNoLag if there is no message.
+  /// Lags of the data that the first and the last group exchange once per step; kNoLag if there is
+  /// no message. They are: from the start of the first group's prologue to the start of the last
+  /// group's; from the end of the first group's units to the last group's update; and the reverse.
   double prologueLag = kNoLag, firstUpdateLag = kNoLag, lastUpdateLag = kNoLag;
   Contention contention;
   double launch = 0; ///< the part of each task that is not affected by contention
@@ -47,8 +47,8 @@ struct SimulatedPipeline {
   void exchange(const StageWork &first, const StageWork &last);
 };
 
-/// The times of a group. `exchange`: waits for data that the first and the last group exchange once
-/// per step.
+/// The times of a group. `exchange` is the time in which it waits for data that the first and the
+/// last group exchange once per step.
 struct SimulatedGroupTimes {
   GroupTimes units; ///< `end` is that of the last unit
   double prologue = 0, exchange = 0, update = 0, end = 0;

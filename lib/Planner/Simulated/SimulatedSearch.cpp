@@ -53,7 +53,7 @@ private:
   double layerFlops = 0;         ///< of the smallest layer's forward pass
   double trained = 0;            ///< elements of the full model's parameters that train
   std::multiset<double> fastest; ///< composed milliseconds per sample of the layouts to simulate
-  double leastShare =
+  double minShare =
       std::numeric_limits<double>::infinity(); ///< minimum ratio of composed time to estimate
   SearchResult result;
 };
@@ -162,7 +162,7 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
         candidate.boundMs, result.composed);
     return false;
   }
-  const double least = estimated * leastShare;
+  const double least = estimated * minShare;
   if (result.composed < explored || fastest.size() < effort.simulated || least <= *fastest.rbegin())
     return true;
   const auto samples = static_cast<double>(candidate.layout.globalBatch());
@@ -170,7 +170,7 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
   candidate.reason = absl::StrFormat(
       "takes at least %.4g ms by its estimate, %.4g ms: no composed layout took less than %.2f "
       "times that",
-      least * samples, estimated * samples, leastShare);
+      least * samples, estimated * samples, minShare);
   return false;
 }
 
@@ -272,9 +272,9 @@ absl::StatusOr<SearchResult> SimulatedSearcher::search() {
   own.placements = {RankOrder::OfCluster};
   for (const Layout &layout : enumerateLayouts(own, inputs.model, inputs.cluster))
     result.candidates.emplace_back().layout = layout;
-  if (result.candidates.size() > kMostLayouts)
+  if (result.candidates.size() > kMaxLayouts)
     return absl::InvalidArgumentError(
-        absl::StrCat("more than ", kMostLayouts,
+        absl::StrCat("more than ", kMaxLayouts,
                      " layouts to search; expected narrower ranges or fixed degrees"));
   ST_RETURN_IF_ERROR(readReference());
   double best = std::numeric_limits<double>::infinity();
@@ -284,7 +284,7 @@ absl::StatusOr<SearchResult> SimulatedSearcher::search() {
     if (isPromising(estimated, candidate)) {
       compose(candidate);
       if (candidate.ms > 0)
-        leastShare = std::min(leastShare, candidate.msPerSample() / estimated);
+        minShare = std::min(minShare, candidate.msPerSample() / estimated);
     }
     if (candidate.fate == Candidate::Slower)
       best = std::min(best, candidate.ms);

@@ -84,12 +84,13 @@ double SimulatedStages::ofGroup(int64_t group, WorkPart part) const {
 SimulatedPipeline SimulatedStages::makePipeline() const {
   SimulatedPipeline pipeline;
   for (int64_t group = 0; group < layout.stages; ++group) {
-    SimulatedGroup &made = pipeline.groups.emplace_back();
-    made.prologue = (ofGroup(group, PrologueTime) + ofGroup(group, TotalsTime)) / kPicosecondsPerUs;
+    SimulatedGroup &created = pipeline.groups.emplace_back();
+    created.prologue =
+        (ofGroup(group, PrologueTime) + ofGroup(group, TotalsTime)) / kPicosecondsPerUs;
     for (int64_t stage = group; stage < count(); stage += layout.stages)
-      made.addStage(works[stage], layout.microBatches);
-    made.update = ofGroup(group, UpdateTime) / kPicosecondsPerUs;
-    made.chips = blocks.chipsOf(key, group);
+      created.addStage(works[stage], layout.microBatches);
+    created.update = ofGroup(group, UpdateTime) / kPicosecondsPerUs;
+    created.chips = blocks.chipsOf(key, group);
   }
   if (count() > 1)
     pipeline.exchange(works.front(), works.back());

@@ -66,9 +66,9 @@ OpTime BlockTimer::unfusedSoftmax(const proto::OpWork &op) const {
 
 /// Scales an op of the head to the true vocabulary: blocks are compiled for a padded one.
 proto::OpWork BlockTimer::withoutPadding(proto::OpWork op) const {
-  constexpr int64_t kMostPadding = 128;
+  constexpr int64_t kMaxPadding = 128;
   auto unpad = [&](int64_t size) {
-    return size >= vocabulary && size < vocabulary + kMostPadding ? vocabulary : size;
+    return size >= vocabulary && size < vocabulary + kMaxPadding ? vocabulary : size;
   };
   op.set_n(unpad(op.n()));
   op.set_k(unpad(op.k()));

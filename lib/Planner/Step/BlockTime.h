@@ -22,7 +22,7 @@ struct BlockTime {
   std::set<int64_t> badSizes;
 };
 
-/// Inputs of a block's time besides its program.
+/// Inputs of a block's time other than its program.
 struct BlockContext {
   const Layout &layout;
   const PlannedModel &model;

@@ -47,8 +47,8 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
   if (layout.expert > 1 && !inputs.model.limitsExperts)
     return absl::InvalidArgumentError(absl::StrCat(
         "expert=", layout.expert,
-        ": without a capacity of experts, their weights are gathered once "
-        "a step, whose time is known on DTU clusters alone; expected --expert-capacity-factor"));
+        ": without an expert capacity, the weights of experts are gathered once a step, and only "
+        "DTU clusters have costs for that; expected --expert-capacity-factor"));
   return checkLayout(inputs.model, layout, inputs.cluster);
 }
 

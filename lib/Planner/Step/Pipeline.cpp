@@ -168,7 +168,7 @@ std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts 
   return groups;
 }
 
-HeldMicroBatches mostHeld(const std::vector<PipelineUnit> &units) {
+HeldMicroBatches maxHeld(const std::vector<PipelineUnit> &units) {
   int64_t forwards = 0, backwards = 0, weights = 0;
   HeldMicroBatches most;
   for (const PipelineUnit &unit : units) {
@@ -203,8 +203,8 @@ const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const Pi
   return *times;
 }
 
-HeldMicroBatches PipelineMemo::mostHeld(const Layout &layout, const PipelineOrder &order,
-                                        int64_t group) {
+HeldMicroBatches PipelineMemo::maxHeld(const Layout &layout, const PipelineOrder &order,
+                                       int64_t group) {
   // Beyond this many rounds, no schedule except GPipe starts more micro-batches before the first
   // one finishes.
   constexpr int64_t kRounds = 3;
@@ -214,7 +214,7 @@ HeldMicroBatches PipelineMemo::mostHeld(const Layout &layout, const PipelineOrde
   auto [found, isNew] = held.try_emplace(std::array<int64_t, 5>{
       few.stages, few.virtualStages, few.microBatches, static_cast<int64_t>(few.schedule), group});
   if (isNew)
-    found->second = st::mostHeld(order(few, group));
+    found->second = st::maxHeld(order(few, group));
   return found->second;
 }
 

@@ -47,7 +47,7 @@ struct PipelineCosts {
 struct HeldMicroBatches {
   int64_t forwardToBackward = 0, forwardToWeight = 0, backwardToWeight = 0;
 };
-HeldMicroBatches mostHeld(const std::vector<PipelineUnit> &units);
+HeldMicroBatches maxHeld(const std::vector<PipelineUnit> &units);
 
 /// Times of a group between the start of the step and its last unit.
 struct GroupTimes {
@@ -82,7 +82,7 @@ public:
                                       const PipelineOrder &order);
   /// Lower bound of what a group holds; exact for schedules whose maximum does not grow beyond some
   /// number of micro-batches.
-  HeldMicroBatches mostHeld(const Layout &layout, const PipelineOrder &order, int64_t group);
+  HeldMicroBatches maxHeld(const Layout &layout, const PipelineOrder &order, int64_t group);
 
 private:
   absl::flat_hash_map<std::vector<double>, std::unique_ptr<std::vector<GroupTimes>>> plays;

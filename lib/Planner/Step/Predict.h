@@ -14,7 +14,7 @@ namespace st {
 /// Returns the blocks of a row's model, which live as long as their source.
 using FindBlocks = std::function<absl::StatusOr<BlockSource *>(const MeasuredRow &row)>;
 
-/// Inputs of predictions besides a row and constants.
+/// Inputs of predictions other than a row and constants.
 struct PredictContext {
   const proto::ClusterDescription &cluster;
   const proto::ImplementationProfile &profile;

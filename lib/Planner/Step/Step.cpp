@@ -132,7 +132,7 @@ QueuedWork Composer::weightOf(int64_t stage) const {
 }
 
 HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const {
-  return layout.hasWeightTasks() ? mostHeld(inputs.order(layout, group))
+  return layout.hasWeightTasks() ? maxHeld(inputs.order(layout, group))
                                  : HeldMicroBatches{times.inFlight};
 }
 
@@ -414,14 +414,14 @@ absl::StatusOr<double> countParameters(const StepInputs &inputs) {
 void Composer::timeBlocks() {
   const BlockContext context{layout, model, profile, inputs.costs, placement};
   auto compute = [&] {
-    ModelTimes made{timeBlock(context, work, 0),
-                    timeBlock(context, work, PlannedModel::kLayerBlock),
-                    timeBlock(context, work, model.headBlock())};
+    ModelTimes created{timeBlock(context, work, 0),
+                       timeBlock(context, work, PlannedModel::kLayerBlock),
+                       timeBlock(context, work, model.headBlock())};
     if (model.decoderLayers > 0) {
-      made.bridge = timeBlock(context, work, PlannedModel::kBridgeBlock);
-      made.decoder = timeBlock(context, work, PlannedModel::kDecoderBlock);
+      created.bridge = timeBlock(context, work, PlannedModel::kBridgeBlock);
+      created.decoder = timeBlock(context, work, PlannedModel::kDecoderBlock);
     }
-    return made;
+    return created;
   };
   times = inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
 }
@@ -500,7 +500,7 @@ StepBound Composer::bound(BoundDetail detail) {
   const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
   for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
     const DeviceMemory own =
-        memory.ofGroup(group, inputs.memo->pipelines.mostHeld(layout, inputs.order, group));
+        memory.ofGroup(group, inputs.memo->pipelines.maxHeld(layout, inputs.order, group));
     if (own.total() <= bound.memory.total())
       continue;
     bound.memory = own;

@@ -23,7 +23,7 @@ Outcome evalGroups(Evaluator &evaluator, Operation &op, ArrayRef<StringRef> axes
     return toOutcome(op.emitError("a collective in control flow that only some ranks enter"));
   for (StringRef axis : axes)
     if (!grid.hasAxis(axis))
-      return toOutcome(op.emitError("no axis '") << axis << "' where this op runs");
+      return toOutcome(op.emitError("no axis '") << axis << "' in the mesh of this op");
   for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
     const RankValues &values = evaluator.get(operand);
     RankValues results(evaluator.getNumRanks());
@@ -97,7 +97,7 @@ Outcome evalAxisIndex(Evaluator &evaluator, AxisIndexOp op) {
   const RankGrid &grid = evaluator.getGrid();
   bool isTask = op.getAxis() == MeshOp::kMicro && !grid.hasAxis(op.getAxis());
   if (!isTask && !grid.hasAxis(op.getAxis()))
-    return toOutcome(op.emitError("no axis '") << op.getAxis() << "' where this op runs");
+    return toOutcome(op.emitError("no axis '") << op.getAxis() << "' in the mesh of this op");
   RankValues results(evaluator.getNumRanks());
   for (int64_t rank : evaluator.getActiveRanks()) {
     int64_t index = isTask ? evaluator.getMicroBatch() : grid.getCoordinate(rank, op.getAxis());

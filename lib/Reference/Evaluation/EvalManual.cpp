@@ -63,7 +63,7 @@ LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, Shardin
                    RankValues &wholes) {
   wholes.resize(parts.size());
   for (ArrayRef<int64_t> group : groups) {
-    // Treats all groups as if they had this one's parts.
+    // Treats all groups as if they had the parts of this group.
     RankValues alike(parts.size());
     for (ArrayRef<int64_t> other : groups)
       for (auto [rank, from] : llvm::zip_equal(other, group))
@@ -85,7 +85,8 @@ LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputation
   FailureOr<RankGrid> grid = gridOf(op, ranks);
   if (failed(grid))
     return failure();
-  // Along other axes whole tensors may differ: a computation around this one may see those.
+  // Along other axes the global tensors may differ, because a surrounding computation may be manual
+  // over those axes.
   SmallVector<StringRef> axes;
   for (StringAttr axis : op.getManualAxes().getAxes())
     if (grid->hasAxis(axis.getValue()))

@@ -75,8 +75,8 @@ inline Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
 /// The kernel of an elementwise op with two operands and one type.
 std::optional<BinaryKind> getBinaryKind(Operation &op);
 
-/// Whether the op computes each element of its results from the operands' elements at the same
-/// position.
+/// Returns true if the op computes each element of its results from the operands' elements at the
+/// same position.
 bool isElementwise(Operation &op);
 
 } // namespace mlir::st::ref

@@ -122,9 +122,8 @@ bool precedes(Complex x, Complex y) {
   return x.real() != y.real() ? x.real() < y.real() : x.imag() < y.imag();
 }
 
-// -i log(u / sqrt(q)) with u = x + i y and q = x^2 + y^2, its parts as differences, so that
-// rounding takes nothing from one side of the branch cut to the other. Where y is i x or -i x there
-// is none.
+// -i log(u / sqrt(q)) with u = x + i y and q = x^2 + y^2. Its parts are computed as differences, so
+// that rounding never moves a value across the branch cut. Where y is i x or -i x there is none.
 Complex atan2(Complex y, Complex x) {
   constexpr double kPi = llvm::numbers::pi, kRounding = 1e-5;
   Complex u(x.real() - y.imag(), x.imag() + y.real()), q = x * x + y * y;

@@ -58,7 +58,7 @@ int64_t dot(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return sum;
 }
 
-// Copies a box of the operand's that starts `offset` elements in.
+// Copies a box of the operand that starts at element `offset`.
 Tensor extract(const Tensor &operand, ArrayRef<int64_t> shape, int64_t offset,
                ArrayRef<int64_t> strides) {
   Tensor result(operand.getType(), shape);

@@ -38,8 +38,8 @@ Tensor pick(const Tensor &tensor, ArrayRef<int64_t> positions, ArrayRef<int64_t>
   return result;
 }
 
-// A stable merge sort. Unlike the standard library's it stays within the range
-// even if the comparator is no order at all.
+// A stable merge sort. Unlike the standard library's sort, it stays within the range even if the
+// comparator is not an order.
 template <class Precedes> void mergeSort(int64_t *first, int64_t length, Precedes precedes) {
   SmallVector<int64_t> merged(static_cast<size_t>(length));
   for (int64_t run = 1; run < length; run *= 2) {

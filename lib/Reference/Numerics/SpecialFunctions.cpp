@@ -30,7 +30,7 @@ double digamma(double x) {
   if (x <= 0) {
     if (std::floor(x) == x)
       return std::numeric_limits<double>::quiet_NaN();
-    // Without the whole part, which would cost the tangent next to a pole its digits.
+    // Omits the integer part, which would cost the tangent precision near a pole.
     return digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
   }
   // The recurrence carries x to where the asymptotic series (Abramowitz and
@@ -75,7 +75,7 @@ double zeta(double s, double q) {
   bool isPole = q <= 0 && std::floor(q) == q;
   if (isPole && std::fmod(s, 2) == 0)
     return kInfinity;
-  // Nor is a negative number to a power that is not whole any number.
+  // A negative number to a fractional power is not a number either.
   if (isPole || !(s > 1) || (q <= 0 && std::floor(s) != s))
     return std::numeric_limits<double>::quiet_NaN();
   if (q > 0)

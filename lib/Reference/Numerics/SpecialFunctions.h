@@ -10,7 +10,7 @@ double erfInverse(double x);
 /// The derivative of the logarithm of the gamma function.
 double digamma(double x);
 
-/// The derivative of digamma of order n, a whole number of at least 0; NaN for any other n.
+/// The derivative of digamma of order n, an integer of at least 0; NaN for any other n.
 double polygamma(double n, double x);
 
 /// The Hurwitz zeta function, the sum over k of (k + q)^-s: infinite at s = 1,

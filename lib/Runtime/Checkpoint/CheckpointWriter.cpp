@@ -22,7 +22,7 @@ namespace {
 
 constexpr absl::string_view kPurpose = "a checkpoint";
 // Maximum number of files that are not yet synchronised to disk; each needs a descriptor.
-constexpr size_t kMostOpen = 64;
+constexpr size_t kMaxOpen = 64;
 
 constexpr absl::string_view kGood = "good\n", kFailed = "failed\n";
 
@@ -168,7 +168,7 @@ absl::Status CheckpointWriter::writeStates(TrainerFile &file) {
 absl::Status CheckpointWriter::writeShards() {
   for (const ShardFile &shard : shards) {
     ST_RETURN_IF_ERROR(exchangeShard(shard));
-    if (open.size() > kMostOpen && failure.ok())
+    if (open.size() > kMaxOpen && failure.ok())
       failure.Update(commitFirst());
   }
   job.snapshot.stop();
@@ -376,7 +376,7 @@ absl::Status CheckpointWriter::collectChecksums(TrainerFile &file) {
     const auto count = static_cast<size_t>(
         std::count_if(shards.begin(), shards.end(),
                       [&](const ShardFile &shard) { return shard.process == process; }));
-    for (size_t i = 0; i < std::min(count, kMostOpen); ++i)
+    for (size_t i = 0; i < std::min(count, kMaxOpen); ++i)
       ST_RETURN_IF_ERROR(receiveText(job.communicator, process).status());
     ST_RETURN_IF_ERROR(collectBlocks(process));
   }

@@ -48,7 +48,7 @@ public:
 
   /// Whether training waits at the moment.
   void setHurried(bool isTrue) { isHurried = isTrue; }
-  /// Whether the latest piece stayed in the cache of files, so that a flush is due.
+  /// Returns true if the latest piece stayed in the cache of files, so that a flush is due.
   bool leftToFlush() const;
 
   /// Writes the rest of the file and waits for it.

@@ -23,7 +23,7 @@ using google::protobuf::Value;
 constexpr int64_t kFormat = 3;
 const char *const kSelfChecksum = "self_crc32";
 constexpr uint64_t kLargestFile = 64 << 20;
-constexpr int64_t kMostSteps = int64_t{1} << 53;
+constexpr int64_t kMaxSteps = int64_t{1} << 53;
 
 class TrainerFileParser {
 public:
@@ -52,7 +52,7 @@ absl::StatusOr<int64_t> TrainerFileParser::count(const std::string &name, int64_
       value->number_value() <= static_cast<double>(limit) &&
       std::trunc(value->number_value()) == value->number_value())
     return static_cast<int64_t>(value->number_value());
-  return error(absl::StrCat("\"", name, "\": expected a whole number from 0 to ", limit, ", found ",
+  return error(absl::StrCat("\"", name, "\": expected an integer from 0 to ", limit, ", found ",
                             value ? printForMessage(*value) : "nothing"));
 }
 
@@ -136,7 +136,7 @@ absl::Status TrainerFileParser::readSchedule(std::optional<LearningRateSchedule>
   for (auto [name, steps] : {std::pair{"warmup", &read.warmup},
                              {"decay_begin", &read.decayBegin},
                              {"decay_end", &read.decayEnd}}) {
-    ST_ASSIGN_OR_RETURN(*steps, TrainerFileParser(path, fields).count(name, kMostSteps));
+    ST_ASSIGN_OR_RETURN(*steps, TrainerFileParser(path, fields).count(name, kMaxSteps));
   }
   const Value *unit = findField(fields, "unit");
   if (unit && unit->string_value() != "samples")
@@ -172,12 +172,12 @@ absl::Status TrainerFileParser::readChecksums(const std::string &key, Checksums 
 
 absl::StatusOr<TrainerFile> TrainerFileParser::run() {
   TrainerFile file;
-  ST_ASSIGN_OR_RETURN(int64_t format, count("format", kMostSteps));
+  ST_ASSIGN_OR_RETURN(int64_t format, count("format", kMaxSteps));
   if (format < 1 || format > kFormat)
     return error(absl::StrCat("format ", format, ", expected 1 to ", kFormat));
   ST_RETURN_IF_ERROR(refuseUnknownKeys(format));
-  ST_ASSIGN_OR_RETURN(file.trainer.step, count("step", kMostSteps));
-  ST_ASSIGN_OR_RETURN(file.trainer.examples, count("examples", kMostSteps));
+  ST_ASSIGN_OR_RETURN(file.trainer.step, count("step", kMaxSteps));
+  ST_ASSIGN_OR_RETURN(file.trainer.examples, count("examples", kMaxSteps));
   ST_ASSIGN_OR_RETURN(int64_t seed, count("seed", UINT32_MAX));
   file.trainer.seed = static_cast<uint32_t>(seed);
   if (findField(object, "skipped_examples")) {

@@ -51,7 +51,7 @@ struct Corpus {
 /// another order each time. Sample i is a function of the text, the seed and i alone.
 ///
 ///   mlm   Two segments of one document; half the time, the second does not follow the first
-///         (DataOptions). Some of the tokens are masked anew each time (15 %): 80 % of them become
+///         (DataOptions). Different tokens are masked each time (15 %): 80 % of them become
 ///         [MASK], 10 % a random token, 10 % stay.
 ///   span  A few consecutive words of a passage are the question, their position is the answer.
 ///   These

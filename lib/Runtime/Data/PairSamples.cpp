@@ -6,12 +6,11 @@
 namespace st {
 namespace {
 
-constexpr int64_t kLeastTokens = 2;
+constexpr int64_t kMinTokens = 2;
 
 int32_t drawTarget(const DataOptions &options, int64_t room, CounterRandom &random) {
   const bool isShort = random.happens(options.shortSequenceProbability);
-  return static_cast<int32_t>(isShort ? kLeastTokens + random.below(room - kLeastTokens + 1)
-                                      : room);
+  return static_cast<int32_t>(isShort ? kMinTokens + random.below(room - kMinTokens + 1) : room);
 }
 
 } // namespace

@@ -9,7 +9,7 @@
 namespace st {
 
 absl::Status RecordedBatches::add(const Batch &batch) {
-  constexpr size_t kMostBytes = size_t(4) << 30;
+  constexpr size_t kMaxBytes = size_t(4) << 30;
   size_t bytes = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     if (count == 0)
@@ -20,7 +20,7 @@ absl::Status RecordedBatches::add(const Batch &batch) {
     bytes += gathered[i].bytes.size();
   }
   ++count;
-  if (bytes > kMostBytes)
+  if (bytes > kMaxBytes)
     return absl::ResourceExhaustedError("--record-batches holds 4 GiB of batches; expected fewer");
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Which documents of a data set are for training, validation and tests.
+// Splits the documents of a data set into training, validation and test documents.
 #ifndef ST_RUNTIME_DATA_SPLIT_H
 #define ST_RUNTIME_DATA_SPLIT_H
 

@@ -19,13 +19,13 @@ namespace {
 constexpr uint64_t kLargestText = uint64_t{1} << 30;
 
 // The longest sentence. It bounds the memory for a text without sentence ends.
-constexpr size_t kMostBytes = 1 << 16;
+constexpr size_t kMaxBytes = 1 << 16;
 
 // The end of the sentence that begins at `begin`: after a full stop, question mark or exclamation
 // mark followed by white space, or after an empty line.
 size_t findSentenceEnd(absl::string_view text, size_t begin) {
   bool hasContent = false;
-  const size_t last = std::min(text.size(), begin + kMostBytes);
+  const size_t last = std::min(text.size(), begin + kMaxBytes);
   for (size_t i = begin; i + 1 < last; ++i) {
     const unsigned char next = static_cast<unsigned char>(text[i + 1]);
     const bool stops = text[i] == '.' || text[i] == '!' || text[i] == '?';
@@ -39,9 +39,9 @@ size_t findSentenceEnd(absl::string_view text, size_t begin) {
     return last;
   // Breaks between two words if possible, else between two characters.
   size_t end = last;
-  while (end > last - kMostBytes / 2 && !absl::ascii_isspace(static_cast<unsigned char>(text[end])))
+  while (end > last - kMaxBytes / 2 && !absl::ascii_isspace(static_cast<unsigned char>(text[end])))
     --end;
-  if (end > last - kMostBytes / 2)
+  if (end > last - kMaxBytes / 2)
     return end;
   for (end = last; (text[end] & 0xC0) == 0x80 && end > last - 4;)
     --end;
@@ -205,7 +205,7 @@ absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchS
 }
 
 absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec) {
-  constexpr int32_t kMostTokens = 256;
+  constexpr int32_t kMaxTokens = 256;
   constexpr int64_t kLength = 1 << 16, kSentence = 16;
   Corpus corpus;
   corpus.name = "synthetic data";
@@ -215,7 +215,7 @@ absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("synthetic data needs at least ", corpus.ids.textBegin + 4,
                      " token ids, but the model has ", spec.vocabulary));
-  const int32_t alphabet = static_cast<int32_t>(std::min<int64_t>(room, kMostTokens));
+  const int32_t alphabet = static_cast<int32_t>(std::min<int64_t>(room, kMaxTokens));
   corpus.ids.textEnd = corpus.ids.textBegin + alphabet;
 
   CounterRandom random(spec.seed, CounterRandom::Corpus, 0);

@@ -84,8 +84,8 @@ std::string EvaluationSums::textOf(absl::Span<const int32_t> tokens) const {
       continue;
     }
     absl::string_view piece = pieces[static_cast<size_t>(token)];
-    const bool goesOn = absl::ConsumePrefix(&piece, "##");
-    absl::StrAppend(&text, goesOn || text.empty() ? "" : " ", piece);
+    const bool continues = absl::ConsumePrefix(&piece, "##");
+    absl::StrAppend(&text, continues || text.empty() ? "" : " ", piece);
   }
   return text;
 }

@@ -27,10 +27,10 @@ BufferPool::Buffer BufferPool::take(size_t size) {
   return Buffer(new uint8_t[size_t(1) << bucket], {bucket});
 }
 
-void BufferPool::giveBack(uint8_t *buffer, size_t bucket) {
+void BufferPool::release(uint8_t *buffer, size_t bucket) {
   std::unique_ptr<uint8_t[]> owned(buffer);
   std::lock_guard<std::mutex> lock(mutex);
-  if (bucket > kLargest || kept + (size_t(1) << bucket) > kMostKept)
+  if (bucket > kLargest || kept + (size_t(1) << bucket) > kMaxKept)
     return;
   kept += size_t(1) << bucket;
   free[bucket].push_back(std::move(owned));

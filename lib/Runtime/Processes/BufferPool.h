@@ -17,19 +17,19 @@ public:
   /// The pool of this process. Its buffers may outlive all other objects.
   static BufferPool &get();
 
-  struct GiveBack {
+  struct Release {
     size_t bucket = 0;
-    void operator()(uint8_t *buffer) const { BufferPool::get().giveBack(buffer, bucket); }
+    void operator()(uint8_t *buffer) const { BufferPool::get().release(buffer, bucket); }
   };
-  using Buffer = std::unique_ptr<uint8_t[], GiveBack>;
+  using Buffer = std::unique_ptr<uint8_t[], Release>;
 
   /// A buffer of at least `size` bytes with any content.
   Buffer take(size_t size);
 
 private:
   // Buffers of a bucket have 2^bucket bytes. The largest are rare, and would keep much memory.
-  static constexpr size_t kSmallest = 6, kLargest = 26, kMostKept = size_t(256) << 20;
-  void giveBack(uint8_t *buffer, size_t bucket);
+  static constexpr size_t kSmallest = 6, kLargest = 26, kMaxKept = size_t(256) << 20;
+  void release(uint8_t *buffer, size_t bucket);
 
   std::mutex mutex;
   std::array<std::vector<std::unique_ptr<uint8_t[]>>, kLargest + 1> free;

@@ -18,8 +18,8 @@ absl::Status readNumber(const char *name, int64_t least, int64_t most, int64_t &
   if (text && absl::SimpleAtoi(text, &number) && number >= least && number <= most)
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("expected a whole number from ", least, " to ", most, " in the environment's ",
-                   name, ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
+      absl::StrCat("expected an integer from ", least, " to ", most, " in the environment's ", name,
+                   ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
 }
 
 absl::StatusOr<Launch> readLaunch(absl::string_view launcher, const char *process,

@@ -13,7 +13,7 @@ std::string Member::lost(int64_t other) const {
 
 absl::Status Member::silent(absl::string_view what, double seconds) const {
   return absl::DeadlineExceededError(absl::StrFormat(
-      "%s, %s: nothing came for %g s, so it is considered lost", name(), what, seconds));
+      "%s, %s: no message arrived for %g s, so it is considered lost", name(), what, seconds));
 }
 
 void ProcessGroup::setSelf(const Member &member) {

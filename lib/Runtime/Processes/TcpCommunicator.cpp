@@ -84,7 +84,7 @@ private:
     bool isBusy = false; ///< a message is being sent
     // Shared by all threads, guarded by the mutex:
     std::deque<Message> queue;
-    bool isSent = true;    ///< the queue is empty and nothing is being sent
+    bool isSent = true;    ///< the queue is empty and no send is in progress
     bool hasLeft = false;  ///< has said goodbye
     bool isComing = false; ///< a message has partly arrived
     Clock::time_point heard;
@@ -197,7 +197,7 @@ absl::StatusOr<Message> TcpCommunicator::take(int64_t process, int channel,
         failed = true;
       if (connection.hasLeft)
         return absl::UnavailableError(
-            absl::StrCat(self.name(), ", ", what, ": it has ended without sending that"));
+            absl::StrCat(self.name(), ", ", what, ": it ended without sending this message"));
       if (now >= end)
         return self.silent(what, options.watchdogSeconds);
       inbox.changed.WaitWithTimeout(&mutex, absl::FromChrono(end - now));
@@ -307,8 +307,8 @@ void TcpCommunicator::moveBytes() {
 void TcpCommunicator::readFrom(int64_t process) {
   Connection &connection = connections[static_cast<size_t>(process)];
   // Gives other connections a turn.
-  constexpr int kMostReads = 64;
-  for (int i = 0; i < kMostReads; ++i) {
+  constexpr int kMaxReads = 64;
+  for (int i = 0; i < kMaxReads; ++i) {
     Message &message = connection.coming;
     std::array<iovec, 2> rest = message.rest();
     const ssize_t came =

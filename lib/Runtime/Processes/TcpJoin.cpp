@@ -140,7 +140,7 @@ absl::Status Join::gather() {
       return refuse(absl::StrCat("process ", lost, " has ended early"));
     } else if (absl::IsDeadlineExceeded(peer.status())) {
       const std::string whom = absl::StrCat("process ", absl::StrJoin(missing(), ", "));
-      (void)refuse(absl::StrCat("nothing came from ", whom));
+      (void)refuse(absl::StrCat("no answer from ", whom));
       return silent(whom, rendezvous);
     } else {
       return fail(peer.status().message());

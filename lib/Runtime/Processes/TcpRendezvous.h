@@ -1,6 +1,6 @@
 // The rendezvous of processes that join a group: accepts connections and sorts out strangers.
-#ifndef ST_LIB_RUNTIME_TCPLOBBY_H
-#define ST_LIB_RUNTIME_TCPLOBBY_H
+#ifndef ST_LIB_RUNTIME_TCPRENDEZVOUS_H
+#define ST_LIB_RUNTIME_TCPRENDEZVOUS_H
 
 #include "lib/Runtime/Processes/Socket.h"
 
@@ -75,4 +75,4 @@ private:
 
 } // namespace st
 
-#endif // ST_LIB_RUNTIME_TCPLOBBY_H
+#endif // ST_LIB_RUNTIME_TCPRENDEZVOUS_H

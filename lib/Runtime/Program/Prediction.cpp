@@ -16,7 +16,7 @@
 namespace st {
 namespace {
 
-constexpr size_t kMostRows = 16;
+constexpr size_t kMaxRows = 16;
 
 /// A quantity in TaskWork and in TaskPrediction.
 struct Quantity {
@@ -132,7 +132,7 @@ std::string TimingComparison::print() {
   std::vector<std::vector<std::string>> table = {
       {"not as predicted", "what", "predicted", "found", "off by"}};
   for (const Difference &row : sorted) {
-    if (table.size() > kMostRows)
+    if (table.size() > kMaxRows)
       break;
     auto text = [&](int64_t value) {
       return row.isTime ? printMilliseconds(value) : absl::StrCat(value);
@@ -146,8 +146,8 @@ std::string TimingComparison::print() {
                                                     1))});
   }
   std::string out = printTable(table);
-  if (sorted.size() > kMostRows)
-    absl::StrAppend(&out, "and ", sorted.size() - kMostRows, " more\n");
+  if (sorted.size() > kMaxRows)
+    absl::StrAppend(&out, "and ", sorted.size() - kMaxRows, " more\n");
   return out;
 }
 
@@ -165,18 +165,18 @@ absl::Status predict(Client &client, proto::Executable &program, TimedStep *time
   prediction.set_lower_bound(time.lowerBound);
   prediction.set_serial_sum(time.serialSum);
   for (const std::vector<TaskWork> &rank : time.work.ranks) {
-    proto::RankPrediction &made = *prediction.add_ranks();
+    proto::RankPrediction &created = *prediction.add_ranks();
     for (const TaskWork &work : rank) {
-      proto::TaskPrediction &task = *made.add_tasks();
+      proto::TaskPrediction &task = *created.add_tasks();
       task.set_picoseconds(work.picoseconds);
       for (const Quantity &quantity : kQuantities)
         (task.*quantity.set)(work.*quantity.work);
     }
   }
   for (const LinkWork &link : time.work.links) {
-    proto::LinkPrediction &made = *prediction.add_links();
-    made.set_name(link.name);
-    made.set_bytes(link.bytes);
+    proto::LinkPrediction &created = *prediction.add_links();
+    created.set_name(link.name);
+    created.set_bytes(link.bytes);
   }
   if (timed)
     timed->time = std::move(time);

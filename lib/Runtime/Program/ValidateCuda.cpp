@@ -19,10 +19,10 @@ namespace st {
 namespace {
 
 constexpr int64_t kLargestMemory = int64_t{1} << 46;
-constexpr int64_t kMostAlignment = 16;
-constexpr int64_t kMostBlocks = INT_MAX, kMostThreads = 1024;
-constexpr int64_t kMostSharedBytes = 227 << 10;
-constexpr int64_t kMostMatrix = INT_MAX;
+constexpr int64_t kMaxAlignment = 16;
+constexpr int64_t kMaxBlocks = INT_MAX, kMaxThreads = 1024;
+constexpr int64_t kMaxSharedBytes = 227 << 10;
+constexpr int64_t kMaxMatrix = INT_MAX;
 
 absl::Status invalid(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("invalid training program: ", message));
@@ -201,14 +201,14 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
     Bytes check;
     check.add(count - 1, stride);
     if (!check.fits(kLargestMemory / width))
-      return error(absl::StrCat(what, " is larger than any memory"));
+      return error(absl::StrCat(what, " exceeds the largest supported memory"));
     elements.add((count - 1) * stride, width);
   }
   for (int dim = 0; dim < product.batch_size(); ++dim) {
     Bytes check;
     check.add(product.batch(dim) - 1, matrix.batch(dim));
     if (!check.fits(kLargestMemory / width))
-      return error(absl::StrCat(what, " is larger than any memory"));
+      return error(absl::StrCat(what, " exceeds the largest supported memory"));
     elements.add((product.batch(dim) - 1) * matrix.batch(dim), width);
   }
   ST_RETURN_IF_ERROR(checkAlignment(what, place, width));
@@ -217,18 +217,18 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
 
 absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   for (int64_t size : {product.m(), product.n(), product.k()})
-    if (size < 1 || size > kMostMatrix)
+    if (size < 1 || size > kMaxMatrix)
       return error(absl::StrCat("a product of a side of ", size));
   const proto::ElementType type = product.type(), dType = product.d_type();
   const bool isHalf = type == proto::F16 || type == proto::BF16;
   if (!isHalf && type != proto::F32 && type != proto::F64)
-    return error("a product of no floats");
+    return error("a product of a type that is not floating-point");
   if (product.tf32() && type != proto::F32)
-    return error("a product in tf32 of another type than f32");
+    return error("a product in tf32 of a type other than f32");
   if (dType != type && !(isHalf && dType == proto::F32))
-    return error("a product of another type than its operands");
+    return error("a product of a type other than its operands'");
   for (int dim = 0; dim < product.batch_size(); ++dim)
-    if (product.batch(dim) < 1 || product.batch(dim) > kMostMatrix ||
+    if (product.batch(dim) < 1 || product.batch(dim) > kMaxMatrix ||
         (product.batch(dim) > 1 && dim < product.d_matrix().batch_size() &&
          product.d_matrix().batch(dim) < 1))
       return error(absl::StrCat("a batch of ", product.batch(dim), " products"));
@@ -286,14 +286,14 @@ absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int
   if ((activation == Product::NONE && product.has_aux()) ||
       (activation == Product::GELU_GRADIENT && (!product.has_aux() || product.has_bias())) ||
       (activation != Product::NONE && product.has_addend()))
-    return error("an activation with other operands than it has");
+    return error("an activation whose operands do not match it");
   if (product.has_aux())
     ST_RETURN_IF_ERROR(checkMatrix("the aux", product, product.aux(), product.d_matrix(),
                                    product.m(), product.n(), dWidth));
   if (!product.has_sums())
     return absl::OkStatus();
   if (product.has_bias() || activation != Product::NONE || product.scale() != 1)
-    return error("sums of an operand of a product that has more to it");
+    return error("sums of an operand of a product that also has a scale, a bias or an activation");
   ST_RETURN_IF_ERROR(checkAlignment("the buffer of sums", product.sums(), dWidth));
   return checkPlace("the buffer of sums", product.sums(),
                     (product.sums_of_a() ? product.m() : product.n()) * dWidth);
@@ -340,11 +340,11 @@ absl::Status TaskValidator::checkHeads(absl::string_view what,
     Bytes check;
     check.add(count - 1, stride);
     if (!check.fits(kLargestMemory / width))
-      return error(absl::StrCat(what, " of attention is larger than any memory"));
+      return error(absl::StrCat(what, " of attention exceeds the largest supported memory"));
     elements.add((count - 1) * stride, width);
   }
   ST_RETURN_IF_ERROR(
-      checkAlignment(absl::StrCat(what, " of attention"), heads.place(), kMostAlignment));
+      checkAlignment(absl::StrCat(what, " of attention"), heads.place(), kMaxAlignment));
   return checkPlace(absl::StrCat(what, " of attention"), heads.place(), elements);
 }
 
@@ -352,17 +352,17 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   const int64_t rows = attention.rows(), columns = attention.columns();
   for (int64_t size :
        {attention.batch(), attention.heads(), rows, columns, attention.depth(), attention.width()})
-    if (size < 1 || size > kMostMatrix)
+    if (size < 1 || size > kMaxMatrix)
       return error(absl::StrCat("attention with a size of ", size));
   const int64_t widest = std::max(attention.depth(), attention.width());
   for (int64_t length : {rows, columns}) { // cuDNN also stores statistics of this size.
     int64_t elements = 1;
     for (int64_t size : {attention.batch(), attention.heads(), length, widest})
       if (__builtin_mul_overflow(elements, size, &elements) || elements > kLargestMemory)
-        return error("attention is larger than any memory");
+        return error("attention exceeds the largest supported memory");
   }
   if (attention.type() != proto::F16 && attention.type() != proto::BF16)
-    return error("attention of another type than 16-bit floats");
+    return error("attention of a type other than 16-bit floats");
   if (attention.causal() && attention.has_bias())
     return error("attention that is causal and has a bias");
   if (!(attention.scale() > 0 && attention.scale() < HUGE_VAL))
@@ -374,7 +374,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   const int gradients =
       attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
   if (gradients != (attention.has_o() ? 0 : 4))
-    return error("attention that computes neither o nor only the gradients");
+    return error("attention that computes neither o nor exactly the gradients of q, k and v");
   if (attention.has_o()) {
     ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
   } else {
@@ -470,8 +470,8 @@ absl::Status checkKernels(const proto::CudaCode &code) {
   for (const proto::CudaKernel &kernel : code.kernels()) {
     if (!isName(kernel.name()) || !names.insert(kernel.name()).second)
       return invalid("kernels without unique names");
-    if (kernel.blocks() < 1 || kernel.blocks() > kMostBlocks || kernel.threads() < 1 ||
-        kernel.threads() > kMostThreads)
+    if (kernel.blocks() < 1 || kernel.blocks() > kMaxBlocks || kernel.threads() < 1 ||
+        kernel.threads() > kMaxThreads)
       return invalid(absl::StrCat("kernel ", kernel.name(), " has ", kernel.blocks(), " blocks of ",
                                   kernel.threads(), " threads"));
     if (kernel.argument_alignments_size() != kernel.argument_bytes_size())
@@ -479,9 +479,9 @@ absl::Status checkKernels(const proto::CudaCode &code) {
                                   " buffers and has ", kernel.argument_alignments_size(),
                                   " alignments"));
     for (int64_t alignment : kernel.argument_alignments())
-      if (alignment < 1 || alignment > kMostAlignment || (alignment & (alignment - 1)) != 0)
+      if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
         return invalid(absl::StrCat("kernel ", kernel.name(), " has an alignment of ", alignment));
-    if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMostSharedBytes)
+    if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMaxSharedBytes)
       return invalid(absl::StrCat("kernel ", kernel.name(), " asks for ", kernel.shared_bytes(),
                                   " bytes of shared memory"));
     for (int64_t bytes : kernel.argument_bytes())

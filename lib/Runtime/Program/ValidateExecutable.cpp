@@ -16,10 +16,10 @@ namespace st {
 namespace {
 
 // Far above any cluster; bounds the time and memory that hostile counts can cost.
-constexpr int64_t kMostRanks = 1 << 20;
-constexpr int64_t kMostMicroBatches = 1 << 20;
+constexpr int64_t kMaxRanks = 1 << 20;
+constexpr int64_t kMaxMicroBatches = 1 << 20;
 constexpr int64_t kLargestArena = int64_t{1} << 46;
-constexpr int kMostDims = 16;
+constexpr int kMaxDims = 16;
 
 absl::Status invalid(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("invalid training program: ", message));
@@ -109,7 +109,7 @@ absl::Status GroupValidator::checkTensor(const std::string &owner,
   std::optional<ElementType> element = elementTypeOf(type.element());
   if (!element)
     return error(absl::StrCat(owner, " has no element type"));
-  if (type.shape_size() > kMostDims)
+  if (type.shape_size() > kMaxDims)
     return error(absl::StrCat(owner, " has ", type.shape_size(), " dimensions"));
   int64_t bytes = static_cast<int64_t>(byteWidth(*element));
   for (int64_t size : type.shape())
@@ -225,8 +225,8 @@ absl::Status GroupValidator::checkLocal(const std::string &owner, const proto::T
   return absl::OkStatus();
 }
 
-// Checks that the bytes are in the arena. Records `exclusive` ranges, which nothing else may use at
-// the start of a step.
+// Checks that the bytes are in the arena. Records `exclusive` ranges, which no other data may use
+// at the start of a step.
 absl::Status GroupValidator::claim(const std::string &owner, int64_t offset, int64_t bytes,
                                    bool exclusive) {
   if (offset < 0 || bytes > group.arena_bytes() || offset > group.arena_bytes() - bytes)
@@ -275,7 +275,7 @@ absl::Status GroupValidator::checkInput(const proto::Input &input) {
   if (input.role() == "key") {
     if (input.global().element() != proto::U32 || input.global().shape_size() != 1 ||
         input.global().shape(0) != 2 || bytes != 8)
-      return error(absl::StrCat(owner, " is a key but not a whole u32[2]"));
+      return error(absl::StrCat(owner, " is a random key, expected an unsharded u32[2]"));
   } else if (input.role() == "scalar") {
     if (!isScalar || (input.name() != "learning_rate" && input.name() != "step"))
       return error(absl::StrCat(owner, " is not a scalar that the runner supports"));
@@ -349,7 +349,7 @@ absl::Status checkSharedStates(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
-// Checks that each output name stands for one tensor.
+// Checks that each output name identifies one tensor.
 absl::Status checkOutputNames(const proto::Executable &program) {
   std::map<std::string, std::string> types;
   std::set<std::string> states;
@@ -439,7 +439,7 @@ absl::Status validateExecutable(const proto::Executable &program) {
   if (program.format_version() != kExecutableFormatVersion)
     return invalid(absl::StrCat("format version ", program.format_version(), ", expected ",
                                 kExecutableFormatVersion));
-  if (program.micro_batches() < 1 || program.micro_batches() > kMostMicroBatches)
+  if (program.micro_batches() < 1 || program.micro_batches() > kMaxMicroBatches)
     return invalid(absl::StrCat(program.micro_batches(), " micro-batches"));
   if (program.groups_size() == 0)
     return invalid("no device groups");
@@ -449,8 +449,8 @@ absl::Status validateExecutable(const proto::Executable &program) {
       return invalid(absl::StrCat("group \"", group.name(), "\" starts at rank ",
                                   group.first_rank(), ", expected ", ranks));
     ranks += group.device_ids_size();
-    if (ranks > kMostRanks)
-      return invalid(absl::StrCat("more than ", kMostRanks, " ranks"));
+    if (ranks > kMaxRanks)
+      return invalid(absl::StrCat("more than ", kMaxRanks, " ranks"));
     ST_RETURN_IF_ERROR(GroupValidator(program, group).run());
   }
   ST_RETURN_IF_ERROR(checkSharedStates(program));

@@ -26,7 +26,7 @@ struct ConfigKey {
   absl::string_view name, byDefault;
 };
 
-// Keys that determine the function of the tensors, besides their shapes.
+// Keys that determine the function of the tensors, in addition to their shapes.
 constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", "12"},
                                    {"num_attention_heads", "12"},
                                    {"hidden_act", "\"gelu\""},

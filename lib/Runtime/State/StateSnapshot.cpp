@@ -164,7 +164,7 @@ double StateSnapshot::waitedSeconds() const {
   return std::chrono::duration<double>(waited).count();
 }
 
-int64_t StateSnapshot::mostCopied() const {
+int64_t StateSnapshot::maxCopied() const {
   absl::MutexLock lock(&mutex);
   return most;
 }

@@ -38,7 +38,7 @@ public:
   StateSnapshot(const StateSnapshot &) = delete;
   StateSnapshot &operator=(const StateSnapshot &) = delete;
 
-  /// Whether the memory of the rank is in this process.
+  /// Returns true if the memory of the rank is in this process.
   bool isHere(int64_t rank) const;
 
   /// The bytes of a replica, valid until the next unpin of the same replica.
@@ -55,7 +55,7 @@ public:
 
   /// The time in which an update of some rank waited, and the most bytes of copies at a time.
   double waitedSeconds() const;
-  int64_t mostCopied() const;
+  int64_t maxCopied() const;
 
 private:
   using Clock = std::chrono::steady_clock;

@@ -66,7 +66,7 @@ absl::StatusOr<bool> JsonNode::flag() const {
 
 absl::StatusOr<int64_t> JsonNode::integer() const {
   if (!value->is_number_unsigned() || value->get<uint64_t>() >= (uint64_t{1} << 31))
-    return error("expected a whole number from 0 to 2147483647");
+    return error("expected an integer from 0 to 2147483647");
   return static_cast<int64_t>(value->get<uint64_t>());
 }
 

@@ -18,7 +18,7 @@ public:
       return absl::OkStatus();
     }
     ST_RETURN_IF_ERROR(model.encode(word, tokens));
-    if (places.size() == kMostWords) {
+    if (places.size() == kMaxWords) {
       places.clear();
       kept.clear();
     }
@@ -30,7 +30,7 @@ public:
 
 private:
   static constexpr size_t kLongestWord = 64; // bytes
-  static constexpr size_t kMostWords = 1 << 16;
+  static constexpr size_t kMaxWords = 1 << 16;
 
   absl::flat_hash_map<std::string, std::pair<size_t, size_t>> places; // in `kept`
   std::vector<WordToken> kept;
@@ -50,7 +50,7 @@ std::unique_ptr<WordCache> PipelineTokenizer::takeCache() const {
   return cache;
 }
 
-void PipelineTokenizer::giveBack(std::unique_ptr<WordCache> cache) const {
+void PipelineTokenizer::release(std::unique_ptr<WordCache> cache) const {
   absl::MutexLock lock(&mutex);
   caches.push_back(std::move(cache));
 }
@@ -77,7 +77,7 @@ absl::Status PipelineTokenizer::encode(absl::string_view text, std::vector<Token
       part.append(repaired, segment.begin, segment.end);
     ST_RETURN_IF_ERROR(encodeSegment(std::move(part), *cache, tokens));
   }
-  giveBack(std::move(cache));
+  release(std::move(cache));
   return absl::OkStatus();
 }
 

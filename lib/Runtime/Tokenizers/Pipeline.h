@@ -25,7 +25,7 @@ struct TokenizerStages {
   TokenIds ids;
 };
 
-/// Memoises the tokens of words, most of which repeat.
+/// Memoises the tokens of words, because most words repeat.
 class WordCache;
 
 class PipelineTokenizer : public Tokenizer {
@@ -40,7 +40,7 @@ private:
   absl::Status encodeSegment(AlignedText text, WordCache &cache, std::vector<Token> &tokens) const;
   absl::Status encodeWords(Words words, WordCache &cache, std::vector<Token> &tokens) const;
   std::unique_ptr<WordCache> takeCache() const;
-  void giveBack(std::unique_ptr<WordCache> cache) const;
+  void release(std::unique_ptr<WordCache> cache) const;
 
   TokenizerStages stages;
   mutable absl::Mutex mutex;

@@ -139,7 +139,7 @@ absl::StatusOr<Vocabulary> readVocabulary(const JsonNode &node) {
     absl::StatusOr<int64_t> id = JsonNode(*it, node.place()).integer();
     if (!id.ok())
       return node.error(absl::StrCat("the id of ", quoteForMessage(it.key()),
-                                     ": expected a whole number from 0 to 2147483647"));
+                                     ": expected an integer from 0 to 2147483647"));
     vocabulary.emplace(it.key(), static_cast<int32_t>(*id));
   }
   return vocabulary;

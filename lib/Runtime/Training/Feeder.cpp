@@ -23,11 +23,11 @@ absl::StatusOr<const HostTensor *> findTensor(const Batch &batch, const proto::I
                          [&](const HostTensor &tensor) { return tensor.name == input.name(); });
   if (it == batch.end())
     return absl::InvalidArgumentError(
-        absl::StrCat("the data have no \"", input.name(), "\", which the program reads"));
+        absl::StrCat("the data has no \"", input.name(), "\", which the program reads"));
   const TensorBlock expected = blockOf(input.global(), proto::Slice(), 0);
   if (it->type != expected.type || it->shape != expected.globalShape)
     return absl::InvalidArgumentError(
-        absl::StrCat("the data have \"", input.name(), "\" as ", describeType(it->type, it->shape),
+        absl::StrCat("the data has \"", input.name(), "\" as ", describeType(it->type, it->shape),
                      ", the program reads ", describeType(expected.type, expected.globalShape)));
   return &*it;
 }

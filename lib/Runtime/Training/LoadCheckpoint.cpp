@@ -9,15 +9,15 @@ namespace st {
 
 std::string chooseCheckpoint(const TrainOptions &options,
                              const std::function<void(const std::string &)> &warn) {
-  const bool goesOn = options.saving.isSeries() && options.resume.empty();
+  const bool continues = options.saving.isSeries() && options.resume.empty();
   const std::string &folder = options.load.folder;
-  if (folder.empty() || !options.resume.empty() || (goesOn && !listSeries(options.save).empty()))
-    return goesOn ? options.save : options.resume;
+  if (folder.empty() || !options.resume.empty() || (continues && !listSeries(options.save).empty()))
+    return continues ? options.save : options.resume;
   if (holdsCheckpoint(folder) || !listSeries(folder).empty())
     return folder;
   warn(absl::StrCat("warning: --load=", escapeControls(folder),
-                    " holds no checkpoint: the run starts anew\n"));
-  return goesOn ? options.save : "";
+                    " holds no checkpoint: a new run starts\n"));
+  return continues ? options.save : "";
 }
 
 std::string checkpointAt(const std::string &folder, int64_t step) {

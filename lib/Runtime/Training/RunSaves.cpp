@@ -76,7 +76,7 @@ void RunSaves::reportEnd() {
   if (options.saving.isAsync)
     absl::StrAppendFormat(&report, ", for which training waited %.3f s and copied %.1f MiB",
                           stalledSeconds + snapshot->waitedSeconds(),
-                          static_cast<double>(snapshot->mostCopied()) / kMebibyte);
+                          static_cast<double>(snapshot->maxCopied()) / kMebibyte);
   report += '\n';
 }
 

@@ -17,12 +17,13 @@ namespace st {
 absl::Status RunStart::openCheckpoint(RunSaves &saves, TrainerState &trainer) {
   const std::string path = chooseCheckpoint(options, print);
   const int threads = hostThreadCount(options.hostThreads);
-  const bool goesOn = options.saving.isSeries() && options.resume.empty() && path == options.save;
+  const bool continues =
+      options.saving.isSeries() && options.resume.empty() && path == options.save;
   if (path.empty())
     return absl::OkStatus();
-  if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
+  if (continues || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
     ST_ASSIGN_OR_RETURN(resumed, openNewest(path, program, states, threads, print));
-    if (!resumed && !goesOn)
+    if (!resumed && !continues)
       return absl::DataLossError(absl::StrCat(path, ": none of its checkpoints is complete"));
   } else {
     ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(path, program, states, threads));
@@ -30,13 +31,13 @@ absl::Status RunStart::openCheckpoint(RunSaves &saves, TrainerState &trainer) {
   if (!resumed)
     return absl::OkStatus();
   checkpointPath = checkpointAt(path, resumed->trainer().step);
-  if (!goesOn && (options.load.finetune || options.load.withoutOptimizer))
+  if (!continues && (options.load.finetune || options.load.withoutOptimizer))
     return loadInPart(trainer);
   trainer = resumed->trainer();
   if (options.supervisor)
     options.supervisor->step = trainer.step;
   print(resumed->warnings());
-  if (!goesOn)
+  if (!continues)
     return options.saving.isSeries() ? checkSeries(trainer) : absl::OkStatus();
   saves.setNewestStep(trainer.step);
   print(absl::StrFormat("continuing after step %d of %s\n", trainer.step, escapeControls(path)));

@@ -29,13 +29,13 @@ absl::StatusOr<bool> SpikeRecovery::watch(const EndedStep &ended) {
 
 absl::Status SpikeRecovery::goBack(const EndedStep &ended, TrainerState &trainer,
                                    Executable &executable) {
-  constexpr int64_t kMostSpikes = 3;
+  constexpr int64_t kMaxSpikes = 3;
   spikesThere = ended.step > latestStep ? 1 : spikesThere + 1;
   latestStep = std::max(latestStep, ended.step);
-  if (spikesThere > kMostSpikes)
+  if (spikesThere > kMaxSpikes)
     return absl::OutOfRangeError(
         absl::StrFormat("step %d: the loss %.4g is spike number %d in succession at or before step "
-                        "%d: going back does not help (--on-spike=%s)",
+                        "%d: restoring a checkpoint does not help (--on-spike=%s)",
                         ended.step, ended.loss, spikesThere, latestStep, options.spikes.action));
   const int64_t seen = trainer.examples;
   // The report of the save is printed before the next line, which restoreNewest() completes.

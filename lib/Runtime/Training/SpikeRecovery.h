@@ -24,7 +24,7 @@ struct EndedStep {
   int64_t rows = 0; ///< of its batch
 };
 
-/// All processes read the same losses, so they act alike.
+/// All processes read the same losses, so they take the same actions.
 class SpikeRecovery {
 public:
   /// `print` prints progress.

@@ -34,7 +34,7 @@ absl::Status checkSpikeOptions(const SpikeOptions &options) {
 }
 
 double SpikeWatch::bound() const {
-  constexpr double kDeviationOfNormal = 1.4826, kLeastPart = 0.01;
+  constexpr double kDeviationOfNormal = 1.4826, kMinPart = 0.01;
   if (static_cast<int64_t>(recent.size()) < kFewest)
     return std::numeric_limits<double>::infinity();
   const double center = median(losses());
@@ -42,7 +42,7 @@ double SpikeWatch::bound() const {
   for (double loss : recent)
     distances.push_back(std::abs(loss - center));
   const double deviation =
-      std::max(kDeviationOfNormal * median(distances), kLeastPart * std::abs(center));
+      std::max(kDeviationOfNormal * median(distances), kMinPart * std::abs(center));
   return center + options.deviations * deviation;
 }
 

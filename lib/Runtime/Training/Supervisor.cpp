@@ -169,9 +169,9 @@ bool Supervisor::mayRestart(const Ending &ending) {
 // Waits until other processes of the run have noticed the loss. Returns false if a signal ends the
 // wait.
 bool Supervisor::waitBeforeRestart() const {
-  constexpr double kMostSeconds = 30;
+  constexpr double kMaxSeconds = 30;
   const double seconds =
-      std::min(kMostSeconds, std::pow(2.0, static_cast<double>(failures - 1)) / 2);
+      std::min(kMaxSeconds, std::pow(2.0, static_cast<double>(failures - 1)) / 2);
   const Clock::time_point start = Clock::now();
   while (secondsSince(start) < seconds)
     if (const int number = signals.wait(); number != 0 && number != SIGCHLD)

@@ -38,7 +38,7 @@ absl::Status checkSaving(const TrainOptions &options) {
 } // namespace
 
 absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRate) {
-  constexpr int kMostThreads = 1024;
+  constexpr int kMaxThreads = 1024;
   ST_RETURN_IF_ERROR(
       require(options.steps >= 0, absl::StrCat("--steps=", options.steps, ": expected 0 or more")));
   ST_RETURN_IF_ERROR(
@@ -51,8 +51,8 @@ absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRa
                              "--train-steps counts steps, which have different sizes with "
                              "--rampup-batch-size; give --train-samples"));
   ST_RETURN_IF_ERROR(require(
-      options.hostThreads >= 0 && options.hostThreads <= kMostThreads,
-      absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMostThreads)));
+      options.hostThreads >= 0 && options.hostThreads <= kMaxThreads,
+      absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMaxThreads)));
   ST_RETURN_IF_ERROR(require(options.init.empty() || options.resume.empty(),
                              "--init starts a run and --resume continues one; give one of them"));
   ST_RETURN_IF_ERROR(checkSaving(options));

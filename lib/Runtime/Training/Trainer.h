@@ -28,8 +28,8 @@ constexpr absl::string_view kConfigurationBegin =
 constexpr absl::string_view kConfigurationEnd =
     "---------------- end of run configuration -----------------";
 
-/// The times at which a run saves, besides its end. If any of these is set, the folder holds a
-/// series of checkpoints (see CheckpointSeries), and a run continues from the newest one.
+/// The times at which a run saves, in addition to its end. If any of these is set, the folder holds
+/// a series of checkpoints (see CheckpointSeries), and a run continues from the newest one.
 struct SaveOptions {
   int64_t interval = 0; ///< steps; 0: not by steps
   double minutes = 0;   ///< 0: not by time

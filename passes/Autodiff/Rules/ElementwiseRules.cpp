@@ -245,7 +245,7 @@ static void convertRule(ConvertOp op, Value ct, Gradients &g) {
         [&] { return g.emit.convert(ct, Emitter::typeOf(op.getOperand()).getElementType()); });
 }
 
-/// Rounding is taken to be the identity, and the cotangent is rounded alike.
+/// Rounding is treated as the identity, and the cotangent is rounded in the same way.
 static void reducePrecisionRule(ReducePrecisionOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&]() -> Value {
     return ReducePrecisionOp::create(g.emit.builder, g.emit.loc, ct.getType(), ct,

@@ -44,7 +44,7 @@ static std::optional<int64_t> edgePaddedDim(PadOp pad) {
   return padded;
 }
 
-/// The cotangents of slices that cut a value apart are pads with zeros; their sum is the
+/// The cotangents of slices that partition a value are pads with zeros. Their sum is the
 /// concatenation of the padded values. Null where the pads leave a gap.
 static Value concatenatePads(Emitter &emit, ArrayRef<Value> parts) {
   SmallVector<PadOp> pads;

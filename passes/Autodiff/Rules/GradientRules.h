@@ -1,4 +1,4 @@
-//===- GradientRules.h - How each op passes on gradients --------*- C++ -*-===//
+//===- GradientRules.h - Gradient rules of ops ------------------*- C++ -*-===//
 //
 // Reverse mode asks one question of each op: given the cotangents of its
 // results, what does it contribute to the cotangents of its operands? The

@@ -75,8 +75,8 @@ static Value scatterAlong(Emitter &emit, Value operand, Value places, Value ct, 
   return scatter.getResult(0);
 }
 
-/// The sort with the positions of the elements as an additional operand, so that the origin of each
-/// is known, even of equal elements whose order an unstable sort leaves open.
+/// The sort with the positions of the elements as an additional operand. So the source of each
+/// element is known, even of equal elements, whose order an unstable sort does not define.
 static SortOp sortWithPositions(SortOp op, int64_t dim) {
   OpBuilder builder(op);
   Type index = builder.getI32Type();

@@ -1,4 +1,4 @@
-//===- RuleUtils.h - What several gradient rules emit -----------*- C++ -*-===//
+//===- RuleUtils.h - Common parts of gradient rules -------------*- C++ -*-===//
 
 #ifndef ST_PASSES_AUTODIFF_RULEUTILS_H
 #define ST_PASSES_AUTODIFF_RULEUTILS_H

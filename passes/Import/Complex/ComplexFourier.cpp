@@ -103,9 +103,9 @@ Parts Fourier::transform(Parts x, int64_t dim) {
   for (int64_t size : shape)
     rows *= size;
   std::swap(shape[dim], shape[rank - 1]);
-  Parts made = transformRows(each(
+  Parts created = transformRows(each(
       x, [&](Value v) { return emit.reshape(emit.transpose(v, swap), {rows / length, length}); }));
-  return each(made, [&](Value v) {
+  return each(created, [&](Value v) {
     Value whole = emit.transpose(emit.reshape(v, shape), swap);
     return isInverse ? emit.scale(whole, 1.0 / static_cast<double>(length)) : whole;
   });

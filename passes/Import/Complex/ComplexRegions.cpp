@@ -83,10 +83,10 @@ bool mlir::st::hasSeparateParts(Operation *op) {
   if (!isa<ReduceOp, ReduceWindowOp, ScatterOp>(op) || op->getNumResults() != 1)
     return false;
   Block &body = op->getRegion(0).front();
-  Value made = body.getTerminator()->getOperand(0);
-  Operation *combiner = made.getDefiningOp();
+  Value yielded = body.getTerminator()->getOperand(0);
+  Operation *combiner = yielded.getDefiningOp();
   if (!combiner)
-    return isa<ScatterOp>(op) && made == body.getArgument(1);
+    return isa<ScatterOp>(op) && yielded == body.getArgument(1);
   return isa<AddOp>(combiner) && combiner == &body.front();
 }
 

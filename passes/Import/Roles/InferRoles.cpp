@@ -410,10 +410,18 @@ static LogicalResult check(ModuleOp module, func::FuncOp function) {
       return function.emitError("expected arguments and results of static shape, found ") << type;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto alias = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output");
-    if (alias && (alias.getInt() < 0 || alias.getInt() >= function.getNumResults() ||
-                  function.getResultTypes()[alias.getInt()] != function.getArgumentTypes()[i]))
+    if (!alias)
+      continue;
+    if (alias.getInt() < 0 || alias.getInt() >= function.getNumResults())
       return function.emitError("argument ")
-             << i << " is donated to result " << alias.getInt() << ", which has another type";
+             << i << " is donated to result " << alias.getInt() << ", expected a result from 0 to "
+             << function.getNumResults() - 1;
+    Type type = function.getArgumentTypes()[i], result = function.getResultTypes()[alias.getInt()];
+    if (type != result)
+      return withNote(function.emitError("argument ")
+                          << i << " is donated to result " << alias.getInt() << " of type "
+                          << result << ", expected " << type,
+                      function.getArgument(i), "the argument is here");
   }
   WalkResult walk = function.walk([](func::CallOp call) {
     call.emitOpError("of @") << call.getCallee() << " is not inlined; run simplify first";

@@ -186,17 +186,17 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
         return liftBlock(from.front());
       };
       bool isCondition = region == &loop.getCond();
-      Lifted goesOn;
+      Lifted continues;
       if (!isCondition && !ends.empty()) {
         FailureOr<SmallVector<Lifted>> condition = liftRegion(loop.getCond());
         if (failed(condition))
           return failure();
-        goesOn = condition->front();
+        continues = condition->front();
       }
-      if (goesOn.value)
-        guards.push_back({goesOn, 0, 2});
+      if (continues.value)
+        guards.push_back({continues, 0, 2});
       FailureOr<SmallVector<Lifted>> results = liftRegion(*region);
-      if (goesOn.value)
+      if (continues.value)
         guards.pop_back();
       if (failed(results))
         return failure();
@@ -210,7 +210,7 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
         for (auto [i, result] : llvm::enumerate(*results)) {
           Lifted next = result;
           if (!ends.empty())
-            next = select(loc, goesOn, result, {block->getArgument(i), axes[i]});
+            next = select(loc, continues, result, {block->getArgument(i), axes[i]});
           returned.push_back(unite(axes[i], next.axes));
           values.push_back(returned[i] == axes[i] ? spread(loc, next, axes[i]) : next.value);
         }
@@ -218,9 +218,9 @@ LogicalResult ShardBody::liftWhile(Operation *op) {
       hlo::ReturnOp::create(builder, loc, values);
     }
     if (llvm::equal(returned, axes)) {
-      Operation *made = builder.create(state);
+      Operation *created = builder.create(state);
       for (auto [i, result] : llvm::enumerate(op->getResults()))
-        map(result, {made->getResult(i), axes[i]});
+        map(result, {created->getResult(i), axes[i]});
       return success();
     }
     axes = std::move(returned);
@@ -289,8 +289,8 @@ LogicalResult ShardBody::liftBranches(Operation *op) {
   }
   for (auto [i, result] : llvm::enumerate(op->getResults()))
     state.addTypes(lifted(result.getType(), axes[i]));
-  Operation *made = builder.create(state);
+  Operation *created = builder.create(state);
   for (auto [i, result] : llvm::enumerate(op->getResults()))
-    map(result, {made->getResult(i), axes[i]});
+    map(result, {created->getResult(i), axes[i]});
   return success();
 }

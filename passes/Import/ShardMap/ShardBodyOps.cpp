@@ -251,7 +251,7 @@ SmallVector<Value> ShardBody::liftGuarded(Operation *op, ValueRange operands, Va
 
 /// Any other op, once for each shard.
 LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
-  constexpr int64_t mostShards = 64;
+  constexpr int64_t maxShards = 64;
   Location loc = op->getLoc();
   SmallVector<int64_t> sizesOfAxes = lead(axes);
   int64_t shards = 1;
@@ -259,7 +259,7 @@ LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
     shards *= size;
   bool mayRepeat =
       isa<hlo::CustomCallOp>(op) || (isMemoryEffectFree(op) && op->getNumResults() > 0);
-  if (!mayRepeat || shards > mostShards)
+  if (!mayRepeat || shards > maxShards)
     return op->emitOpError("in a computation on shards cannot be imported");
   auto own = [](Value value, size_t leading) {
     return typeOf(value).getShape().drop_front(leading);
@@ -300,15 +300,15 @@ LogicalResult ShardBody::liftEach(Operation *op, const Axes &axes) {
       for (Value value : captured)
         mapping.map(value, lookup(value).value);
     }
-    SmallVector<Value> made;
+    SmallVector<Value> created;
     if (taken) {
-      made = liftGuarded(op, parts, partOf(taken, shard));
+      created = liftGuarded(op, parts, partOf(taken, shard));
     } else {
       Operation *copy = builder.clone(*op, mapping);
       copy->setOperands(parts);
-      llvm::append_range(made, copy->getResults());
+      llvm::append_range(created, copy->getResults());
     }
-    for (auto [result, list] : llvm::zip_equal(made, results)) {
+    for (auto [result, list] : llvm::zip_equal(created, results)) {
       SmallVector<int64_t> shape = {1};
       llvm::append_range(shape, own(result, 0));
       list.push_back(reshape(loc, result, shape));

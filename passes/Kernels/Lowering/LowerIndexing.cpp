@@ -101,18 +101,18 @@ static SmallVector<int64_t> withoutComponents(ArrayRef<int64_t> dims, int64_t co
   return llvm::map_to_vector(dims, [&](int64_t dim) { return dim > componentDim ? dim - 1 : dim; });
 }
 
-/// Returns true if the point dimensions (those outside windows) are all before, or all after, the
+/// Returns true if the batch dimensions (those outside windows) are all before, or all after, the
 /// window's.
-static bool arePointsTogether(ArrayRef<int64_t> shape, ArrayRef<int64_t> windowDims) {
+static bool areBatchDimsTogether(ArrayRef<int64_t> shape, ArrayRef<int64_t> windowDims) {
   bool seen = false, ended = false;
   for (auto [dim, size] : llvm::enumerate(shape)) {
     if (size == 1)
       continue;
-    bool isPoint = !llvm::is_contained(windowDims, static_cast<int64_t>(dim));
-    if (isPoint && ended)
+    bool isBatch = !llvm::is_contained(windowDims, static_cast<int64_t>(dim));
+    if (isBatch && ended)
       return false;
-    ended |= seen && !isPoint;
-    seen |= isPoint;
+    ended |= seen && !isBatch;
+    seen |= isBatch;
   }
   return true;
 }
@@ -124,32 +124,30 @@ Replacement mlir::st::lowerGather(Emitter &emit, stablehlo::GatherOp op) {
   ArrayRef<int64_t> shape = op.getType().getShape(), window = numbers.getOffsetDims();
   Value wide = widenIndices(emit, op.getStartIndices());
   Value indices = moveComponentsBack(emit, wide, numbers.getIndexVectorDim());
-  bool isTogether = arePointsTogether(shape, window);
+  bool isTogether = areBatchDimsTogether(shape, window);
   if (indices == op.getStartIndices() && isTogether)
     return std::nullopt;
-  int64_t rank = shape.size(), points = rank - static_cast<int64_t>(window.size());
-  SmallVector<int64_t> order = remainingDims(rank, window), madeShape, madeWindow(window),
-                       back(rank);
+  int64_t rank = shape.size(), batchRank = rank - static_cast<int64_t>(window.size());
+  SmallVector<int64_t> order = remainingDims(rank, window), newShape, newWindow(window), back(rank);
   llvm::append_range(order, window);
   if (!isTogether)
     for (size_t i = 0; i < window.size(); ++i)
-      madeWindow[i] = points + static_cast<int64_t>(i);
+      newWindow[i] = batchRank + static_cast<int64_t>(i);
   for (int64_t dim = 0; dim < rank; ++dim) {
-    madeShape.push_back(shape[isTogether ? dim : order[dim]]);
+    newShape.push_back(shape[isTogether ? dim : order[dim]]);
     back[isTogether ? dim : order[dim]] = dim;
   }
   int64_t components =
       indices == wide ? numbers.getIndexVectorDim() : Emitter::typeOf(indices).getRank() - 1;
-  auto made = stablehlo::GatherDimensionNumbersAttr::get(
-      op.getContext(), madeWindow, numbers.getCollapsedSliceDims(),
-      numbers.getOperandBatchingDims(),
+  auto newNumbers = stablehlo::GatherDimensionNumbersAttr::get(
+      op.getContext(), newWindow, numbers.getCollapsedSliceDims(), numbers.getOperandBatchingDims(),
       indices == wide
           ? SmallVector<int64_t>(numbers.getStartIndicesBatchingDims())
           : withoutComponents(numbers.getStartIndicesBatchingDims(), numbers.getIndexVectorDim()),
       numbers.getStartIndexMap(), components);
-  Value gathered = stablehlo::GatherOp::create(
-      emit.builder, emit.loc, op.getType().clone(madeShape), op.getOperand(), indices, made,
-      op.getSliceSizes(), op.getIndicesAreSorted());
+  Value gathered = stablehlo::GatherOp::create(emit.builder, emit.loc, op.getType().clone(newShape),
+                                               op.getOperand(), indices, newNumbers,
+                                               op.getSliceSizes(), op.getIndicesAreSorted());
   return SmallVector<Value>{emit.transpose(gathered, back)};
 }
 
@@ -164,29 +162,29 @@ Replacement mlir::st::lowerScatter(Emitter &emit, stablehlo::ScatterOp op) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(updates), window = numbers.getUpdateWindowDims();
   Value wide = widenIndices(emit, op.getScatterIndices());
   Value indices = moveComponentsBack(emit, wide, numbers.getIndexVectorDim());
-  bool isTogether = arePointsTogether(shape, window);
+  bool isTogether = areBatchDimsTogether(shape, window);
   if (indices == op.getScatterIndices() && isTogether)
     return std::nullopt;
-  int64_t rank = shape.size(), points = rank - static_cast<int64_t>(window.size());
-  SmallVector<int64_t> madeWindow(window);
+  int64_t rank = shape.size(), batchRank = rank - static_cast<int64_t>(window.size());
+  SmallVector<int64_t> newWindow(window);
   if (!isTogether) {
     SmallVector<int64_t> order = remainingDims(rank, window);
     llvm::append_range(order, window);
     updates = emit.transpose(updates, order);
     for (size_t i = 0; i < window.size(); ++i)
-      madeWindow[i] = points + static_cast<int64_t>(i);
+      newWindow[i] = batchRank + static_cast<int64_t>(i);
   }
   int64_t components =
       indices == wide ? numbers.getIndexVectorDim() : Emitter::typeOf(indices).getRank() - 1;
-  auto made = stablehlo::ScatterDimensionNumbersAttr::get(
-      op.getContext(), madeWindow, numbers.getInsertedWindowDims(), numbers.getInputBatchingDims(),
+  auto newNumbers = stablehlo::ScatterDimensionNumbersAttr::get(
+      op.getContext(), newWindow, numbers.getInsertedWindowDims(), numbers.getInputBatchingDims(),
       indices == wide
           ? SmallVector<int64_t>(numbers.getScatterIndicesBatchingDims())
           : withoutComponents(numbers.getScatterIndicesBatchingDims(), numbers.getIndexVectorDim()),
       numbers.getScatterDimsToOperandDims(), components);
   auto scatter = stablehlo::ScatterOp::create(emit.builder, emit.loc, op.getInputs(), indices,
-                                              ValueRange{updates}, made, op.getIndicesAreSorted(),
-                                              op.getUniqueIndices());
+                                              ValueRange{updates}, newNumbers,
+                                              op.getIndicesAreSorted(), op.getUniqueIndices());
   scatter.getUpdateComputation().takeBody(op.getUpdateComputation());
   return SmallVector<Value>(scatter.getResults());
 }

@@ -9,7 +9,7 @@ using namespace mlir::st;
 /// Returns true if a value follows element by element from a product of activations (one with batch
 /// dimensions), as probabilities do from scores.
 static bool followsProduct(Value value) {
-  constexpr size_t kMostOps = 64;
+  constexpr size_t kMaxOps = 64;
   const int64_t elements = Emitter::typeOf(value).getNumElements();
   llvm::SmallSetVector<Operation *, 16> ops;
   auto visit = [&](Value operand) {
@@ -18,7 +18,7 @@ static bool followsProduct(Value value) {
       ops.insert(op);
   };
   visit(value);
-  for (size_t i = 0; i < std::min(ops.size(), kMostOps); ++i) {
+  for (size_t i = 0; i < std::min(ops.size(), kMaxOps); ++i) {
     if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(ops[i])) {
       if (!dot.getDotDimensionNumbers().getLhsBatchingDimensions().empty())
         return true;
@@ -66,7 +66,7 @@ static Replacement exchangeOperands(Emitter &emit, stablehlo::DotGeneralOp op) {
 Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   Type left = Emitter::typeOf(op.getLhs()).getElementType(),
        right = Emitter::typeOf(op.getRhs()).getElementType();
-  Type made = Emitter::typeOf(op.getResult()).getElementType();
+  Type elementType = Emitter::typeOf(op.getResult()).getElementType();
   if (isa<ComplexType>(left) || isa<ComplexType>(right) ||
       Emitter::typeOf(op.getResult()).getNumElements() == 0)
     return std::nullopt;
@@ -74,7 +74,7 @@ Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   if (Emitter::typeOf(op.getLhs()).getNumElements() == 0)
     return SmallVector<Value>{emit.zerosLike(op.getResult())};
   if (left == right && (left.isF32() || left.isBF16() || left.isF16()) &&
-      made.getIntOrFloatBitWidth() <= 32)
+      elementType.getIntOrFloatBitWidth() <= 32)
     return exchangeOperands(emit, op);
   auto numbers = op.getDotDimensionNumbers();
   // [batch, rows, depth] and [batch, columns, depth], each one dimension.
@@ -90,7 +90,7 @@ Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
       return size;
     };
     SmallVector<int64_t> sizes = {volume(batch), volume(free), volume(contract)};
-    return emit.convert(emit.reshape(emit.transpose(value, order), sizes), made);
+    return emit.convert(emit.reshape(emit.transpose(value, order), sizes), elementType);
   };
   Value lhs = arrange(op.getLhs(), numbers.getLhsBatchingDimensions(),
                       numbers.getLhsContractingDimensions());

@@ -11,7 +11,7 @@ namespace {
 class BitGenerator {
 public:
   BitGenerator(Emitter &emit, stablehlo::RngBitGeneratorOp op)
-      : emit(emit), op(op), made(Emitter::typeOf(op.getOutput())),
+      : emit(emit), op(op), outputType(Emitter::typeOf(op.getOutput())),
         ui32(IntegerType::get(op.getContext(), 32, IntegerType::Unsigned)),
         ui64(IntegerType::get(op.getContext(), 64, IntegerType::Unsigned)) {}
 
@@ -23,10 +23,10 @@ private:
 
   Emitter &emit;
   stablehlo::RngBitGeneratorOp op;
-  RankedTensorType made;
+  RankedTensorType outputType;
   Type ui32, ui64;
 
-  bool isWide() const { return made.getElementTypeBitWidth() == 64; }
+  bool isWide() const { return outputType.getElementTypeBitWidth() == 64; }
   Value constant(Value like, uint64_t value) {
     unsigned width = Emitter::typeOf(like).getElementTypeBitWidth();
     return emit.constant(
@@ -90,8 +90,8 @@ Value BitGenerator::stack(ArrayRef<Value> values, int64_t dim) {
 /// dimension: the first of even size, else the first of the largest.
 SmallVector<Value> BitGenerator::threeFry() {
   Value key = state(0), counter = state(1);
-  SmallVector<int64_t> shape(made.getShape());
-  int64_t counts = made.getNumElements();
+  SmallVector<int64_t> shape(outputType.getShape());
+  int64_t counts = outputType.getNumElements();
   Value bits;
   if (isWide() || shape.empty()) {
     Words words = threeFryOf(key, count(counter, shape));
@@ -106,14 +106,14 @@ SmallVector<Value> BitGenerator::threeFry() {
                          shape[paired]);
   }
   Value next = emit.add(counter, constant(counter, static_cast<uint64_t>(counts)));
-  return {stateOf({key, next}), emit.convert(bits, made.getElementType())};
+  return {stateOf({key, next}), emit.convert(bits, outputType.getElementType())};
 }
 
 /// A counter yields two 64-bit elements or four others, in row-major order.
 SmallVector<Value> BitGenerator::philox() {
   bool hasHigh = Emitter::shapeOf(op.getInitialState())[0] == 3;
   Value key = state(0), counter = state(1), upper = state(hasHigh ? 2 : 0);
-  int64_t size = made.getNumElements(), each = isWide() ? 2 : 4,
+  int64_t size = outputType.getNumElements(), each = isWide() ? 2 : 4,
           counts = llvm::divideCeil(size, each);
   Value sum = count(counter, {counts}), start = spread(counter, {counts});
   Value carry = emit.convert(emit.compare(Direction::LT, sum, start), ui64);
@@ -132,33 +132,33 @@ SmallVector<Value> BitGenerator::philox() {
     k1 = emit.add(k1, constant(k1, 0xBB67AE85));
   }
   Value bits = isWide() ? stack({join(x[0], x[1]), join(x[2], x[3])}, 0) : stack(x, 0);
-  bits = emit.reshape(emit.sliceDim(bits, 0, 0, size), made.getShape());
+  bits = emit.reshape(emit.sliceDim(bits, 0, 0, size), outputType.getShape());
   Value next = emit.add(counter, constant(counter, static_cast<uint64_t>(counts)));
   SmallVector<Value> words = {key, next};
   if (hasHigh)
     words.push_back(
         emit.add(upper, emit.convert(emit.compare(Direction::LT, next, counter), ui64)));
-  return {stateOf(words), emit.convert(bits, made.getElementType())};
+  return {stateOf(words), emit.convert(bits, outputType.getElementType())};
 }
 
 Replacement mlir::st::lowerRandomBits(Emitter &emit, stablehlo::RngBitGeneratorOp op) {
   RankedTensorType state = Emitter::typeOf(op.getInitialState()),
-                   made = Emitter::typeOf(op.getOutput());
-  if (auto type = dyn_cast<FloatType>(made.getElementType())) {
+                   outputType = Emitter::typeOf(op.getOutput());
+  if (auto type = dyn_cast<FloatType>(outputType.getElementType())) {
     // The bits of floats.
     auto bits = IntegerType::get(op.getContext(), type.getWidth(), IntegerType::Unsigned);
     auto drawn = stablehlo::RngBitGeneratorOp::create(emit.builder, emit.loc,
-                                                      TypeRange{state, made.clone(bits)},
+                                                      TypeRange{state, outputType.clone(bits)},
                                                       op.getRngAlgorithm(), op.getInitialState());
     return SmallVector<Value>{
         drawn.getOutputState(),
-        stablehlo::BitcastConvertOp::create(emit.builder, emit.loc, made, drawn.getOutput())};
+        stablehlo::BitcastConvertOp::create(emit.builder, emit.loc, outputType, drawn.getOutput())};
   }
   bool isThreeFry = op.getRngAlgorithm() == stablehlo::RngAlgorithm::THREE_FRY;
   int64_t words = state.getRank() == 1 ? state.getDimSize(0) : 0;
-  if (!state.getElementType().isUnsignedInteger(64) || !isa<IntegerType>(made.getElementType()) ||
-      made.getElementType().isInteger(1) || made.getNumElements() == 0 ||
-      (words != 2 && (isThreeFry || words != 3)))
+  if (!state.getElementType().isUnsignedInteger(64) ||
+      !isa<IntegerType>(outputType.getElementType()) || outputType.getElementType().isInteger(1) ||
+      outputType.getNumElements() == 0 || (words != 2 && (isThreeFry || words != 3)))
     return std::nullopt;
   BitGenerator generator(emit, op);
   return isThreeFry ? generator.threeFry() : generator.philox();

@@ -9,7 +9,7 @@ using namespace mlir::st;
 using Direction = stablehlo::ComparisonDirection;
 
 static constexpr double kPi = 3.14159265358979323846, kLog2 = 0.69314718055994530942;
-/// Above this, e^-x is negligible beside e^x, in f64.
+/// Above this, e^-x is negligible compared to e^x, in f64.
 static constexpr double kOnlyOneExponential = 20;
 
 namespace {

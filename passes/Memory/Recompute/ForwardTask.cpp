@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-// ---- what values are made of ----------------------------------------------------
+// ---- dependences of values ------------------------------------------------------
 
 unsigned ValueSources::compute(Operation *op, const llvm::StringMap<unsigned> &storage) const {
   if (auto read = dyn_cast<ReadOp>(op))
@@ -28,7 +28,8 @@ ValueSources::ValueSources(ProgramOp program) {
     storage[state.getSymName()] = kState;
   for (auto input : program.getOps<InputOp>())
     storage[input.getSymName()] = kBatch;
-  // Tasks are in an order in which they may run: writers of a buffer come before its readers.
+  // Tasks are in an order in which they may run: tasks that write a buffer come before those that
+  // read it.
   for (auto task : program.getOps<TaskOp>())
     for (Operation &op : task.getBody().front()) {
       unsigned own = compute(&op, storage);
@@ -151,10 +152,10 @@ bool ForwardTask::isActivationProduct(Operation *op) const {
 
 /// Sums and maxima of rows: small to keep, but expensive to recompute, because that needs the rows.
 static bool isRowStatistic(Operation *op) {
-  constexpr int64_t kLeastRow = 16;
+  constexpr int64_t kMinRow = 16;
   auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
   return reduce && reduce.getInputs().size() == 1 &&
-         cast<RankedTensorType>(reduce.getResult(0).getType()).getNumElements() * kLeastRow <=
+         cast<RankedTensorType>(reduce.getResult(0).getType()).getNumElements() * kMinRow <=
              cast<RankedTensorType>(reduce.getInputs()[0].getType()).getNumElements();
 }
 

@@ -69,8 +69,9 @@ static BlockLevels getLevels(const StageStash &stage, int64_t block) {
 
 /// The last step may save more than needed, so it, or earlier steps, may be partly unnecessary.
 /// Lowers blocks, most expensive first, as far as the excess allows.
-static void giveBack(ArrayRef<StageStash> stages, ArrayRef<DenseMap<int64_t, BlockLevels>> alone,
-                     int64_t bytes, RecomputeLevels &levels) {
+static void reduceExcess(ArrayRef<StageStash> stages,
+                         ArrayRef<DenseMap<int64_t, BlockLevels>> alone, int64_t bytes,
+                         RecomputeLevels &levels) {
   int64_t excess = getSavedBytes(stages, levels) - bytes;
   SmallVector<std::tuple<double, size_t, int64_t>> order; // negated cost, stage, block
   for (auto [stage, own] : llvm::enumerate(levels))
@@ -131,6 +132,6 @@ RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t byte
       fewest = middle + 1;
   }
   RecomputeLevels levels = take(fewest);
-  giveBack(stages, alone, bytes, levels);
+  reduceExcess(stages, alone, bytes, levels);
   return levels;
 }

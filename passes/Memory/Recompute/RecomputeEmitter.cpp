@@ -44,8 +44,8 @@ Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
   const bool isSplit = splitsAttention && stage.getForward().isAttention(value.getDefiningOp());
   if (!isSplit)
     reader = Reader::Recomputed;
-  auto &made = this->made[static_cast<int>(reader)];
-  if (Value known = made.lookup({value, block}))
+  auto &created = this->created[static_cast<int>(reader)];
+  if (Value known = created.lookup({value, block}))
     return known;
   TaskOp backward = stage.getBackward();
   auto read = [&](FlatSymbolRefAttr source, bool perMicroBatch) {
@@ -56,10 +56,11 @@ Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
   if (!write && !choice.dropped.contains(value))
     write = stage.getWrite(value);
   if (write)
-    return made[{value, block}] = read(write.getTargetAttr(), write.getMicroBatch() != nullptr);
+    return created[{value, block}] = read(write.getTargetAttr(), write.getMicroBatch() != nullptr);
   Operation *op = value.getDefiningOp();
   if (auto source = dyn_cast<ReadOp>(op))
-    return made[{value, block}] = read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
+    return created[{value, block}] =
+               read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
   IRMapping mapping;
   for (Value operand : op->getOperands())
     mapping.map(operand, get(operand, block, reader));
@@ -68,8 +69,8 @@ Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
   if (isSplit && reader == Reader::Recomputed)
     unshared.insert(copy);
   for (auto [original, again] : llvm::zip_equal(op->getResults(), copy->getResults()))
-    made[{original, block}] = again;
-  return made[{value, block}];
+    created[{original, block}] = again;
+  return created[{value, block}];
 }
 
 /// The backward task recomputes operands of the weight task once, and passes them on.
@@ -100,8 +101,8 @@ void RecomputeEmitter::replaceReads(Operation *op) {
   }
 }
 
-/// Moves values that the backward task computes from dropped values alone, such as widened copies,
-/// to their first use: otherwise they would be the first to need the dropped values.
+/// Moves values that the backward task computes only from dropped values, such as widened copies,
+/// to their first use. Otherwise they would be the first to need the dropped values.
 void RecomputeEmitter::sinkReadings(Block &block) {
   DenseSet<Operation *> readings;
   for (Operation &op : block) {

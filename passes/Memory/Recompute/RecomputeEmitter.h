@@ -39,8 +39,8 @@ private:
   const bool splitsAttention;
   std::optional<OpBuilder> body; ///< in the backward task
   llvm::StringMap<Value> droppedBySymbol;
-  DenseMap<Value, WriteOp> kept;                      ///< for added values, the new write
-  DenseMap<std::pair<Value, int64_t>, Value> made[2]; ///< by reader
+  DenseMap<Value, WriteOp> kept;                         ///< for added values, the new write
+  DenseMap<std::pair<Value, int64_t>, Value> created[2]; ///< by reader
   DenseSet<Operation *> unshared; ///< cores of attention for the recomputed layer
   DenseSet<int64_t> handedOn;     ///< blocks
   int64_t numRecomputed = 0;

@@ -16,8 +16,8 @@ static bool isSpreadVector(Value value) {
   return spread && cast<RankedTensorType>(spread.getOperand().getType()).getRank() <= 1;
 }
 
-/// Returns true if a product library writes the value as it is: a matrix product, with or without
-/// its bias.
+/// Returns true if a product library writes the value itself: a matrix product, with or without its
+/// bias.
 static bool isWrittenByProduct(Value value) {
   if (auto add = value.getDefiningOp<hlo::AddOp>())
     for (auto [product, other] :
@@ -64,12 +64,12 @@ bool StageStash::isReadByProduct(Value value) const {
 
 /// The values from which a value is recomputed if that is cheap: product results, values rounded to
 /// 16 bits before it, stashed values, storage and small values.
-std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
+std::optional<llvm::SetVector<Value>> StageStash::findSources(Value value,
                                                               const StashChoice &choice) const {
   constexpr int64_t kSmallPart = 16;
   const int64_t block = forward.getBlock(value.getDefiningOp()),
                 bytes = getNumBytes(value.getType());
-  llvm::SetVector<Value> origins, seen;
+  llvm::SetVector<Value> sources, seen;
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
     Value current = worklist.pop_back_val();
@@ -85,7 +85,7 @@ std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
     if (current != value &&
         (isInStorage(current) || isKept || isSmall || isWrittenByProduct(current) ||
          (forward.isActivation(current) && isRounded(current, value)))) {
-      origins.insert(current);
+      sources.insert(current);
       continue;
     }
     if (!isAllowed(op, block, RecomputeLevel::Cheap) || !isElementwise(op))
@@ -93,13 +93,13 @@ std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
     llvm::append_range(worklist, op->getOperands());
   }
   int64_t read = 0;
-  for (Value origin : origins)
-    read += getNumBytes(origin.getType());
+  for (Value source : sources)
+    read += getNumBytes(source.getType());
   // Products write their results anyway; another tensor must be smaller than this one.
-  const int64_t most = llvm::any_of(origins, isWrittenByProduct) ? bytes : bytes / 2;
+  const int64_t most = llvm::any_of(sources, isWrittenByProduct) ? bytes : bytes / 2;
   if (read > most + bytes / kSmallPart)
     return std::nullopt;
-  return origins;
+  return sources;
 }
 
 void StageStash::reuseProducts(StashChoice &choice) const {
@@ -109,16 +109,16 @@ void StageStash::reuseProducts(StashChoice &choice) const {
           !forward.isActivation(value) || forward.isReadLater(value) || isWrittenByProduct(value) ||
           isReadByProduct(value))
         continue;
-      std::optional<llvm::SetVector<Value>> origins = findOrigins(value, choice);
-      if (!origins || llvm::none_of(*origins, [&](Value origin) {
-            return isWrittenByProduct(origin) || isRounded(origin, value);
+      std::optional<llvm::SetVector<Value>> sources = findSources(value, choice);
+      if (!sources || llvm::none_of(*sources, [&](Value source) {
+            return isWrittenByProduct(source) || isRounded(source, value);
           }))
         continue;
       choice.dropped.insert(value);
       choice.savedBytes += getNumBytes(value.getType());
-      for (Value origin : *origins)
-        if (!isInStorage(origin) && !stashed.contains(origin) && choice.added.insert(origin))
-          choice.savedBytes -= getNumBytes(origin.getType());
-      choice.cost += getRecomputeCost(value, [&](Value other) { return origins->contains(other); });
+      for (Value source : *sources)
+        if (!isInStorage(source) && !stashed.contains(source) && choice.added.insert(source))
+          choice.savedBytes -= getNumBytes(source.getType());
+      choice.cost += getRecomputeCost(value, [&](Value other) { return sources->contains(other); });
     }
 }

@@ -66,11 +66,11 @@ private:
   void findDerived();
   /// Returns true if an op of a block may be recomputed in order to drop a value.
   bool isAllowed(Operation *op, int64_t block, RecomputeLevel level) const;
-  /// Returns true if a level wants to drop a stashed value.
+  /// Returns true if a level drops a stashed value.
   bool isDroppable(Value value, int64_t block, RecomputeLevel level) const;
   bool isInStorage(Value value) const;
   bool isReadByProduct(Value value) const;
-  std::optional<llvm::SetVector<Value>> findOrigins(Value value, const StashChoice &choice) const;
+  std::optional<llvm::SetVector<Value>> findSources(Value value, const StashChoice &choice) const;
   bool isDerived(Value value) const { return derived.contains(value); }
   llvm::SetVector<Value> cut(const llvm::SetVector<Value> &wanted, int64_t block,
                              RecomputeLevel level, function_ref<bool(Value)> isAtHand) const;

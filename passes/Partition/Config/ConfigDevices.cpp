@@ -209,9 +209,8 @@ LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
       failed(compare("stage_cnt", config.stageCount(), "stages")))
     return failure();
   if (config.mode == ParallelMode::Pipeline && config.shardCount() > 1)
-    return error("mode")
-           << "mode is \"pipeline\", but device_mapping has " << config.shardCount()
-           << " shards a stage (sharding_size); layers cut into shards and pipelined are "
-              "mode \"hybrid\"";
+    return error("mode") << "mode is \"pipeline\", but device_mapping has " << config.shardCount()
+                         << " shards a stage (sharding_size); pipelined layers with shards are "
+                            "mode \"hybrid\"";
   return success();
 }

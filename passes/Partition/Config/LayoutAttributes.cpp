@@ -48,7 +48,7 @@ LogicalResult mlir::st::applyPrecision(ModuleOp module, const ParallelConfig &co
     return emitError(config.locate("precision", module.getContext()))
            << "precision." << key << " is \"" << value
            << "\", but the step was differentiated with \"" << found
-           << "\"; expected the same, or the file before differentiate";
+           << "\"; expected the same type, or this file before differentiate";
   };
   if (failed(check("compute", wanted.compute, "f32")) ||
       failed(check("loss_scale", wanted.lossScale, "none")))

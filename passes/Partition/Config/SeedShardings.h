@@ -1,4 +1,4 @@
-// Which dimension of each parameter the parallel config shards.
+// The dimension of each parameter that the parallel config shards.
 #pragma once
 
 #include "dialects/St/Interfaces/ShardingRule.h"

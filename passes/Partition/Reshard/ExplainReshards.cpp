@@ -269,7 +269,7 @@ static std::optional<OpSharding> factorsFor(const ShardingRule &rule, const Tens
   return how;
 }
 
-/// A sharding with which the user takes the value as it is.
+/// A sharding with which the user needs no reshard.
 std::optional<std::string> Explainer::remedyAtUser(OpOperand &use, const TensorSharding &from) {
   Operation *user = use.getOwner();
   if (user->hasTrait<OpTrait::IsTerminator>())
@@ -297,7 +297,7 @@ std::optional<std::string> Explainer::remedyAtUser(OpOperand &use, const TensorS
   return "constrain the result of " + nameOf(user) + " to " + print(leaves);
 }
 
-/// A sharding with which the producer leaves the value as it is taken.
+/// A sharding of the producer with which the user needs no reshard.
 std::optional<std::string> Explainer::remedyAtProducer(Value root, const TensorSharding &to) {
   Operation *op = root.getDefiningOp();
   if (!op)

@@ -87,8 +87,8 @@ Attribute ReshardInserter::stageOf(Value value) {
   return value.getDefiningOp()->getDiscardableAttr(kStageAttr);
 }
 
-/// The value in another sharding: an existing reshard, or a new one from the nearest of the value
-/// and its reshards.
+/// Returns the value in another sharding: an existing reshard, or a new one from the cheapest of
+/// the value and its reshards.
 Value ReshardInserter::reshard(Value value, const TensorSharding &to, Operation *before) {
   Value best = value;
   for (Value known : reshards[value]) {
@@ -247,7 +247,8 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
 
 /// The sharding in which a tensor is sent to another stage: devices that hold copies send a part
 /// each, and the others gather them (Narayanan et al., "Efficient Large-Scale Language Model
-/// Training on GPU Clusters", SC 2021, 4.1). What is latency more than bytes is sent as it is.
+/// Training on GPU Clusters", SC 2021, 4.1). Small tensors, whose time is mostly latency, are sent
+/// unsplit.
 TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorType type) const {
   for (Axis axis : axes.used()) {
     if (axis == kMicroAxis || sharding.isSplitOver(axis))

@@ -85,8 +85,8 @@ HostRun::runCallback(const proto::PluginCallback &callback, const std::vector<By
 absl::StatusOr<std::vector<HostRun::Bytes>> HostRun::runLoop(const proto::PluginLoop &loop,
                                                              std::vector<Bytes> carried) {
   while (true) {
-    ST_ASSIGN_OR_RETURN(const std::vector<Bytes> goesOn, run(loop.condition(), carried));
-    if (*goesOn.front()->data() == 0)
+    ST_ASSIGN_OR_RETURN(const std::vector<Bytes> continues, run(loop.condition(), carried));
+    if (*continues.front()->data() == 0)
       return carried;
     ST_ASSIGN_OR_RETURN(carried, run(loop.body(), carried));
   }

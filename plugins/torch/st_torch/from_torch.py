@@ -10,7 +10,7 @@ from .graph import Graph, Input, Node, Output, Ref, Type, UnsupportedError
 
 DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16", torch.int64: "i64",
           torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1"}
-# Operators that the printer handles as they are: their decompositions lose `detach`, or take matrices apart.
+# Operators that the printer handles without decomposition: their decompositions lose `detach`, or take matrices apart.
 KEPT = ("detach", "linear", "matmul", "roll", "scaled_dot_product_attention")
 # Results of more elements stay ops.
 LARGEST_FOLDED = 1 << 16
@@ -65,7 +65,7 @@ class _Converter:
         used = self.reached([o.ref.name for o in self.outputs])
         trained = self.reached([o.ref.name for o in self.outputs if o.role == "loss"], through_detach=False)
         for i in self.inputs:
-            # PyTorch's optimizers leave a parameter without gradient as it is.
+            # PyTorch's optimizers do not change a parameter without gradient.
             if i.role == "parameter" and i.name not in trained:
                 i.role = "frozen"
         kept = [i for i in self.inputs if i.name in used or i.role != "constant"]

@@ -1,6 +1,6 @@
 // RUN: st-opt --convert-kernels-to-gpu --split-input-file --verify-diagnostics %s
 
-// What an attention kernel multiplies comes from memory.
+// The operands of an attention kernel's products come from memory.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x6xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x6xf32> micro_dim -1 at <offset = 0>

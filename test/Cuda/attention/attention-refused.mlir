@@ -1,6 +1,6 @@
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu="attention explain" --verify-diagnostics -o /dev/null
 
-// Of f32.
+// The operands are f32.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xf32> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xf32> micro_dim -1 at <offset = 0>
@@ -30,7 +30,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// Probabilities are kept for a backward pass that does not make them again.
+// The kernel stores the probabilities for a backward pass that does not recompute them.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -62,7 +62,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// Something else of each row is kept.
+// The kernel stores a row statistic other than the maximum and the sum.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -95,7 +95,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A mask behind the softmax, as dropout has.
+// A mask is applied after the softmax, as dropout does.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -169,7 +169,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A function that is not smooth.
+// The scores pass through a function that is not smooth.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -202,7 +202,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A mask of the row itself, too.
+// A second mask depends on the row.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -242,7 +242,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// Two masks.
+// Two masks are added.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -286,7 +286,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// Sums with several addends.
+// A row sum has several addends.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -326,7 +326,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// cuDNN reads 16 bytes at once.
+// cuDNN reads 16 bytes at a time.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -358,7 +358,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// cuDNN writes the gradient of q while it reads k: here that of k lies in its place.
+// cuDNN writes the gradient of q while it reads k. Here the gradient of k shares memory with k.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -419,7 +419,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// Another sign.
+// The gradient has the opposite sign.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -480,7 +480,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// What cuDNN does not write is read behind the two kernels.
+// A later kernel reads a result that cuDNN does not write.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
@@ -545,7 +545,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A gradient that is given what another attention kept of its rows.
+// The gradient reads the row statistics of another attention.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>

@@ -1,7 +1,7 @@
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu=attention | FileCheck %s
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu | FileCheck --check-prefix=KERNELS %s
 
-// Without the option no attention kernel is told apart.
+// Without the option the pass recognises no attention kernel.
 // KERNELS-NOT: cuda.attention
 
 // A mask for each row and column, the same for all heads.
@@ -84,7 +84,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// What is behind a row is masked.
+// A causal mask hides the columns after each row.
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] {causal}
 // CHECK-NEXT: arith.constant
@@ -195,7 +195,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A gradient is two attention kernels, of which the second reads what the first stores of each row.
+// A gradient is two attention kernels. The second reads the row statistics that the first stores.
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK: cuda.attention {{.*}} gradient {{.*}} 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] do [384, 16, 48] dq [384, 128, 16] dk [384, 128, 16] dv [384, 128, 16] :
 // CHECK: gpu.launch_func @kernels::@attention_0
@@ -259,7 +259,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// What the forward task kept of each row is read from its stashes.
+// The gradient reads the row statistics from the stashes of the forward task.
 // CHECK-LABEL: func.func @group0_forward0
 // CHECK: cuda.attention {{.*}} max %{{.*}} sum
 // CHECK-LABEL: func.func @group0_backward0

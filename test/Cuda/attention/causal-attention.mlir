@@ -1,10 +1,10 @@
-// Of attention under a mask that compares positions, tiles without a visible element are left out: they would add zeros.
+// If a mask compares positions, attention skips tiles without a visible element, because they would add zeros.
 //
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 
 st.mesh @mesh <["tensor"=1], micro=1>
 
-// A table of zeros and what is far below, which is added.
+// The mask is an added table of zeros and large negative numbers.
 // CHECK-LABEL: gpu.func @attention_0(
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
@@ -35,7 +35,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }
 
-// Scores or what is far below; the comparison is turned.
+// The mask selects between scores and a large negative number, with the operands of the comparison swapped.
 // CHECK-LABEL: gpu.func @attention_1(
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
@@ -64,7 +64,7 @@ st.program @group1 stages [1] devices [1] first_rank 1 mesh @mesh {
   }
 }
 
-// Of columns, whose rows stream by, those from the diagonal on.
+// If the parallel loop is over columns, it visits the rows from the diagonal on.
 // CHECK-LABEL: gpu.func @attention_2(
 // CHECK: %[[DIAGONAL:.*]] = arith.remui %block_id_x, %c4{{[_0-9]*}} : index
 // CHECK: scf.for %{{.*}} = %{{[0-9]+}} to %c4{{[_0-9]*}} step
@@ -90,7 +90,7 @@ st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
   }
 }
 
-// The other side of the diagonal is there: tiles before the diagonal are left out.
+// The mask keeps the other side of the diagonal, so the kernel skips tiles before the diagonal.
 // CHECK-LABEL: gpu.func @attention_3(
 // CHECK-SAME: cuda.product_flops = 8.000000e+05
 // CHECK: %[[BEGIN:.*]] = arith.divui %{{.*}}, %c64{{[_0-9]*}}
@@ -119,7 +119,7 @@ st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
   }
 }
 
-// What is masked is not far below.
+// The masked value is not a large negative number.
 // CHECK-LABEL: gpu.func @attention_4(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group4 stages [4] devices [4] first_rank 4 mesh @mesh {
@@ -146,7 +146,7 @@ st.program @group4 stages [4] devices [4] first_rank 4 mesh @mesh {
   }
 }
 
-// What is not masked is not a score as a product makes it: rows may have nothing above what is masked.
+// The unmasked value is not a product's score, so a row may have no value above the masked one.
 // CHECK-LABEL: gpu.func @attention_5(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group5 stages [5] devices [5] first_rank 5 mesh @mesh {
@@ -201,7 +201,8 @@ st.program @group6 stages [6] devices [6] first_rank 6 mesh @mesh {
   }
 }
 
-// A window before the diagonal: tiles before the window are left out too. Four blocks of rows visit 1 + 2 + 2 + 2 of 16 tiles.
+// A window before the diagonal: the kernel also skips tiles before the window. Four blocks of rows visit 1 + 2 + 2 + 2
+// of 16 tiles.
 // CHECK-LABEL: gpu.func @attention_7(
 // CHECK-SAME: cuda.product_flops = 5.600000e+05
 // CHECK: %[[FIRST:.*]] = arith.maxsi
@@ -239,7 +240,7 @@ st.program @group7 stages [7] devices [7] first_rank 7 mesh @mesh {
   }
 }
 
-// A window that ends before the diagonal: rows may have nothing above what is masked.
+// A window that ends before the diagonal, so a row may have no value above the masked one.
 // CHECK-LABEL: gpu.func @attention_8(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 st.program @group8 stages [8] devices [8] first_rank 8 mesh @mesh {
@@ -272,7 +273,7 @@ st.program @group8 stages [8] devices [8] first_rank 8 mesh @mesh {
   }
 }
 
-// Scores that are capped and have a bias by distance, and a comparison of the distance.
+// Scores with a soft cap and a bias by distance; the mask compares the distance.
 // CHECK-LABEL: gpu.func @attention_9(
 // CHECK-SAME: cuda.product_flops = 8.000000e+05
 // CHECK: %[[END:.*]] = arith.minsi

@@ -54,7 +54,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// They are also written to a buffer, so they are computed in any case. Then so is what they are computed from.
+// The row values are also written to a buffer, so they and their operands are always computed.
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK-COUNT-2: gpu.launch_func @kernels::@loop_
 // CHECK-NOT: gpu.launch_func
@@ -107,7 +107,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A kernel in between writes where the sums are read from.
+// A kernel in between overwrites the memory from which the sums are read.
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK-COUNT-2: gpu.launch_func @kernels::@loop_
 // CHECK-NOT: gpu.launch_func
@@ -219,7 +219,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// A kernel in between writes where the sums are.
+// A kernel in between overwrites the sums.
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK-COUNT-3: gpu.launch_func @kernels::@loop_
 // CHECK-NOT: gpu.launch_func

@@ -1,11 +1,11 @@
-// A softmax that only products read, up to constants and choices, takes one pass over tiles: a later maximum scales the
-// sums. Everything else takes a pass for maxima and sums, and one for the products.
+// If only products read a softmax, up to constant factors and selects, one pass over tiles suffices: a later maximum
+// rescales the sums. Everything else takes a pass for maxima and sums, and one for the products.
 //
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 
 st.mesh @mesh <["tensor"=1], micro=1>
 
-// A quotient, with some left out.
+// A quotient, with some elements dropped.
 // CHECK-LABEL: gpu.func @attention_0(
 // CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 // CHECK-NOT: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
@@ -89,7 +89,7 @@ st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
   }
 }
 
-// What is added is not scaled.
+// The added value is not rescaled.
 // CHECK-LABEL: gpu.func @attention_3(
 // CHECK-COUNT-2: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 // CHECK: gpu.return
@@ -115,7 +115,7 @@ st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
   }
 }
 
-// What is chosen by is an exponential.
+// The predicate of the select is an exponential.
 // CHECK-LABEL: gpu.func @attention_4(
 // CHECK-COUNT-2: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
 // CHECK: gpu.return

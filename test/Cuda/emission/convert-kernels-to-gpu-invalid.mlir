@@ -70,3 +70,41 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.send %0 to @group1 channel 0 : tensor<4x4xf32>
   }
 }
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    %1:2 = st.kernel "loop" (%a = %0 : tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {st.addresses = [#st.address<offset = 64>, #st.address<offset = 128>]} {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      // expected-note @+1 {{the earlier reduction is here}}
+      %2 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+      // expected-error @+1 {{'stablehlo.reduce' op reduces different dimensions than an earlier reduction of its kernel, which is not supported by the CUDA backend}}
+      %3 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+      st.yield %2, %3 : tensor<4xf32>, tensor<4xf32>
+    }
+  }
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    %1 = st.kernel "loop" (%a = %0 : tensor<4x4xf32>) -> tensor<4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      // expected-note @+1 {{the other reduction is here}}
+      %2 = stablehlo.reduce(%a init: %zero) applies stablehlo.maximum across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+      %3 = stablehlo.broadcast_in_dim %2, dims = [1] : (tensor<4xf32>) -> tensor<4x4xf32>
+      %4 = stablehlo.subtract %a, %3 : tensor<4x4xf32>
+      // expected-error @+1 {{'stablehlo.reduce' op reduces leading dimensions of a value that depends on another reduction of leading dimensions, which is not supported by the CUDA backend}}
+      %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+      st.yield %5 : tensor<4xf32>
+    }
+  }
+}

@@ -1,4 +1,4 @@
-// Copies that run ahead of threads: on the host at once, or at the wait if threads run in reverse order.
+// Asynchronous copies on the host run immediately, or at the wait if threads run in reverse order.
 //
 // RUN: st-opt --gpu-to-host %s | FileCheck %s
 // RUN: st-opt --gpu-to-host=descending %s | FileCheck %s --check-prefix=DOWN

@@ -2,7 +2,7 @@
 // RUN: st-opt --gpu-to-host=descending %s | FileCheck %s --check-prefix=DOWN
 // RUN: st-opt --gpu-to-host=approximation-error=0.25 %s | FileCheck %s --check-prefix=OFF
 
-// Two segments around a barrier: the value that lives across has an array, the constant appears once.
+// Two segments around a barrier: the value that is live across it has an array, the constant appears once.
 
 // A warp's product is one function for all threads: operands of four lanes and of eight.
 // CHECK-LABEL: func.func private @multiply_matrices_bf16_f32_32(

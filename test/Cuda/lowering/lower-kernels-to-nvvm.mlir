@@ -1,7 +1,7 @@
 // RUN: st-opt --lower-kernels-to-nvvm=chip=sm_80 %s | FileCheck %s
 // RUN: st-translate --kernels-to-ptx --chip=sm_80 --cuda-path=/nonexistent %s | FileCheck %s --check-prefix=PTX
 
-// Bare pointers and offsets of 32 bits; roots and fused products are instructions, and nothing is contracted.
+// Bare pointers and offsets of 32 bits; roots and fused multiply-adds are instructions, and no product is contracted.
 
 // CHECK: gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx80">]
 // CHECK: llvm.func @f(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {gpu.kernel

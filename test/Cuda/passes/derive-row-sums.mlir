@@ -1,10 +1,10 @@
-// With o = p v the sum over j of p_j (do v^T)_j is that over d of do_d o_d. In the forward pass p is exp of the scores over
-// their sum, and dropped where a mask does not hold; the backward pass has all of it but the sum.
+// With o = p v the sum over j of p_j (do v^T)_j is that over d of do_d o_d. In the forward pass p is exp of the scores
+// over their sum, and zero where dropout's mask is false. The backward pass recomputes all of this except the sum.
 //
 // RUN: sed "s/THRESHOLD/3/; s/PLACES//" %s | st-opt --derive-row-sums | FileCheck %s
 // RUN: sed "s/THRESHOLD/3/; s/PLACES//" %s | st-opt --derive-row-sums --fuse-transposes | FileCheck %s --check-prefix=TURNED
 //
-// With another mask it is another p.
+// With another mask, p differs.
 // RUN: sed "s/THRESHOLD/4/; s/PLACES//" %s | st-opt --derive-row-sums | FileCheck %s --check-prefix=OTHER
 //
 // RUN: sed "s/THRESHOLD/3/; s/PLACES/attributes {st.addresses = [#st.address<offset = 0>, #st.address<offset = 1024>]}/" %s | not st-opt --derive-row-sums 2>&1 | FileCheck %s --check-prefix=PLANNED

@@ -37,7 +37,7 @@
 // HOST: %[[MISSED:.*]] = memref.get_global @st_missed_turns : memref<1xi32>
 // HOST: memref.store %{{.*}}, %[[MISSED]]
 
-// The expanded code runs there as well: the number that the first thread took is one number for all.
+// The expanded code also runs on the host: all threads see the number that the first thread took.
 // EXPANDED-LABEL: func.func private @f
 // EXPANDED: memref.atomic_rmw addi
 // EXPANDED: %[[NUMBER:.*]] = memref.load %{{.*}} : memref<1xi32>

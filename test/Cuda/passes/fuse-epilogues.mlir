@@ -1,7 +1,7 @@
 // RUN: st-opt --fuse-epilogues %s | FileCheck %s
 
-// GELU in another order of ops, of a product with a bias that the loop adds, converted. The loop leaves its square too, which
-// it goes on computing, from what the product writes beside GELU.
+// GELU with its ops in another order, of a product with a converted bias that the loop adds. The loop also writes GELU's
+// square, and continues to compute it, from the product's second result.
 // CHECK-LABEL: func.func @gelu
 // CHECK: %[[V:.*]] = st.kernel "loop" (%[[F:.*]] = %arg2 : tensor<8xf32>) -> tensor<8xbf16>
 // CHECK-NEXT: stablehlo.convert %[[F]]
@@ -65,7 +65,7 @@ func.func @sigmoid(%0: tensor<4x8xf32>, %1: tensor<8x8xf32>) -> tensor<4x8xf32> 
   return %k : tensor<4x8xf32>
 }
 
-// Rows of 12 elements: what goes into GELU could not be stored.
+// Rows of 12 elements: cuBLASLt could not store the argument of GELU.
 // CHECK-LABEL: func.func @twelve
 // CHECK: st.kernel "matmul"
 // CHECK-NEXT: stablehlo.dot_general
@@ -93,8 +93,8 @@ func.func @twelve(%0: tensor<4x8xf32>, %1: tensor<8x12xf32>) -> tensor<4x12xf32>
 }
 
 st.mesh @mesh <["x"=1], micro=2>
-// The forward task leaves what goes into GELU and its tanh. The gradient needs the first alone: the second is not
-// computed or kept any more.
+// The forward task stashes the argument of GELU and its tanh. The gradient needs only the argument, so the tanh is no
+// longer computed and kept.
 // CHECK-LABEL: st.program @steps
 // CHECK: st.buffer @x
 // CHECK-NOT: st.buffer @t
@@ -175,7 +175,8 @@ st.program @steps stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }
 
-// The product of a bias' weights adds up what the bias' gradient is the sum of; what is written of that waits for it.
+// The product for the gradient of the weights also sums the rows for the bias' gradient; the write of the sums moves
+// after it.
 // CHECK-LABEL: st.program @sums
 // CHECK: st.task @backward
 // CHECK: %[[W:.*]]:2 = st.kernel "matmul" (%[[X:.*]] = {{.*}}, %[[G:.*]] = {{.*}}) -> (tensor<8x8xf32>, tensor<8xf32>)
@@ -206,7 +207,8 @@ st.program @sums stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }
 
-// A sum along what the product keeps, a largest element, and a sum in another type than the product's stay as they are.
+// A sum along a dimension that the product does not contract, a maximum, and a sum in a type other than the product's do
+// not change.
 // CHECK-LABEL: func.func @not_summed
 // CHECK-COUNT-3: st.kernel "reduce"
 // CHECK: st.kernel "matmul"

@@ -1,6 +1,6 @@
 // RUN: st-opt --fuse-transposes %s | FileCheck %s
 
-// What only a transpose reads is written as that would write it: rows of 16 elements, 4 heads beside each other.
+// If only a transpose reads a product, the kernel writes the transposed result: rows of 16 elements, 4 adjacent heads.
 // CHECK-LABEL: func.func @turned
 // CHECK: %[[R:.*]] = st.kernel "attention" {{.*}} -> tensor<2x8x4x16xbf16>
 // CHECK: %[[O:.*]] = stablehlo.dot_general {{.*}} -> tensor<2x4x8x16xbf16>
@@ -22,7 +22,7 @@ func.func @turned(%0: tensor<2x4x8x16xbf16>, %1: tensor<2x4x8x16xbf16>) -> tenso
   return %t : tensor<2x8x4x16xbf16>
 }
 
-// What something else reads too, scores, and what is more than transposed, stay as they are.
+// A value with another user, scores, and a value that is not only transposed do not change.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: stablehlo.transpose
 // CHECK-COUNT-3: st.kernel "copy"

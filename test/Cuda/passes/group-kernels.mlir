@@ -1,7 +1,7 @@
 // RUN: st-opt --group-kernels %s | FileCheck %s
 
-// Equal kernels of small results stand behind each other where what they read is there. One that reads what is made later, one
-// of large results and a product stay. Reshapes come along.
+// Equal kernels with small results move next to each other if their operands are available there. A kernel that reads a
+// later value, a kernel with large results and a product stay. Reshapes move with their users.
 // CHECK-LABEL: st.task @update
 // CHECK: st.kernel "reduce" (%{{.*}} = %[[G0:.*]] : tensor<4096xf32>)
 // CHECK: st.kernel "reduce" (%{{.*}} = %[[G1:.*]] : tensor<4096xf32>)

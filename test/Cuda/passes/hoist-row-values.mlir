@@ -1,5 +1,5 @@
-// The two kernels of a gradient of attention with dropout. What a row's elements are multiplied with becomes one factor, and a
-// kernel computes it, with what else is of rows alone, for both.
+// The two kernels of a gradient of attention with dropout. The factors of a row's elements become one factor. A
+// separate kernel computes it, and all other values that depend only on rows, for both kernels.
 //
 // RUN: sed "s/PLACES//" %s | st-opt --hoist-row-values | FileCheck %s
 //
@@ -13,7 +13,8 @@
 
 // CHECK-LABEL: func.func @dropout
 // CHECK-SAME: %[[MAX:[^:]*]]: tensor<2x8xf32>, %[[SUM:[^:]*]]: tensor<2x8xf32>, %[[DOT:[^:]*]]: tensor<2x8xf32>,
-// The scale of what dropout keeps goes into the factor of rows, and the kernel that scales %dot into that of the others.
+// Dropout's scale becomes part of the factor of rows, and the kernel that scales %dot becomes part of the kernel of the
+// others.
 // CHECK-NOT: st.kernel
 // CHECK: %[[ROWS:.*]]:2 = st.kernel "loop" (
 // CHECK-DAG: %[[SUM]] : tensor<2x8xf32>
@@ -92,8 +93,8 @@ func.func @dropout(%max: !r, %sum: !r, %dot: !r, %q: !q, %k: !q, %v: !q, %do: !q
   return %dq, %dkv#0, %dkv#1 : !q, !q, !q
 }
 
-// Without a mask of dropout cuDNN computes the gradient, which is found by what the two kernels compute; of f32 every rounding
-// shows.
+// Without dropout cuDNN computes the gradient, which the compiler recognises by the values of the two kernels. In f32
+// every rounding shows.
 // CHECK-LABEL: func.func @f32
 // CHECK: st.kernel "attention"
 // CHECK: %[[X:.*]] = stablehlo.multiply %{{.*}}, %{{.*}} : tensor<2x8x8xf32>
@@ -111,7 +112,8 @@ func.func @f32(%q: tensor<2x8x16xf32>, %r: !r) -> tensor<2x8x16xf32> {
   return %o : tensor<2x8x16xf32>
 }
 
-// A mask of positions varies along the columns: it stays, so that the kernels are seen to be causal. One over the sum goes.
+// A mask of positions varies along the columns, so it stays, and the kernels are still recognised as causal. The
+// reciprocal of the sum moves.
 // CHECK-LABEL: func.func @masked
 // CHECK: %[[INVERSE:.*]] = st.kernel "loop" (%{{.*}} = %{{.*}} : tensor<2x8xf32>) -> tensor<2x8xf32>
 // CHECK: st.kernel "attention"

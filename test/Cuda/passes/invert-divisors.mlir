@@ -40,7 +40,7 @@ func.func @unit(%0: tensor<4x8x1xf32>, %1: tensor<4x1xf32>) -> tensor<4x8x1xf32>
   return %k : tensor<4x8x1xf32>
 }
 
-// Each column has its own divisor; other types round after each op; attention kernels divide differently.
+// Each column has a separate divisor; other types round after each op; attention kernels divide differently.
 // CHECK-LABEL: func.func @stay
 // CHECK: stablehlo.divide %{{.*}} : tensor<4x8xf32>
 // CHECK: stablehlo.divide %{{.*}} : tensor<4x8xbf16>

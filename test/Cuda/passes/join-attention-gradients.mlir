@@ -31,7 +31,7 @@ func.func @gradient(%0: !q, %1: !q, %2: !k, %3: !k, %4: tensor<2x80xf32>) -> (!q
   return %g#0, %g#1, %g#2 : !q, !k, !k
 }
 
-// With sums of rows the gradient of queries comes first: they are known behind all columns alone.
+// With sums of rows, the gradient of queries comes first, because the sums are known only after all columns.
 // CHECK-LABEL: func.func @sums
 // CHECK: st.kernel "attention"
 // CHECK: stablehlo.reduce

@@ -1,7 +1,8 @@
 // RUN: st-opt %s --join-reductions | FileCheck %s
 
-// Sums of what comes back, by itself and times something, are one kernel at the place of the first, whose inputs in another shape
-// come along. One of other dimensions, one of other numbers, and one that waits for something made later stay.
+// A sum of a cotangent and a sum of the cotangent times a value become one kernel at the place of the first sum.
+// Reshapes of its inputs move with it. A sum over other dimensions, a sum of other values, and a sum that needs a later
+// value stay.
 // CHECK-LABEL: st.task @backward0
 // CHECK: %[[G2:.*]] = stablehlo.reshape %[[G:.*]] : (tensor<64x8xf32>) -> tensor<4x16x8xf32>
 // CHECK: %[[X2:.*]] = stablehlo.reshape %[[X:.*]] : (tensor<64x8xf32>) -> tensor<4x16x8xf32>

@@ -16,7 +16,7 @@
 // CHECK: %[[DIFFERENCE:.*]] = stablehlo.subtract %[[NUMBERS]], %[[BELOW]]
 // CHECK: stablehlo.select %[[ANY]], %[[DIFFERENCE]], %[[NUMBERS]]
 //
-// The row is read once: maximum and sums in one loop.
+// One loop reads the row once, for the maximum and the sums.
 // BEFORE-LABEL: gpu.func
 // BEFORE-COUNT-2: scf.for
 // BEFORE: gpu.return

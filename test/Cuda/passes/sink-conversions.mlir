@@ -29,7 +29,7 @@ func.func @readers(%0: tensor<4x8xbf16>, %1: tensor<8xf32>) -> (tensor<8xf32>, t
   return %s, %t : tensor<8xf32>, tensor<4x8xf32>
 }
 
-// A conversion with another reader is still written; narrowing conversions and those with other ops stay.
+// A conversion with another user is still written; narrowing conversions and those with other ops stay.
 // CHECK-LABEL: func.func @others
 // CHECK: %[[W:.*]] = st.kernel "loop" (%{{.*}} = %arg0 : tensor<4x8xf16>) -> tensor<4x8xf32>
 // CHECK: st.kernel "loop" (%{{.*}} = %arg0 : tensor<4x8xf16>) -> tensor<4x8xf32>

@@ -1,7 +1,7 @@
 // RUN: st-opt --split-attention %s | FileCheck %s
 // RUN: st-opt --split-attention %s | FileCheck %s
 
-// The product that contracts the rows has a kernel of its own, which makes them again; the sums of rows go there.
+// The product that contracts the rows gets a separate kernel, which recomputes them and reads the sums of rows.
 // CHECK-LABEL: func.func @both
 // CHECK: %[[K:.*]]:2 = st.kernel "attention" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>)
 // CHECK: %[[S:.*]] = stablehlo.dot_general %[[A]], %[[B]]
@@ -30,7 +30,7 @@ func.func @both(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>, %2: tensor<8x4xf32>) -
   return %k#0, %k#1 : tensor<8x4xf32>, tensor<6x4xf32>
 }
 
-// Without products that contract the rows, or with them alone, there is nothing to split.
+// Nothing is split if no product contracts the rows, or if all do.
 // CHECK-LABEL: func.func @one
 // CHECK-COUNT-1: st.kernel
 // CHECK-NOT: st.kernel
@@ -44,7 +44,7 @@ func.func @one(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
   return %k : tensor<6x4xf32>
 }
 
-// What is given twice is one argument.
+// An operand that occurs twice becomes one argument.
 // CHECK-LABEL: func.func @twice
 // CHECK: st.kernel "attention" (%[[A:.*]] = %arg0 : tensor<8x4xf32>, %[[B:.*]] = %arg1 : tensor<6x4xf32>) ->
 // CHECK: stablehlo.dot_general %{{.*}}, %[[A]], contracting_dims = [0] x [0]

@@ -1,7 +1,7 @@
 // RUN: st-opt --split-products %s | FileCheck %s
 
-// A scale, a bias and an addend stay with the product; the rest becomes a loop after it. A value that is yielded
-// before and after needs no second product.
+// A scale, a bias and an addend stay with the product; the rest becomes a loop after it. A value that is yielded both
+// before and after the ops needs no second product.
 // CHECK-LABEL: func.func @epilogue
 // CHECK: %[[D:.*]] = st.kernel "matmul" (%[[A:.*]] = %arg0 : {{.*}}, %[[B:.*]] = %arg1 : {{.*}}, %[[V:.*]] = %arg2 : {{.*}}, %[[C:.*]] = %arg3 : {{.*}}) -> tensor<4x6xf32>
 // CHECK: stablehlo.dot_general %[[A]], %[[B]]

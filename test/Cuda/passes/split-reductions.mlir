@@ -87,7 +87,7 @@ func.func @places(%0: tensor<250x700xi32>, %1: tensor<250x700xf32>) -> (tensor<i
   return %k, %l : tensor<i32>, tensor<f32>
 }
 
-// Ops along the rows are a kernel for all multiprocessors, after the sum of the parts.
+// After the sum of the parts, a kernel on all multiprocessors computes the ops along the rows.
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[P:.*]] = st.kernel "reduce" {{.*}} -> tensor<3x{{.*}}xf32>
 // CHECK: %[[S:.*]] = st.kernel "reduce" (%{{.*}} = %[[P]] : {{.*}}) -> tensor<3xf32>

@@ -1,7 +1,7 @@
 // RUN: st-opt --pass-pipeline="builtin.module(gpu.module(use-dynamic-shared-memory))" %s | FileCheck %s
 // RUN: st-opt --pass-pipeline="builtin.module(gpu.module(use-dynamic-shared-memory),gpu-to-host)" %s | FileCheck %s --check-prefix=HOST
 
-// On the host it is one buffer.
+// On the host the shared memory is one buffer.
 // HOST-LABEL: func.func private @large
 // HOST: %[[MEMORY:.*]] = memref.alloc() {alignment = 64 : i64} : memref<60016xi8>
 // HOST: memref.view %[[MEMORY]]{{.*}} : memref<60016xi8> to memref<20004xbf16>

@@ -1,7 +1,7 @@
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 
-// Without cuBLASLt's sums of 4,096 rows, parts of them are added up first, in scratch memory of their own, so collectives may
-// run at the same time.
+// Without cuBLASLt's sums, kernels add up the 4,096 rows in parts first. The parts have separate scratch memory, so
+// collectives may run at the same time.
 
 // CHECK: module attributes {{.*}}cuda.scratch_bytes = 4096 : i64
 // CHECK: gpu.func @reduce_0(%{{.*}}: memref<131072xbf16>, %{{.*}}: memref<1024xf32>) {{.*}} known_grid_size

@@ -1,8 +1,8 @@
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s --check-prefix=BODY
 
-// Values that a product computes in addition to or from its sums, at addresses of the plan: GELU at 1024 and its argument at 2048,
-// its gradient there, and the sums of an operand.
+// Epilogues of products at the addresses of the memory plan: GELU at 1024 and its argument at 2048, GELU's gradient
+// from that argument, and the sums of an operand.
 
 // CHECK: func.func @group0_forward0(%[[ARENA:.*]]: memref<?xi8>
 // CHECK: %[[X:.*]] = memref.view %[[ARENA]][%c2048

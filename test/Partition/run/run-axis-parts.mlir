@@ -1,5 +1,5 @@
-// A program that splits dimensions over parts of an axis gives the numbers of the whole one on all eight
-// devices, and a value split over a part of an axis does not move when the rest of the axis joins it.
+// A program that splits dimensions over parts of an axis gives the same results on eight devices as unsharded. A value
+// that is split over a part of an axis does not move when it is split further over the rest of the axis.
 //
 // REQUIRES: jax
 // RUN: st-opt --import-shardings %s -o %t.imported

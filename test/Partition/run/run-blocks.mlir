@@ -1,5 +1,5 @@
 // Slices, joins and pads that move blocks of a dimension: each block is split, and nothing is sent between a product
-// with three outputs and their users. Run whole and in shards, with only small integers.
+// with three outputs and their users. Run unsharded and sharded, with only small integers.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir

@@ -1,4 +1,4 @@
-// Convolutions, run whole and in shards. All sums are exact.
+// Convolutions, run unsharded and sharded. All sums are exact.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir

@@ -1,4 +1,4 @@
-// Convolutions of an image split by rows, run whole and in shards: devices exchange the rows at the edges
+// Convolutions of an image split by rows, run unsharded and sharded: devices exchange the rows at the edges
 // of their parts, and the gradient of the kernel is summed over parts of the image.
 //
 // REQUIRES: jax

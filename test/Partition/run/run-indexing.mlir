@@ -1,4 +1,4 @@
-// Lookups and their gradients, slices and joins, run whole and in shards. All sums are exact.
+// Lookups and their gradients, slices and joins, run unsharded and sharded. All sums are exact.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir
@@ -11,8 +11,8 @@ func.func @main() -> (tensor<4x6xf32>, tensor<640x6xf32>, tensor<640x6xf32>, ten
   %i = stablehlo.iota dim = 0 : tensor<640x6xf32>
   %j = stablehlo.iota dim = 1 : tensor<640x6xf32>
   %t0 = stablehlo.multiply %i, %j : tensor<640x6xf32>
-  // Rows over a and b: every shard looks all ids up, and finds those of its rows. There are so many that a gather does
-  // not pay, even once for all micro-batches.
+  // Rows over a and b: every shard looks up all ids, and finds those of its rows. The table has so many rows that
+  // gathering it does not pay, even once for all micro-batches.
   %rows = st.constrain %t0 to <@mesh, [{"a", "b"}, {}]> : tensor<640x6xf32>
   %ids0 = stablehlo.constant dense<[[3], [7], [0], [63]]> : tensor<4x1xi32>
   %ids = st.constrain %ids0 to <@mesh, [{"micro"}, {}]> : tensor<4x1xi32>

@@ -1,4 +1,4 @@
-// Layers run whole and in shards give the same numbers. Everything is a small integer, so the order
+// Layers run unsharded and sharded give the same numbers. Everything is a small integer, so the order
 // of summation does not matter.
 //
 // RUN: st-translate --interpret %s > %t.whole

@@ -1,4 +1,4 @@
-// Transforms, solvers and normalisation, run whole and in shards: parts of a batch, of right-hand
+// Transforms, solvers and normalisation, run unsharded and sharded: parts of a batch, of right-hand
 // sides, of features.
 //
 // RUN: st-translate --interpret %s > %t.whole

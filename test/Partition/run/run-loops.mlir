@@ -1,4 +1,4 @@
-// A loop over layers with one weight, and its gradient summed in the loop, run whole and in shards.
+// A loop over layers with one weight, and its gradient summed in the loop, run unsharded and sharded.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir

@@ -1,4 +1,4 @@
-// Indices of eight bits into a dimension that is longer than eight bits count, whole and in shards.
+// Indices of eight bits into a dimension that is longer than eight bits count, unsharded and sharded.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir

@@ -1,4 +1,4 @@
-// Dimensions that their axes do not divide: a program on 24 ranks gives the numbers of the whole one.
+// Dimensions that their axes do not divide: a program on 24 ranks gives the same results as unsharded.
 // The interpreter puts NaN and large numbers into padding, so that reads of it are noticed.
 //
 // REQUIRES: jax

@@ -1,4 +1,4 @@
-// Pooling, run whole and in shards.
+// Pooling, run unsharded and sharded.
 //
 // RUN: st-translate --interpret %s > %t.whole
 // RUN: st-opt --propagate-shardings --insert-reshards --global-to-local %s -o %t.mlir

@@ -273,7 +273,7 @@ def overlaps(folder):
     layout = {"mode": "sharding", "data": 2, "zero": 1, "bucket_bytes": 20000}
     same_bits("gpt2", layout)(folder)
     text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "gpt2.bin"]).stdout
-    beside = re.findall(r"^ *aside .*\n(?! *(?:aside|behind))", text, re.M)
+    beside = re.findall(r"^ *on the transfer stream .*\n(?! *(?:on the transfer|after the other))", text, re.M)
     st.expect(len(beside) > 2, f"{len(beside)} transfers run beside kernels")
     return f"{len(beside)} times"
 

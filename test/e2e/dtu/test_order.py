@@ -26,8 +26,8 @@ ACTIONS = (*ORDERING, "dtu.copy", "dtu.fill", "dtu.matmul", "dtu.vector")
 
 
 def message(line):
-    """A line; of a message everything but its place in memory. Swapping two messages that are otherwise alike gives a
-    different program that is as free of races as the first."""
+    """A line; of a message everything but its place in memory. Swapping two otherwise equal messages gives a
+    different program that has no races either."""
     return re.sub(r"(src|dst) = #dtu\.view<[^>]*>", "", line) if line.startswith(("dtu.send", "dtu.recv")) else line
 
 
@@ -72,7 +72,7 @@ def mutations_are_found(config, task, layout):
             done = st.run([st.BIN / "st-opt", "--verify-dtu-order", mutant, "-o", folder / "mutant.out"])
             if done.returncode != 0:
                 errors = [line for line in done.stderr.splitlines() if "error: " in line]
-                st.expect(len(errors) == 1 and re.search(r"which is first|waits for ever|rank|barrier|semaphore", errors[0]),
+                st.expect(len(errors) == 1 and re.search(r"which is first|waits forever|rank|barrier|semaphore", errors[0]),
                           f"{what}: {done.stderr[-500:]}")
                 found += 1
                 continue

@@ -65,7 +65,7 @@ def as_predicted(model, layout):
 
 
 def timed(binary, *flags):
-    """What the binary prints about its step, and the report of it."""
+    """The lines that the binary prints about its step, and its report."""
     report = binary.with_suffix(".json")
     return st.check_run([binary, "--timing-only", f"--report={report}", *flags]).stdout, json.loads(report.read_text())
 

@@ -148,7 +148,7 @@ def listed_deadlock(folder):
     done = st.run([BIN / "st-compile", config, "--task=clm", "--batch=8", "--seq=16", f"--parallel={parallel}",
                    "-o", folder / "out"])
     errors = [line for line in done.stderr.splitlines() if "error: " in line]
-    expect(done.returncode == 1 and len(errors) == 1 and "waits for ever" in errors[0], done.stderr[-800:])
+    expect(done.returncode == 1 and len(errors) == 1 and "waits forever" in errors[0], done.stderr[-800:])
     return errors[0][-120:]
 
 

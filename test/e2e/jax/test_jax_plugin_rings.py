@@ -1,4 +1,4 @@
-"""Shards that devices pass on to each other (`lax.ppermute`): ring attention, rotations, shifts; what is sent and what it costs."""
+"""Shards that devices pass on to each other (`lax.ppermute`): ring attention, rotations, shifts; their messages and costs."""
 
 import pathlib
 import sys
@@ -26,7 +26,7 @@ def collectives_of(function, *arguments):
 
 
 def moves(_):
-    """Rotations, exchanges and shifts along one axis or two are collective permutes: nothing is gathered."""
+    """Rotations, exchanges and shifts along one or two axes are collective permutes, without gathers."""
     import jax
     import jax.numpy as jnp
     import numpy as np

@@ -1,4 +1,5 @@
-"""What JAX's tools see of functions that the PJRT plugin compiles: their text, the shardings of open results, donations."""
+"""Inspects functions that the PJRT plugin compiles with JAX's tools: their text, the shardings of open results,
+donations."""
 
 import pathlib
 import sys

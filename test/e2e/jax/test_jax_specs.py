@@ -103,7 +103,7 @@ class Step:
 
 
 def train(folder, step, parallel):
-    """Losses of several runs of the binary, each of which continues from the previous one."""
+    """Losses of several runs of the binary. Each run continues from the previous one."""
     program, layout = folder / "step.mlir", st.write_json(folder / "parallel.json", parallel)
     program.write_text(step.text)
     binary, names = compile_program(folder, program, f"--parallel={layout}")

@@ -109,7 +109,7 @@ def learns_synthetic(folder):
 
 
 def unigram_tokenizer(folder):
-    """A tokenizer like T5's: an end token behind each text, and none before it."""
+    """A tokenizer like T5's: an end token after each text, and none before it."""
     words = ["<pad>", "</s>", "<unk>", "\u2581a", "\u2581cat", "\u2581eine", "\u2581Katze", "\u2581sat", "s"]
     tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram([(word, -1.0 - i) for i, word in enumerate(words)], unk_id=2))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()

@@ -1,4 +1,4 @@
-"""Programs of one op each, in the generic form of the dialects, put together from parts."""
+"""Programs of one op each, assembled from parts, in the generic form of the dialects."""
 
 import functools
 

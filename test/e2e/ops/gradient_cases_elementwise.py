@@ -21,7 +21,7 @@ def two(op, function, **options):
 
 
 def chlo(name, reference, **options):
-    """A function that JAX prints differently, or not at all."""
+    """A function that JAX prints differently, or does not print."""
     text = f"  %y = chlo.{name} %x0 : tensor<DIMSTYPE> -> tensor<DIMSTYPE>"
     return f"chlo.{name}", [("shapes", alike(None, 1, text=text, reference=reference, **options))]
 

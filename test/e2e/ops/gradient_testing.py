@@ -46,6 +46,11 @@ def printed(loss, operands, platform):
     return text.replace(signature, named, 1)
 
 
+def of(x, value):
+    """`value` as an array of the type of `x`."""
+    return np.asarray(value, x.dtype)
+
+
 def type_of(shape, element):
     return f"tensor<{''.join(f'{d}x' for d in shape)}{element}>"
 

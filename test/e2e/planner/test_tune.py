@@ -246,7 +246,7 @@ def processes_with(command):
 
 
 def killed(folder):
-    """Finished trials of a killed run count; a torn last line is dropped; no child outlives its st-tune."""
+    """Finished trials of a killed run count; an incomplete last line is removed; no child outlives its st-tune."""
     plan = plan_file(folder, *micro_batches(1, 2, 4, 8))
     results, log = folder / "results.jsonl", folder / "ran"
     command = f"echo {{name}} >> {log}; test {{micro_batch}} -lt 4 -o -e {folder}/go || tail -f {log}; echo figure {{micro_batch}}"

@@ -48,7 +48,7 @@ def environment(folder):
     """A missing or wrong variable is named, with the expected value."""
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     two = {"RANK": "0", "WORLD_SIZE": "2"}
-    whole, of = "expected a whole number from", "in the environment's"
+    whole, of = "expected an integer from", "in the environment's"
     slurm = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
     cases = [({**two, "RANK": "2", **address}, f'{whole} 0 to 1 {of} RANK, found "2"'),
              ({**two, "WORLD_SIZE": "two", **address}, f'{whole} 1 to 2147483647 {of} WORLD_SIZE, found "two"'),
@@ -85,8 +85,8 @@ def not_all_there(folder):
     no_first = [start(1, 2, ports[1], 1)]
     double = [start(0, 3, ports[2]), start(1, 3, ports[2]), start(1, 3, ports[2])]
     differ = [start(0, 2, ports[3]), start(1, 3, ports[3])]
-    expect_errors(missing, f"process 0 of 3, joining the others at 127.0.0.1:{ports[0]}, waiting for process 1: nothing "
-                  "came for 2 s, so it is considered lost", "process 2 of 3: process 0 says: nothing came from process 1")
+    expect_errors(missing, f"process 0 of 3, joining the others at 127.0.0.1:{ports[0]}, waiting for process 1: no message "
+                  "arrived for 2 s, so it is considered lost", "process 2 of 3: process 0 says: no answer from process 1")
     expect_errors(no_first, f"process 1 of 2, joining the others at 127.0.0.1:{ports[1]}: process 0 was not reached in "
                   "1 s: Connection refused")
     expect_errors(double, *["two processes have RANK=1"] * 3)

@@ -18,7 +18,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import st_testing as st
 from process_launchers import by_tcp
 from process_launchers import finish as finish_processes
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 TINY_GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4,
             "vocab_size": 64, "n_positions": 16}
@@ -137,7 +137,7 @@ def killed(folder):
 
 
 def killed_in_four(folder):
-    """The same with four processes, one of which is killed: the others end too, and all four resume."""
+    """The same with four processes. One of them is killed: the others end too, and all four resume."""
     count = 1000 if ALL else 6
     draw = random.Random(13)
     run = folder / "run"

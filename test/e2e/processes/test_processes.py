@@ -55,7 +55,7 @@ def silence(start):
     """A missing message is an error that names who waited for whom, and for what."""
     def case(folder):
         code, _, err = finish(start(2, CHECK, "mute", 1))
-        expected = ("process 0 of 2, all_reduce @loss of ranks 0 to 7, receiving from process 1: nothing came for 1 s, "
+        expected = ("process 0 of 2, all_reduce @loss of ranks 0 to 7, receiving from process 1: no message arrived for 1 s, "
                     "so it is considered lost")
         st.expect(code == 1 and expected in err, f"exit {code}: {err}")
     return case

@@ -13,7 +13,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from process_launchers import by_tcp, finish
-from test_bad_input import expect_error
+from st_errors import expect_error
 from test_processes import wait_for_all
 
 GPT = dict(st.SMALL_GPT2, n_layer=2)

@@ -16,7 +16,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from process_launchers import by_mpi, by_tcp, finish
-from test_bad_input import expect_error
+from st_errors import expect_error
 from test_overnight import TINY_GPT, contents, losses_of, step_name
 
 STEPS = 200
@@ -98,7 +98,7 @@ def stuck(folder):
 
 
 def told_to_stop(folder):
-    """SIGTERM to the supervisor reaches the run, which saves; nothing is restarted."""
+    """SIGTERM to the supervisor reaches the run, which saves. The supervisor does not restart it."""
     process = start(folder, "--restarts=3")
     for _ in range(15):
         process.stdout.readline()

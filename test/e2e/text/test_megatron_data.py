@@ -11,7 +11,7 @@ import numpy as np
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import TINY_BERT, expect_error
+from st_errors import TINY_BERT, expect_error
 
 GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 300,
        "n_positions": 32}

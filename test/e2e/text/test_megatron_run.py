@@ -12,7 +12,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import megatron_runs as runs
 import st_testing as st
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 ONE, MANY = "megatron-bert-345m-1gpu.log", "megatron-bert-345m-32gpus.log"
 TIMERS = ["forward-compute", "forward-recv", "backward-compute", "backward-send", "backward-send-forward-recv",
@@ -170,7 +170,7 @@ def loads(folder):
     binary, _ = runs.compile_log(folder, log)
     metrics = folder / "metrics"
     done = st.check_run([binary, f"--metrics={metrics}", "--exit-interval=2"])
-    st.expect("holds no checkpoint: the run starts anew" in done.stderr, done.stderr)
+    st.expect("holds no checkpoint: a new run starts" in done.stderr, done.stderr)
     done = st.check_run([binary, f"--metrics={metrics}"])
     st.expect("continuing after step 2" in done.stderr and len(runs.losses_of(metrics)) == 4, done.stderr)
     st.expect(re.search(r"^# resumed .*step-0000002$", block(done.stderr), re.M), block(done.stderr))

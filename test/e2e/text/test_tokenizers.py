@@ -13,7 +13,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 import tokenizer_kinds as kinds
-from test_bad_input import expect_error
+from st_errors import expect_error
 from test_megatron_data import write_dataset
 
 # The number of random texts; ST_ALL also tests every code point.

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 COMPARE = st.BIN / "st-compare"
 

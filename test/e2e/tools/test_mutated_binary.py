@@ -14,7 +14,7 @@ import zlib
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import TINY_BERT
+from st_errors import TINY_BERT
 
 SCHEMA = [st.ROOT / f"lib/Proto/{name}.proto" for name in ("executable", "device", "types", "cuda")]
 VARINT, FIXED64, LENGTH = 0, 1, 2
@@ -169,7 +169,7 @@ class Mutator:
 
 
 def verdict(command):
-    """What is wrong with the way the command ends, or nothing."""
+    """Returns the error in the way the command ends, or None."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=30, preexec_fn=limit)
     except subprocess.TimeoutExpired:

@@ -27,7 +27,7 @@ PIPELINE = {"2 stages x 2 shards, 4 micro-batches": {"mode": "hybrid", "stage_cn
 
 
 def check(what, found, expected, errors):
-    """Compares arrays with recorded digests. In float32 an array may differ from float64 by ten times what it differs by in PyTorch."""
+    """Compares arrays with recorded digests. In float32 an array may differ from float64 by ten times PyTorch's difference."""
     worst = 0.0
     for name, difference in differences({name: digest(name, found[name]) for name in expected}, expected).items():
         bound = max(1e-4, 10 * errors[name])

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 import st_testing as st
 from safetensors.numpy import load_file, save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 # Two layers, the second stored [in, out] as in GPT-2's files.
 MODEL = """
@@ -105,7 +105,7 @@ def like_jax(folder):
 
 
 def configuration(folder):
-    """What PEFT reads beside the adapters, and that a run continues from them."""
+    """A checkpoint has the files that PEFT reads in addition to the adapters, and a run continues from it."""
     binary = st.compile_model(folder, "gpt2", GPT2, "clm", None, "--lora=2:c_attn,h.0.mlp.c_fc")
     whole = st.losses(st.train(binary, f"--save={folder / 'whole'}", steps=4))
     st.train(binary, f"--save={folder / 'part'}", steps=2)

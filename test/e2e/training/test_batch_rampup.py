@@ -14,7 +14,7 @@ import st_testing as st
 from process_launchers import by_tcp
 from process_launchers import finish as finish_processes
 from safetensors.numpy import save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 64,
        "n_positions": 16, "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1}
@@ -159,7 +159,7 @@ def skipped_and_left_out(folder):
 
 
 def refused(folder):
-    """What cannot be ramped up is one line, of the compiler or of the run."""
+    """A ramp-up that is not possible is a one-line error of the compiler or of the run."""
     model = st.write_json(folder / "model/config.json", GPT).parent
     parallel = st.write_json(folder / "parallel.json", LAYOUTS["one device"][0])
     command = [*st.COMPILE, model, "--task=clm", "--batch=8", "--seq=16", "--target=dtu-t10", f"--parallel={parallel}",

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import TINY_BERT, expect_error
+from st_errors import TINY_BERT, expect_error
 
 FILES = ("model.safetensors", "optimizer.safetensors", "config.json", "vocab.txt", "trainer_state.json")
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(ord("a") + i) for i in range(26))]
@@ -190,7 +190,7 @@ def states_of(path):
 
 
 def full_disk(folder):
-    """A save that fails leaves the old checkpoint and nothing else."""
+    """A save that fails leaves only the old checkpoint."""
     path = saved(folder)
     before = {f.name: f.read_bytes() for f in path.iterdir()}
     def limit():

@@ -16,7 +16,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import jax_models
 import st_testing as st
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 100}
 BERT = st.SMALL_BERT | SIZES

@@ -21,7 +21,7 @@ import safetensors.numpy
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 STEPS, BATCH, TOKENS = 3, 4, 16
 GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 61,

@@ -8,7 +8,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import numpy as np
 import st_testing as st
 from safetensors.numpy import save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 # The gradient of w[k,n] is the sum of x[m,k] over m: that of all columns where x has one that is not 0.
 MODEL = """
@@ -35,7 +35,7 @@ def compile_flags(folder, layout, *flags):
 
 
 def counted(folder):
-    """Steps with two rows of zero gradients, none and five; a row that is not zero in one micro-batch alone is not zero."""
+    """Steps with two, no and five rows of zero gradients. A row that is nonzero in only one micro-batch is not zero."""
     x = np.zeros((3, 8, 5), np.float32)
     x[0, :4, 1:3], x[0, 7, 4] = 1, 2
     x[1] = 3

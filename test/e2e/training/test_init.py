@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import TINY_BERT, expect_error
+from st_errors import TINY_BERT, expect_error
 from test_jax_models import LLAMA, VIT
 
 TINY_GPT2 = dict(st.SMALL_GPT2, n_embd=16, n_layer=2, n_head=2, vocab_size=300, n_positions=16)

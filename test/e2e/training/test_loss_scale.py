@@ -2,7 +2,7 @@
 
 The gradient of the loss is a constant, so that its product with the scale is in f16 or is not: with 0.9 a scale of 2^16 is
 the largest that is.
-Steps that are left out change neither a parameter nor the step of the learning rate's schedule.
+Skipped steps change neither a parameter nor the step of the learning rate's schedule.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 import numpy as np
 import st_testing as st
 from safetensors.numpy import load_file, save_file
-from test_bad_input import expect_error
+from st_errors import expect_error
 
 MODEL = """
 func.func @main(%w: tensor<4x8xf32> {st.name = "w", st.role = "parameter", st.init = {kind = "normal", std = 0.02 : f64}},
@@ -82,7 +82,7 @@ def follows(scaler, metrics, largest):
 
 
 def seventeen_overflows(layout, backend="dtu-t10"):
-    """From 2^32 with hysteresis 2, the scale falls to 2^16, and nothing else changes. The eighteenth step is the schedule's
+    """From 2^32 with hysteresis 2, the scale falls to 2^16, and only the scale changes. The eighteenth step is the schedule's
     first. Saving checks that ranks agree about each state."""
     def check(folder):
         binary = compiled(folder, 0.9, layout=layout, backend=backend)

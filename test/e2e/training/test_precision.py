@@ -20,7 +20,7 @@ import st_testing as st
 from jax_models import loss_function
 from reference_optimizers import DEFAULTS, OPTIMIZERS, clip
 from st_programs import import_model, interpret, random_batch, random_parameters, transform
-from test_bad_input import expect_error
+from st_errors import expect_error
 from test_jax_models import BERT, GPT2, LLAMA, VIT
 from test_specs import MODELS
 
@@ -302,7 +302,7 @@ def reduced_bytes(folder):
     return f"{sent['bf16']} of {sent['f32']} bytes, losses differ by {difference:.1e}"
 
 
-# ---- what is refused ----------------------------------------------------------------------------
+# ---- refusals -----------------------------------------------------------------------------------
 
 
 def after_its_phase(folder):

@@ -23,9 +23,9 @@ namespace st::dtu {
 namespace {
 
 /// Larger ones are left out: they would only take longer.
-constexpr int64_t kMostArena = 1 << 20, kMostScratch = 1 << 20, kMostRanks = 8, kMostEntries = 64;
+constexpr int64_t kMaxArena = 1 << 20, kMaxScratch = 1 << 20, kMaxRanks = 8, kMaxEntries = 64;
 /// Limits for all runs: instructions, and elements that they access.
-constexpr int64_t kMostInstructions = 50'000, kMostElements = 4'000'000;
+constexpr int64_t kMaxInstructions = 50'000, kMaxElements = 4'000'000;
 
 /// The product of an instruction's extents.
 struct ElementCounter {
@@ -34,7 +34,7 @@ struct ElementCounter {
 
   void extent(const char *, const Extent &value) {
     elements =
-        std::min(kMostElements + 1, elements * std::min(kMostElements + 1, walker.value(value)));
+        std::min(kMaxElements + 1, elements * std::min(kMaxElements + 1, walker.value(value)));
   }
   void sizes(const char *, const std::vector<Extent> &value) {
     for (const Extent &size : value)
@@ -54,7 +54,7 @@ struct ElementCounter {
 
 /// The remaining budget of runs.
 struct Budget {
-  int64_t instructions = kMostInstructions, elements = kMostElements;
+  int64_t instructions = kMaxInstructions, elements = kMaxElements;
 
   /// Takes the cost of a run; false if too little is left, or if the cost depends on data.
   bool take(const Program &program, const RunView &view);
@@ -93,8 +93,8 @@ struct Step {
 };
 
 bool isSmall(const proto::Group &group) {
-  return group.device_ids_size() <= kMostRanks && group.schedule_size() <= kMostEntries &&
-         group.arena_bytes() <= kMostArena && group.host_arena_bytes() <= kMostArena;
+  return group.device_ids_size() <= kMaxRanks && group.schedule_size() <= kMaxEntries &&
+         group.arena_bytes() <= kMaxArena && group.host_arena_bytes() <= kMaxArena;
 }
 
 /// Returns nothing if a program is rejected or the step is too large.
@@ -108,7 +108,7 @@ std::optional<Step> decodeStep(const proto::Executable &executable, Budget &budg
     for (const proto::Task &task : group.tasks()) {
       absl::StatusOr<Program> program = decode(task.program());
       if (!program.ok() || !validate(*program, limits).ok() ||
-          std::max(program->l1Bytes, program->l2Bytes) > kMostScratch)
+          std::max(program->l1Bytes, program->l2Bytes) > kMaxScratch)
         return std::nullopt;
       step.programs.push_back(*std::move(program));
     }
@@ -140,10 +140,10 @@ public:
   /// False if the machine or a program is refused.
   bool create(const proto::Executable &executable, const Step &step,
               const SimulatorOptions &options) {
-    auto made = Simulator::create(executable.dtu(), step.ranks, options);
-    if (!made.ok() || !(*made)->reserveMemory().ok())
+    auto created = Simulator::create(executable.dtu(), step.ranks, options);
+    if (!created.ok() || !(*created)->reserveMemory().ok())
       return false;
-    simulator = *std::move(made);
+    simulator = *std::move(created);
     std::vector<ProgramId> ids;
     for (const Program &program : step.programs) {
       absl::StatusOr<ProgramId> id = simulator->load(program);
@@ -186,7 +186,7 @@ void run(const proto::Executable &executable) {
   std::optional<Step> step = decodeStep(executable, budget);
   if (!step)
     return;
-  absl::StatusOr<ExecutableOrder> order = proveOrder(executable, kMostInstructions);
+  absl::StatusOr<ExecutableOrder> order = proveOrder(executable, kMaxInstructions);
   bool isFree = order.ok() && order->isStepProven;
   SimulatorOptions plain, shuffled;
   plain.hostThreads = 1;

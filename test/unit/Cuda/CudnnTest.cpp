@@ -148,24 +148,24 @@ std::string describe(const Gpu &gpu) {
 
 /// Heads are adjacent in q, k and v, and contiguous matrices in o.
 proto::CudaAttention attentionOf(int64_t length, int64_t depth) {
-  proto::CudaAttention made;
-  made.set_batch(8);
-  made.set_heads(12);
-  made.set_rows(length);
-  made.set_columns(length);
-  made.set_depth(depth);
-  made.set_width(depth);
-  made.set_type(proto::BF16);
-  made.set_scale(1);
+  proto::CudaAttention created;
+  created.set_batch(8);
+  created.set_heads(12);
+  created.set_rows(length);
+  created.set_columns(length);
+  created.set_depth(depth);
+  created.set_width(depth);
+  created.set_type(proto::BF16);
+  created.set_scale(1);
   for (proto::CudaHeads *heads :
-       {made.mutable_q(), made.mutable_k(), made.mutable_v(), made.mutable_o()}) {
+       {created.mutable_q(), created.mutable_k(), created.mutable_v(), created.mutable_o()}) {
     heads->set_batch(12 * length * depth);
     heads->set_head(depth);
     heads->set_row(12 * depth);
   }
-  made.mutable_o()->set_head(length * depth);
-  made.mutable_o()->set_row(depth);
-  return made;
+  created.mutable_o()->set_head(length * depth);
+  created.mutable_o()->set_row(depth);
+  return created;
 }
 
 /// The same as a gradient: do, dq, dk and dv have the layout of o.
@@ -181,11 +181,11 @@ proto::CudaAttention gradientOf(proto::CudaAttention attention) {
 }
 
 proto::CudaHeads biasOf(int64_t batch, int64_t head, int64_t row) {
-  proto::CudaHeads made;
-  made.set_batch(batch);
-  made.set_head(head);
-  made.set_row(row);
-  return made;
+  proto::CudaHeads created;
+  created.set_batch(batch);
+  created.set_head(head);
+  created.set_row(row);
+  return created;
 }
 
 class CudnnPlans : public testing::TestWithParam<Gpu> {};
@@ -200,8 +200,8 @@ TEST_P(CudnnPlans, AttentionHasAnEngine) {
     SCOPED_TRACE(name);
     for (const proto::CudaAttention &each : {attention, gradientOf(attention)}) {
       SCOPED_TRACE(each.has_o() ? "forward" : "gradient");
-      absl::Status made = DriverAttention::create(**handle, each, int64_t{1} << 30).status();
-      EXPECT_TRUE(made.ok()) << made;
+      absl::Status created = DriverAttention::create(**handle, each, int64_t{1} << 30).status();
+      EXPECT_TRUE(created.ok()) << created;
     }
   };
   proto::CudaAttention attention = attentionOf(512, 64);

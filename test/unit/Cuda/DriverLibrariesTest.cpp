@@ -89,7 +89,7 @@ TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
   EXPECT_EQ(NcclConfig().magic, theirs.magic);
   EXPECT_EQ(kErrorInvalidValue, CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(kMaxPitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH);
-  EXPECT_EQ(kMostSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  EXPECT_EQ(kMaxSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
   EXPECT_EQ(kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   EXPECT_EQ(kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   EXPECT_EQ(kJitErrorLog, CU_JIT_ERROR_LOG_BUFFER);
@@ -129,67 +129,5 @@ TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
 } // namespace
 } // namespace st::cuda
 #else
-static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
-static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic));
-static_assert(offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version));
-static_assert(offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking));
-static_assert(sizeof(NcclConfig) <= sizeof(ncclConfig_t));
-
-CALLED_AS(Driver::getUuid, cuDeviceGetUuid_v2);
-CALLED_AS(Driver::getAttribute, cuDeviceGetAttribute);
-CALLED_AS(Driver::retainContext, cuDevicePrimaryCtxRetain);
-CALLED_AS(Driver::allocate, cuMemAlloc);
-CALLED_AS(Driver::setBytes2D, cuMemsetD2D8Async);
-CALLED_AS(Driver::setWords, cuMemsetD32Async);
-CALLED_AS(Driver::allocatePinned, cuMemAllocHost);
-CALLED_AS(Driver::copyToDevice, cuMemcpyHtoDAsync);
-CALLED_AS(Driver::copyFromDevice, cuMemcpyDtoHAsync);
-CALLED_AS(Driver::getName, cuDeviceGetName);
-CALLED_AS(Driver::copy, cuMemcpyAsync);
-CALLED_AS(Driver::copy2D, cuMemcpy2DAsync);
-CALLED_AS(Driver::loadModule, cuModuleLoadDataEx);
-CALLED_AS(Driver::getFunction, cuModuleGetFunction);
-CALLED_AS(Driver::setFunctionAttribute, cuFuncSetAttribute);
-CALLED_AS(Driver::launch, cuLaunchKernel);
-CALLED_AS(Driver::createStream, cuStreamCreate);
-CALLED_AS(Driver::isStreamDone, cuStreamQuery);
-CALLED_AS(Driver::createEvent, cuEventCreate);
-CALLED_AS(Driver::record, cuEventRecord);
-CALLED_AS(Driver::waitForEventOnHost, cuEventSynchronize);
-CALLED_AS(Driver::waitForEvent, cuStreamWaitEvent);
-CALLED_AS(Driver::beginCapture, cuStreamBeginCapture);
-CALLED_AS(Driver::endCapture, cuStreamEndCapture);
-CALLED_AS(Driver::instantiate, cuGraphInstantiateWithFlags);
-CALLED_AS(Driver::launchGraph, cuGraphLaunch);
-CALLED_AS(BlasLt::createDesc, cublasLtMatmulDescCreate);
-CALLED_AS(BlasLt::setDesc, cublasLtMatmulDescSetAttribute);
-CALLED_AS(BlasLt::createLayout, cublasLtMatrixLayoutCreate);
-CALLED_AS(BlasLt::setLayout, cublasLtMatrixLayoutSetAttribute);
-CALLED_AS(BlasLt::setPreference, cublasLtMatmulPreferenceSetAttribute);
-CALLED_AS(BlasLt::choose, cublasLtMatmulAlgoGetHeuristic);
-CALLED_AS(BlasLt::getVersion, cublasLtGetVersion);
-CALLED_AS(BlasLt::accepts, cublasLtMatmulAlgoCheck);
-CALLED_AS(BlasLt::multiply, cublasLtMatmul);
-CALLED_AS(Nccl::getVersion, ncclGetVersion);
-CALLED_AS(Nccl::getErrorString, ncclGetErrorString);
-CALLED_AS(Nccl::getUniqueId, ncclGetUniqueId);
-CALLED_AS(Nccl::init, ncclCommInitRankConfig);
-CALLED_AS(Nccl::getAsyncError, ncclCommGetAsyncError);
-CALLED_AS(Nccl::abort, ncclCommAbort);
-CALLED_AS(Nccl::startGroup, ncclGroupStart);
-CALLED_AS(Nccl::endGroup, ncclGroupEnd);
-CALLED_AS(Nccl::send, ncclSend);
-CALLED_AS(Nccl::receive, ncclRecv);
-
-TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
-  EXPECT_EQ(kEventDisableTiming, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
-  EXPECT_EQ(kNotReady, CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(kCaptureOfThread, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  EXPECT_EQ(kNcclInProgress, ncclInProgress);
-  EXPECT_EQ(kNcclBytes, ncclInt8);
-  EXPECT_LE(kNcclLeastVersion, NCCL_VERSION_CODE);
-  const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
-  EXPECT_EQ(NcclConfig().magic, theirs.magic);
-  GTEST_SKIP() << "no CUDA headers";
-}
+TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) { GTEST_SKIP() << "no CUDA headers"; }
 #endif

@@ -118,8 +118,9 @@ TEST_F(ScalarFunctions, OthersAreNot) {
 }
 
 TEST_F(ScalarFunctions, WhatMovesElementsIsNot) {
-  std::string turned = line("transpose %s, dims = [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>");
-  op("multiply", turned, op("logistic", inner("%x", "1.59576917")));
+  std::string transposed =
+      line("transpose %s, dims = [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>");
+  op("multiply", transposed, op("logistic", inner("%x", "1.59576917")));
   EXPECT_EQ(kind(), None);
   text.clear();
   std::string spread = line("broadcast_in_dim %v, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>");

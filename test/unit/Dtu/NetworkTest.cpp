@@ -110,7 +110,7 @@ TEST(Network, ADeadlockNamesWhatEachRankWaitsFor) {
   options.dropMessages = {{0, 0}};
   RingRun run = runRing(2, 4, options);
   std::string message(run.status.message());
-  EXPECT_EQ(message, "deadlock: 1 of 2 ranks wait for ever; "
+  EXPECT_EQ(message, "deadlock: 1 of 2 ranks wait forever; "
                      "rank 1 in program 'ring' (entry 0 of its schedule): rx 0 at instruction 8 "
                      "waits for a message from rank 0 on channel 0");
 }

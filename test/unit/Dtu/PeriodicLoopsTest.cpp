@@ -462,8 +462,8 @@ TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
     return parseOrDie(program(dte, core, 1));
   };
   auto simulator = makeSimulator(rankConfigs(4, 65536));
-  const ProgramId ends = *simulator->load(layers(1)), goesOn = *simulator->load(layers(5));
-  const RankSchedule schedule = {{ends, 0}, {goesOn, 0}, {ends, 0}};
+  const ProgramId ends = *simulator->load(layers(1)), continues = *simulator->load(layers(5));
+  const RankSchedule schedule = {{ends, 0}, {continues, 0}, {ends, 0}};
   EXPECT_LT(simulatedPart(*simulator, {schedule, schedule, schedule, schedule}), 0.9);
 }
 

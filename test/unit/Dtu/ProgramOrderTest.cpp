@@ -75,9 +75,7 @@ TEST(ProgramOrder, WhatComesBackFromTheHostBehindItsArrival) {
   expectError(streams("", ""), "of host, and program 'p'");
 }
 
-TEST(ProgramOrder, WithoutAFreeSlotBothWait) {
-  expectError(doubleBuffered(2, 0), "waits for ever");
-}
+TEST(ProgramOrder, WithoutAFreeSlotBothWait) { expectError(doubleBuffered(2, 0), "waits forever"); }
 
 TEST(ProgramOrder, QueuesOnTheSameBytes) {
   std::string streams = "stream dte first=0 count=2 {\n"
@@ -167,7 +165,7 @@ TEST(ProgramOrder, AReturnIsLeftToTheCaller) {
 }
 
 /// Returns the verdict on loops of many trips, which are proven without visiting every trip.
-bool proveLoops(const std::string &streams, int64_t mostWork = 2000) {
+bool proveLoops(const std::string &streams, int64_t maxWork = 2000) {
   absl::StatusOr<Program> program = parseProgram(
       "program \"p\" semaphores=8 barriers=1 l1=8192 l2=4096 l3=10000000 host=0 table=1 {\n" +
       streams + "}\n");
@@ -178,8 +176,8 @@ bool proveLoops(const std::string &streams, int64_t mostWork = 2000) {
   EXPECT_EQ(every.ok(), order.ok()) << every.status() << "\n" << order.status();
   if (!every.ok() || !order.ok())
     return false;
-  EXPECT_LT(order->executed, mostWork);
-  EXPECT_GT(every->executed, mostWork);
+  EXPECT_LT(order->executed, maxWork);
+  EXPECT_GT(every->executed, maxWork);
   EXPECT_EQ(every->events.size(), order->events.size());
   return true;
 }

@@ -89,7 +89,7 @@ TEST(Stretches, OneFaultyLayerOfManyIsNamed) {
       {"nothing orders the two", [](Layer &layer) { layer.target = layer.source; }},
       {"nothing orders the two", [](Layer &layer) { layer.hasWait = false; }},
       {"nothing orders the two", [](Layer &layer) { layer.hasBarrier = false; }},
-      {"waits for ever", [](Layer &layer) { layer.hasSignal = false; }}};
+      {"waits forever", [](Layer &layer) { layer.hasSignal = false; }}};
   for (const auto &[what, plant] : faults)
     for (int at : {0, 1, 7, 18}) {
       std::vector<Layer> layers = layersOf(20);

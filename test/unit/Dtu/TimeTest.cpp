@@ -384,7 +384,7 @@ TEST(Time, TwoRunsAgreeToTheLastPicosecondAndTheTraceFits) {
 
 TEST(Time, DeadlocksAndFaultsAreErrors) {
   EXPECT_EQ(timeOf(streamProgram("core", "wait sem=3", 64)).status().message(),
-            "deadlock in simulated time: 1 of 1 ranks wait for ever; "
+            "deadlock in simulated time: 1 of 1 ranks wait forever; "
             "rank 0 in program 'p': core 0 at instruction 0 waits for semaphore 3");
   EXPECT_EQ(
       timeOf(streamProgram("core", "index dst=r4 value=77\nwait sem=1*r4", 64)).status().message(),

@@ -122,7 +122,7 @@ TEST(DeepSpeedTest, Errors) {
   EXPECT_EQ(errorOf(R"({"zero_optimization": {"stage": 4}})"),
             "ds.json:1: key 'zero_optimization.stage': expected a stage from 0 to 3, found 4");
   EXPECT_EQ(errorOf(R"({"train_batch_size": 2.5})"),
-            "ds.json:1: key 'train_batch_size': expected a whole number from 1 to 2^31 - 1, found "
+            "ds.json:1: key 'train_batch_size': expected an integer from 1 to 2^31 - 1, found "
             "2.5");
   EXPECT_EQ(errorOf(R"({"fp16": true})"), "ds.json:1: key 'fp16': expected an object, found true");
   EXPECT_EQ(errorOf(R"({"elasticity": {"enabled": true}})"),

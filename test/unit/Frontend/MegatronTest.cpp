@@ -273,7 +273,7 @@ TEST(MegatronTest, Errors) {
             "run.log:1: argument 'num_experts': expected None or 0 or 1, since no other value can "
             "be planned, found '8'");
   EXPECT_EQ(errorOf("python pretrain_gpt.py --hidden-size 8"),
-            "run.log: argument 'num_layers': expected a whole number from 1 to 2^31 - 1, found "
+            "run.log: argument 'num_layers': expected an integer from 1 to 2^31 - 1, found "
             "none");
   EXPECT_EQ(errorOf("python pretrain_t5.py" + model),
             "run.log:1: expected pretrain_bert.py or pretrain_gpt.py, found 'pretrain_t5.py'");

@@ -124,10 +124,10 @@ TEST_F(GpuStepTest, ProductsAndAttentionCountTheirOperations) {
 TEST_F(GpuStepTest, ExchangesWaitForTheLastMember) {
   const int64_t kernel = addKernel(7);
   auto exchange = [](proto::CudaProgram &code, int64_t stride) {
-    proto::CudaExchange &made = *code.add_commands()->mutable_exchange();
-    made.set_bytes(5);
-    made.set_from_stride(stride);
-    made.set_count(2);
+    proto::CudaExchange &created = *code.add_commands()->mutable_exchange();
+    created.set_bytes(5);
+    created.set_from_stride(stride);
+    created.set_count(2);
   };
   // Ranks of two groups meet, the second one late; then again without a wait.
   addGroup({0}, 2, [&](proto::CudaProgram &code) {

@@ -113,7 +113,7 @@ TEST(Pipeline, BoundsItsPlay) {
           << printLayout(layout) << ", group " << group;
       EXPECT_NEAR(bound[group].forward, played[group].forward, 1e-9);
       EXPECT_NEAR(bound[group].sending, played[group].sending, 1e-9);
-      EXPECT_EQ(memo.mostHeld(layout, order, static_cast<int64_t>(group)).forwardToBackward,
+      EXPECT_EQ(memo.maxHeld(layout, order, static_cast<int64_t>(group)).forwardToBackward,
                 played[group].inFlight)
           << printLayout(layout);
     }

@@ -14,8 +14,8 @@ using namespace st;
 namespace {
 
 /// The maximum number of nodes of a group along an axis.
-size_t mostNodes(const RankNumbering &numbering, const Layout &layout, int64_t node,
-                 bool alongTensor) {
+size_t maxNodes(const RankNumbering &numbering, const Layout &layout, int64_t node,
+                bool alongTensor) {
   size_t most = 0;
   for (int64_t stage = 0; stage < layout.stages; ++stage)
     for (int64_t other = 0; other < (alongTensor ? layout.replicas : layout.tensor); ++other) {
@@ -52,7 +52,7 @@ TEST(Placement, CountsNodesOfTheWorstGroup) {
           const RankPlacement placement = placeRanks(cluster, layout);
           for (bool alongTensor : {true, false}) {
             const GroupPlacement &group = alongTensor ? placement.tensor : placement.data;
-            const auto nodes = static_cast<int>(mostNodes(numbering, layout, 8, alongTensor));
+            const auto nodes = static_cast<int>(maxNodes(numbering, layout, 8, alongTensor));
             EXPECT_EQ(group.perNode, (group.ranks + nodes - 1) / nodes) << printLayout(layout);
             EXPECT_LE(group.sharers, 8);
           }

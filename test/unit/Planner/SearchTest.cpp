@@ -132,14 +132,14 @@ TEST(Search, EqualToTryingAllOfRanges) {
     TestPlan plan(seed);
     SearchSpace space = plan.drawSpace();
     space.devices = 2;
-    space.mostDevices = plan.cluster.max_nodes() > 1 ? 2 * plan.cluster.devices_per_node() : 8;
+    space.maxDevices = plan.cluster.max_nodes() > 1 ? 2 * plan.cluster.devices_per_node() : 8;
     space.globalBatch = 16;
-    space.mostGlobalBatch = 96;
+    space.maxGlobalBatch = 96;
     space.zero = {0, 1};
     space.microBatch = {1, 4};
     space.offloadOptimizer = {false};
     space.schedules = {PipelineSchedule::OneForwardOneBackward, PipelineSchedule::Interleaved};
-    space.mostVirtualStages = 2;
+    space.maxVirtualStages = 2;
     SCOPED_TRACE("seed " + std::to_string(seed));
     compareWithAll(plan, space);
   }
@@ -159,9 +159,9 @@ TEST(Search, RefusesSpacesWithoutAnEnd) {
   plan.cluster = *builtinClusterDescription("dgx-a100-80gb");
   SearchSpace space;
   space.devices = 8;
-  space.mostDevices = 4096;
+  space.maxDevices = 4096;
   space.globalBatch = 1;
-  space.mostGlobalBatch = 1 << 20;
+  space.maxGlobalBatch = 1 << 20;
   EXPECT_EQ(searchLayouts(plan.inputs(), space).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
@@ -171,10 +171,10 @@ TEST(SearchSpace, KeepsItsLimits) {
   TestPlan plan(0);
   SearchSpace space;
   space.devices = 4;
-  space.mostDevices = 4 * plan.cluster.devices_per_node();
+  space.maxDevices = 4 * plan.cluster.devices_per_node();
   space.globalBatch = 48;
-  space.mostGlobalBatch = 100;
-  space.mostReplicaDevices = 4;
+  space.maxGlobalBatch = 100;
+  space.maxReplicaDevices = 4;
   space.tensor = {1, 2, 4};
   const std::vector<Layout> layouts = enumerateLayouts(space, plan.model, plan.cluster);
   ASSERT_FALSE(layouts.empty());
@@ -183,7 +183,7 @@ TEST(SearchSpace, KeepsItsLimits) {
     EXPECT_GE(layout.globalBatch(), 48) << printLayout(layout);
     EXPECT_LE(layout.globalBatch(), 100) << printLayout(layout);
     EXPECT_GE(layout.devices(), 4) << printLayout(layout);
-    EXPECT_LE(layout.devices(), space.mostDevices) << printLayout(layout);
+    EXPECT_LE(layout.devices(), space.maxDevices) << printLayout(layout);
   }
 }
 
@@ -242,10 +242,10 @@ TEST(LayoutFilter, TakesEachKeyOfALayout) {
 }
 
 TEST(LayoutFilter, NamesWhatIsWrong) {
-  for (const auto &[text, word] : {std::pair<const char *, const char *>{"tp=x", "whole number"},
+  for (const auto &[text, word] : {std::pair<const char *, const char *>{"tp=x", "integer"},
                                    {"", "expected pairs"},
                                    {"tq=1", "tq=1"},
-                                   {"tp", "whole number"},
+                                   {"tp", "integer"},
                                    {"recompute=half", "selective"},
                                    {"sp=2", "true or false"},
                                    {"placement=pipeline", "tensor-data-pipeline"},

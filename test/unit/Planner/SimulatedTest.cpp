@@ -22,9 +22,9 @@ static Layout pipelineLayout(int64_t groups, int64_t microBatches) {
 static SimulatedPipeline makePipeline(const Layout &layout, SimulatedStageTimes times) {
   SimulatedPipeline pipeline;
   for (int64_t group = 0; group < layout.stages; ++group) {
-    SimulatedGroup &made = pipeline.groups.emplace_back();
-    made.chunks.assign(layout.virtualStages, times);
-    made.chips = {group};
+    SimulatedGroup &created = pipeline.groups.emplace_back();
+    created.chunks.assign(layout.virtualStages, times);
+    created.chips = {group};
   }
   return pipeline;
 }

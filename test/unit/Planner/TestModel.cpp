@@ -9,8 +9,8 @@
 using namespace st;
 
 bool st::testsAll() {
-  const char *wish = std::getenv("ST_PLANNER_TESTS");
-  return wish && std::string_view(wish) == "all";
+  const char *requested = std::getenv("ST_PLANNER_TESTS");
+  return requested && std::string_view(requested) == "all";
 }
 
 static proto::OpWork *addOp(proto::PhaseWork &phase, proto::OpWork::Kind kind, const char *region) {
@@ -81,7 +81,7 @@ static void addStates(const PlannedModel &model, const BlockKey &key, int64_t bl
 }
 
 absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) {
-  auto [found, isNew] = made.try_emplace(key);
+  auto [found, isNew] = created.try_emplace(key);
   proto::ProgramWork &work = found->second;
   if (!isNew)
     return &work;

@@ -25,7 +25,7 @@ public:
 
 private:
   const PlannedModel &model;
-  std::map<BlockKey, proto::ProgramWork> made;
+  std::map<BlockKey, proto::ProgramWork> created;
 };
 
 /// A model, a cluster and the other inputs of a step, drawn from a seed.

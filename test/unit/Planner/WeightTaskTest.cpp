@@ -105,7 +105,7 @@ TEST(WeightTask, HeldMicroBatches) {
   layout.microBatches = 12;
   layout.schedule = PipelineSchedule::ZeroBubbleH1;
   for (int64_t group = 0; group < 4; ++group) {
-    const HeldMicroBatches held = mostHeld(mlir::st::makePipelineOrder()(layout, group));
+    const HeldMicroBatches held = maxHeld(mlir::st::makePipelineOrder()(layout, group));
     EXPECT_EQ(held.forwardToBackward, 4 - group);
     EXPECT_EQ(held.forwardToWeight, 4);
     EXPECT_EQ(held.backwardToWeight, 1 + group);

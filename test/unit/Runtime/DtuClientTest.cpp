@@ -259,7 +259,7 @@ TEST_F(RunnerTest, BadFlagsAreOneLine) {
   expectError("--total_stepz=3", "unknown flag --total_stepz; did you mean --total-steps?\n");
   expectError("--save-total-limits=3",
               "unknown flag --save-total-limits; did you mean --save-total-limit?\n");
-  expectError("--steps=many", "--steps=many: expected a whole number below 9223372036854775808\n");
+  expectError("--steps=many", "--steps=many: expected an integer below 9223372036854775808\n");
   expectError("--steps", "--steps needs a value\n");
   expectError("file", "unexpected argument \"file\"\n");
   expectError("--host-isa=z80", "");

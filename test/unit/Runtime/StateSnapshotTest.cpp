@@ -66,12 +66,12 @@ protected:
 
 TEST_F(StateSnapshotTest, CopiesWhatAnUpdateChanges) {
   auto snapshot = *StateSnapshot::take(states, executable, 1 << 20);
-  EXPECT_EQ(snapshot->mostCopied(), 0);
+  EXPECT_EQ(snapshot->maxCopied(), 0);
   step();
   EXPECT_NE(readAll(), before);
   int64_t bytes = 0;
   forEachReplica([&](const StateReplica &, int64_t size) { bytes += size; });
-  EXPECT_EQ(snapshot->mostCopied(), bytes);
+  EXPECT_EQ(snapshot->maxCopied(), bytes);
   expectAsBefore(*snapshot);
 }
 
@@ -79,7 +79,7 @@ TEST_F(StateSnapshotTest, CopiesOnlyWhatIsNotReadYet) {
   auto snapshot = *StateSnapshot::take(states, executable);
   expectAsBefore(*snapshot);
   step();
-  EXPECT_EQ(snapshot->mostCopied(), 0);
+  EXPECT_EQ(snapshot->maxCopied(), 0);
 }
 
 TEST_F(StateSnapshotTest, UpdatesWaitWithoutMemory) {
@@ -89,7 +89,7 @@ TEST_F(StateSnapshotTest, UpdatesWaitWithoutMemory) {
     std::thread training([&] { step(); });
     expectAsBefore(*snapshot);
     training.join();
-    EXPECT_LE(snapshot->mostCopied(), memory);
+    EXPECT_LE(snapshot->maxCopied(), memory);
     EXPECT_NE(readAll(), before);
   }
 }

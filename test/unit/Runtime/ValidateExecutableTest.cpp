@@ -145,7 +145,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrongInStates) {
 
 TEST(ValidateExecutableTest, NamesWhatIsWrongInInputsAndOutputs) {
   const Case cases[] = {
-      {"not a whole u32[2]",
+      {"expected an unsharded u32[2]",
        SPOIL(group.mutable_inputs(0)->mutable_global()->set_element(proto::I32))},
       {"not a scalar that the runner supports", SPOIL(group.mutable_inputs(1)->set_name("x"))},
       {"input \"input_ids\" has the unknown role", SPOIL(group.mutable_inputs(3)->set_role("x"))},

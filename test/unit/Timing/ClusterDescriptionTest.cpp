@@ -154,9 +154,9 @@ TEST(ClusterDescription, FiguresThatNothingNeedsMayBeAbsent) {
 
 TEST(ClusterDescription, FiguresFitTogether) {
   EXPECT_EQ(errorAfter([](auto &c) { c.mutable_multiprocessors()->set_value(107.5); }),
-            "multiprocessors: expected a whole number, found 107.5");
+            "multiprocessors: expected an integer, found 107.5");
   EXPECT_EQ(errorAfter([](auto &c) { c.mutable_cards_per_node()->set_value(0.5); }),
-            "cards_per_node: expected a whole number, found 0.5");
+            "cards_per_node: expected an integer, found 0.5");
   EXPECT_EQ(errorAfter([](auto &c) { c.mutable_fast_domain()->set_value(3); }, "dtu-t10"),
             "fast_domain: expected a divisor of the 16 devices of a node, found 3");
   EXPECT_EQ(errorAfter([](auto &c) { c.mutable_fast_domain()->set_value(16); }),

@@ -210,7 +210,7 @@ TEST(CollectiveTime, GroupsThatShareACardWaitForEachOther) {
   // One card of 24 GB/s per group: four groups of two devices in each node have a quarter of it if
   // all use the same card, and one card each if they do not.
   const auto description = cluster("dgx-a100-80gb");
-  CollectiveTime apart(description, /*mostCards=*/1), together(description, 1, /*sameCards=*/true);
+  CollectiveTime apart(description, /*maxCards=*/1), together(description, 1, /*sameCards=*/true);
   constexpr double kBytes = 8 * kGiB;
   // Within nodes the bytes move at the same rate in both, so the total is a little less than four
   // times as slow.

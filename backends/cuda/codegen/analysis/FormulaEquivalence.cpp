@@ -43,15 +43,15 @@ static std::optional<Sample> reduce(hlo::ReduceOp op, const IterationSpace &spac
   if (reduced != st::GroupSet(1) << columns)
     return std::nullopt;
   const Sample &of = samples.find(input)->second;
-  Sample made;
+  Sample result;
   for (int64_t row = 0; row < Sample::kRows; ++row) {
     double number = *init;
     for (int64_t column = 0; column < Sample::kColumns; ++column)
       number = isSum ? number + of.at(row, column) : std::max(number, of.at(row, column));
     for (int64_t column = 0; column < Sample::kColumns; ++column)
-      made.at(row, column) = number;
+      result.at(row, column) = number;
   }
-  return made;
+  return result;
 }
 
 static std::optional<Sample> compute(Operation *op, const IterationSpace &space, unsigned columns,
@@ -65,16 +65,16 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
   const bool isIdentity = isa<hlo::ConvertOp, hlo::BroadcastInDimOp, hlo::ReshapeOp>(op);
   if (!isIdentity && !isSmooth(op))
     return std::nullopt;
-  Sample made = samples.find(op->getOperand(0))->second;
+  Sample result = samples.find(op->getOperand(0))->second;
   if (isIdentity)
-    return made;
+    return result;
   const UnaryFunction unary = findUnaryFunction(op);
   const BinaryFunction binary = findBinaryFunction(op);
-  for (size_t i = 0; i < made.numbers.size(); ++i)
-    made.numbers[i] =
-        unary ? unary(made.numbers[i])
-              : binary(made.numbers[i], samples.find(op->getOperand(1))->second.numbers[i]);
-  return made;
+  for (size_t i = 0; i < result.numbers.size(); ++i)
+    result.numbers[i] =
+        unary ? unary(result.numbers[i])
+              : binary(result.numbers[i], samples.find(op->getOperand(1))->second.numbers[i]);
+  return result;
 }
 
 // ---- masks --------------------------------------------------------------------------------------
@@ -97,11 +97,11 @@ static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
 }
 
 static Sample causalMask() {
-  Sample made;
+  Sample result;
   for (int64_t row = 0; row < Sample::kRows; ++row)
     for (int64_t column = row + 1; column < Sample::kColumns; ++column)
-      made.at(row, column) = mlir::st::kFarBelow;
-  return made;
+      result.at(row, column) = mlir::st::kFarBelow;
+  return result;
 }
 
 LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
@@ -113,17 +113,17 @@ LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
     const bool hasOperands = llvm::all_of(op.getOperands(), [&](Value operand) {
       return samples.contains(operand) || getSplat(operand);
     });
-    std::optional<Sample> made;
+    std::optional<Sample> result;
     auto select = dyn_cast<hlo::SelectOp>(op);
     if (select && isCausalMask(select, space, groups))
-      made = causalMask();
+      result = causalMask();
     else if (hasOperands && op.getNumResults() == 1)
-      made = compute(&op, space, groups.columns, samples);
-    if (!made) {
+      result = compute(&op, space, groups.columns, samples);
+    if (!result) {
       reason = (op.getName().getStringRef() + " is not an op of attention").str();
       return failure();
     }
-    samples.try_emplace(op.getResult(0), std::move(*made));
+    samples.try_emplace(op.getResult(0), std::move(*result));
   }
   return success();
 }

@@ -1,12 +1,13 @@
-// The origins of values, across kernels, tasks and the values that tasks stash for each other.
+// The definitions of values, across kernels, tasks and the values that tasks stash for each other.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
 
 namespace mlir::cuda {
 
-/// Returns the origin of a value: an op of a kernel's body or of a task, or a read. Looks through
-/// arguments and results of kernels, and through reads for which `getWritten` returns a value.
+/// Returns the reaching definition of a value: an op of a kernel's body or of a task, or a read.
+/// Looks through arguments and results of kernels, and through reads for which `getWritten` returns
+/// a value.
 Value findDefinition(Value value, llvm::function_ref<Value(st::ReadOp)> getWritten);
 
 /// Also looks through reshapes, and through stashes that exactly one task writes, once for each
@@ -18,7 +19,7 @@ public:
   explicit ReachingDefinitions(Operation *root);
 
   Value of(Value value) const;
-  /// Returns true if the same ops compute both values from the same origins, as when a backward
+  /// Returns true if the same ops compute both values from the same definitions, as when a backward
   /// task recomputes a value. Loops and reductions are the same only if they are one op.
   bool areSame(Value one, Value other) const;
 

@@ -47,7 +47,7 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
   std::optional<Numbers> left = evaluate(op->getOperand(0), known);
   if (!left)
     return std::nullopt;
-  // A constant is the same at all offsets.
+  // A constant has the same value at all offsets.
   if (keepsPlaces(op) || (isa<hlo::BroadcastInDimOp>(op) && left->size() == 1))
     return left;
   std::optional<Numbers> right;

@@ -17,7 +17,8 @@ namespace mlir::cuda {
 class ScalarFunction {
 public:
   using Numbers = SmallVector<double, 0>;
-  /// Returns the origin of an operand, such as a value in another kernel's body for an argument.
+  /// Returns the definition of an operand, such as a value in another kernel's body for an
+  /// argument.
   using Definition = std::function<Value(Value)>;
 
   explicit ScalarFunction(Definition definition) : definition(std::move(definition)) {}

@@ -62,13 +62,13 @@ LogicalResult Matcher::setStatistics(const Samples &samples, const ExpectedRows 
 
 LogicalResult Matcher::checkFormula() {
   const Sample none;
-  Value made = rows.fused.consumers.front().rows;
+  Value created = rows.fused.consumers.front().rows;
   Sample scores = rows.draw(kAllGroups, 1, random);
   Samples first;
   if (failed(sample(scores, none, first)))
     return failure();
   found.isCausal = hasCausalMask(rows.fused.body());
-  found.scale = findScale(scores, first.find(made)->second);
+  found.scale = findScale(scores, first.find(created)->second);
   if (found.scale == 0)
     return rows.refuse("it does not compute a softmax of its scores");
   if (found.isCausal && rows.bias)
@@ -80,7 +80,7 @@ LogicalResult Matcher::checkFormula() {
     if (failed(sample(scores, bias, samples)))
       return failure();
     ExpectedRows expected(found, scores, bias);
-    if (!isSame(samples.find(made)->second, expected.probabilities))
+    if (!isSame(samples.find(created)->second, expected.probabilities))
       return rows.refuse("it does not compute a softmax of its scores");
     if (failed(setStatistics(samples, expected)))
       return failure();

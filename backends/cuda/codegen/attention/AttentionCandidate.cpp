@@ -71,15 +71,15 @@ LogicalResult AttentionCandidate::setBias(Attention &attention) {
 
 Sample AttentionCandidate::draw(st::GroupSet along, double most, std::mt19937 &random) const {
   std::uniform_real_distribution<double> numbers(-most, most);
-  Sample made;
+  Sample created;
   const bool alongRows = along >> groups.rows & 1, alongColumns = along >> groups.columns & 1;
   for (int64_t row = 0; row < Sample::kRows; ++row)
     for (int64_t column = 0; column < Sample::kColumns; ++column) {
       const bool isNew = (alongRows || row == 0) && (alongColumns || column == 0);
-      made.at(row, column) =
-          isNew ? numbers(random) : made.at(alongRows ? row : 0, alongColumns ? column : 0);
+      created.at(row, column) =
+          isNew ? numbers(random) : created.at(alongRows ? row : 0, alongColumns ? column : 0);
     }
-  return made;
+  return created;
 }
 
 ExpectedRows::ExpectedRows(const Attention &attention, const Sample &scores, const Sample &bias) {

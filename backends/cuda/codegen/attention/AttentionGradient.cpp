@@ -125,8 +125,9 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
     const auto *stored = llvm::find(rows.fused.stored, result.getResultNumber());
     if (stored == rows.fused.stored.end())
       return false;
-    Value made = rows.fused.body().getTerminator()->getOperand(stored - rows.fused.stored.begin());
-    ofColumns.try_emplace(argument, ofRows.find(made)->second);
+    Value created =
+        rows.fused.body().getTerminator()->getOperand(stored - rows.fused.stored.begin());
+    ofColumns.try_emplace(argument, ofRows.find(created)->second);
   }
   return succeeded(columns.sample(ofColumns));
 }

@@ -98,17 +98,18 @@ AttentionKernel::ProductTiles AttentionKernel::multiply(Value first,
 }
 
 /// Calls `body` for each of a thread's elements of the tile that begins at `first`.
-LogicalResult AttentionKernel::forPoints(Value first, const ProductTiles &products, AtPoint body) {
+LogicalResult AttentionKernel::forElements(Value first, const ProductTiles &products,
+                                           AtElement body) {
   for (int64_t part = 0; part < tile->streamedParts; ++part) {
-    Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), fused.streamed);
+    LoopIndex streamed = tile->getLoopIndex(tile->getStreamedPlace(first, part), fused.streamed);
     for (int64_t row = 0; row < tile->parallelParts; ++row) {
-      int64_t point = row * tile->streamedParts + part;
+      int64_t element = row * tile->streamedParts + part;
       enterParallel(row);
       values.coordinates[fused.streamed] = streamed.coordinate;
       values.ofChunk.clear();
       for (const auto &[value, numbers] : products)
-        values.ofChunk[value] = numbers[point].value;
-      LogicalResult result = body(row, point, streamed.exists);
+        values.ofChunk[value] = numbers[element].value;
+      LogicalResult result = body(row, element, streamed.exists);
       values.ofChunk.clear();
       leaveParallel(row);
       if (failed(result))
@@ -123,7 +124,7 @@ LogicalResult AttentionKernel::forPoints(Value first, const ProductTiles &produc
 /// Adds a tile's elements to the totals, one number per reduction and parallel index.
 LogicalResult AttentionKernel::accumulate(Value first, const ProductTiles &products,
                                           const Sums &level, MutableArrayRef<Number> totals) {
-  return forPoints(first, products, [&](int64_t part, int64_t, Value exists) {
+  return forElements(first, products, [&](int64_t part, int64_t, Value exists) {
     for (auto [i, sum] : llvm::enumerate(level)) {
       Number &total = totals[i * tile->parallelParts + part];
       FailureOr<Number> next = values.accumulate(sum, total, exists);
@@ -270,7 +271,7 @@ LogicalResult AttentionKernel::finish() {
     SmallVector<Numbers> panels(results.panels.size());
     for (Numbers &panel : panels)
       panel.assign(tile->parallelParts * tile->streamedParts, emitter.number(first));
-    auto atPoint = [&](int64_t part, int64_t point, Value streamedExists) -> LogicalResult {
+    auto atElement = [&](int64_t part, int64_t element, Value streamedExists) -> LogicalResult {
       Value exists = emitter.both(parallel[part].exists, streamedExists);
       for (auto [value, buffer] : results.stored)
         if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
@@ -280,11 +281,11 @@ LogicalResult AttentionKernel::finish() {
         FailureOr<Number> number = getPanel(panel, inTurn ? exists : streamedExists);
         if (failed(number))
           return failure();
-        numbers[point] = *number;
+        numbers[element] = *number;
       }
       return success();
     };
-    if (failed(forPoints(first, multiply(first, producers), atPoint)))
+    if (failed(forElements(first, multiply(first, producers), atElement)))
       return failure();
     addProducts(first, results, panels, carried);
     return success();
@@ -332,7 +333,7 @@ LogicalResult AttentionKernel::emit() {
   setTiles(firstParallel);
   for (int64_t part = 0; part < tile->parallelParts; ++part)
     parallel.push_back(
-        tile->makePoint(tile->getParallelPlace(firstParallel, part), fused.parallel));
+        tile->getLoopIndex(tile->getParallelPlace(firstParallel, part), fused.parallel));
   ofParallel.resize(tile->parallelParts);
   tile->begin();
   bool isFinished = false;

@@ -15,11 +15,12 @@ public:
   LogicalResult emit();
 
 private:
-  using Point = AttentionTile::Point;
+  using LoopIndex = AttentionTile::LoopIndex;
   using Numbers = AttentionTile::Numbers;
   using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
-  /// `parallel` and `point` index this thread's parallel indices and its elements of a tile.
-  using AtPoint = llvm::function_ref<LogicalResult(int64_t parallel, int64_t point, Value exists)>;
+  /// `parallel` and `element` number this thread's parallel indices and its elements of a tile.
+  using AtElement =
+      llvm::function_ref<LogicalResult(int64_t parallel, int64_t element, Value exists)>;
   /// Accumulators of products: this thread's elements of a tile.
   using ProductTiles = SmallVector<std::pair<Value, Numbers>>;
   using Sums = SmallVector<ElementValues::Sum>;
@@ -37,8 +38,8 @@ private:
   FusedAttention &fused;
   ElementValues values;
   std::unique_ptr<AttentionTile> tile;
-  SmallVector<Point> parallel; ///< parallel indices of this thread
-  Value firstTile, endTiles;   ///< of the reduction loop
+  SmallVector<LoopIndex> parallel; ///< parallel indices of this thread
+  Value firstTile, endTiles;       ///< of the reduction loop
   SmallVector<ElementValues::Known> ofParallel;
   /// Set if there are crossing products: the buffers into which blocks accumulate in turn.
   std::optional<AttentionTile::InTurn> inTurn;
@@ -53,7 +54,7 @@ private:
   SmallVector<AttentionProduct *> producersOf(ArrayRef<Value> needed);
   FailureOr<Numbers> forTiles(Numbers carried, ArrayRef<AttentionProduct *> products, AtTile body);
   ProductTiles multiply(Value first, ArrayRef<AttentionProduct *> producers);
-  LogicalResult forPoints(Value first, const ProductTiles &products, AtPoint body);
+  LogicalResult forElements(Value first, const ProductTiles &products, AtElement body);
   LogicalResult accumulate(Value first, const ProductTiles &products, const Sums &level,
                            MutableArrayRef<Number> totals);
   LogicalResult finishSum(ElementValues::Sum &sum, ArrayRef<Number> totals);

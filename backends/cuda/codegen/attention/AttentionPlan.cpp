@@ -188,10 +188,9 @@ LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
   if (failed(dims) || dims->leftDepth < 0)
     return refuse(dot);
   product.width = dims->width < 0 ? 1 : shapeOf(dot.getRhs())[dims->width];
-  if (product.width > kMostAttentionWidth)
+  if (product.width > kMaxAttentionWidth)
     return dot.emitOpError("has ")
-           << product.width << " columns; an attention kernel holds at most "
-           << kMostAttentionWidth;
+           << product.width << " columns; an attention kernel holds at most " << kMaxAttentionWidth;
   SmallVector<int64_t> result = getStoredStrides(dot),
                        right = mlir::st::denseStrides(shapeOf(dot.getRhs()));
   mlir::st::ConsumerStrides strides =

@@ -54,7 +54,7 @@ struct FusedAttention {
 
 /// Maximum number of columns of a consumer's result, and of a producer's depth. It limits the
 /// accumulators of a block.
-constexpr int64_t kMostAttentionWidth = 128;
+constexpr int64_t kMaxAttentionWidth = 128;
 
 /// Fails with a diagnostic.
 FailureOr<FusedAttention> analyzeAttention(st::KernelOp kernel);

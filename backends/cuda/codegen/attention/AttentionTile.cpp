@@ -22,7 +22,7 @@ public:
   int64_t getParallelOffset(int64_t part) const override { return part * kSide; }
   int64_t getStreamedOffset(int64_t part) const override { return part * kSide; }
   Numbers multiply(const AttentionProduct &product, Value first) override;
-  void publish(ArrayRef<Number> points, size_t panel) override;
+  void publish(ArrayRef<Number> elements, size_t panel) override;
   Numbers add(const AttentionProduct &product, Value first, size_t panel,
               ArrayRef<Number> sums) override;
   int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const override {
@@ -40,7 +40,7 @@ private:
 };
 } // namespace
 
-// ---- what all tiles have ------------------------------------------------------------------------
+// ---- shared by all tiles ------------------------------------------------------------------------
 
 std::unique_ptr<AttentionTile> AttentionTile::create(KernelEmitter &emitter,
                                                      const FusedAttention &fused,
@@ -51,7 +51,7 @@ std::unique_ptr<AttentionTile> AttentionTile::create(KernelEmitter &emitter,
                                           : createPlain(emitter, fused, values, firstParallel);
 }
 
-AttentionTile::Point AttentionTile::makePoint(Value coordinate, unsigned group) {
+AttentionTile::LoopIndex AttentionTile::getLoopIndex(Value coordinate, unsigned group) {
   int64_t size = fused.space.getSize(group);
   if (size % (group == fused.streamed ? shape.streamedSize : shape.parallelSize) == 0)
     return {coordinate, {}};
@@ -116,13 +116,13 @@ void PlainTile::loadSlice(Value shared, const AttentionMatrix &matrix, Value out
     Value along =
         isDeep ? fast
                : emitter.add(emitter.div(emitter.thread(), kSize), part * (kThreads / kSize));
-    Point point = makePoint(emitter.add(first, across), group);
+    LoopIndex index = getLoopIndex(emitter.add(first, across), group);
     Value place = emitter.add(depth, along);
     Value exists = width % kSlice == 0 ? Value() : emitter.less(place, width);
     if (exists)
       place = emitter.min(place, width - 1);
     Value position =
-        emitter.add(outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[group]),
+        emitter.add(outer, emitter.add(emitter.mul(index.coordinate, matrix.strides[group]),
                                        emitter.mul(place, matrix.widthStride)));
     Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
     if (exists)
@@ -135,41 +135,41 @@ AttentionTile::Numbers PlainTile::multiply(const AttentionProduct &product, Valu
   Value parallelOuter = getOuterPosition(product.parallel);
   Value streamedOuter = getOuterPosition(product.streamed);
   Numbers none(kPart * kPart, zero());
-  return emitter.loop(
-      emitter.index(0), emitter.index(product.width), kSlice, none,
-      [&](Value depth, ArrayRef<Number> carried) {
-        loadSlice(left, product.parallel, parallelOuter, fused.parallel, firstParallel, depth,
-                  product.width);
-        loadSlice(right, product.streamed, streamedOuter, fused.streamed, first, depth,
-                  product.width);
-        emitter.barrier();
-        Numbers added =
-            emitter.loop(emitter.index(0), emitter.index(kSlice), 1, carried,
-                         [&](Value step, ArrayRef<Number> before) {
-                           Value row = emitter.mul(step, kPitch);
-                           auto fetch = [&](Value shared, Value lane, int64_t part) {
-                             Value place = emitter.add(emitter.add(row, lane), part * kSide);
-                             return emitter.loadShared(shared, place, f32());
-                           };
-                           Numbers a, b, next;
-                           for (int64_t part = 0; part < kPart; ++part) {
-                             a.push_back(fetch(left, parallelLane, part));
-                             b.push_back(fetch(right, streamedLane, part));
-                           }
-                           for (int64_t point = 0; point < kPart * kPart; ++point)
-                             next.push_back(a[point / kPart].fma(b[point % kPart], before[point]));
-                           return next;
-                         });
-        emitter.barrier();
-        return added;
-      });
+  return emitter.loop(emitter.index(0), emitter.index(product.width), kSlice, none,
+                      [&](Value depth, ArrayRef<Number> carried) {
+                        loadSlice(left, product.parallel, parallelOuter, fused.parallel,
+                                  firstParallel, depth, product.width);
+                        loadSlice(right, product.streamed, streamedOuter, fused.streamed, first,
+                                  depth, product.width);
+                        emitter.barrier();
+                        Numbers added = emitter.loop(
+                            emitter.index(0), emitter.index(kSlice), 1, carried,
+                            [&](Value step, ArrayRef<Number> before) {
+                              Value row = emitter.mul(step, kPitch);
+                              auto fetch = [&](Value shared, Value lane, int64_t part) {
+                                Value place = emitter.add(emitter.add(row, lane), part * kSide);
+                                return emitter.loadShared(shared, place, f32());
+                              };
+                              Numbers a, b, next;
+                              for (int64_t part = 0; part < kPart; ++part) {
+                                a.push_back(fetch(left, parallelLane, part));
+                                b.push_back(fetch(right, streamedLane, part));
+                              }
+                              for (int64_t element = 0; element < kPart * kPart; ++element)
+                                next.push_back(
+                                    a[element / kPart].fma(b[element % kPart], before[element]));
+                              return next;
+                            });
+                        emitter.barrier();
+                        return added;
+                      });
 }
 
-void PlainTile::publish(ArrayRef<Number> points, size_t) {
-  for (int64_t point = 0; point < kPart * kPart; ++point) {
-    Value row = getParallelPlace(emitter.index(0), point / kPart);
-    Value column = getStreamedPlace(emitter.index(0), point % kPart);
-    emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), points[point]);
+void PlainTile::publish(ArrayRef<Number> elements, size_t) {
+  for (int64_t element = 0; element < kPart * kPart; ++element) {
+    Value row = getParallelPlace(emitter.index(0), element / kPart);
+    Value column = getStreamedPlace(emitter.index(0), element % kPart);
+    emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), elements[element]);
   }
 }
 
@@ -178,22 +178,23 @@ AttentionTile::Numbers PlainTile::add(const AttentionProduct &product, Value fir
   const AttentionMatrix &matrix = product.streamed;
   Value outer = getOuterPosition(matrix);
   int64_t pitch = getColumns(product), columns = pitch / kSide;
-  bool isTurned = matrix.widthStride != 1 && matrix.strides[fused.streamed] == 1;
+  bool isTransposed = matrix.widthStride != 1 && matrix.strides[fused.streamed] == 1;
   int64_t most = std::min(kSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kSlice)));
   return emitter.loop(
       emitter.index(0), emitter.index(most), kSlice, sums,
       [&](Value start, ArrayRef<Number> carried) {
-        Value along = isTurned ? fast : slow;
-        Point point = makePoint(emitter.add(emitter.add(first, start), along), fused.streamed);
+        Value along = isTransposed ? fast : slow;
+        LoopIndex index =
+            getLoopIndex(emitter.add(emitter.add(first, start), along), fused.streamed);
         for (int64_t part = 0; part < columns; ++part) {
-          Value across = emitter.add(isTurned ? slow : fast, part * kSide);
-          Value exists = point.exists, column = across;
+          Value across = emitter.add(isTransposed ? slow : fast, part * kSide);
+          Value exists = index.exists, column = across;
           if (product.width % kSide != 0) {
             exists = emitter.both(exists, emitter.less(across, product.width));
             column = emitter.min(across, product.width - 1);
           }
           Value position = emitter.add(
-              outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[fused.streamed]),
+              outer, emitter.add(emitter.mul(index.coordinate, matrix.strides[fused.streamed]),
                                  emitter.mul(column, matrix.widthStride)));
           Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
           if (exists)
@@ -212,8 +213,8 @@ AttentionTile::Numbers PlainTile::add(const AttentionProduct &product, Value fir
               Value row = emitter.add(emitter.mul(step, pitch), fast);
               for (int64_t part = 0; part < columns; ++part)
                 b.push_back(emitter.loadShared(slice, emitter.add(row, part * kSide), f32()));
-              for (int64_t point = 0; point < kPart * columns; ++point)
-                next.push_back(a[point / columns].fma(b[point % columns], before[point]));
+              for (int64_t element = 0; element < kPart * columns; ++element)
+                next.push_back(a[element / columns].fma(b[element % columns], before[element]));
               return next;
             });
         emitter.barrier();

@@ -53,10 +53,10 @@ public:
   static bool canCross(const FusedAttention &fused, int64_t sharedBytes);
 
   /// An index of one of the two loops, clamped to the last one.
-  struct Point {
+  struct LoopIndex {
     Value coordinate, exists; ///< null: always in bounds
   };
-  Point makePoint(Value coordinate, unsigned group);
+  LoopIndex getLoopIndex(Value coordinate, unsigned group);
   /// Offset of a matrix at the coordinates of the outer loops.
   Value getOuterPosition(const AttentionMatrix &matrix);
 
@@ -84,7 +84,7 @@ public:
   virtual Numbers multiply(const AttentionProduct &product, Value first) = 0;
   /// Makes a tile's `panel`th operand of products available to all threads, from this thread's f32
   /// elements; elements out of bounds are zero.
-  virtual void publish(ArrayRef<Number> points, size_t panel) = 0;
+  virtual void publish(ArrayRef<Number> elements, size_t panel) = 0;
   /// The type to which `publish` rounds.
   virtual Type getPanelType() { return f32(); }
   /// Returns the sums of a consumer plus the contribution of the published tile.

@@ -10,7 +10,7 @@ static constexpr int64_t kBytes = 2;
 
 int64_t CoreOperands::Rows::pitch() const { return columns() + kAccess; }
 
-// ---- which there are ----------------------------------------------------------------------------
+// ---- the set of operands ------------------------------------------------------------------------
 
 /// Products that read the same matrix share its shared memory.
 SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const FusedAttention &fused,
@@ -135,16 +135,16 @@ CoreOperands::Rows &CoreOperands::find(const AttentionMatrix &matrix, int64_t wi
       streamed, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
 }
 
-// ---- to shared memory ---------------------------------------------------------------------------
+// ---- loads to shared memory ---------------------------------------------------------------------
 
 /// Sets the offset of the row that this thread passes to ldmatrix for 16 x 16 elements. The four 8
-/// x 8 matrices are in row-major or (turned) column-major order.
+/// x 8 matrices are in row-major or (transposed) column-major order.
 void CoreOperands::prepare(Rows &rows) {
   Value lane = emitter.rem(emitter.thread(), kWarp);
   Value row = emitter.rem(lane, kMatrix);
   Value second = emitter.mul(emitter.rem(emitter.div(lane, kMatrix), 2), kMatrix);
   Value third = emitter.mul(emitter.div(lane, 2 * kMatrix), kMatrix);
-  rows.turnedLane = emitter.add(emitter.mul(emitter.add(row, second), rows.pitch()), third);
+  rows.transposedLane = emitter.add(emitter.mul(emitter.add(row, second), rows.pitch()), third);
   rows.lane = emitter.add(emitter.mul(emitter.add(row, third), rows.pitch()), second);
   if (rows.matrix)
     rows.outer = tile->getOuterPosition(*rows.matrix);
@@ -197,16 +197,16 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
                      : emitter.div(number, rows.size);
     }
     auto move = [&] {
-      AttentionTile::Point point =
-          tile->makePoint(emitter.add(emitter.add(first, across), below), rows.group);
-      Value place = along, exists = point.exists;
+      AttentionTile::LoopIndex index =
+          tile->getLoopIndex(emitter.add(emitter.add(first, across), below), rows.group);
+      Value place = along, exists = index.exists;
       if (rows.columns() > rows.width) {
         exists = emitter.both(exists, emitter.less(place, rows.width));
         place = emitter.min(place, rows.width - access);
       }
       Value inRow = emitter.add(rows.outer, emitter.mul(place, matrix.widthStride));
       Value position =
-          point.exists ? emitter.add(inRow, emitter.mul(point.coordinate, stride))
+          index.exists ? emitter.add(inRow, emitter.mul(index.coordinate, stride))
                        : emitter.add(emitter.add(emitter.add(inRow, emitter.mul(across, stride)),
                                                  emitter.mul(first, stride)),
                                      below * stride);
@@ -271,13 +271,13 @@ void CoreOperands::enterTile(Value number) {
   emitter.onlyIf(emitter.less(next, end), [&] { load(next); });
 }
 
-// ---- to cores -----------------------------------------------------------------------------------
+// ---- loads to registers -------------------------------------------------------------------------
 
 SmallVector<Value> CoreOperands::getParallel(const AttentionProduct &product, int64_t core,
                                              int64_t depth) {
   const Rows &rows = findParallel(product.parallel, product.width);
   Value place =
-      emitter.add(emitter.mul(warpRow, plan.cores * kRows * rows.pitch()), rows.turnedLane);
+      emitter.add(emitter.mul(warpRow, plan.cores * kRows * rows.pitch()), rows.transposedLane);
   return emitter.loadMatrices(rows.memory, emitter.add(place, core * kRows * rows.pitch() + depth),
                               false);
 }
@@ -291,32 +291,33 @@ const CoreOperands::Rows &CoreOperands::findParallel(const AttentionMatrix &matr
 /// Returns 16 x 16 elements of the current tile from a row and a column on; `further` is an offset
 /// in elements.
 SmallVector<Value> CoreOperands::loadFromTile(const AttentionProduct &product, int64_t row,
-                                              int64_t column, bool isTurned, Value further) {
+                                              int64_t column, bool isTransposed, Value further) {
   const Rows &rows = find(product.streamed, product.width);
-  Value place = emitter.add(isTurned ? rows.turnedLane : rows.lane, further);
+  Value place = emitter.add(isTransposed ? rows.transposedLane : rows.lane, further);
   if (plan.stages > 1)
     place = emitter.add(place, emitter.mul(stage, rows.size * rows.pitch()));
   return emitter.loadMatrices(rows.memory, emitter.add(place, row * rows.pitch() + column),
-                              isTurned);
+                              isTransposed);
 }
 
 SmallVector<Value> CoreOperands::getStreamed(const AttentionProduct &product, int64_t row,
                                              int64_t depth) {
   const int64_t pitch = find(product.streamed, product.width).pitch();
-  return loadFromTile(product, row, depth, /*isTurned=*/false,
+  return loadFromTile(product, row, depth, /*isTransposed=*/false,
                       emitter.mul(warpColumn, plan.columnsOfWarp() * pitch));
 }
 
-SmallVector<Value> CoreOperands::getStreamedTurned(const AttentionProduct &product, int64_t depth,
-                                                   int64_t column, Value further) {
+SmallVector<Value> CoreOperands::getStreamedTransposed(const AttentionProduct &product,
+                                                       int64_t depth, int64_t column,
+                                                       Value further) {
   const Rows &rows = find(product.streamed, product.width);
   Value beyond = emitter.mul(warpColumn, rows.columns() / plan.warpsPerRow);
   if (further)
     beyond = emitter.add(beyond, emitter.mul(further, rows.pitch()));
-  return loadFromTile(product, depth, column, /*isTurned=*/true, beyond);
+  return loadFromTile(product, depth, column, /*isTransposed=*/true, beyond);
 }
 
-// ---- what products read -------------------------------------------------------------------------
+// ---- panels and crossing products ---------------------------------------------------------------
 
 void CoreOperands::putPanel(size_t panel, Value row, Value column, Number pair) {
   const Rows &rows = panels[panel];
@@ -327,11 +328,11 @@ SmallVector<Value> CoreOperands::getPanel(size_t panel, int64_t core, Value colu
   const Rows &rows = panels[panel];
   Value place = emitter.add(emitter.mul(warpRow, plan.cores * kRows * rows.pitch()), column);
   return emitter.loadMatrices(
-      rows.memory, emitter.add(emitter.add(place, rows.turnedLane), core * kRows * rows.pitch()),
-      false);
+      rows.memory,
+      emitter.add(emitter.add(place, rows.transposedLane), core * kRows * rows.pitch()), false);
 }
 
-SmallVector<Value> CoreOperands::getPanelTurned(size_t panel, int64_t row, Value column) {
+SmallVector<Value> CoreOperands::getPanelTransposed(size_t panel, int64_t row, Value column) {
   const Rows &rows = panels[panel];
   return emitter.loadMatrices(
       rows.memory, emitter.add(emitter.add(rows.lane, column), row * rows.pitch()), true);
@@ -341,5 +342,5 @@ SmallVector<Value> CoreOperands::getCrossing(const AttentionProduct &product, in
                                              Value column) {
   const Rows &rows = findParallel(product.parallel, product.width);
   return emitter.loadMatrices(
-      rows.memory, emitter.add(emitter.add(rows.turnedLane, column), row * rows.pitch()), true);
+      rows.memory, emitter.add(emitter.add(rows.transposedLane, column), row * rows.pitch()), true);
 }

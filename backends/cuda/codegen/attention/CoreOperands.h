@@ -59,8 +59,8 @@ public:
   SmallVector<Value> getStreamed(const AttentionProduct &product, int64_t row, int64_t depth);
   /// Second operands of two products of 8 columns. The depth is 16 indices of the reduction loop
   /// from `depth` on. `further` is an additional row offset.
-  SmallVector<Value> getStreamedTurned(const AttentionProduct &product, int64_t depth,
-                                       int64_t column, Value further = {});
+  SmallVector<Value> getStreamedTransposed(const AttentionProduct &product, int64_t depth,
+                                           int64_t column, Value further = {});
 
   // Operands computed from the tile, rounded, if they are in shared memory. Columns are the tile's.
   bool sharesPanels() const { return plan.warpsPerRow > 1 || !fused.crossing.empty(); }
@@ -69,7 +69,7 @@ public:
   /// First operand of one of this warp's products, 16 columns from `column` on.
   SmallVector<Value> getPanel(size_t panel, int64_t core, Value column);
   /// First operand with the panel transposed: its columns are rows, its rows the depth.
-  SmallVector<Value> getPanelTurned(size_t panel, int64_t row, Value column);
+  SmallVector<Value> getPanelTransposed(size_t panel, int64_t row, Value column);
   /// Second operands of two 8-column products of a crossing product. 16 rows of the block are the
   /// depth.
   SmallVector<Value> getCrossing(const AttentionProduct &product, int64_t row, Value column);
@@ -84,7 +84,7 @@ private:
     unsigned group = 0;
     int64_t width = 0, size = 0; ///< of the matrix; rows of a tile in shared memory
     Value memory;
-    Value outer, lane, turnedLane; ///< of this thread
+    Value outer, lane, transposedLane; ///< of this thread
     int64_t columns() const { return static_cast<int64_t>(llvm::alignTo(width, kDepth)); }
     int64_t pitch() const;
   };
@@ -100,7 +100,7 @@ private:
   void load(const Rows &rows, Value first, Value target);
   void load(Value number);
   SmallVector<Value> loadFromTile(const AttentionProduct &product, int64_t row, int64_t column,
-                                  bool isTurned, Value further);
+                                  bool isTransposed, Value further);
 
   KernelEmitter &emitter;
   const FusedAttention &fused;

@@ -1,9 +1,9 @@
 // Tiles with tensor cores. A warp computes one or two products of 16 parallel indices for all
-// indices of the reduction loop, in the register layout of m16n8k16 of nvgpu.mma.sync: a quad of
-// four lanes has two rows eight apart, and of each eight columns a lane has two adjacent ones. A
-// thread's elementwise results are then already in the layout of the first operand of the
-// consumers, so no element of a tile moves. Second operands come through shared memory
-// (CoreOperands.h). Two products of 16 rows share one, at twice the registers.
+// indices of the reduction loop, in the register layout of m16n8k16 of nvgpu.mma.sync: the four
+// lanes of a quad hold two rows with a distance of eight, and each lane holds two adjacent ones of
+// every eight columns. A thread's elementwise results are then already in the layout of the first
+// operand of the consumers, so no element of a tile moves. Second operands come through shared
+// memory (CoreOperands.h). Two products of 16 rows share one, at twice the registers.
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
 
@@ -16,7 +16,7 @@ static constexpr int64_t kRows = CoreOperands::kRows, kColumns = 8, kDepth = Cor
 static constexpr int64_t kWarp = 32, kQuad = 4;
 /// Registers of a multiprocessor, the maximum per thread, and an estimate of a thread's registers
 /// for values other than operands and accumulators.
-static constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 64;
+static constexpr int64_t kRegisters = 65536, kMaxRegisters = 255, kOtherRegisters = 64;
 
 namespace {
 class CoreTile : public AttentionTile {
@@ -30,7 +30,7 @@ public:
   void beginPass(ArrayRef<AttentionProduct *> products, Value begin, Value end) override;
   void enterTile(Value tile) override { operands.enterTile(tile); }
   Numbers multiply(const AttentionProduct &product, Value first) override;
-  void publish(ArrayRef<Number> points, size_t panel) override;
+  void publish(ArrayRef<Number> elements, size_t panel) override;
   Type getPanelType() override { return narrow; }
   Numbers add(const AttentionProduct &product, Value first, size_t panel,
               ArrayRef<Number> sums) override;
@@ -62,7 +62,7 @@ private:
 };
 } // namespace
 
-// ---- how a block works --------------------------------------------------------------------------
+// ---- plans --------------------------------------------------------------------------------------
 
 /// Returns the type of all operands of products if it is a single 16-bit type.
 static Type getNarrowType(const FusedAttention &fused) {
@@ -93,7 +93,7 @@ static int64_t countRegisters(const FusedAttention &fused, const CoreOperands::P
 
 /// Estimate of all registers of a thread.
 static int64_t estimateRegisters(const FusedAttention &fused, const CoreOperands::Plan &plan) {
-  return std::min(countRegisters(fused, plan) + kOtherRegisters, kMostRegisters);
+  return std::min(countRegisters(fused, plan) + kOtherRegisters, kMaxRegisters);
 }
 
 static int64_t countTogether(const FusedAttention &fused, const CoreOperands::Plan &plan) {
@@ -119,7 +119,7 @@ static SmallVector<CoreOperands::Plan> listPlans(const FusedAttention &fused, in
 static std::optional<CoreOperands::Plan> choosePlan(const FusedAttention &fused, bool isAsync,
                                                     int64_t sharedBytes) {
   const bool crosses = !fused.crossing.empty();
-  const int64_t mostRegisters = crosses ? 224 : 208;
+  const int64_t maxRegisters = crosses ? 224 : 208;
   std::optional<CoreOperands::Plan> best;
   int64_t bestBytes = 0;
   const bool isLong = fused.space.getSize(fused.parallel) > AttentionTile::kSize;
@@ -127,7 +127,7 @@ static std::optional<CoreOperands::Plan> choosePlan(const FusedAttention &fused,
        parallel >= AttentionTile::kSize && !best; parallel /= 2)
     for (int64_t stages = isAsync ? 2 : 1; stages > 0 && !best; --stages)
       for (const CoreOperands::Plan &plan : listPlans(fused, parallel, stages)) {
-        if (countRegisters(fused, plan) > mostRegisters || countTogether(fused, plan) == 0 ||
+        if (countRegisters(fused, plan) > maxRegisters || countTogether(fused, plan) == 0 ||
             !CoreOperands::fits(fused, plan, sharedBytes))
           continue;
         const int64_t bytes = CoreOperands::countBytes(fused, plan);
@@ -144,7 +144,7 @@ static std::optional<CoreOperands::Plan> choosePlan(const KernelEmitter &emitter
   if (!getNarrowType(fused))
     return std::nullopt;
   const int64_t sharedBytes =
-      fused.crossing.empty() ? kMostStaticShared : getSharedBytes(emitter.kernel);
+      fused.crossing.empty() ? kMaxStaticShared : getSharedBytes(emitter.kernel);
   return choosePlan(fused, CoreOperands::canCopyAsync(emitter, fused), sharedBytes);
 }
 
@@ -196,7 +196,7 @@ SmallVector<Value> CoreTile::loadParallel(const AttentionProduct &product, int64
   SmallVector<Value> pairs;
   for (int64_t pair = 0; pair < kNumbers; ++pair) {
     const int64_t part = core * (kRows / kColumns) + pair % 2;
-    Value row = makePoint(getParallelPlace(firstParallel, part), fused.parallel).coordinate;
+    Value row = getLoopIndex(getParallelPlace(firstParallel, part), fused.parallel).coordinate;
     Value start = emitter.add(outer, emitter.mul(row, matrix.strides[fused.parallel]));
     auto load = [&](Value place, int64_t width) {
       const bool isBeyond = depth + kDepth > product.width;
@@ -261,24 +261,25 @@ AttentionTile::Numbers CoreTile::multiply(const AttentionProduct &product, Value
         }
     }
   }
-  Numbers points;
+  Numbers elements;
   for (int64_t part = 0; part < parallelParts; ++part)
     for (size_t column = 0; column < columns; ++column) {
       const Numbers &sum = sums[part / 2 * columns + column];
-      points.append({sum[part % 2 * 2], sum[part % 2 * 2 + 1]});
+      elements.append({sum[part % 2 * 2], sum[part % 2 * 2 + 1]});
     }
-  return points;
+  return elements;
 }
 
 /// Two adjacent products' accumulators, once rounded, are one first operand.
-void CoreTile::publish(ArrayRef<Number> points, size_t number) {
+void CoreTile::publish(ArrayRef<Number> elements, size_t number) {
   panels.resize(std::max(panels.size(), number + 1));
   panels[number].assign(operands.plan.cores, {});
   for (auto [core, panel] : llvm::enumerate(panels[number]))
     for (int64_t column = 0; column < streamedParts; column += 2)
       for (int64_t row = 0; row < kRows / kColumns; ++row) {
         const int64_t part = static_cast<int64_t>(core) * (kRows / kColumns) + row;
-        Number pair = joinElements(points.slice(part * streamedParts + column, 2)).toFloat(narrow);
+        Number pair =
+            joinElements(elements.slice(part * streamedParts + column, 2)).toFloat(narrow);
         panel.push_back(pair.value);
         if (operands.sharesPanels())
           operands.putPanel(number, getParallelPlace(emitter.index(0), part),
@@ -292,7 +293,7 @@ void CoreTile::addColumns(const AttentionProduct &product, int64_t depth, Value 
   const int64_t ofCore = countSums(product) / operands.plan.cores;
   for (int64_t column = 0; column < getColumns(product) / operands.plan.warpsPerRow;
        column += 2 * kColumns) {
-    SmallVector<Value> b = operands.getStreamedTurned(product, depth, column, further);
+    SmallVector<Value> b = operands.getStreamedTransposed(product, depth, column, further);
     for (auto [core, first] : llvm::enumerate(a))
       for (int64_t i = 0; i < 2; ++i) {
         auto addends = sums.slice(
@@ -357,7 +358,7 @@ void CoreTile::store(const AttentionProduct &product, ArrayRef<Number> sums) {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// The lanes of a quad together have a row.
+/// The lanes of a quad share a row.
 Number CoreTile::combine(const Combiner &combiner, Number number, int64_t) {
   for (int64_t mask = 1; mask < kQuad; mask *= 2)
     number = combiner.combine(number, emitter.shuffleXor(number, mask));

@@ -50,8 +50,8 @@ AttentionTile::Numbers CrossingEmitter::multiply() {
   for (int64_t depth = 0; depth < operands.plan.parallelSize; depth += CoreOperands::kDepth) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t core = 0; core < cores; ++core)
-      a.push_back(
-          operands.getPanelTurned(of.panel, depth, emitter.add(row, core * CoreOperands::kRows)));
+      a.push_back(operands.getPanelTransposed(of.panel, depth,
+                                              emitter.add(row, core * CoreOperands::kRows)));
     for (int64_t next = 0; next < columns; next += 2) {
       SmallVector<Value> b =
           operands.getCrossing(product, depth, emitter.add(column, next * kColumns));
@@ -112,16 +112,16 @@ void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
   Value first = emitter.add(emitter.add(emitter.mul(of.number, tile.shape.streamedSize), row),
                             emitter.div(lane, kQuad));
   for (int64_t i = 0; i < static_cast<int64_t>(sums.size()); i += inPairs ? 2 : 1) {
-    AttentionTile::Point point = tile.makePoint(
+    AttentionTile::LoopIndex index = tile.getLoopIndex(
         emitter.add(first, i / ofCore * CoreOperands::kRows + i % kNumbers / 2 * kColumns),
         fused.streamed);
     Value at = emitter.add(emitter.add(column, emitter.mul(emitter.rem(lane, kQuad), 2)),
                            i % ofCore / kNumbers * kColumns + i % 2);
-    Value exists = point.exists;
+    Value exists = index.exists;
     if (product.width % CoreOperands::kDepth != 0)
       exists = emitter.both(exists, emitter.less(at, product.width));
     Value position = emitter.add(
-        outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[fused.streamed]),
+        outer, emitter.add(emitter.mul(index.coordinate, matrix.strides[fused.streamed]),
                            emitter.mul(at, matrix.widthStride)));
     Number stored = inPairs ? joinElements(sums.slice(i, 2)) : sums[i];
     emitter.onlyIf(

@@ -41,12 +41,12 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
   inside.setInsertionPointToEnd(body);
   SmallVector<Value> inputs, yielded;
   SmallVector<Type> types;
-  IRMapping made; // results of the first kernel
+  IRMapping created; // results of the first kernel
   for (KernelOp kernel : {rows, columns}) {
     IRMapping mapping;
     for (auto [argument, input] :
          llvm::zip_equal(bodyOf(kernel).getArguments(), kernel.getInputs())) {
-      if (Value value = made.lookupOrNull(input)) {
+      if (Value value = created.lookupOrNull(input)) {
         mapping.map(argument, value);
         continue;
       }
@@ -62,7 +62,7 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
     for (auto [value, result] :
          llvm::zip_equal(bodyOf(kernel).getTerminator()->getOperands(), kernel.getResults())) {
       yielded.push_back(mapping.lookup(value));
-      made.map(result, yielded.back());
+      created.map(result, yielded.back());
     }
     llvm::append_range(types, kernel.getResultTypes());
   }

@@ -157,7 +157,7 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
   SmallVector<Numbers> panels(results.panels.size());
   for (Numbers &panel : panels)
     panel.assign(parts * tile->streamedParts, emitter.number(first));
-  auto atPoint = [&](int64_t part, int64_t point, Value exists) -> LogicalResult {
+  auto atElement = [&](int64_t part, int64_t element, Value exists) -> LogicalResult {
     for (auto [i, sum] : llvm::enumerate(level)) {
       Number &total = carried[numMaxima + i * parts + part];
       FailureOr<Number> next = values.accumulate(sum, total, exists);
@@ -169,11 +169,11 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
       FailureOr<Number> number = getPanel(panel, exists);
       if (failed(number))
         return failure();
-      numbers[point] = *number;
+      numbers[element] = *number;
     }
     return success();
   };
-  if (failed(forPoints(first, products, atPoint)))
+  if (failed(forElements(first, products, atElement)))
     return failure();
   addProducts(first, results, panels, sums);
   ofParallel = known;

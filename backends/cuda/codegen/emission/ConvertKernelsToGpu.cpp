@@ -197,7 +197,7 @@ Value TaskConverter::view(Location loc, const Place &place) {
 // ---- ops ----------------------------------------------------------------------------------------
 
 /// Returns true if each result is computed at the address to which it is written.
-bool TaskConverter::isMadeInStorage(st::KernelOp kernel, ArrayRef<Place> places) {
+bool TaskConverter::isComputedInStorage(st::KernelOp kernel, ArrayRef<Place> places) {
   return llvm::all_of(kernel->getResults(), [&](OpResult result) {
     const Place &place = places[kernel.getInputs().size() + result.getResultNumber()];
     return llvm::any_of(result.getUsers(), [&](Operation *user) {
@@ -226,7 +226,7 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
                                       size((*entry)->launch.blocks), size((*entry)->launch.threads),
                                       /*dynamicSharedMemorySize=*/Value(), operands);
   // If a copy to the storage follows, the kernel has to run in every step.
-  if (kernel->hasAttr(kLeftByUpdateAttr) && isMadeInStorage(kernel, places))
+  if (kernel->hasAttr(kLeftByUpdateAttr) && isComputedInStorage(kernel, places))
     op->setAttr(kLeftByUpdateAttr, builder.getUnitAttr());
   launches[kernel] = op;
   return success();

@@ -23,7 +23,7 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
                                 ArrayRef<SmallVector<Place>> places) {
   for (const SmallVector<Place> &ofKernel : places)
     for (const Place &place : ofKernel)
-      if (place.alignment() != kMostAlignment)
+      if (place.alignment() != kMaxAlignment)
         return "its places are not aligned to 16 bytes";
   for (size_t writer = 0; writer < kernels.size(); ++writer)
     for (size_t reader = 0; reader < kernels.size(); ++reader) {
@@ -135,8 +135,8 @@ LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueR
   DenseSet<Operation *> moved(kernels.begin(), kernels.end()), pending;
   auto addInputs = [&](st::KernelOp kernel) {
     for (Value input : kernel.getInputs())
-      if (Operation *made = input.getDefiningOp(); launches.contains(made))
-        pending.insert(made);
+      if (Operation *producer = input.getDefiningOp(); launches.contains(producer))
+        pending.insert(producer);
   };
   llvm::for_each(kernels, addInputs);
   SmallVector<Place> written;

@@ -14,10 +14,10 @@ using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
 
 /// A kernel that sums has one argument per member.
-static constexpr int64_t kMostMembers = 256;
+static constexpr int64_t kMaxMembers = 256;
 static constexpr uint64_t kScratchAlignment = 256;
 /// Largest all-reduce that sends all data to all members, which saves an exchange.
-static constexpr int64_t kMostGatheredBytes = 16384;
+static constexpr int64_t kMaxGatheredBytes = 16384;
 /// Channel of messages between ranks of one device group, which use no other.
 static constexpr int64_t kPermuteChannel = 0;
 
@@ -271,7 +271,7 @@ LogicalResult TaskConverter::convertAllReduce(Collective &all, mlir::st::ReduceK
     elements += tensor.from.type.getNumElements();
     bytes += tensor.from.bytes();
   }
-  if (bytes <= kMostGatheredBytes) {
+  if (bytes <= kMaxGatheredBytes) {
     Place packed = packWhole(all), received = all.takeScratch(all.count * elements);
     exchange(all, packed, /*isSame=*/true, received);
     Place target = all.isAlone() ? flat(all.tensors.front().to) : packed;
@@ -349,10 +349,10 @@ LogicalResult TaskConverter::convertTensors(Collective &all) {
 LogicalResult TaskConverter::convertCollective(Operation *op) {
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   const int64_t position = table.addAxes(axes), count = table.getSize(axes);
-  if (count > kMostMembers)
+  if (count > kMaxMembers)
     return op->emitOpError("of ") << count
                                   << " devices is not supported by the CUDA backend; expected "
-                                  << "at most " << kMostMembers;
+                                  << "at most " << kMaxMembers;
   Collective all{op, position, count};
   all.scratchBytes = bodyScratchBytes;
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {

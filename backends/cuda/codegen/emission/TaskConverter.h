@@ -12,7 +12,7 @@
 namespace mlir::cuda {
 
 /// No access needs more; arenas are aligned to more than this.
-constexpr int64_t kMostAlignment = 16;
+constexpr int64_t kMaxAlignment = 16;
 
 /// The place of a value in the rank's arena or scratch memory.
 struct Place {
@@ -26,7 +26,7 @@ struct Place {
   }
   int64_t alignment() const {
     int64_t common = address.getOffset() | (address.getSlots() > 1 ? address.getStride() : 0);
-    return common == 0 ? kMostAlignment : std::min(kMostAlignment, common & -common);
+    return common == 0 ? kMaxAlignment : std::min(kMaxAlignment, common & -common);
   }
   MemRefType bufferType() const {
     return MemRefType::get({type.getNumElements()}, getStorageType(type.getElementType()));
@@ -106,7 +106,7 @@ private:
   LogicalResult convertBlock(Block &block);
   LogicalResult convertLoop(st::LoopOp loop);
   LogicalResult convertKernel(st::KernelOp kernel);
-  bool isMadeInStorage(st::KernelOp kernel, ArrayRef<Place> places);
+  bool isComputedInStorage(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
   /// Emits the body of a product with an activation or sums: the same work without an epilogue.

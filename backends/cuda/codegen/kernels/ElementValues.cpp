@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/kernels/ElementValues.h"
 
 #include "backends/cuda/codegen/kernels/Elementwise.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -33,6 +34,7 @@ void ElementValues::setPosition(ArrayRef<unsigned> groups, Value position) {
 LogicalResult ElementValues::findReductions() {
   DenseMap<Value, size_t> levelOf;
   std::optional<GroupSet> found;
+  Operation *first = nullptr;
   for (Operation &op : body.without_terminator()) {
     size_t level = 0;
     for (Value operand : op.getOperands())
@@ -44,10 +46,12 @@ LogicalResult ElementValues::findReductions() {
       GroupSet kept = space.getGroups(reduce.getResult(0));
       GroupSet own = space.getGroups(reduce.getInputs()[0]) & ~kept;
       if (own != found.value_or(own))
-        return op.emitOpError(
-            "reduces different dimensions than an earlier reduction of its kernel, "
-            "which is not supported by the CUDA backend");
+        return st::withNote(
+            op.emitOpError("reduces different dimensions than an earlier reduction of its kernel, "
+                           "which is not supported by the CUDA backend"),
+            first, "the earlier reduction is here");
       found = own;
+      first = first ? first : &op;
       levels.resize(std::max(levels.size(), level + 1));
       levels[level].push_back({reduce, *combiner});
       ++level;

@@ -14,7 +14,7 @@ using mlir::st::GroupSet;
 static constexpr int64_t kThreads = 256;
 static constexpr int64_t kWarp = 32;
 /// A thread of a block of 512 may have 128 registers, which fit a few values of 16 elements.
-static constexpr int64_t kMostSharers = 512, kResidentElements = 16;
+static constexpr int64_t kMaxSharers = 512, kResidentElements = 16;
 /// Vectors per thread of a row before the row gets more threads.
 static constexpr int64_t kChunksAtOnce = 4;
 
@@ -63,7 +63,7 @@ static Geometry splitRows(const Work &work) {
   geometry.width = chooseWidth(work);
   int64_t vectors = work.reduced / geometry.width;
   int64_t wanted = std::max<int64_t>(divideCeil(vectors, kChunksAtOnce), std::min(vectors, kWarp));
-  geometry.sharers = std::min<int64_t>(llvm::PowerOf2Ceil(wanted), kMostSharers);
+  geometry.sharers = std::min<int64_t>(llvm::PowerOf2Ceil(wanted), kMaxSharers);
   geometry.chunks = divideCeil(vectors, geometry.sharers);
   geometry.isResident = geometry.chunks * geometry.width <= kResidentElements;
   geometry.threads = std::max(geometry.sharers, kThreads / 2);

@@ -28,17 +28,17 @@ static constexpr int64_t kUpdatesTogether = 16;
 namespace {
 /// Dimension numbers of gather and scatter under common names.
 struct IndexedAccess {
-  RankedTensorType table, indices, points; // points: gather's result, scatter's updates
-  ArrayRef<int64_t> windowDims;            // of points: the dimensions inside a window
-  ArrayRef<int64_t> droppedDims;           // of table: size 1 in a window and not in points
+  RankedTensorType table, indices, slices; // slices: gather's result, scatter's updates
+  ArrayRef<int64_t> windowDims;            // of slices: the dimensions inside a window
+  ArrayRef<int64_t> droppedDims;           // of table: size 1 in a window and not in slices
   ArrayRef<int64_t> tableBatchDims, indexBatchDims;
   ArrayRef<int64_t> indexedDims; // of table: of each index component
   int64_t componentDim = 0;      // of indices
   SmallVector<int64_t> window;   // sizes along the table's dimensions
 
-  /// Maps each dimension of the table to the window dimension of points; -1 if there is none.
+  /// Maps each dimension of the table to the window dimension of slices; -1 if there is none.
   SmallVector<int64_t> windowDimOf() const;
-  SmallVector<int64_t> pointDims() const;
+  SmallVector<int64_t> batchDims() const;
 };
 
 class IndexedKernel {
@@ -60,9 +60,9 @@ private:
 
   FailureOr<unsigned> bufferOf(Value value);
   /// Start of an element's window along each dimension of the table, given the element's
-  /// coordinates along `pointDims`. `valid` becomes false if the window is out of bounds; if null,
+  /// coordinates along `batchDims`. `valid` becomes false if the window is out of bounds; if null,
   /// starts are clamped.
-  SmallVector<Value> startsOf(unsigned indices, ArrayRef<Value> point, Value *valid);
+  SmallVector<Value> startsOf(unsigned indices, ArrayRef<Value> slice, Value *valid);
   int64_t chooseWidth() const;
 };
 } // namespace
@@ -71,15 +71,15 @@ SmallVector<int64_t> IndexedAccess::windowDimOf() const {
   SmallVector<int64_t> dims;
   unsigned next = 0;
   for (int64_t dim = 0; dim < table.getRank(); ++dim) {
-    bool isPoint = llvm::is_contained(droppedDims, dim) || llvm::is_contained(tableBatchDims, dim);
-    dims.push_back(isPoint ? -1 : windowDims[next++]);
+    bool isSingle = llvm::is_contained(droppedDims, dim) || llvm::is_contained(tableBatchDims, dim);
+    dims.push_back(isSingle ? -1 : windowDims[next++]);
   }
   return dims;
 }
 
-SmallVector<int64_t> IndexedAccess::pointDims() const {
+SmallVector<int64_t> IndexedAccess::batchDims() const {
   SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < points.getRank(); ++dim)
+  for (int64_t dim = 0; dim < slices.getRank(); ++dim)
     if (!llvm::is_contained(windowDims, dim))
       dims.push_back(dim);
   return dims;
@@ -93,12 +93,12 @@ FailureOr<unsigned> IndexedKernel::bufferOf(Value value) {
   return op->emitOpError("of a computed value is not supported by the CUDA backend");
 }
 
-SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> point, Value *valid) {
+SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> slice, Value *valid) {
   SmallVector<Value> starts(access.table.getRank(), emitter.index(0));
   SmallVector<int64_t> strides = denseStrides(access.indices.getShape());
   int64_t components = access.componentDim;
   Value place = emitter.index(0);
-  for (auto [i, coordinate] : llvm::enumerate(point)) {
+  for (auto [i, coordinate] : llvm::enumerate(slice)) {
     int64_t dim = static_cast<int64_t>(i) + (static_cast<int64_t>(i) >= components ? 1 : 0);
     place = emitter.add(place, emitter.mul(coordinate, strides[dim]));
   }
@@ -121,7 +121,7 @@ SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> poi
     starts[dim] = emitter.toIndex(inside, isUnsigned);
   }
   for (auto [dim, indexDim] : llvm::zip_equal(access.tableBatchDims, access.indexBatchDims))
-    starts[dim] = point[indexDim - (indexDim > components ? 1 : 0)];
+    starts[dim] = slice[indexDim - (indexDim > components ? 1 : 0)];
   return starts;
 }
 
@@ -130,12 +130,12 @@ SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> poi
 int64_t IndexedKernel::chooseWidth() const {
   int64_t last = access.table.getRank() - 1;
   if (last < 0 || llvm::is_contained(access.indexedDims, last) ||
-      access.windowDimOf()[last] != access.points.getRank() - 1)
+      access.windowDimOf()[last] != access.slices.getRank() - 1)
     return 1;
   Work work;
   work.bytes = divideCeil(getStorageType(element).getIntOrFloatBitWidth(), 8);
   // Lines on both sides must be a multiple of the vector width.
-  work.innermost = std::gcd(access.points.getShape().back(), access.table.getShape().back());
+  work.innermost = std::gcd(access.slices.getShape().back(), access.table.getShape().back());
   return chooseGeometry(work).width;
 }
 
@@ -143,15 +143,15 @@ LogicalResult IndexedKernel::emitGather(Value table, Value indices) {
   FailureOr<unsigned> tableBuffer = bufferOf(table), indexBuffer = bufferOf(indices);
   if (failed(tableBuffer) || failed(indexBuffer))
     return failure();
-  int64_t width = chooseWidth(), points = access.points.getNumElements();
-  Launch launch{static_cast<int64_t>(divideCeil(points, width * kThreads)), kThreads};
+  int64_t width = chooseWidth(), slices = access.slices.getNumElements();
+  Launch launch{static_cast<int64_t>(divideCeil(slices, width * kThreads)), kThreads};
   Value position =
       emitter.mul(emitter.add(emitter.mul(emitter.block(), kThreads), emitter.thread()), width);
-  emitter.onlyIf(emitter.less(position, points), [&] {
-    SmallVector<Value> place = emitter.delinearize(position, access.points.getShape()), point;
-    for (int64_t dim : access.pointDims())
-      point.push_back(place[dim]);
-    SmallVector<Value> starts = startsOf(*indexBuffer, point, nullptr);
+  emitter.onlyIf(emitter.less(position, slices), [&] {
+    SmallVector<Value> place = emitter.delinearize(position, access.slices.getShape()), slice;
+    for (int64_t dim : access.batchDims())
+      slice.push_back(place[dim]);
+    SmallVector<Value> starts = startsOf(*indexBuffer, slice, nullptr);
     SmallVector<int64_t> strides = denseStrides(access.table.getShape());
     Value from = emitter.index(0);
     for (auto [dim, windowDim] : llvm::enumerate(access.windowDimOf())) {
@@ -205,8 +205,8 @@ private:
 
   SmallVector<int64_t> windowDim, tableStrides, updateStrides;
   int64_t columns = 1, firstColumnDim = 0, rows = 1, parts = 1, share = 1;
-  /// Updates of a column: the dimensions of points, then those of the window outside columns.
-  SmallVector<int64_t> pointDims, outerDims, sizes;
+  /// Updates of a column: the dimensions of slices, then those of the window outside columns.
+  SmallVector<int64_t> batchDims, outerDims, sizes;
   int64_t updates = 1;
 
   // Per thread:
@@ -228,11 +228,11 @@ LogicalResult IndexedKernel::Scatter::findInput(Value input) {
 
 LogicalResult IndexedKernel::Scatter::prepare(hlo::ScatterOp scatter) {
   FailureOr<unsigned> indices = kernel.bufferOf(scatter.getScatterIndices()),
-                      points = kernel.bufferOf(scatter.getUpdates()[0]);
-  if (failed(indices) || failed(points) || failed(findInput(scatter.getInputs()[0])))
+                      slices = kernel.bufferOf(scatter.getUpdates()[0]);
+  if (failed(indices) || failed(slices) || failed(findInput(scatter.getInputs()[0])))
     return failure();
   indexBuffer = *indices;
-  updateBuffer = *points;
+  updateBuffer = *slices;
   Block &body = scatter.getUpdateComputation().front();
   if (body.getTerminator()->getOperand(0) != body.getArgument(1)) {
     FailureOr<Combiner> found = Combiner::get(scatter);
@@ -248,7 +248,7 @@ LogicalResult IndexedKernel::Scatter::prepare(hlo::ScatterOp scatter) {
 void IndexedKernel::Scatter::findColumns() {
   windowDim = access.windowDimOf();
   tableStrides = denseStrides(access.table.getShape());
-  updateStrides = denseStrides(access.points.getShape());
+  updateStrides = denseStrides(access.slices.getShape());
   firstColumnDim = access.table.getRank();
   while (firstColumnDim > 0) {
     int64_t dim = firstColumnDim - 1;
@@ -264,9 +264,9 @@ void IndexedKernel::Scatter::findColumns() {
 }
 
 void IndexedKernel::Scatter::listUpdates() {
-  pointDims = access.pointDims();
-  for (int64_t dim : pointDims)
-    sizes.push_back(access.points.getDimSize(dim));
+  batchDims = access.batchDims();
+  for (int64_t dim : batchDims)
+    sizes.push_back(access.slices.getDimSize(dim));
   for (int64_t dim = 0; dim < firstColumnDim; ++dim)
     if (windowDim[dim] >= 0) {
       outerDims.push_back(dim);
@@ -295,14 +295,14 @@ Number IndexedKernel::Scatter::combine(Number old, Number update) {
 
 Value IndexedKernel::Scatter::find(Value i, Value &from, Value &row) {
   SmallVector<Value> place = emitter.delinearize(i, sizes);
-  ArrayRef<Value> point = ArrayRef(place).take_front(pointDims.size());
+  ArrayRef<Value> slice = ArrayRef(place).take_front(batchDims.size());
   Value valid;
-  SmallVector<Value> coordinates = kernel.startsOf(indexBuffer, point, &valid);
+  SmallVector<Value> coordinates = kernel.startsOf(indexBuffer, slice, &valid);
   from = row = emitter.index(0);
-  for (auto [dim, coordinate] : llvm::zip_equal(pointDims, point))
+  for (auto [dim, coordinate] : llvm::zip_equal(batchDims, slice))
     from = emitter.add(from, emitter.mul(coordinate, updateStrides[dim]));
   for (auto [dim, offset] :
-       llvm::zip_equal(outerDims, ArrayRef(place).drop_front(pointDims.size()))) {
+       llvm::zip_equal(outerDims, ArrayRef(place).drop_front(batchDims.size()))) {
     coordinates[dim] = emitter.add(coordinates[dim], offset);
     from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[dim]]));
   }
@@ -434,6 +434,6 @@ LogicalResult mlir::cuda::emitScatterKernel(KernelEmitter &emitter) {
                        numbers.getIndexVectorDim(),
                        {}};
   for (int64_t dim : access.windowDimOf())
-    access.window.push_back(dim < 0 ? 1 : access.points.getDimSize(dim));
+    access.window.push_back(dim < 0 ? 1 : access.slices.getDimSize(dim));
   return IndexedKernel(emitter, op, std::move(access)).emitScatter(op);
 }

@@ -280,13 +280,13 @@ SmallVector<Number> KernelEmitter::multiplyMatrices(ArrayRef<Value> a, ArrayRef<
   for (int64_t row = 0; row < 2; ++row)
     sums.push_back(joinElements({c[2 * row], c[2 * row + 1]}).value);
   Value sum = join(sums);
-  Value made = nvgpu::MmaSyncOp::create(builder, loc, sum.getType(), join(a), join(b), sum,
-                                        builder.getI64ArrayAttr({16, 8, 16}), UnitAttr());
+  Value created = nvgpu::MmaSyncOp::create(builder, loc, sum.getType(), join(a), join(b), sum,
+                                           builder.getI64ArrayAttr({16, 8, 16}), UnitAttr());
   SmallVector<Number> numbers;
   for (int64_t row = 0; row < 2; ++row)
     for (int64_t column = 0; column < 2; ++column)
       numbers.push_back(
-          number(vector::ExtractOp::create(builder, loc, made, ArrayRef<int64_t>{row, column})));
+          number(vector::ExtractOp::create(builder, loc, created, ArrayRef<int64_t>{row, column})));
   return numbers;
 }
 

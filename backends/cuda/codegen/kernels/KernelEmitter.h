@@ -89,7 +89,7 @@ public:
   /// thread after `waitForCopies`.
   void copyAsync(unsigned buffer, Value position, Value memory, Value target, Value exists);
   void waitForCopies();
-  /// Whether a buffer is aligned to `bytes`.
+  /// Returns true if a buffer is aligned to `bytes`.
   bool isAligned(unsigned buffer, int64_t bytes) const { return alignments[buffer] % bytes == 0; }
   /// Allocates shared memory for `elements` values of a type.
   Value addShared(int64_t elements, Type type);

@@ -51,8 +51,8 @@ mlir::st::KernelOp mlir::cuda::makePart(OpBuilder &builder, mlir::st::KernelOp w
   return kernel;
 }
 
-mlir::st::KernelOp mlir::cuda::cutKernel(mlir::st::KernelOp kernel, StringRef kind,
-                                         ArrayRef<Cut> cuts) {
+mlir::st::KernelOp mlir::cuda::splitKernel(mlir::st::KernelOp kernel, StringRef kind,
+                                           ArrayRef<Cut> cuts) {
   OpBuilder builder(kernel);
   Operation *yield = kernel.getBody().front().getTerminator();
   SmallVector<Value> rest;
@@ -72,6 +72,12 @@ mlir::st::KernelOp mlir::cuda::cutKernel(mlir::st::KernelOp kernel, StringRef ki
     old.replaceAllUsesWith(result ? result : left.getResult(next++));
   kernel.erase();
   return left;
+}
+
+LogicalResult mlir::cuda::checkUnplanned(mlir::st::KernelOp kernel, StringRef pass) {
+  if (!kernel->hasAttr("st.addresses"))
+    return success();
+  return kernel.emitOpError("already has an address: run ") << pass << " before plan-memory";
 }
 
 Value mlir::cuda::makeKernel(OpBuilder &builder, mlir::st::KernelOp user, StringRef kind,

@@ -17,7 +17,11 @@ st::KernelOp makePart(OpBuilder &builder, st::KernelOp whole, StringRef kind,
 
 /// Replaces a kernel by one that reads the cut values from memory. Returns null if no other result
 /// remains.
-st::KernelOp cutKernel(st::KernelOp kernel, StringRef kind, ArrayRef<Cut> cuts);
+st::KernelOp splitKernel(st::KernelOp kernel, StringRef kind, ArrayRef<Cut> cuts);
+
+/// Fails with an error that names `pass` if plan-memory has placed the kernel's results: a pass
+/// that changes kernels must run before it.
+LogicalResult checkUnplanned(st::KernelOp kernel, StringRef pass);
 
 /// Builds the result of a kernel from its arguments.
 using KernelBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;

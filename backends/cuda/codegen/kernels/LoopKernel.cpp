@@ -8,6 +8,7 @@
 #include "backends/cuda/codegen/kernels/ElementValues.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
+#include "dialects/St/Interfaces/Notes.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -271,9 +272,11 @@ LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
 
 LogicalResult LoopKernel::emitColumns(const Geometry &geometry) {
   if (levels.size() > 1)
-    return levels[1][0].op.emitOpError(
-        "reduces leading dimensions of a value that depends on another reduction of leading "
-        "dimensions, which is not supported by the CUDA backend");
+    return st::withNote(levels[1][0].op.emitOpError(
+                            "reduces leading dimensions of a value that depends on another "
+                            "reduction of leading dimensions, which is not supported by the CUDA "
+                            "backend"),
+                        levels[0][0].op, "the other reduction is here");
   GroupSet all = (GroupSet(1) << space.getNumGroups()) - 1, kept = all & ~reduced;
   int64_t points = space.getVolume(kept), perBlock = kWarp * width;
   Value lane = emitter.rem(emitter.thread(), kWarp), warp = emitter.div(emitter.thread(), kWarp);

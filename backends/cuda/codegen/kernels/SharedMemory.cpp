@@ -31,5 +31,5 @@ SmallVector<int64_t> mlir::cuda::getSharedOffsets(gpu::GPUFuncOp kernel) {
 
 int64_t mlir::cuda::getDynamicSharedBytes(gpu::GPUFuncOp kernel) {
   const int64_t bytes = getSharedOffsets(kernel).back();
-  return bytes > kMostStaticShared ? bytes : 0;
+  return bytes > kMaxStaticShared ? bytes : 0;
 }

@@ -6,7 +6,7 @@
 namespace mlir::cuda {
 
 /// Maximum static shared memory of a block in bytes; a launch requests more.
-constexpr int64_t kMostStaticShared = 48 << 10;
+constexpr int64_t kMaxStaticShared = 48 << 10;
 
 /// Maximum shared memory of a block on the target of the module around an op, by default that of
 /// compute capability 8.0.

@@ -90,12 +90,12 @@ static MemRefType arrayOf(const HostMatrices &block, Type type) {
 func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
   Type a = op.getMatrixA().getType(), b = op.getMatrixB().getType(), c = op.getResult().getType();
   func::FuncOp function;
-  func::FuncOp made = declare(
+  func::FuncOp created = declare(
       *this, Twine("multiply_matrices_") + nameOf(a) + "_" + nameOf(c) + "_" + Twine(threads),
       {arrayOf(*this, a), arrayOf(*this, b), arrayOf(*this, c), arrayOf(*this, c)}, function);
-  if (!made)
+  if (!created)
     return function;
-  Writer to(made);
+  Writer to(created);
   constexpr int64_t depth = 16;
   to.forThreads(*this, [&](Value thread, Value lane, Value first) {
     Value row = to.div(lane, kQuad), column = to.times(to.rem(lane, kQuad), 2);
@@ -134,25 +134,25 @@ func::FuncOp HostMatrices::getProduct(nvgpu::MmaSyncOp op) const {
 /// the row of its quad or, if transposed, the elements of that column in two rows.
 func::FuncOp HostMatrices::getLoad(nvgpu::LdMatrixOp op) const {
   auto type = cast<VectorType>(op.getRes().getType());
-  const bool turned = op.getTranspose();
+  const bool transposed = op.getTranspose();
   func::FuncOp function;
   Type memory = MemRefType::get({ShapedType::kDynamic}, type.getElementType());
-  func::FuncOp made = declare(
+  func::FuncOp created = declare(
       *this,
       Twine("load_matrices_") + nameOf(type) + "_" + Twine(type.getDimSize(0)) + "_" +
-          Twine(threads) + (turned ? "_turned" : ""),
+          Twine(threads) + (transposed ? "_transposed" : ""),
       {memory, arrayOf(*this, IndexType::get(op.getContext())), arrayOf(*this, type)}, function);
-  if (!made)
+  if (!created)
     return function;
-  Writer to(made);
+  Writer to(created);
   to.forThreads(*this, [&](Value thread, Value lane, Value first) {
     Value row = to.div(lane, kQuad), pair = to.times(to.rem(lane, kQuad), 2);
     Value loaded = arith::ConstantOp::create(to.builder, to.loc, to.builder.getZeroAttr(type));
     for (int64_t i = 0; i < type.getDimSize(0); ++i)
       for (int64_t j = 0; j < 2; ++j) {
         Value neighbour = to.sum(pair, j);
-        Value holder = to.sum(to.sum(first, i * kSide), turned ? neighbour : row);
-        Value at = to.sum(to.load(to.argument(1), holder), turned ? row : neighbour);
+        Value holder = to.sum(to.sum(first, i * kSide), transposed ? neighbour : row);
+        Value at = to.sum(to.load(to.argument(1), holder), transposed ? row : neighbour);
         loaded = to.insert(to.load(to.argument(0), at), loaded, i, j);
       }
     memref::StoreOp::create(to.builder, to.loc, loaded, to.argument(2), thread);

@@ -50,7 +50,7 @@ void mlir::cuda::registerCudaPipelines() {
   static PassPipelineRegistration<> host("lower-host-kernels-to-llvm",
                                          "Lowers the functions of gpu-to-host to LLVM",
                                          buildHostPipeline);
-  // Names that these passes had before.
+  // Earlier names of these passes.
   static PassPipelineRegistration<> split(
       "split-chains", "Old name of split-attention",
       [](OpPassManager &passes) { append(passes, "split-attention"); });

@@ -75,8 +75,8 @@ ProgramUpdater::ProgramUpdater(ProgramOp program) : program(program), symbols(pr
 
 bool ProgramUpdater::runsOnce(TaskOp task) const { return runs.lookup(task.getSymNameAttr()) == 1; }
 
-/// Returns the state that a kernel reads, if it computes each element of its results from one
-/// element of that state and from nothing else. Null otherwise.
+/// Returns the state that a kernel reads, if each element of its results depends only on one
+/// element of that state. Null otherwise.
 StateOp ProgramUpdater::getConvertedState(KernelOp kernel) {
   auto read = kernel.getKind() == "loop" && kernel.getInputs().size() == 1
                   ? kernel.getInputs()[0].getDefiningOp<ReadOp>()
@@ -154,16 +154,16 @@ void ProgramUpdater::convertIn(Update update, KernelOp kernel) {
   after->setDiscardableAttrs(before->getDiscardableAttrDictionary());
   after.getBody().takeBody(before.getBody());
   Operation *yield = after.getBody().front().getTerminator();
-  SmallVector<Value> made(yield->getOperands());
+  SmallVector<Value> yielded(yield->getOperands());
   Block &body = kernel.getBody().front();
   IRMapping mapping;
-  mapping.map(body.getArgument(0), made[number]);
+  mapping.map(body.getArgument(0), yielded[number]);
   builder.setInsertionPoint(yield);
   for (Operation &op : body.without_terminator())
     builder.clone(op, mapping);
   for (Value value : body.getTerminator()->getOperands())
-    made.push_back(mapping.lookupOrDefault(value));
-  yield->setOperands(made);
+    yielded.push_back(mapping.lookupOrDefault(value));
+  yield->setOperands(yielded);
   before->replaceAllUsesWith(after->getResults().take_front(before.getNumResults()));
   before.erase();
   builder.setInsertionPointToEnd(&last.getBody().front());
@@ -172,7 +172,7 @@ void ProgramUpdater::convertIn(Update update, KernelOp kernel) {
     auto buffer = symbols.lookup<BufferOp>(kept.getTarget());
     WriteOp::create(
         builder, kernel.getLoc(),
-        after.getResult(result.getResultNumber() + made.size() - kernel.getNumResults()),
+        after.getResult(result.getResultNumber() + yielded.size() - kernel.getNumResults()),
         kept.getTargetAttr(), buffer.isPerMicroBatch() ? Value(last.getMicroBatch()) : Value(),
         ReduceKindAttr());
   }

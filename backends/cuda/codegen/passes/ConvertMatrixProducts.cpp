@@ -55,13 +55,13 @@ static LogicalResult convert(nvgpu::MmaSyncOp product) {
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                SmallVector<Type>(4, builder.getF32Type()));
   const NVVM::MMATypes operand = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
-  Value made = NVVM::MmaOp::create(
+  Value created = NVVM::MmaOp::create(
       builder, loc, type, registersOf(product.getMatrixA()), registersOf(product.getMatrixB()),
       sums, shape, std::nullopt, std::nullopt, std::array<NVVM::MMATypes, 2>{operand, operand},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
   Value result = product.getMatrixC();
   for (int64_t i = 0; i < 4; ++i) {
-    Value number = LLVM::ExtractValueOp::create(builder, loc, made, ArrayRef<int64_t>{i});
+    Value number = LLVM::ExtractValueOp::create(builder, loc, created, ArrayRef<int64_t>{i});
     result =
         vector::InsertOp::create(builder, loc, number, result, ArrayRef<int64_t>{i / 2, i % 2});
   }

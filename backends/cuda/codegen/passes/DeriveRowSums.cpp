@@ -113,7 +113,7 @@ static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other,
   return true;
 }
 
-// ---- what is found ------------------------------------------------------------------------------
+// ---- matches ------------------------------------------------------------------------------------
 
 static Value getOutside(Value argument) {
   auto kernel = cast<KernelOp>(cast<BlockArgument>(argument).getOwner()->getParentOp());
@@ -168,14 +168,14 @@ static int64_t getColumnDim(hlo::DotGeneralOp dot) {
 /// the same `values`, with the layout of its gradient.
 static std::optional<Forward> matchForward(RowSum &sum, Value read,
                                            const ReachingDefinitions &definitions) {
-  Value made = definitions.of(read);
+  Value definition = definitions.of(read);
   SmallVector<int64_t> order =
       llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(read.getType()).getRank()));
-  if (auto transpose = made.getDefiningOp<hlo::TransposeOp>()) {
+  if (auto transpose = definition.getDefiningOp<hlo::TransposeOp>()) {
     order.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
-    made = definitions.of(transpose.getOperand());
+    definition = definitions.of(transpose.getOperand());
   }
-  auto dot = made.getDefiningOp<hlo::DotGeneralOp>();
+  auto dot = definition.getDefiningOp<hlo::DotGeneralOp>();
   Value gradient = getOutside(sum.product.getLhs());
   if (!dot || isa<BlockArgument>(dot.getLhs()) || !isInOrder(dot) || !isInOrder(sum.product) ||
       read.getType() != gradient.getType() ||
@@ -260,14 +260,14 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
     inputs.push_back(divisor);
   return makeKernel(
       builder, kernel, "loop", inputs, result, [&](OpBuilder &inside, ValueRange inputs) -> Value {
-        Value made = inputs[0];
+        Value scaled = inputs[0];
         if (divisor)
-          made = hlo::MulOp::create(inside, loc, made, inputs[1]);
+          scaled = hlo::MulOp::create(inside, loc, scaled, inputs[1]);
         if (forward.scale == 1)
-          return made;
+          return scaled;
         auto scale = DenseElementsAttr::get(
             result, inside.getF32FloatAttr(static_cast<float>(forward.scale)));
-        return hlo::MulOp::create(inside, loc, made, hlo::ConstantOp::create(inside, loc, scale));
+        return hlo::MulOp::create(inside, loc, scaled, hlo::ConstantOp::create(inside, loc, scale));
       });
 }
 
@@ -326,11 +326,11 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
         continue;
       if (!markGradient(kernel, *sum))
         return success();
-      if (kernel->hasAttr("st.addresses"))
-        return kernel.emitOpError("already has an address: run derive-row-sums before plan-memory");
+      if (failed(checkUnplanned(kernel, getArgument())))
+        return failure();
       OpBuilder builder(kernel);
-      Value made = emitSums(builder, kernel, *sum, *forward, divisor);
-      cutKernel(kernel, "attention", Cut{reduce.getResult(0), made});
+      Value created = emitSums(builder, kernel, *sum, *forward, divisor);
+      splitKernel(kernel, "attention", Cut{reduce.getResult(0), created});
       ++numDerived;
       return success();
     }

@@ -105,7 +105,7 @@ public:
   bool fuseSums(KernelOp reduce);
 
 private:
-  /// Returns the origin of a value: in the body of a kernel, also of the task that stashed it.
+  /// Returns the definition of a value in the body of a kernel, or in the task that stashed it.
   Value findDefinition(Value value) const {
     return mlir::cuda::findDefinition(
         value, [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
@@ -119,7 +119,7 @@ public:
 } // namespace
 
 /// Returns the only user of a value, if it is a kernel that reads it once and in the same block.
-static KernelOp getOnlyReader(Value value) {
+static KernelOp getOnlyUser(Value value) {
   auto kernel = value.hasOneUse() ? dyn_cast<KernelOp>(*value.user_begin()) : KernelOp();
   return kernel && kernel->getBlock() == value.getParentBlock() ? kernel : KernelOp();
 }
@@ -192,8 +192,8 @@ bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
   auto definition = [&](Value value) { return findDefinition(value); };
   ScalarFunction function(definition);
   SmallVector<KernelOp> between;
-  for (KernelOp loop = getOnlyReader(kernel.getResult(0)); loop && loop.getKind() == "loop";
-       loop = getOnlyReader(loop.getResult(0))) {
+  for (KernelOp loop = getOnlyUser(kernel.getResult(0)); loop && loop.getKind() == "loop";
+       loop = getOnlyUser(loop.getResult(0))) {
     if (loop.getNumResults() != 1)
       return false;
     between.push_back(loop);
@@ -269,7 +269,7 @@ static bool moveBias(KernelOp &kernel, KernelOp loop) {
 bool EpilogueFuser::fuseGelu(KernelOp kernel) {
   if (!getPlainProduct(kernel))
     return false;
-  if (KernelOp loop = getOnlyReader(kernel.getResult(0)); loop && loop.getKind() == "loop")
+  if (KernelOp loop = getOnlyUser(kernel.getResult(0)); loop && loop.getKind() == "loop")
     moveBias(kernel, loop);
   Value x = kernel.getResult(0);
   ScalarFunction function([&](Value value) { return findDefinition(value); });
@@ -360,11 +360,11 @@ bool EpilogueFuser::fuseSums(KernelOp reduce) {
   auto definition = [&](Value value) { return findDefinition(value); };
   Value sums = reduce.getResult(0);
   auto type = cast<RankedTensorType>(sums.getType());
-  SetVector<Operation *> readers;
+  SetVector<Operation *> users;
   for (Value input : reduce.getInputs())
-    readers.insert(input.user_begin(), input.user_end());
-  for (Operation *reader : readers) {
-    auto kernel = dyn_cast<KernelOp>(reader);
+    users.insert(input.user_begin(), input.user_end());
+  for (Operation *user : users) {
+    auto kernel = dyn_cast<KernelOp>(user);
     if (!kernel || kernel->getBlock() != reduce->getBlock() || kernel.getKind() != "matmul" ||
         kernel.getNumResults() != 1)
       continue;
@@ -404,12 +404,8 @@ static bool roundsOperands(ModuleOp module) {
 
 void FuseEpiloguesPass::runOnOperation() {
   ModuleOp module = getOperation();
-  auto planned = module.walk([](KernelOp kernel) {
-    if (!kernel->hasAttr("st.addresses"))
-      return WalkResult::advance();
-    kernel.emitOpError("already has an address: run fuse-epilogues before plan-memory");
-    return WalkResult::interrupt();
-  });
+  auto planned = module.walk(
+      [&](KernelOp kernel) { return WalkResult(checkUnplanned(kernel, getArgument())); });
   if (planned.wasInterrupted())
     return signalPassFailure();
   EpilogueFuser fuser(module);

@@ -1,5 +1,6 @@
 // Fused attention-like kernels write results in the order of dimensions in which they are read.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -39,20 +40,20 @@ LogicalResult FuseTransposesPass::fuse(KernelOp kernel) {
   Operation *yield = kernel.getBody().front().getTerminator();
   for (OpResult result : kernel.getResults()) {
     const unsigned number = result.getResultNumber();
-    Value made = yield->getOperand(number);
-    auto reader = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
-    auto transpose = reader ? getTranspose(reader) : hlo::TransposeOp();
-    if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
+    Value yielded = yield->getOperand(number);
+    auto user = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
+    auto transpose = user ? getTranspose(user) : hlo::TransposeOp();
+    if (!transpose || !yielded.getDefiningOp<hlo::DotGeneralOp>() || !yielded.hasOneUse())
       continue;
-    if (kernel->hasAttr("st.addresses"))
-      return kernel.emitOpError("already has an address: run fuse-transposes before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
+      return failure();
     OpBuilder builder(yield);
-    auto turned = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(), made,
-                                           transpose.getPermutationAttr());
-    yield->setOperand(number, turned);
-    result.setType(turned.getType());
-    reader.getResult(0).replaceAllUsesWith(result);
-    reader.erase();
+    auto transposed = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(),
+                                               yielded, transpose.getPermutationAttr());
+    yield->setOperand(number, transposed);
+    result.setType(transposed.getType());
+    user.getResult(0).replaceAllUsesWith(result);
+    user.erase();
     ++numFused;
   }
   return success();

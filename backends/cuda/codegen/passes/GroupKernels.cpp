@@ -15,7 +15,7 @@ using namespace mlir;
 using mlir::st::KernelOp;
 
 /// Results of moved kernels occupy memory until their later users run.
-static constexpr int64_t kMostBytes = 16384;
+static constexpr int64_t kMaxBytes = 16384;
 
 namespace {
 class GroupKernelsPass : public mlir::cuda::impl::GroupKernelsBase<GroupKernelsPass> {
@@ -29,14 +29,14 @@ private:
 } // namespace
 
 static int64_t bytesOf(Type type) {
-  return isa<RankedTensorType>(type) ? mlir::st::getNumBytes(type) : kMostBytes + 1;
+  return isa<RankedTensorType>(type) ? mlir::st::getNumBytes(type) : kMaxBytes + 1;
 }
 
 static bool isSmall(KernelOp kernel) {
   int64_t bytes = 0;
   for (Type type : kernel->getResultTypes())
     bytes += bytesOf(type);
-  return (kernel.getKind() == "loop" || kernel.getKind() == "reduce") && bytes <= kMostBytes;
+  return (kernel.getKind() == "loop" || kernel.getKind() == "reduce") && bytes <= kMaxBytes;
 }
 
 static bool areEqual(KernelOp a, KernelOp b) {

@@ -115,8 +115,8 @@ static llvm::SetVector<Value> findRowValues(KernelOp kernel) {
         !llvm::is_contained(broadcast.getBroadcastDimensions(),
                             cast<RankedTensorType>(broadcast.getType()).getRank() - 1);
     Value row = isOfRows ? broadcast.getOperand() : Value();
-    Operation *made = row ? row.getDefiningOp() : nullptr;
-    if (made && !ofScores.contains(row) && !getSplat(row) && !isa<hlo::SliceOp>(made) &&
+    Operation *producer = row ? row.getDefiningOp() : nullptr;
+    if (producer && !ofScores.contains(row) && !getSplat(row) && !isa<hlo::SliceOp>(producer) &&
         cast<RankedTensorType>(row.getType()).getNumElements() > 1 &&
         getElementTypeOrSelf(row.getType()).isF32())
       found.insert(row);
@@ -202,8 +202,8 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
   KernelOp hoisted = makePart(builder, columns, "loop", ofColumns.getArrayRef(), {});
   // If the values depend on results of the first kernel, only the second kernel uses them.
   const bool isFirst = llvm::all_of(hoisted.getInputs(), [&](Value input) {
-    Operation *made = input.getDefiningOp();
-    return !made || made->getBlock() != rows->getBlock() || made->isBeforeInBlock(rows);
+    Operation *producer = input.getDefiningOp();
+    return !producer || producer->getBlock() != rows->getBlock() || producer->isBeforeInBlock(rows);
   });
   if (isFirst)
     hoisted->moveBefore(rows);
@@ -216,9 +216,9 @@ void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
     return cuts;
   };
   SmallVector<Cut> cutsOfRows = cutsOf(ofRows), cutsOfColumns = cutsOf(ofColumns);
-  cutKernel(columns, "attention", cutsOfColumns);
+  splitKernel(columns, "attention", cutsOfColumns);
   if (isFirst && !cutsOfRows.empty())
-    cutKernel(rows, "attention", cutsOfRows);
+    splitKernel(rows, "attention", cutsOfRows);
   absorb(hoisted);
   numHoisted += ofColumns.size();
 }
@@ -240,10 +240,8 @@ void HoistRowValuesPass::runOnOperation() {
       kernels.push_back(kernel);
   });
   for (KernelOp kernel : kernels)
-    if (kernel->hasAttr("st.addresses")) {
-      kernel.emitOpError("already has an address: run hoist-row-values before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
       return signalPassFailure();
-    }
   SmallVector<std::pair<KernelOp, KernelOp>> halves;
   for (KernelOp kernel : kernels) {
     regroup(kernel);

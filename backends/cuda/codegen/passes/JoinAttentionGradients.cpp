@@ -2,6 +2,7 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/SimilarKernels.h"
 #include "backends/cuda/codegen/attention/JoinedGradient.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 namespace mlir::cuda {
@@ -37,11 +38,8 @@ void JoinAttentionGradientsPass::runOnOperation() {
         llvm::is_contained(columns.getInputs(), rows->getResult(0)) ||
         !canJoinGradientKernels(rows, columns))
       continue;
-    if (columns->hasAttr("st.addresses")) {
-      columns.emitOpError(
-          "already has an address: run join-attention-gradients before plan-memory");
+    if (failed(checkUnplanned(columns, getArgument())))
       return signalPassFailure();
-    }
     KernelOp whole = joinGradientKernels(rows, columns);
     rows->replaceAllUsesWith(whole->getResults().take_front(1));
     columns->replaceAllUsesWith(whole->getResults().drop_front(1));

@@ -1,6 +1,7 @@
 // Joins two reductions that read the same tensor, such as the gradients of a norm's scale and
 // shift.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Splat.h"
@@ -100,13 +101,13 @@ static KernelOp join(KernelOp first, KernelOp second) {
   for (auto [argument, place] : llvm::zip_equal(second.getBody().front().getArguments(), places))
     mapping.map(argument, body.getArgument(place));
   Operation *yield = body.getTerminator();
-  SmallVector<Value> made(yield->getOperands());
+  SmallVector<Value> yielded(yield->getOperands());
   builder.setInsertionPoint(yield);
   for (Operation &op : second.getBody().front().without_terminator())
     builder.clone(op, mapping);
   for (Value value : second.getBody().front().getTerminator()->getOperands())
-    made.push_back(mapping.lookup(value));
-  yield->setOperands(made);
+    yielded.push_back(mapping.lookup(value));
+  yield->setOperands(yielded);
   first->replaceAllUsesWith(both->getResults().take_front(first->getNumResults()));
   second->replaceAllUsesWith(both->getResults().take_back(second->getNumResults()));
   first.erase();
@@ -115,24 +116,24 @@ static KernelOp join(KernelOp first, KernelOp second) {
 }
 
 LogicalResult JoinReductionsPass::runOn(Block &block) {
-  DenseMap<Value, SmallVector<KernelOp, 1>> readers; // of tensors, whatever their shape
+  DenseMap<Value, SmallVector<KernelOp, 1>> users; // of tensors, whatever their shape
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!getReduction(kernel))
       continue;
-    if (kernel->hasAttr("st.addresses"))
-      return kernel.emitOpError("already has an address: run join-reductions before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
+      return failure();
     KernelOp first;
     for (Value input : kernel.getInputs())
-      for (KernelOp other : readers.lookup(skipReshapes(input)))
+      for (KernelOp other : users.lookup(skipReshapes(input)))
         if (!first && canJoin(other, kernel))
           first = other;
     if (!first) {
       for (Value input : kernel.getInputs())
-        readers[skipReshapes(input)].push_back(kernel);
+        users[skipReshapes(input)].push_back(kernel);
       continue;
     }
     for (Value input : first.getInputs())
-      llvm::erase(readers[skipReshapes(input)], first);
+      llvm::erase(users[skipReshapes(input)], first);
     join(first, kernel);
     ++numJoined;
   }

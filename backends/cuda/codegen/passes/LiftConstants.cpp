@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/SimilarKernels.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/OperationSupport.h"
@@ -86,10 +87,8 @@ void LiftConstantsPass::lift(ArrayRef<mlir::st::KernelOp> alike) {
 void LiftConstantsPass::runOnOperation() {
   llvm::MapVector<size_t, SmallVector<SmallVector<mlir::st::KernelOp>>> groups;
   WalkResult walked = getOperation().walk([&](mlir::st::KernelOp kernel) {
-    if (kernel->hasAttr("st.addresses")) {
-      kernel.emitOpError("already has an address: run lift-constants before plan-memory");
+    if (failed(checkUnplanned(kernel, getArgument())))
       return WalkResult::interrupt();
-    }
     if (!llvm::is_contained({"loop", "reduce", "attention"}, kernel.getKind()))
       return WalkResult::advance();
     auto &known = groups[hashKernel(kernel)];

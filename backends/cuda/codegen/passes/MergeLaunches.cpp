@@ -24,7 +24,7 @@ using namespace mlir::cuda;
 
 /// ptxas loads the addresses of all launches before it selects some, and spills registers at about
 /// a hundred. Six AdamW updates that also write 16-bit copies have 34.
-static constexpr size_t kMostBuffers = 36;
+static constexpr size_t kMaxBuffers = 36;
 
 namespace {
 /// A buffer at a fixed offset of an arena or of scratch memory.
@@ -89,7 +89,7 @@ private:
 };
 } // namespace
 
-// ---- what ops touch -----------------------------------------------------------------------------
+// ---- memory accesses of ops ---------------------------------------------------------------------
 
 static std::optional<Buffer> bufferOf(Value value) {
   auto view = value.getDefiningOp<memref::ViewOp>();
@@ -156,7 +156,7 @@ bool Merger::join(Group &group, gpu::LaunchFuncOp launch, ArrayRef<Buffer> buffe
   size_t count = group.numbers.size();
   for (auto [i, buffer] : llvm::enumerate(buffers))
     count += group.numbers.count(buffer) == 0 && !llvm::is_contained(buffers.take_front(i), buffer);
-  if (count > kMostBuffers || conflict(group.since, ranges))
+  if (count > kMaxBuffers || conflict(group.since, ranges))
     return false;
   group.launches.push_back(launch);
   group.buffers.emplace_back(buffers);

@@ -1,5 +1,6 @@
 // Moves conversions of 16-bit results of products into the kernels that read them.
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
@@ -38,25 +39,25 @@ static bool widens(KernelOp kernel) {
 }
 
 /// Makes a kernel convert one of its inputs itself.
-static void convertInside(KernelOp reader, unsigned input, Value narrow) {
-  Block &body = reader.getBody().front();
+static void convertInside(KernelOp user, unsigned input, Value narrow) {
+  Block &body = user.getBody().front();
   BlockArgument argument = body.getArgument(input);
   Type wide = argument.getType();
   argument.setType(narrow.getType());
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  auto convert = hlo::ConvertOp::create(builder, reader.getLoc(), wide, argument);
+  auto convert = hlo::ConvertOp::create(builder, user.getLoc(), wide, argument);
   argument.replaceAllUsesExcept(convert, convert);
-  reader->setOperand(input, narrow);
+  user->setOperand(input, narrow);
 }
 
 LogicalResult SinkConversionsPass::sink(KernelOp kernel) {
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run sink-conversions before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   Value narrow = kernel.getInputs()[0];
   for (OpOperand &use : llvm::make_early_inc_range(kernel.getResult(0).getUses()))
-    if (auto reader = dyn_cast<KernelOp>(use.getOwner());
-        reader && (reader.getKind() == "loop" || reader.getKind() == "reduce")) {
-      convertInside(reader, use.getOperandNumber(), narrow);
+    if (auto user = dyn_cast<KernelOp>(use.getOwner());
+        user && (user.getKind() == "loop" || user.getKind() == "reduce")) {
+      convertInside(user, use.getOperandNumber(), narrow);
       ++numSunk;
     }
   if (kernel.use_empty())

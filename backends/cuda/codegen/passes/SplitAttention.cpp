@@ -59,8 +59,8 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   SmallVector<Value> reductions = findReductions(columns).takeVector();
   if (others.empty() && reductions.empty())
     return success();
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run split-attention before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   SmallVector<Value> outputs = others;
   for (Value reduction : reductions)
     if (!llvm::is_contained(outputs, reduction))
@@ -69,15 +69,15 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   auto first = makePart(builder, kernel, "attention", outputs, {});
   if (first.getBody().front().getOps<hlo::DotGeneralOp>().empty())
     first.setKind("loop");
-  auto made = [&](Value value) {
+  auto created = [&](Value value) {
     return first.getResult(llvm::find(outputs, value) - outputs.begin());
   };
   SmallVector<Cut> cuts =
-      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, made(value)}; });
+      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, created(value)}; });
   auto second = makePart(builder, kernel, "attention", columns, cuts);
   size_t next = 0;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), kernel.getResults()))
-    result.replaceAllUsesWith(isColumnProduct(value) ? second.getResult(next++) : made(value));
+    result.replaceAllUsesWith(isColumnProduct(value) ? second.getResult(next++) : created(value));
   kernel.erase();
   ++numSplit;
   return success();

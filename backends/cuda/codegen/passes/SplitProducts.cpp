@@ -143,7 +143,7 @@ Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
     SmallVector<Cut> cuts;
     for (auto [inside, outside] : llvm::zip_equal(computed, before.getResults()))
       cuts.push_back({inside, outside});
-    kernel = cutKernel(kernel, "matmul", cuts);
+    kernel = splitKernel(kernel, "matmul", cuts);
     ++numSplit;
   }
   if (!ProductLayout::get(first()))
@@ -189,10 +189,10 @@ struct Addition {
 
 /// Returns the successive additions of a loop to a product's result, up to the last one whose sum
 /// the loop writes: at most one bias and one tensor.
-static SmallVector<Addition> findAdditions(BlockArgument made, const Product &product) {
+static SmallVector<Addition> findAdditions(BlockArgument created, const Product &product) {
   SmallVector<Addition> additions;
   size_t numWritten = 0;
-  Value value = made;
+  Value value = created;
   auto has = [&](bool isBias) {
     return llvm::any_of(additions, [&](const Addition &one) { return one.isBias == isBias; });
   };
@@ -256,12 +256,12 @@ void SplitProductsPass::takeAdditions(mlir::st::KernelOp kernel) {
     ++(one.isBias ? numNarrowed : numAdded);
   }
   hlo::AddOp last = additions.back().op;
-  cutKernel(loop, "loop", Cut{last.getResult(), kernel.getResult(0)});
+  splitKernel(loop, "loop", Cut{last.getResult(), kernel.getResult(0)});
 }
 
 LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run split-products before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   dropEmptyProducts(kernel);
   auto dots = [&] { return kernel.getBody().front().getOps<hlo::DotGeneralOp>(); };
   while (!dots().empty()) {
@@ -271,7 +271,8 @@ LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
     OpBuilder builder(kernel);
     auto first = makePart(builder, kernel, "matmul", product.result, {});
     bool isLast = llvm::hasSingleElement(dots());
-    kernel = cutKernel(kernel, isLast ? "loop" : "matmul", Cut{product.result, first.getResult(0)});
+    kernel =
+        splitKernel(kernel, isLast ? "loop" : "matmul", Cut{product.result, first.getResult(0)});
     ++numSplit;
     if (!kernel)
       return success();

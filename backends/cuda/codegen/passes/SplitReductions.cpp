@@ -28,7 +28,7 @@ namespace hlo = mlir::stablehlo;
 /// Maximum number of resident threads per multiprocessor.
 static constexpr int64_t kThreadsPerCore = 2048;
 /// Minimum number of steps per thread of a part, and of elements per part.
-static constexpr int64_t kLeastSteps = 8, kLeastPoints = 32;
+static constexpr int64_t kMinSteps = 8, kMinPoints = 32;
 
 namespace {
 class SplitReductionsPass : public mlir::cuda::impl::SplitReductionsBase<SplitReductionsPass> {
@@ -197,10 +197,10 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     return false;
   const Work work = getWork();
   const Geometry geometry = chooseGeometry(work);
-  const int64_t most = geometry.chunks / kLeastSteps;
+  const int64_t most = geometry.chunks / kMinSteps;
   if (!always && (geometry.blocks >= cores || most < 2))
     return false;
-  const int64_t leastPoints = always ? 2 : kLeastPoints;
+  const int64_t minPoints = always ? 2 : kMinPoints;
   // The number of threads if the reduction is split into `parts`. Small blocks count as 256.
   auto threadsOf = [&](int64_t parts) {
     Work ofParts = work;
@@ -216,7 +216,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
   double nearest =
       always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));
   auto consider = [&](int64_t parts, size_t whole, int64_t ofNext) {
-    if (parts < 2 || parts > work.reduced / leastPoints)
+    if (parts < 2 || parts > work.reduced / minPoints)
       return;
     double distance = always ? std::log(parts) : std::log(threadsOf(parts)) - std::log(wanted);
     distance = distance > 0 ? distance / 2 : -distance;
@@ -474,8 +474,8 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
   SmallVector<hlo::ReduceOp> reductions = findFirstReductions(body);
   if (reductions.empty())
     return SmallVector<KernelOp>();
-  if (kernel->hasAttr("st.addresses"))
-    return kernel.emitOpError("already has an address: run split-reductions before plan-memory");
+  if (failed(checkUnplanned(kernel, getArgument())))
+    return failure();
   FailureOr<IterationSpace> space = IterationSpace::analyze(body);
   if (failed(space))
     return failure();
@@ -510,7 +510,7 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
     cuts.push_back({op.getResult(0), outside});
   }
   if (!isLast) {
-    if (KernelOp rest = cutKernel(kernel, kernel.getKind(), cuts))
+    if (KernelOp rest = splitKernel(kernel, kernel.getKind(), cuts))
       left.push_back(rest);
     return left;
   }

@@ -109,7 +109,7 @@ std::optional<ProductLayout> ProductLayout::get(hlo::DotGeneralOp dot) {
   return isPossible ? std::optional(layout) : std::nullopt;
 }
 
-// ---- what follows -------------------------------------------------------------------------------
+// ---- epilogues ----------------------------------------------------------------------------------
 
 static std::optional<double> getNumber(Value value) {
   while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(value.getDefiningOp()))

@@ -13,7 +13,7 @@ static constexpr int64_t kPartialBytes = int64_t{1} << 20;
 /// Columns of a 16-bit matrix that a block sums, and wanted blocks per multiprocessor.
 static constexpr int64_t kColumnsOfBlock = 256, kBlocksPerCore = 4;
 /// Minimum number of rows per part.
-static constexpr int64_t kLeastRows = 64;
+static constexpr int64_t kMinRows = 64;
 
 /// The largest divisor of `count` that is at most `most`.
 static int64_t findDivisor(int64_t count, int64_t most) {
@@ -95,7 +95,7 @@ LogicalResult TaskConverter::addUpOperand(st::KernelOp kernel, const Product &pr
   auto cores = task->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("st.cores");
   const int64_t blocks = (count + kColumnsOfBlock - 1) / kColumnsOfBlock;
   const int64_t wanted = cores ? kBlocksPerCore * cores.getInt() / blocks : 1;
-  const int64_t most = std::min(depth / kLeastRows, kPartialBytes / (count * 4));
+  const int64_t most = std::min(depth / kMinRows, kPartialBytes / (count * 4));
   const int64_t parts = findDivisor(depth, std::min(wanted, most));
   if (parts == 1)
     return addUp(kernel, retype(operand, {depth, count}), 0, result);

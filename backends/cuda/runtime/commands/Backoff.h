@@ -20,16 +20,16 @@ public:
   std::chrono::microseconds next() {
     ++asked;
     if (isAlone)
-      return asked % kAloneAtOnce == 0 ? kLeast : std::chrono::microseconds(0);
+      return asked % kAloneAtOnce == 0 ? kMin : std::chrono::microseconds(0);
     if (asked <= kSharedAtOnce)
       return std::chrono::microseconds(0);
-    const std::chrono::microseconds pause = std::clamp(paused / 8, kLeast, kMost);
+    const std::chrono::microseconds pause = std::clamp(paused / 8, kMin, kMax);
     paused += pause;
     return pause;
   }
 
   static constexpr int64_t kAloneAtOnce = 256, kSharedAtOnce = 8;
-  static constexpr std::chrono::microseconds kLeast{20}, kMost{1000};
+  static constexpr std::chrono::microseconds kMin{20}, kMax{1000};
 
 private:
   bool isAlone;

@@ -16,7 +16,7 @@ namespace st::cuda {
 
 /// Limits of graphs: a graph of fewer commands gains nothing, and every graph of a rank takes GPU
 /// memory.
-static constexpr int64_t kLeastRecorded = 3, kMostRecorded = 200000;
+static constexpr int64_t kMinRecorded = 3, kMaxRecorded = 200000;
 
 Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
   const Address address = (place.scratch() ? rank.scratch : rank.arena) +
@@ -216,10 +216,10 @@ static int64_t countWork(const proto::CudaCommand &command) {
     const int64_t work = countWork(each);
     if (work == 0)
       return 0;
-    body = std::min(body + work, kMostRecorded);
+    body = std::min(body + work, kMaxRecorded);
   }
   int64_t all = 0;
-  return __builtin_mul_overflow(body, command.loop().trips(), &all) ? kMostRecorded : all;
+  return __builtin_mul_overflow(body, command.loop().trips(), &all) ? kMaxRecorded : all;
 }
 
 /// Returns true if a command runs as the commands of its body.
@@ -270,7 +270,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
       status = run(commands[i]);
     return status;
   };
-  if (count < kLeastRecorded || !rank.graphs || !stream->canRecord() || isTogether || rank.recorder)
+  if (count < kMinRecorded || !rank.graphs || !stream->canRecord() || isTogether || rank.recorder)
     return runAll();
   isTogether = true; // Commands of loops belong to the same graph.
   absl::Cleanup apart = [&] { isTogether = false; };
@@ -284,7 +284,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   }
   // Commands that run once are not worth a graph.
   if (!recording.graph && !recording.isRefused && recording.runs++ > 0 &&
-      rank.recordedCommands + count <= kMostRecorded)
+      rank.recordedCommands + count <= kMaxRecorded)
     record(recording, count, runAll);
   if (!recording.graph)
     return runAll();
@@ -332,9 +332,9 @@ absl::Status CommandRunner::run(const Commands &commands) {
     int64_t count = 0;
     for (; next < commands.size(); ++next) {
       const int64_t work = countWork(commands[next]);
-      const bool goesOn = next == begin || (!commands[next].waits() &&
-                                            commands[next].aside() == commands[begin].aside());
-      if (work == 0 || !goesOn)
+      const bool continues = next == begin || (!commands[next].waits() &&
+                                               commands[next].aside() == commands[begin].aside());
+      if (work == 0 || !continues)
         break;
       count += isDone(commands[next]) ? 0 : work;
     }

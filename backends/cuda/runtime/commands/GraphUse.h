@@ -15,13 +15,13 @@ namespace st::cuda {
 /// Shared by all ranks of a process.
 class GraphUse {
 public:
-  void count(const absl::Status &made, absl::string_view where) {
+  void count(const absl::Status &created, absl::string_view where) {
     std::lock_guard<std::mutex> lock(mutex);
     ++asked;
-    if (made.ok())
+    if (created.ok())
       return;
     if (++refused == 1)
-      first = absl::StrCat(where, ": ", made.message());
+      first = absl::StrCat(where, ": ", created.message());
   }
 
   /// Returns a line if graphs could not be made since the last call; else an empty string.

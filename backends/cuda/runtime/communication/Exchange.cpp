@@ -10,7 +10,7 @@ void Exchange::begin() {
   std::lock_guard<std::mutex> lock(mutex);
   blocked = ended = 0;
   failure = absl::OkStatus();
-  meetings.clear();
+  rendezvousByMembers.clear();
   queues.clear();
 }
 
@@ -43,27 +43,27 @@ absl::Status Exchange::status() {
 absl::StatusOr<std::vector<Exchange::Pieces>> Exchange::meet(absl::Span<const int64_t> members,
                                                              int64_t rank, const Pieces &brought) {
   std::unique_lock<std::mutex> lock(mutex);
-  Meeting &meeting = meetings[{members.begin(), members.end()}];
-  meeting.brought.resize(members.size());
+  Rendezvous &rendezvous = rendezvousByMembers[{members.begin(), members.end()}];
+  rendezvous.brought.resize(members.size());
   for (size_t i = 0; i < members.size(); ++i)
     if (members[i] == rank)
-      meeting.brought[i] = brought;
-  if (++meeting.arrived >= members.size()) {
-    blocked -= static_cast<int64_t>(meeting.arrived) - 1;
-    meeting.arrived = 0;
-    ++meeting.held;
-    meeting.seen = meeting.brought;
+      rendezvous.brought[i] = brought;
+  if (++rendezvous.arrived >= members.size()) {
+    blocked -= static_cast<int64_t>(rendezvous.arrived) - 1;
+    rendezvous.arrived = 0;
+    ++rendezvous.held;
+    rendezvous.seen = rendezvous.brought;
     changed.notify_all();
   } else {
-    const int64_t held = meeting.held;
+    const int64_t held = rendezvous.held;
     ++blocked;
     checkProgress();
-    changed.wait(lock, [&] { return meeting.held != held || !failure.ok(); });
+    changed.wait(lock, [&] { return rendezvous.held != held || !failure.ok(); });
   }
   if (!failure.ok())
     return failure;
   // No rank enters the exchange after the next before all have left this one.
-  return meeting.seen;
+  return rendezvous.seen;
 }
 
 void Exchange::send(const Channel &channel, const Message &message) {

@@ -63,7 +63,7 @@ public:
   void returnPlace(Message message);
 
 private:
-  struct Meeting {
+  struct Rendezvous {
     size_t arrived = 0;
     int64_t held = 0;
     std::vector<Pieces> brought, seen; // of the current exchange, and of the last one
@@ -78,7 +78,7 @@ private:
   std::condition_variable changed;
   int64_t blocked = 0, ended = 0;
   absl::Status failure;
-  std::map<std::vector<int64_t>, Meeting> meetings;
+  std::map<std::vector<int64_t>, Rendezvous> rendezvousByMembers;
   std::map<Channel, Queue> queues;
   std::map<std::pair<GpuDevice *, int64_t>, std::deque<Message>> places; // unused ones, by size
 

@@ -186,9 +186,9 @@ absl::Status GpuGroups::tryOut(const Key &key, absl::Span<GpuDevice *const> devi
 absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,
                                             absl::Span<GpuDevice *const> devices,
                                             Communicator &communicator, double watchdogSeconds) {
-  GpuGroups made;
+  GpuGroups created;
   ST_ASSIGN_OR_RETURN(std::vector<std::string> identities, shareIdentities(devices, communicator));
-  made.sharers = countSharing(devices, identities);
+  created.sharers = countSharing(devices, identities);
   // All processes have the same groups in the same order.
   std::vector<Key> keys;
   for (const std::vector<int64_t> &members : peers.exchanges)
@@ -199,10 +199,10 @@ absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,
         areApart({channel.from, channel.to}, identities))
       keys.push_back({{channel.from, channel.to}, channel.number});
   if (keys.empty())
-    return made;
+    return created;
   ST_ASSIGN_OR_RETURN(bool isThere, isNcclEverywhere(communicator));
   if (!isThere)
-    return made;
+    return created;
   // The process of the first member creates the group's id.
   const auto processes = static_cast<size_t>(communicator.numProcesses());
   std::vector<size_t> sizes(processes);
@@ -221,9 +221,9 @@ absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,
     const auto owner = static_cast<size_t>(communicator.processOf(key.first.front()));
     const std::string id = ids[owner].substr(used[owner], kGroupIdBytes);
     used[owner] += kGroupIdBytes;
-    ST_RETURN_IF_ERROR(made.join(key, id, devices, watchdogSeconds));
+    ST_RETURN_IF_ERROR(created.join(key, id, devices, watchdogSeconds));
   }
-  return made;
+  return created;
 }
 
 GpuGroup *GpuGroups::find(int64_t rank, absl::Span<const int64_t> members) const {

@@ -26,9 +26,9 @@ absl::StatusOr<RemoteRanks> RemoteRanks::create(const ProgramPeers &peers,
     if (ends.first == ends.second)
       continue;
     int &number = used[ends];
-    if (number > kMostChannel)
+    if (number > kMaxChannel)
       return absl::UnimplementedError(absl::StrCat("process ", ends.first, " sends to process ",
-                                                   ends.second, " on more than ", kMostChannel + 1,
+                                                   ends.second, " on more than ", kMaxChannel + 1,
                                                    " channels; start more processes"));
     remote.numbers[channel] = number++;
   }

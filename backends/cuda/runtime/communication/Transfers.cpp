@@ -30,7 +30,7 @@ std::string Transfers::where(absl::string_view what) const {
                       microBatch);
 }
 
-// ---- waiting ------------------------------------------------------------------------------------
+// ---- waits --------------------------------------------------------------------------------------
 
 template <class IsDone>
 absl::Status Transfers::waitUntil(const std::string &what, bool forSent, IsDone isDone) {

@@ -114,8 +114,8 @@ void AttentionGraph::buildGradient() {
   graph.apply(kCudnnIdentity, dQSum, addRows(Part::DQ, attention.d_q(), rows, depth));
 }
 
-absl::Status AttentionGraph::plan(const CudnnTarget &target, int64_t mostWorkspace) {
-  ST_ASSIGN_OR_RETURN(planned, graph.plan(target, mostWorkspace, workspace));
+absl::Status AttentionGraph::plan(const CudnnTarget &target, int64_t maxWorkspace) {
+  ST_ASSIGN_OR_RETURN(planned, graph.plan(target, maxWorkspace, workspace));
   return absl::OkStatus();
 }
 

@@ -49,7 +49,7 @@ public:
   void buildGradient();
 
   /// Selects the first engine that needs at most `most` bytes of workspace.
-  absl::Status plan(const CudnnTarget &target, int64_t mostWorkspace);
+  absl::Status plan(const CudnnTarget &target, int64_t maxWorkspace);
   int64_t workspaceBytes() const { return workspace; }
 
   absl::Status run(Handle library, const AttentionParts &parts, const void *workspace) const;

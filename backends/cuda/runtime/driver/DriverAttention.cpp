@@ -16,21 +16,21 @@ static constexpr int64_t kWorkspaceAlignment = 256;
 
 absl::StatusOr<std::unique_ptr<CudnnHandle>> CudnnHandle::create(Handle stream) {
   ST_ASSIGN_OR_RETURN(const Cudnn *cudnn, getCudnn());
-  auto made = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
-  ST_RETURN_IF_ERROR(cudnn->check(cudnn->create(&made->library), "starting"));
-  ST_RETURN_IF_ERROR(cudnn->check(cudnn->setStream(made->library, stream), "taking a stream"));
-  return made;
+  auto created = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
+  ST_RETURN_IF_ERROR(cudnn->check(cudnn->create(&created->library), "starting"));
+  ST_RETURN_IF_ERROR(cudnn->check(cudnn->setStream(created->library, stream), "taking a stream"));
+  return created;
 }
 
 absl::StatusOr<std::unique_ptr<CudnnHandle>> CudnnHandle::describe(const std::string &json) {
   ST_ASSIGN_OR_RETURN(const Cudnn *cudnn, getCudnn());
-  auto made = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
-  made->device = std::make_unique<CudnnDesc>(*cudnn, kCudnnDeviceProperties, "describing a GPU");
-  made->device
+  auto created = std::unique_ptr<CudnnHandle>(new CudnnHandle(*cudnn));
+  created->device = std::make_unique<CudnnDesc>(*cudnn, kCudnnDeviceProperties, "describing a GPU");
+  created->device
       ->set(kCudnnDeviceJson, kCudnnCharType, static_cast<int64_t>(json.size()) + 1, json.c_str())
       .finalize();
-  ST_RETURN_IF_ERROR(made->device->status);
-  return made;
+  ST_RETURN_IF_ERROR(created->device->status);
+  return created;
 }
 
 CudnnHandle::~CudnnHandle() {
@@ -60,10 +60,10 @@ std::string DriverAttention::key(const proto::CudaAttention &attention) {
 
 absl::StatusOr<std::unique_ptr<DriverAttention>>
 DriverAttention::create(const CudnnHandle &handle, const proto::CudaAttention &attention,
-                        int64_t mostBytes) {
-  auto made = std::unique_ptr<DriverAttention>(new DriverAttention(handle));
-  ST_RETURN_IF_ERROR(made->plan(attention, mostBytes));
-  return made;
+                        int64_t maxBytes) {
+  auto created = std::unique_ptr<DriverAttention>(new DriverAttention(handle));
+  ST_RETURN_IF_ERROR(created->plan(attention, maxBytes));
+  return created;
 }
 
 /// Reserves bytes of the workspace.
@@ -73,17 +73,17 @@ int64_t DriverAttention::take(int64_t count) {
   return begin;
 }
 
-absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_t mostBytes) {
+absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_t maxBytes) {
   const int64_t rows = attention.batch() * attention.heads() * attention.rows();
   scale = static_cast<float>(attention.scale());
   forward = std::make_unique<AttentionGraph>(handle.cudnn, attention);
   forward->buildForward();
-  ST_RETURN_IF_ERROR(forward->plan(handle.target(), mostBytes));
+  ST_RETURN_IF_ERROR(forward->plan(handle.target(), maxBytes));
   int64_t engineBytes = forward->workspaceBytes();
   if (!attention.has_o()) {
     gradient = std::make_unique<AttentionGraph>(handle.cudnn, attention);
     gradient->buildGradient();
-    ST_RETURN_IF_ERROR(gradient->plan(handle.target(), mostBytes));
+    ST_RETURN_IF_ERROR(gradient->plan(handle.target(), maxBytes));
     engineBytes = std::max(engineBytes, gradient->workspaceBytes());
   }
   take(engineBytes);
@@ -94,9 +94,9 @@ absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_
     dQSumBytes = rows * attention.depth() * 4;
     dQSum = take(dQSumBytes);
   }
-  if (bytes > mostBytes)
+  if (bytes > maxBytes)
     return absl::ResourceExhaustedError(
-        absl::StrCat("cuDNN needs ", bytes, " bytes of workspace, expected at most ", mostBytes));
+        absl::StrCat("cuDNN needs ", bytes, " bytes of workspace, expected at most ", maxBytes));
   return absl::OkStatus();
 }
 

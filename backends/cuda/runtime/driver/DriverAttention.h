@@ -38,7 +38,7 @@ public:
   /// Fails if cuDNN has no engine, or needs more than `most` bytes of workspace. The handle must
   /// outlive it.
   static absl::StatusOr<std::unique_ptr<DriverAttention>>
-  create(const CudnnHandle &handle, const proto::CudaAttention &attention, int64_t mostBytes);
+  create(const CudnnHandle &handle, const proto::CudaAttention &attention, int64_t maxBytes);
 
   /// Equal for attention that one plan can compute.
   static std::string key(const proto::CudaAttention &attention);
@@ -50,7 +50,7 @@ public:
 private:
   explicit DriverAttention(const CudnnHandle &handle) : handle(handle) {}
 
-  absl::Status plan(const proto::CudaAttention &attention, int64_t mostBytes);
+  absl::Status plan(const proto::CudaAttention &attention, int64_t maxBytes);
   int64_t take(int64_t count);
 
   const CudnnHandle &handle;

@@ -101,16 +101,16 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
     std::fprintf(stderr, "GPU %d: the driver compiles PTX, as it refuses the cubin: %s\n", number,
                  std::string(first.message()).c_str());
   for (const proto::CudaKernel &kernel : code.kernels()) {
-    Kernel &made = kernels.emplace_back();
-    made.blocks = static_cast<unsigned>(kernel.blocks());
-    made.threads = static_cast<unsigned>(kernel.threads());
+    Kernel &created = kernels.emplace_back();
+    created.blocks = static_cast<unsigned>(kernel.blocks());
+    created.threads = static_cast<unsigned>(kernel.threads());
     ST_RETURN_IF_ERROR(driver.check(
-        driver.getFunction(&made.function, module, kernel.name().c_str()), "finding a kernel"));
-    made.sharedBytes = static_cast<unsigned>(kernel.shared_bytes());
-    if (made.sharedBytes > 0)
+        driver.getFunction(&created.function, module, kernel.name().c_str()), "finding a kernel"));
+    created.sharedBytes = static_cast<unsigned>(kernel.shared_bytes());
+    if (created.sharedBytes > 0)
       ST_RETURN_IF_ERROR(
-          driver.check(driver.setFunctionAttribute(made.function, kMostSharedBytes,
-                                                   static_cast<int>(made.sharedBytes)),
+          driver.check(driver.setFunctionAttribute(created.function, kMaxSharedBytes,
+                                                   static_cast<int>(created.sharedBytes)),
                        "giving a kernel shared memory"));
   }
   return absl::OkStatus();

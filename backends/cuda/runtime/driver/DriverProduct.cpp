@@ -15,7 +15,7 @@ namespace st::cuda {
 namespace {
 
 constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
-constexpr int kMostTried = 8;     // algorithms per product
+constexpr int kMaxTried = 8;      // algorithms per product
 /// A later candidate must take less than this fraction of the best time, so that clock noise
 /// decides nothing.
 constexpr double kWorthwhile = 0.98;
@@ -85,9 +85,9 @@ DriverProduct::create(Handle library, const proto::CudaProduct &product,
                       const ProductOperands &operands, size_t workspaceBytes,
                       ProductChoices &choices, const ProductTrial *trial) {
   ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
-  auto made = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
-  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes, choices, trial));
-  return made;
+  auto created = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
+  ST_RETURN_IF_ERROR(created->prepare(operands, workspaceBytes, choices, trial));
+  return created;
 }
 
 DriverProduct::~DriverProduct() {
@@ -98,8 +98,8 @@ DriverProduct::~DriverProduct() {
     blas.destroyDesc(desc);
 }
 
-/// Adds the layout of a matrix's transpose, which is column-major if the matrix is row-major; other
-/// matrices are transposed once more, which never happens for d.
+/// Adds the layout of a matrix's transpose, which is column-major if the matrix is row-major. Other
+/// matrices are transposed again; this never happens for d.
 absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::CudaMatrix &matrix,
                                       int64_t rows, int64_t columns, int32_t *isTransposed) {
   const bool isRows = matrix.column() == 1 || columns == 1;
@@ -179,7 +179,7 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
     return absl::OkStatus();
   }
   ST_ASSIGN_OR_RETURN(const std::vector<ProductAlgorithm> proposed,
-                      propose(alignments, workspaceBytes, trial ? kMostTried : 1));
+                      propose(alignments, workspaceBytes, trial ? kMaxTried : 1));
   choice.algorithm = proposed.front();
   if (trial && (proposed.size() > 1 || trial->trial.hasBody())) {
     const absl::StatusOr<ProductOperands> tried = trial->trial.productOperands();

@@ -15,7 +15,7 @@ namespace st::cuda {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
-constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
+constexpr int64_t kMaxAttentionBytes = int64_t{1} << 30;
 /// Number of timings, and of runs per timing.
 constexpr int kTimings = 3, kTimedRuns = 3;
 
@@ -212,18 +212,18 @@ absl::StatusOr<DriverProduct *> DriverStream::getProduct(const proto::CudaProduc
     if (int result = blas->create(&library); result != 0)
       return absl::UnavailableError(absl::StrCat("cuBLASLt cannot start (status ", result, ")"));
   }
-  std::unique_ptr<DriverProduct> &made = products[&product];
-  if (!made) {
+  std::unique_ptr<DriverProduct> &created = products[&product];
+  if (!created) {
     ST_ASSIGN_OR_RETURN(ProductChoices * choices, device.getChoices());
     std::optional<ProductTrial> tried;
     if (trial)
       tried.emplace(
           ProductTrial{*trial, workspace, stream,
                        [&](const std::function<absl::Status()> &work) { return time(work); }});
-    ST_ASSIGN_OR_RETURN(made, DriverProduct::create(library, product, operands, kWorkspaceBytes,
-                                                    *choices, tried ? &*tried : nullptr));
+    ST_ASSIGN_OR_RETURN(created, DriverProduct::create(library, product, operands, kWorkspaceBytes,
+                                                       *choices, tried ? &*tried : nullptr));
   }
-  return made.get();
+  return created.get();
 }
 
 absl::Status DriverStream::multiply(const proto::CudaProduct &product,
@@ -242,7 +242,7 @@ absl::Status DriverStream::prepare(const proto::CudaAttention &attention, GpuTri
   const bool isNew = known == plans.end();
   if (isNew)
     known =
-        plans.emplace(key, DriverAttention::create(*cudnn, attention, kMostAttentionBytes)).first;
+        plans.emplace(key, DriverAttention::create(*cudnn, attention, kMaxAttentionBytes)).first;
   ST_RETURN_IF_ERROR(known->second.status());
   // Plans contain no addresses; an outgrown workspace is freed with the device.
   if (const int64_t bytes = (*known->second)->workspaceBytes(); bytes > attentionBytes) {

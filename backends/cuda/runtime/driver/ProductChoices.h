@@ -25,7 +25,7 @@ struct ProductChoice {
 
 /// Algorithms by product, stored in a text file per kind of GPU and version of cuBLASLt: in
 /// $ST_CACHE_DIR, or st in $XDG_CACHE_HOME or $HOME/.cache. Entries of the file are proposals that
-/// cuBLASLt must accept. Without a writable folder, each run chooses anew.
+/// cuBLASLt must accept. Without a writable folder, each run chooses again.
 class ProductChoices {
 public:
   /// The choices for a kind of GPU in this process; all such GPUs use the same.

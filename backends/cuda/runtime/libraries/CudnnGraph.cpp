@@ -9,7 +9,7 @@
 namespace st::cuda {
 
 /// The number of proposed engines to try, best first.
-static constexpr int64_t kMostEngines = 8;
+static constexpr int64_t kMaxEngines = 8;
 static constexpr int64_t kAlignment = 16; // of tensors in memory
 
 // ---- descriptors --------------------------------------------------------------------------------
@@ -72,9 +72,9 @@ CudnnGraph::Tensor CudnnGraph::byValue() {
   return add(kCudnnF32, {1, 1, 1, 1}, {1, 1, 1, 1}, Where::OnHost);
 }
 
-CudnnGraph::Tensor CudnnGraph::addMade(CudnnData type, Extents extents, Tensor made) {
-  if (made)
-    return made;
+CudnnGraph::Tensor CudnnGraph::addResult(CudnnData type, Extents extents, Tensor result) {
+  if (result)
+    return result;
   Extents strides = {0, 0, extents[3], 1};
   strides[1] = strides[2] * extents[2];
   strides[0] = strides[1] * extents[1];
@@ -91,19 +91,19 @@ CudnnDesc &CudnnGraph::addOp(CudnnKind kind, absl::string_view what) {
   return *ops.emplace_back(std::make_unique<CudnnDesc>(cudnn, kind, what));
 }
 
-CudnnGraph::Tensor CudnnGraph::multiply(Tensor a, Tensor b, CudnnData type, Tensor made) {
+CudnnGraph::Tensor CudnnGraph::multiply(Tensor a, Tensor b, CudnnData type, Tensor result) {
   const Extents left = extents(a), right = extents(b);
-  made = addMade(type, {left[0], left[1], left[2], right[3]}, made);
+  result = addResult(type, {left[0], left[1], left[2], right[3]}, result);
   CudnnDesc &product = addPart(kCudnnMatmul, "describing a product")
                            .set(kCudnnMatmulPrecision, kCudnnDataTypeType, kCudnnF32)
                            .finalize();
   addOp(kCudnnMatmulOp, "describing a product")
       .set(kCudnnMatmulOpA, desc(a))
       .set(kCudnnMatmulOpB, desc(b))
-      .set(kCudnnMatmulOpC, desc(made))
+      .set(kCudnnMatmulOpC, desc(result))
       .set(kCudnnMatmulOpDesc, product)
       .finalize();
-  return made;
+  return result;
 }
 
 CudnnDesc &CudnnGraph::addPointwise(CudnnPointwiseOp op, int precision, Tensor x, Tensor y,
@@ -121,60 +121,60 @@ CudnnDesc &CudnnGraph::addPointwise(CudnnPointwiseOp op, int precision, Tensor x
 }
 
 CudnnGraph::Tensor CudnnGraph::combine(CudnnPointwiseOp op, Tensor x, Tensor b, CudnnData type,
-                                       Tensor made) {
-  made = addMade(type, extents(x), made);
-  addPointwise(op, type == kCudnnBool ? kCudnnBool : kCudnnF32, x, made)
+                                       Tensor result) {
+  result = addResult(type, extents(x), result);
+  addPointwise(op, type == kCudnnBool ? kCudnnBool : kCudnnF32, x, result)
       .set(kCudnnPointwiseOpB, desc(b))
       .finalize();
-  return made;
+  return result;
 }
 
-CudnnGraph::Tensor CudnnGraph::apply(CudnnPointwiseOp op, Tensor x, Tensor made) {
-  made = addMade(kCudnnF32, extents(x), made);
-  addPointwise(op, kCudnnF32, x, made).finalize();
-  return made;
+CudnnGraph::Tensor CudnnGraph::apply(CudnnPointwiseOp op, Tensor x, Tensor result) {
+  result = addResult(kCudnnF32, extents(x), result);
+  addPointwise(op, kCudnnF32, x, result).finalize();
+  return result;
 }
 
 CudnnGraph::Tensor CudnnGraph::select(Tensor predicate, Tensor x, Tensor otherwise) {
-  const Tensor made = addMade(kCudnnF32, extents(x), 0);
-  addPointwise(kCudnnSelect, kCudnnF32, x, made)
+  const Tensor result = addResult(kCudnnF32, extents(x), 0);
+  addPointwise(kCudnnSelect, kCudnnF32, x, result)
       .set(kCudnnPointwiseOpB, desc(otherwise))
       .set(kCudnnPointwiseOpT, desc(predicate))
       .finalize();
-  return made;
+  return result;
 }
 
 CudnnGraph::Tensor CudnnGraph::transpose(Tensor x, CudnnData type) {
   const Extents own = extents(x);
-  const Tensor made = add(type, {own[0], own[1], own[3], own[2]},
-                          {own[1] * own[2] * own[3], own[2] * own[3], 1, own[3]}, Where::Nowhere);
+  const Tensor result = add(type, {own[0], own[1], own[3], own[2]},
+                            {own[1] * own[2] * own[3], own[2] * own[3], 1, own[3]}, Where::Nowhere);
   addOp(kCudnnReshapeOp, "describing a transpose")
       .set(kCudnnReshapeOpX, desc(x))
-      .set(kCudnnReshapeOpY, desc(made))
+      .set(kCudnnReshapeOpY, desc(result))
       .finalize();
-  return made;
+  return result;
 }
 
 CudnnGraph::Tensor CudnnGraph::indexAlong(int64_t dimension, Tensor like) {
-  const Tensor made = addMade(kCudnnI32, extents(like), 0);
-  addPointwise(kCudnnIndex, kCudnnI32, like, made, dimension).finalize();
-  return made;
+  const Tensor result = addResult(kCudnnI32, extents(like), 0);
+  addPointwise(kCudnnIndex, kCudnnI32, like, result, dimension).finalize();
+  return result;
 }
 
-CudnnGraph::Tensor CudnnGraph::reduce(int op, Tensor x, Tensor made) {
+CudnnGraph::Tensor CudnnGraph::reduce(int op, Tensor x, Tensor result) {
   Extents reduced = extents(x);
   reduced[3] = 1;
-  made = addMade(kCudnnF32, reduced, made);
+  result = addResult(kCudnnF32, reduced, result);
   CudnnDesc &reduction = addPart(kCudnnReduction, "describing a reduction")
                              .set(kCudnnReductionOperator, kCudnnReductionType, op)
                              .set(kCudnnReductionPrecision, kCudnnDataTypeType, kCudnnF32)
                              .finalize();
   addOp(kCudnnReductionOp, "describing a reduction")
       .set(kCudnnReductionOpX, desc(x))
-      .set(kCudnnReductionOpY, desc(made))
+      .set(kCudnnReductionOpY, desc(result))
       .set(kCudnnReductionOpDesc, reduction)
       .finalize();
-  return made;
+  return result;
 }
 
 // ---- plans --------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ absl::Status CudnnGraph::status() const {
 }
 
 absl::StatusOr<std::unique_ptr<CudnnDesc>>
-CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &workspace) {
+CudnnGraph::plan(const CudnnTarget &target, int64_t maxWorkspace, int64_t &workspace) {
   ST_RETURN_IF_ERROR(status());
   std::vector<Handle> operations;
   for (const std::unique_ptr<CudnnDesc> &op : ops)
@@ -209,7 +209,7 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &work
   heuristics.finalize();
   std::vector<std::unique_ptr<CudnnDesc>> configs;
   std::vector<Handle> found;
-  for (int64_t i = 0; i < kMostEngines; ++i) {
+  for (int64_t i = 0; i < kMaxEngines; ++i) {
     configs.push_back(std::make_unique<CudnnDesc>(cudnn, kCudnnEngineConfig, "choosing an engine"));
     heuristics.status.Update(configs.back()->status);
     found.push_back(configs.back()->desc);
@@ -218,10 +218,10 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &work
   int64_t count = 0;
   ST_RETURN_IF_ERROR(
       cudnn.check(cudnn.getAttribute(heuristics.desc, kCudnnHeuristicsResults, kCudnnDescriptorType,
-                                     kMostEngines, &count, found.data()),
+                                     kMaxEngines, &count, found.data()),
                   "choosing an engine"));
   absl::Status refused = absl::UnimplementedError("cuDNN has no engine for it");
-  for (int64_t i = 0; i < std::min(count, kMostEngines); ++i) {
+  for (int64_t i = 0; i < std::min(count, kMaxEngines); ++i) {
     auto plan = std::make_unique<CudnnDesc>(cudnn, kCudnnPlan, "preparing an engine");
     if (target.library)
       plan->set(kCudnnPlanHandle, kCudnnHandleType, 1, &target.library);
@@ -234,7 +234,7 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &work
       plan->status = cudnn.check(
           cudnn.getAttribute(plan->desc, kCudnnPlanWorkspace, kCudnnInt64Type, 1, &one, &workspace),
           "asking for a workspace");
-    if (plan->status.ok() && workspace <= mostWorkspace) {
+    if (plan->status.ok() && workspace <= maxWorkspace) {
       // The plan refers to its configuration, which is kept with the graph.
       std::move(configs.begin(), configs.end(), std::back_inserter(parts));
       return plan;
@@ -242,7 +242,7 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t mostWorkspace, int64_t &work
     refused = !plan->status.ok() ? plan->status
                                  : absl::ResourceExhaustedError(absl::StrCat(
                                        "cuDNN's engine needs ", workspace,
-                                       " bytes of workspace, expected at most ", mostWorkspace));
+                                       " bytes of workspace, expected at most ", maxWorkspace));
   }
   return refused;
 }

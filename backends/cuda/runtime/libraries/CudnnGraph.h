@@ -58,20 +58,20 @@ public:
   /// One f32 number on the host.
   Tensor byValue();
 
-  // Intermediate results are virtual, unless `made` names a tensor in memory.
-  Tensor multiply(Tensor a, Tensor b, CudnnData type, Tensor made = 0);
+  // Intermediate results are virtual, unless `result` names a tensor in memory.
+  Tensor multiply(Tensor a, Tensor b, CudnnData type, Tensor result = 0);
   Tensor combine(CudnnPointwiseOp op, Tensor x, Tensor b, CudnnData type = kCudnnF32,
-                 Tensor made = 0);
-  Tensor apply(CudnnPointwiseOp op, Tensor x, Tensor made = 0);
+                 Tensor result = 0);
+  Tensor apply(CudnnPointwiseOp op, Tensor x, Tensor result = 0);
   /// Exchanges the last two dimensions.
   Tensor transpose(Tensor x, CudnnData type);
   Tensor select(Tensor predicate, Tensor x, Tensor otherwise);
   Tensor indexAlong(int64_t dimension, Tensor like);
   /// Along the last dimension.
-  Tensor reduce(int op, Tensor x, Tensor made = 0);
+  Tensor reduce(int op, Tensor x, Tensor result = 0);
 
   /// The first engine proposed by cuDNN that needs at most `most` bytes of workspace.
-  absl::StatusOr<std::unique_ptr<CudnnDesc>> plan(const CudnnTarget &target, int64_t mostWorkspace,
+  absl::StatusOr<std::unique_ptr<CudnnDesc>> plan(const CudnnTarget &target, int64_t maxWorkspace,
                                                   int64_t &workspace);
 
 private:
@@ -86,7 +86,7 @@ private:
 
   enum class Where { InMemory, OnHost, Nowhere };
   Tensor add(CudnnData type, Extents extents, Extents strides, Where where);
-  Tensor addMade(CudnnData type, Extents extents, Tensor made);
+  Tensor addResult(CudnnData type, Extents extents, Tensor result);
   const CudnnDesc &desc(Tensor tensor) const { return *tensors[tensor - 1].desc; }
   Extents extents(Tensor tensor) const { return tensors[tensor - 1].extents; }
   CudnnDesc &addPart(CudnnKind kind, absl::string_view what);

@@ -17,7 +17,7 @@ using DevicePointer = unsigned long long;
 using DeviceNumber = int;
 using Handle = void *; ///< of a context, a module, a function, a stream
 
-constexpr int kMostSharedBytes = 8; // of a function: the maximum that a launch may request
+constexpr int kMaxSharedBytes = 8; // of a function: the maximum that a launch may request
 constexpr int kMaxPitch = 11, kCapabilityMajor = 75, kCapabilityMinor = 76; // of a device
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;                      // options of a module
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;

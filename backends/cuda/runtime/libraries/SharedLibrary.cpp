@@ -15,9 +15,9 @@ namespace st::cuda {
 namespace {
 
 /// More dependencies than any library has; bounds the number of loader calls.
-constexpr int kMostDependencies = 32;
+constexpr int kMaxDependencies = 32;
 /// The maximum depth of dependencies.
-constexpr int kMostDepth = 8;
+constexpr int kMaxDepth = 8;
 
 /// The path of a library in the variable's folders; empty if it is in none.
 std::string findFile(absl::string_view name) {
@@ -53,7 +53,7 @@ std::string nameOfMissing(absl::string_view error) {
 /// Opens a file, or what the loader finds by name. Dependencies that the loader does not find are
 /// opened first if they are in our folders. An error is one line.
 void *open(const std::string &file, std::string &error, int depth = 0) {
-  for (int attempt = 0; attempt < kMostDependencies; ++attempt) {
+  for (int attempt = 0; attempt < kMaxDependencies; ++attempt) {
     if (void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
       return handle;
     const char *text = ::dlerror();
@@ -62,7 +62,7 @@ void *open(const std::string &file, std::string &error, int depth = 0) {
     const std::string missing = nameOfMissing(error);
     const std::string path = missing.empty() || missing == file ? "" : findFile(missing);
     std::string reason;
-    if (path.empty() || depth == kMostDepth)
+    if (path.empty() || depth == kMaxDepth)
       return nullptr;
     if (!open(path, reason, depth + 1)) {
       error = reason;

@@ -283,7 +283,7 @@ void AttentionKernel::emitQueue() {
     dte.signal(builder.semaphore(Sem::Epilogue));
     emitBlocks(dte, false, 0, item, range, load(fused.consumers));
     storeRows(position);
-    dte.wait(builder.semaphore(Sem::Made));
+    dte.wait(builder.semaphore(Sem::Produced));
     finishItem(position, item);
   });
   // The cores have emptied all buffers, so the next kernel may use them.
@@ -345,7 +345,7 @@ void AttentionKernel::emitCore() {
     emitBlocks(core, true, 0, item, range, [&](size_t index, Expr block, Expr slot) {
       multiply(fused.producers[index], true, index, position, block, range.begin, slot, 0);
     });
-    core.signal(builder.semaphore(Sem::Made));
+    core.signal(builder.semaphore(Sem::Produced));
     core.wait(builder.semaphore(Sem::Epilogue));
     TilePosition part = withColumns(core, position, range);
     for (int op : phase.ops)
@@ -368,7 +368,7 @@ void AttentionKernel::emitCore() {
   core.wait(builder.semaphore(Sem::Epilogue));
 }
 
-// ---- all of it --------------------------------------------------------------------------------
+// ---- the kernel -------------------------------------------------------------------------------
 
 void AttentionKernel::emit(const KernelContext &context) {
   StreamBuilder::Scope dteScope(builder.dte), coreScope(builder.core);

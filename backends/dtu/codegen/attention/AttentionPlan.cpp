@@ -307,8 +307,9 @@ LogicalResult AttentionAnalysis::run() {
   findBand();
   std::optional<GroupSet> reduced = fused.program.getReducedGroups();
   if (!reduced || (*reduced & ~(GroupSet(1) << fused.columnGroup())) != 0)
-    return body.getParentOp()->emitOpError("reduces more than its columns, which is not supported "
-                                           "by the DTU backend inside an attention kernel");
+    return body.getParentOp()->emitOpError(
+        "reduces dimensions other than its columns, which is not supported "
+        "by the DTU backend inside an attention kernel");
   return success();
 }
 
@@ -464,11 +465,11 @@ struct RowBlock {
 
 /// The Pareto-optimal block heights in memory and time.
 static SmallVector<RowBlock> getRowBlocks(const FusedAttention &fused, const Machine &machine) {
-  constexpr int64_t kMostRows = 512;
+  constexpr int64_t kMaxRows = 512;
   if (fused.columnProducts.empty())
     return {{0, 0}};
   int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
-  int64_t most = llvm::alignTo(std::min(kMostRows, rows), machine.workers);
+  int64_t most = llvm::alignTo(std::min(kMaxRows, rows), machine.workers);
   SmallVector<RowBlock> blocks;
   for (int64_t block = machine.workers; block <= most; block += machine.workers) {
     double time = estimateColumns(fused, block, machine);
@@ -481,16 +482,16 @@ static SmallVector<RowBlock> getRowBlocks(const FusedAttention &fused, const Mac
 std::optional<AttentionTiling> mlir::dtu::chooseTiling(const FusedAttention &fused,
                                                        const TileStorage &storage,
                                                        const Machine &machine) {
-  constexpr int64_t kMostRows = 64, kMostColumns = 512;
+  constexpr int64_t kMaxRows = 64, kMaxColumns = 512;
   int64_t columns = fused.space.getSize(unsigned(fused.columnGroup()));
   int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
   std::optional<AttentionTiling> best;
   double bestTime = 0;
-  int64_t mostRows = std::min<int64_t>(kMostRows, llvm::divideCeil(rows, machine.workers));
-  int64_t mostColumns = llvm::alignTo(std::min(kMostColumns, columns), machine.workers);
+  int64_t maxRows = std::min<int64_t>(kMaxRows, llvm::divideCeil(rows, machine.workers));
+  int64_t maxColumns = llvm::alignTo(std::min(kMaxColumns, columns), machine.workers);
   SmallVector<RowBlock> rowBlocks = getRowBlocks(fused, machine);
-  for (int64_t tileRows = 1; tileRows <= mostRows; ++tileRows)
-    for (int64_t block = machine.workers; block <= mostColumns; block += machine.workers) {
+  for (int64_t tileRows = 1; tileRows <= maxRows; ++tileRows)
+    for (int64_t block = machine.workers; block <= maxColumns; block += machine.workers) {
       auto layOutWith = [&](const RowBlock &rowBlock) {
         return layOut(fused, storage, machine.workers, tileRows, block, rowBlock.rows);
       };

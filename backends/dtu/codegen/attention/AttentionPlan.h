@@ -43,7 +43,7 @@ struct AttentionProduct {
   int64_t resultColumnStride = 0;
 };
 
-/// A row value of which L2 holds one outer iteration.
+/// A row value; L2 holds it for one outer iteration.
 struct AttentionPanel {
   int value = -1; // index in the row program
   hw::DType type = hw::DType::F32;

@@ -8,8 +8,8 @@
 
 namespace mlir::dtu {
 
-/// Link work runs beside the queues, op by op in program order. The leader starts an op's link work
-/// and continues. It waits only where another op needs what that op reads or writes.
+/// Link work runs concurrently with the queues, op by op in program order. The leader starts an
+/// op's link work and continues. It waits only where another op needs what that op reads or writes.
 class Links {
 public:
   explicit Links(ProgramBuilder &builder) : builder(builder) {}
@@ -28,7 +28,7 @@ public:
   /// Makes the leader wait for ops that conflict with `accesses`, and for those before them.
   /// Returns true if there were any.
   bool waitFor(ArrayRef<Access> accesses);
-  /// Makes the leader wait for all link work. Other queues learn of it at their next meeting.
+  /// Makes the leader wait for all link work. Other queues learn of it when they next synchronise.
   void waitFor() { waitFor(flights.size()); }
   /// Makes all queues meet after all link work.
   void synchronize() {

@@ -207,22 +207,22 @@ void CollectiveEmitter::StagedReduce::receive(StreamBuilder &rx, size_t stage, i
   StreamBuilder::Scope scope(rx);
   int64_t size = stages[stage].size;
   View view = viewOf(rx, stage, size - 1);
-  auto one = [&](const Expr &number, hw::Reduce kind, bool goesOn) {
+  auto one = [&](const Expr &number, hw::Reduce kind, bool continues) {
     StreamBuilder::Scope scope(rx);
     Expr block = rx.index(view.number + (2 * size - 2) - number, 1, size);
     eachPiece(rx, stages[stage], view, block, [&](const Piece &piece) {
       emitRecv(rx, view.peer, piece, kGroupChannel, kind);
-      if (goesOn)
+      if (continues)
         rx.signal(step());
     });
   };
   auto some = [&](int64_t begin, int64_t end, hw::Reduce kind) {
-    rx.loop(begin, end, 1, [&](const Expr &number) { one(number, kind, /*goesOn=*/true); });
+    rx.loop(begin, end, 1, [&](const Expr &number) { one(number, kind, /*continues=*/true); });
   };
   some(from, std::min(to, size - 1), reduce);
   some(std::max(from, size - 1), isEnd ? to - 1 : to, hw::Reduce::None);
   if (isEnd)
-    one(to - 1, hw::Reduce::None, /*goesOn=*/false);
+    one(to - 1, hw::Reduce::None, /*continues=*/false);
 }
 
 void CollectiveEmitter::StagedReduce::receive(StreamBuilder &rx) {
@@ -276,16 +276,16 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
   links.receive([&](StreamBuilder &rx) {
     Ring ring = ringOf(rx, op.getAxes());
     Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step, bool goesOn) {
+    auto receive = [&](const Expr &step, bool continues) {
       Expr number = ring.member(rx, Expr(size - 1) - step);
       forEachPiece(rx, tensors, [&](const Tensor &t, const Expr &piece) {
         emitRecv(rx, previous, sliceOf(rx, part(rx, t, number), piece, t.pieces), kGroupChannel);
-        if (goesOn)
+        if (continues)
           rx.signal(builder.leaderSemaphore(Sem::RxStep));
       });
     };
-    rx.loop(0, size - 2, 1, [&](Expr step) { receive(step, /*goesOn=*/true); });
-    receive(size - 2, /*goesOn=*/false);
+    rx.loop(0, size - 2, 1, [&](Expr step) { receive(step, /*continues=*/true); });
+    receive(size - 2, /*continues=*/false);
   });
   forEach(builder.dte, tensors, [&](const Tensor &t) {
     Ring ring = ringOf(builder.dte, op.getAxes());
@@ -357,17 +357,17 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
   StreamBuilder::Scope scope(rx);
   Ring ring = ringOf(rx, op.getAxes());
   Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-  auto receive = [&](bool goesOn) {
+  auto receive = [&](bool continues) {
     forEachPiece(rx, tensors, [&](const Tensor &t, const Expr &piece) {
       rx.wait(builder.leaderSemaphore(Sem::RxLoaded));
       emitRecv(rx, previous, sliceOf(rx, own(rx, t), piece, t.pieces), kGroupChannel,
                reduceOf(op.getKind()));
-      if (goesOn)
+      if (continues)
         rx.signal(builder.leaderSemaphore(Sem::RxStep));
     });
   };
-  rx.loop(0, steps - 1, 1, [&](Expr) { receive(/*goesOn=*/true); });
-  receive(/*goesOn=*/false);
+  rx.loop(0, steps - 1, 1, [&](Expr) { receive(/*continues=*/true); });
+  receive(/*continues=*/false);
   rx.signal(builder.leaderSemaphore(Sem::RxDone));
   links.expectReceived();
   return success();

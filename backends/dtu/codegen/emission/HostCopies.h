@@ -1,4 +1,4 @@
-// Copies between the device's memory and the host's, beside the other work of a task.
+// Copies between the device's memory and the host's, concurrent with the other work of a task.
 #pragma once
 
 #include "backends/dtu/codegen/emission/Accesses.h"
@@ -15,8 +15,8 @@ class HostCopies {
 public:
   explicit HostCopies(ProgramBuilder &builder) : builder(builder) {}
 
-  /// Copies all of `from` to `to`, one of which is on the host. `accesses` are the copy's accesses
-  /// on the device; the leader has waited for all conflicts with them.
+  /// Copies all of `from` to `to`. One of the two is on the host. `accesses` are the copy's
+  /// accesses on the device; the leader has waited for all conflicts with them.
   void copy(const Placement &from, const Placement &to, hw::DType type, ArrayRef<Access> accesses);
 
   /// Makes the leader wait for copies that conflict with `accesses`, and for those before them.

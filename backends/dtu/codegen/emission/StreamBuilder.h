@@ -102,7 +102,7 @@ enum class Sem : int64_t {
   RxStep,
   RxDone,
   LoadGo,
-  Made,
+  Produced,
   Count
 };
 
@@ -115,8 +115,8 @@ public:
   ProgramBuilder(llvm::StringRef name, const Machine &machine);
 
   const Machine &machine;
-  /// `loader` is a DTE queue beside the workers' queues, for copies that link work waits for; only
-  /// if `hasLoader`. `host` is a queue for copies to and from the host's memory; only if
+  /// `loader` is a DTE queue in addition to the workers' queues, for copies that link work waits
+  /// for; only if `hasLoader`. `host` is a queue for copies to and from the host's memory; only if
   /// `hasHostQueue`.
   StreamBuilder core, dte, tx, rx, loader, host;
 

@@ -84,7 +84,7 @@ void TaskEmitter::open(ArrayRef<Access> accesses) {
   if (waitedForLinks || waitedForHost || opened.clash(accesses)) {
     builder.barrierOfQueues();
     opened = OpenAccesses();
-    // The op's earlier accesses happen after this meeting.
+    // The op's own accesses happen after this synchronisation.
     accesses = accessesOfOp;
   }
   opened.insert(accesses);

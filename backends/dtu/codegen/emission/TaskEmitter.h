@@ -1,4 +1,4 @@
-// Emits one task as one program: its ops in order, with a meeting of all queues where an op needs
+// Emits one task as one program: its ops in order, with a barrier of all queues where an op needs
 // data that another op left in memory.
 #pragma once
 

@@ -1,9 +1,9 @@
 // Kernels of kind "gather" and "scatter".
 //
 // Both treat the large tensor as a table of rows that start every `unit` elements, where unit is
-// the distance of neighbours along the innermost indexed dimension. The index components of a point
+// the distance of neighbours along the innermost indexed dimension. The index components of a slice
 // then form one row number. With one component, the engine reads the tensor of indices directly;
-// otherwise the cores compute row numbers first. The elements of a point are split into runs that
+// otherwise the cores compute row numbers first. The elements of a slice are split into runs that
 // are contiguous on both sides.
 #include "backends/dtu/codegen/emission/CopyJob.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
@@ -17,17 +17,17 @@ using namespace mlir::dtu;
 namespace hlo = mlir::stablehlo;
 
 /// Row numbers that a core computes at a time.
-static constexpr int64_t kPointsAtOnce = 512;
+static constexpr int64_t kSlicesAtOnce = 512;
 /// Elements of a run that a worker takes at least, if the run has as many.
-static constexpr int64_t kLeastShare = 16;
+static constexpr int64_t kMinShare = 16;
 
 namespace {
 /// Dimension numbers of gather and scatter under one set of names.
 struct IndexedAccess {
   Operation *op = nullptr;
-  RankedTensorType table, indices, points; // points: gather's result, scatter's updates
-  ArrayRef<int64_t> windowDims;            // of points: dimensions that range over a window
-  ArrayRef<int64_t> droppedDims;           // of table: dimensions of window size 1 that points do
+  RankedTensorType table, indices, slices; // slices: gather's result, scatter's updates
+  ArrayRef<int64_t> windowDims;            // of slices: dimensions that range over a window
+  ArrayRef<int64_t> droppedDims;           // of table: dimensions of window size 1 that slices do
                                            // not have
   ArrayRef<int64_t> tableBatchDims, indexBatchDims;
   ArrayRef<int64_t> indexedDims; // of table: the dimension of each index component
@@ -38,8 +38,8 @@ struct IndexedAccess {
 /// One index component's contribution to the row number.
 struct Component {
   int64_t offset = 0; // byte offset of its first value in the tensor of indices; -1: it counts
-                      // points
-  int64_t divide = 1, modulo = 1; // for a batching dimension: coordinate = point / divide % modulo
+                      // slices
+  int64_t divide = 1, modulo = 1; // for a batching dimension: coordinate = slice / divide % modulo
   int64_t limit = 0;              // largest valid value
   int64_t rows = 0;               // row numbers between neighbours
 };
@@ -61,11 +61,11 @@ private:
 
   hw::DType type = hw::DType::F32, indexType = hw::DType::I32;
   int64_t width = 4, indexWidth = 4;
-  int64_t numPoints = 1, pointStride = 0; // bytes in the points tensor
-  int64_t indexStride = 0;                // bytes between points in the tensor of indices
+  int64_t numSlices = 1, sliceStride = 0; // bytes in the slices tensor
+  int64_t indexStride = 0;                // bytes between slices in the tensor of indices
   int64_t unit = 1, rows = 0, run = 1;    // elements; row numbers; elements
   struct Outer {
-    int64_t size, tableStride, pointStride; // bytes
+    int64_t size, tableStride, sliceStride; // bytes
   };
   SmallVector<Outer> outer; // window dimensions outside a run
   SmallVector<Component> components;
@@ -73,18 +73,18 @@ private:
   bool isDirect() const {
     return components.size() == 1 && components[0].offset == 0 && indexStride == indexWidth;
   }
-  LogicalResult findPoints();
+  LogicalResult findSlices();
   void findComponents();
   void findRuns();
   int64_t shareRun();
-  void forRuns(size_t dim, const Expr &table, const Expr &points,
+  void forRuns(size_t dim, const Expr &table, const Expr &slices,
                llvm::function_ref<void(Expr, Expr)> body);
-  /// A range of points, as expressions of both streams.
-  struct Points {
+  /// A range of slices, as expressions of both streams.
+  struct Slices {
     Expr dteFirst, coreFirst;
     hw::Extent dteCount, coreCount;
   };
-  int64_t computeRows(const Expr &indexBase, const Points &points, bool clamp);
+  int64_t computeRows(const Expr &indexBase, const Slices &slices, bool clamp);
   void computeComponent(const Component &component, const hw::Extent &count, const Expr &first,
                         bool clamp, bool isFirst);
 };
@@ -92,22 +92,22 @@ private:
 
 // ---- analysis -----------------------------------------------------------------------------------
 
-/// Finds the dimensions of the points tensor that range over points, and the corresponding
+/// Finds the dimensions of the slices tensor that range over slices, and the corresponding
 /// dimensions of the indices.
-LogicalResult IndexedKernel::findPoints() {
-  SmallVector<int64_t> strides = denseStrides(access.points.getShape());
+LogicalResult IndexedKernel::findSlices() {
+  SmallVector<int64_t> strides = denseStrides(access.slices.getShape());
   SmallVector<std::pair<int64_t, int64_t>> dims; // size, stride in elements
-  for (int64_t dim = 0, rank = access.points.getRank(); dim < rank; ++dim)
-    if (!llvm::is_contained(access.windowDims, dim) && access.points.getDimSize(dim) != 1)
-      dims.push_back({access.points.getDimSize(dim), strides[dim]});
-  numPoints = 1;
-  pointStride = dims.empty() ? width : dims.back().second * width;
+  for (int64_t dim = 0, rank = access.slices.getRank(); dim < rank; ++dim)
+    if (!llvm::is_contained(access.windowDims, dim) && access.slices.getDimSize(dim) != 1)
+      dims.push_back({access.slices.getDimSize(dim), strides[dim]});
+  numSlices = 1;
+  sliceStride = dims.empty() ? width : dims.back().second * width;
   int64_t expected = dims.empty() ? 0 : dims.back().second;
   for (auto [size, stride] : llvm::reverse(dims)) {
     if (stride != expected)
       return access.op->emitOpError(
           "whose slices are not evenly spaced is not supported by the DTU backend");
-    numPoints *= size;
+    numSlices *= size;
     expected = stride * size;
   }
   // The component dimension may be anywhere only if it has one element.
@@ -135,18 +135,18 @@ void IndexedKernel::findComponents() {
     component.rows = strides[dim] / unit;
     components.push_back(component);
   }
-  // The dimensions of indices without the component dimension are those of points, in order.
-  SmallVector<int64_t> pointSizes;
+  // The dimensions of indices without the component dimension are those of slices, in order.
+  SmallVector<int64_t> batchSizes;
   for (int64_t dim = 0; dim < access.indices.getRank(); ++dim)
     if (dim != access.componentDim)
-      pointSizes.push_back(access.indices.getDimSize(dim));
-  SmallVector<int64_t> pointDivisors = denseStrides(pointSizes);
+      batchSizes.push_back(access.indices.getDimSize(dim));
+  SmallVector<int64_t> batchDivisors = denseStrides(batchSizes);
   for (auto [tableDim, indexDim] : llvm::zip_equal(access.tableBatchDims, access.indexBatchDims)) {
     int64_t position = indexDim - (indexDim > access.componentDim ? 1 : 0);
     Component component;
     component.offset = -1;
-    component.divide = pointDivisors[position];
-    component.modulo = pointSizes[position];
+    component.divide = batchDivisors[position];
+    component.modulo = batchSizes[position];
     component.rows = strides[tableDim] / unit;
     components.push_back(component);
   }
@@ -156,23 +156,23 @@ void IndexedKernel::findComponents() {
     rows += (component.offset < 0 ? component.modulo - 1 : component.limit) * component.rows;
 }
 
-/// Finds the longest run of a window that is contiguous in both the table and points.
+/// Finds the longest run of a window that is contiguous in both the table and slices.
 void IndexedKernel::findRuns() {
   SmallVector<int64_t> tableStrides = denseStrides(access.table.getShape());
-  SmallVector<int64_t> pointStrides = denseStrides(access.points.getShape());
+  SmallVector<int64_t> sliceStrides = denseStrides(access.slices.getShape());
   SmallVector<Outer> dims;
   unsigned nextWindowDim = 0;
   for (int64_t dim = 0, rank = access.table.getRank(); dim < rank; ++dim) {
     if (llvm::is_contained(access.droppedDims, dim) ||
         llvm::is_contained(access.tableBatchDims, dim))
       continue;
-    int64_t stride = pointStrides[access.windowDims[nextWindowDim++]];
+    int64_t stride = sliceStrides[access.windowDims[nextWindowDim++]];
     if (access.window[dim] != 1)
       dims.push_back({access.window[dim], tableStrides[dim] * width, stride * width});
   }
   run = 1;
   while (!dims.empty() && dims.back().tableStride == run * width &&
-         dims.back().pointStride == run * width)
+         dims.back().sliceStride == run * width)
     run *= dims.pop_back_val().size;
   outer = dims;
 }
@@ -189,7 +189,7 @@ LogicalResult IndexedKernel::analyze() {
   if (!llvm::is_contained({hw::DType::I32, hw::DType::U32, hw::DType::I64}, indexType))
     return access.op->emitOpError("with indices of ")
            << access.indices.getElementType() << " is not supported by the DTU backend";
-  if (failed(findPoints()))
+  if (failed(findSlices()))
     return failure();
   findComponents();
   findRuns();
@@ -197,23 +197,23 @@ LogicalResult IndexedKernel::analyze() {
 }
 
 /// Calls `body` with the addresses of each run of a window.
-void IndexedKernel::forRuns(size_t dim, const Expr &table, const Expr &points,
+void IndexedKernel::forRuns(size_t dim, const Expr &table, const Expr &slices,
                             llvm::function_ref<void(Expr, Expr)> body) {
   if (dim == outer.size())
-    return body(table, points);
+    return body(table, slices);
   builder.dte.loop(0, outer[dim].size, 1, [&](Expr i) {
     forRuns(dim + 1, builder.dte.compact(table) + i * outer[dim].tableStride,
-            builder.dte.compact(points) + i * outer[dim].pointStride, body);
+            builder.dte.compact(slices) + i * outer[dim].sliceStride, body);
   });
 }
 
 // ---- row numbers --------------------------------------------------------------------------------
 
-// In L1 after the scalar area, kPointsAtOnce values each: the row numbers, a component as loaded,
+// In L1 after the scalar area, kSlicesAtOnce values each: the row numbers, a component as loaded,
 // the component in 64 bits, and whether all components so far are valid.
-static constexpr int64_t kRowNumbers = kCellAreaBytes, kLoaded = kRowNumbers + 8 * kPointsAtOnce,
-                         kWide = kLoaded + 8 * kPointsAtOnce, kValid = kWide + 8 * kPointsAtOnce,
-                         kFlag = kValid + kPointsAtOnce, kScalars = kFlag + kPointsAtOnce,
+static constexpr int64_t kRowNumbers = kCellAreaBytes, kLoaded = kRowNumbers + 8 * kSlicesAtOnce,
+                         kWide = kLoaded + 8 * kSlicesAtOnce, kValid = kWide + 8 * kSlicesAtOnce,
+                         kFlag = kValid + kSlicesAtOnce, kScalars = kFlag + kSlicesAtOnce,
                          kIndexedBytes = kScalars + 64;
 
 static hw::TileOperand row(int64_t offset, hw::DType type, int64_t colStride = 1) {
@@ -267,7 +267,7 @@ void IndexedKernel::computeComponent(const Component &component, const hw::Exten
       }
     }
   } else {
-    // point / divide % modulo
+    // slice / divide % modulo
     hw::Vector iota;
     iota.op = VectorOp::Iota;
     iota.dst = wide;
@@ -287,9 +287,9 @@ void IndexedKernel::computeComponent(const Component &component, const hw::Exten
     emitVector(core, VectorOp::MulAdd, rowNumbers, {wide, scalar(2), rowNumbers}, count);
 }
 
-/// Both streams: computes the row numbers of some points in this worker's L1 and returns their
+/// Both streams: computes the row numbers of some slices in this worker's L1 and returns their
 /// address.
-int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, bool clamp) {
+int64_t IndexedKernel::computeRows(const Expr &indexBase, const Slices &slices, bool clamp) {
   using hw::DType;
   using hw::VectorOp;
   StreamBuilder &dte = builder.dte, &core = builder.core;
@@ -298,10 +298,10 @@ int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, 
   for (const Component &component : components) {
     bool isFirst = &component == components.begin(), isLast = &component == &components.back();
     CopyShape shape;
-    shape.add(points.dteCount, indexWidth, indexStride);
+    shape.add(slices.dteCount, indexWidth, indexStride);
     if (component.offset >= 0)
       emitCopy(dte, l1Address(kLoaded),
-               l3Address(indexBase + points.dteFirst * indexStride + component.offset), shape,
+               l3Address(indexBase + slices.dteFirst * indexStride + component.offset), shape,
                indexType, indexType);
     dte.signal(builder.semaphore(Sem::Full));
     core.wait(builder.semaphore(Sem::Full));
@@ -309,15 +309,15 @@ int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, 
       hw::Vector fill;
       fill.op = VectorOp::Fill;
       fill.dst = valid;
-      fill.cols = points.coreCount;
+      fill.cols = slices.coreCount;
       fill.value = 1;
       core.emit(fill);
     }
-    computeComponent(component, points.coreCount, points.coreFirst, clamp, isFirst);
+    computeComponent(component, slices.coreCount, slices.coreFirst, clamp, isFirst);
     if (isLast && !clamp) {
       emitScalar(core, 0, -1);
       emitVector(core, VectorOp::Select, rowNumbers,
-                 {valid, rowNumbers, row(kScalars, DType::I64, 0)}, points.coreCount);
+                 {valid, rowNumbers, row(kScalars, DType::I64, 0)}, slices.coreCount);
     }
     core.signal(builder.semaphore(Sem::Done));
     dte.wait(builder.semaphore(Sem::Done));
@@ -333,9 +333,9 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
   StreamBuilder::Scope dteScope(dte), coreScope(core);
   Expr tableBase = baseOf(dte, table), resultBase = baseOf(dte, result),
        indexBase = baseOf(dte, indices);
-  int64_t share = std::min<int64_t>(llvm::divideCeil(numPoints, builder.workers()), kPointsAtOnce);
+  int64_t share = std::min<int64_t>(llvm::divideCeil(numSlices, builder.workers()), kSlicesAtOnce);
   hw::Gather gather;
-  gather.dstStride = pointStride;
+  gather.dstStride = sliceStride;
   gather.tableStride = unit * width;
   gather.rowElements = {run, hw::kZero, 0};
   gather.type = type;
@@ -343,7 +343,7 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
   gather.rows = rows;
   gather.clamp = isDirect();
   auto emitRuns = [&](const Expr &first, hw::Address index) {
-    forRuns(0, tableBase, resultBase + first * pointStride, [&](Expr from, Expr to) {
+    forRuns(0, tableBase, resultBase + first * sliceStride, [&](Expr from, Expr to) {
       gather.table = l3Address(from);
       gather.dst = l3Address(to);
       gather.index = index;
@@ -351,8 +351,8 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
     });
   };
   auto forShares = [&](StreamBuilder &stream, llvm::function_ref<void(Expr, hw::Extent)> body) {
-    stream.loop(Expr::instance() * share, numPoints, share * builder.workers(), [&](Expr first) {
-      body(first, stream.extent(share, first, numPoints, numPoints % share == 0));
+    stream.loop(Expr::instance() * share, numSlices, share * builder.workers(), [&](Expr first) {
+      body(first, stream.extent(share, first, numSlices, numSlices % share == 0));
     });
   };
   forShares(dte, [&](Expr first, hw::Extent count) {
@@ -372,19 +372,19 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 
 /// The most elements of a run that one worker processes. Workers that share a run must stay in
 /// separate columns of the rows. A run of several rows has no such columns: it is split into its
-/// rows if those are long, and otherwise one worker takes all of it. Of several points, which may
+/// rows if those are long, and otherwise one worker takes all of it. Of several slices, which may
 /// overlap, one worker takes all, in order.
 int64_t IndexedKernel::shareRun() {
-  if (run > unit && (numPoints > 1 || unit < 2 * kLeastShare))
+  if (run > unit && (numSlices > 1 || unit < 2 * kMinShare))
     return run;
   if (run > unit) {
     outer.push_back({run / unit, unit * width, unit * width});
     run = unit;
   }
-  return std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min(run, kLeastShare));
+  return std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min(run, kMinShare));
 }
 
-/// Every worker processes all points in order, on its own part of the runs, so no two workers touch
+/// Every worker processes all slices in order, on its own part of the runs, so no two workers touch
 /// the same bytes.
 LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices,
                                          const Placement &updates, hw::Reduce combine) {
@@ -396,12 +396,12 @@ LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement
   hw::Scatter scatter;
   scatter.combine = combine;
   scatter.tableStride = unit * width;
-  scatter.srcStride = pointStride;
+  scatter.srcStride = sliceStride;
   scatter.type = type;
   scatter.indexType = isDirect() ? indexType : hw::DType::I64;
   scatter.rows = rows;
   auto emitRuns = [&](const Expr &column, const Expr &first, hw::Address index) {
-    forRuns(0, tableBase + column * width, updateBase + column * width + first * pointStride,
+    forRuns(0, tableBase + column * width, updateBase + column * width + first * sliceStride,
             [&](Expr to, Expr from) {
               scatter.table = l3Address(to);
               scatter.src = l3Address(from);
@@ -414,16 +414,16 @@ LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement
       Expr column = dte.materialize(Expr::instance() * share);
       scatter.rowElements = dte.extent(share, column, run, run % share == 0);
       if (isDirect()) {
-        scatter.count = {numPoints, hw::kZero, 0};
+        scatter.count = {numSlices, hw::kZero, 0};
         return emitRuns(column, 0, l3Address(indexBase));
       }
-      dte.loop(0, numPoints, kPointsAtOnce, [&](Expr first) {
-        core.loop(0, numPoints, kPointsAtOnce, [&](Expr coreFirst) {
-          bool exact = numPoints % kPointsAtOnce == 0;
-          scatter.count = dte.extent(kPointsAtOnce, first, numPoints, exact);
-          Points points{first, coreFirst, scatter.count,
-                        core.extent(kPointsAtOnce, coreFirst, numPoints, exact)};
-          emitRuns(column, first, l1Address(computeRows(indexBase, points, false)));
+      dte.loop(0, numSlices, kSlicesAtOnce, [&](Expr first) {
+        core.loop(0, numSlices, kSlicesAtOnce, [&](Expr coreFirst) {
+          bool exact = numSlices % kSlicesAtOnce == 0;
+          scatter.count = dte.extent(kSlicesAtOnce, first, numSlices, exact);
+          Slices slices{first, coreFirst, scatter.count,
+                        core.extent(kSlicesAtOnce, coreFirst, numSlices, exact)};
+          emitRuns(column, first, l1Address(computeRows(indexBase, slices, false)));
         });
       });
     });
@@ -551,9 +551,9 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   // The window sizes along the table's dimensions, taken from the updates.
   unsigned next = 0;
   for (int64_t dim = 0; dim < inputType.getRank(); ++dim) {
-    bool isPoint = llvm::is_contained(access.droppedDims, dim) ||
-                   llvm::is_contained(access.tableBatchDims, dim);
-    access.window.push_back(isPoint ? 1 : access.points.getDimSize(access.windowDims[next++]));
+    bool isSingle = llvm::is_contained(access.droppedDims, dim) ||
+                    llvm::is_contained(access.tableBatchDims, dim);
+    access.window.push_back(isSingle ? 1 : access.slices.getDimSize(access.windowDims[next++]));
   }
   const Placement *indices = placementOf(context, op.getScatterIndices());
   const Placement *updates = placementOf(context, op.getUpdates()[0]);

@@ -72,7 +72,7 @@ static std::optional<std::pair<Value, Value>> matchRotate(Operation *op) {
 }
 
 namespace {
-/// One half of the product of two unsigned integers, one of which may be a constant.
+/// One half of the product of two unsigned integers. One of the two may be a constant.
 struct ProductHalf {
   hw::VectorOp op;
   Value left, right; ///< `right` is null for a constant

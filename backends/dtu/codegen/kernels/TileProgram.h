@@ -107,7 +107,7 @@ public:
   /// each item.
   void setRates(GroupSet stepGroups, GroupSet itemGroups);
 
-  /// The longest chain of dependent reductions.
+  /// The largest number of reductions that depend on each other in sequence.
   int getNumLevels() const;
   /// The reduced groups; nothing if two reductions reduce different groups.
   std::optional<GroupSet> getReducedGroups() const;

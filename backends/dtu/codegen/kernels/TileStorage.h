@@ -46,7 +46,7 @@ public:
   void place(const TileShape &shape);
 
   const TileShape &getShape() const { return shape; }
-  /// Returns true if the invariant value has a reader.
+  /// Returns true if the invariant value has a user.
   bool hasBuffer(int value) const { return bufferOf.contains({-1, value}); }
   /// Byte offset of a value's buffer in a phase and slot.
   Expr offset(unsigned phase, int value, const Expr &slot) const;

@@ -1,4 +1,4 @@
-// Which vector instruction computes an elementwise op.
+// Selects the vector instruction of an elementwise op.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"

@@ -96,8 +96,8 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
   }
 }
 
-/// The right operands, all of which must have the same layout; so must the left operand of every
-/// product.
+/// The right operands. All of them must have the same layout, and so must the left operands of all
+/// products.
 static FailureOr<SmallVector<OperandAccess>>
 traceRightOperands(ArrayRef<stablehlo::DotGeneralOp> dots, const OperandAccess &left) {
   SmallVector<OperandAccess> traced;
@@ -299,7 +299,7 @@ std::optional<MatmulTiling> TilingSearch::run() const {
   eachTile([&](int64_t tileRows, int64_t tileCols) { tryTile(tileRows, tileCols, found); });
   // Estimates closer than this do not discriminate.
   constexpr double tolerance = 1.01;
-  double least = std::numeric_limits<double>::infinity(), leastHost = least;
+  double least = std::numeric_limits<double>::infinity(), minHost = least;
   for (const Candidate &candidate : found)
     least = std::min(least, candidate.time);
   std::optional<MatmulTiling> chosen;
@@ -307,9 +307,9 @@ std::optional<MatmulTiling> TilingSearch::run() const {
     if (time > tolerance * least)
       continue;
     double host = matmulHostTime(sizes, tiling, machine);
-    if (host >= leastHost)
+    if (host >= minHost)
       continue;
-    leastHost = host;
+    minHost = host;
     chosen = tiling;
   }
   return chosen;

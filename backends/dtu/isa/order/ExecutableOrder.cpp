@@ -36,7 +36,7 @@ struct TaskProgram {
   Program program;
   StretchCode code;
   RunDependence dependence;
-  /// What followed runs need to come back, keyed by what they depend on.
+  /// The return messages that followed runs need, by the values on which they depend.
   std::map<std::string, std::vector<ReturnNeeded>> returns;
 };
 
@@ -102,14 +102,14 @@ absl::Status StepProof::decodePrograms() {
   for (const proto::Group &group : executable.groups())
     for (const proto::Task &task : group.tasks()) {
       ST_ASSIGN_OR_RETURN(Program decoded, decode(task.program()));
-      std::shared_ptr<TaskProgram> &made = known[codeOf(decoded)];
-      if (!made) {
-        made = std::make_shared<TaskProgram>();
-        made->program = std::move(decoded);
-        made->dependence = dependenceOf(made->program, /*peers=*/false);
-        made->code = forms.codeOf(made->program);
+      std::shared_ptr<TaskProgram> &created = known[codeOf(decoded)];
+      if (!created) {
+        created = std::make_shared<TaskProgram>();
+        created->program = std::move(decoded);
+        created->dependence = dependenceOf(created->program, /*peers=*/false);
+        created->code = forms.codeOf(created->program);
       }
-      programs[&task] = made;
+      programs[&task] = created;
     }
   return absl::OkStatus();
 }

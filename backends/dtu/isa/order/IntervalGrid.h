@@ -1,5 +1,5 @@
-// Finds which of many intervals meet a given one. Intervals lie in cells of about their own size
-// (a hierarchical grid: Ericson, Real-Time Collision Detection, 2005, 7.2).
+// Finds which of many intervals meet a given one. Intervals are stored in cells of about their own
+// size (a hierarchical grid: Ericson, Real-Time Collision Detection, 2005, 7.2).
 #pragma once
 
 #include "absl/container/flat_hash_map.h"

@@ -271,11 +271,11 @@ absl::Status OrderProof::reportWaits() const {
     if (text.size() > 300)
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("waits for ever: ", text));
+  return absl::InvalidArgumentError(absl::StrCat("waits forever: ", text));
 }
 
 absl::Status OrderProof::startStretch() {
-  stretches->settle();
+  stretches->normalise();
   periodic->restart();
   joins = repeats = true;
   while (int64_t compared = stretches->replay()) {
@@ -303,7 +303,7 @@ void OrderProof::followAgain() {
   receives.resize(start.receives);
   receiveTimes.resize(start.receives);
   returns.erase(returns.begin() + static_cast<ptrdiff_t>(start.returns), returns.end());
-  stretches->settle();
+  stretches->normalise();
   stretches->begin();
   periodic->restart();
   joins = repeats = isUncertain = false;

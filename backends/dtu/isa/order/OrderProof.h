@@ -63,7 +63,7 @@ private:
   absl::Status link(size_t index, const Instruction &instruction);
   absl::Status access(size_t index, const Address &address, StridedBytes::Dims dims, int64_t width,
                       bool isWrite, int64_t multicast = 1);
-  std::vector<VectorClock> leastClocks() const;
+  std::vector<VectorClock> minClocks() const;
   absl::Status noteRace(const MemoryAccess &access, int64_t memory,
                         const AccessHistory::Race &race);
   std::string describe(const OpenRace &race) const;

@@ -9,9 +9,9 @@ namespace st::dtu {
 absl::Status OrderProof::access(size_t index, const Address &address, StridedBytes::Dims dims,
                                 int64_t width, bool isWrite, int64_t multicast) {
   const StreamWalker &walker = instances[index].walker;
-  MemoryAccess made{StridedBytes(walker.value(address.offset), std::move(dims), width), index,
-                    clocks[index][index], walker.pc, isWrite};
-  if (made.bytes.empty())
+  MemoryAccess current{StridedBytes(walker.value(address.offset), std::move(dims), width), index,
+                       clocks[index][index], walker.pc, isWrite};
+  if (current.bytes.empty())
     return absl::OkStatus();
   bool isCore = walker.stream->engine == Engine::Core;
   int64_t memory = address.space == Space::L3     ? kMemoryL3
@@ -20,24 +20,24 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
                    : isCore                       ? walker.number
                                                   : walker.value(address.core);
   if (memory == kMemoryL3 || memory == kMemoryHost)
-    touched.add(instances[index].stream, made.pc, isWrite, memory, made.bytes);
+    touched.add(instances[index].stream, current.pc, isWrite, memory, current.bytes);
   for (int64_t i = 0; i < multicast; ++i) {
     int64_t place = memory < 0 ? memory : memory + i;
     AccessHistory &of = memories[place];
     races.clear();
-    executed += static_cast<int64_t>(of.find(made, clocks[index], races) / 32);
-    if (of.isForgotten(made, clocks[index]) && joins) {
+    executed += static_cast<int64_t>(of.find(current, clocks[index], races) / 32);
+    if (of.isForgotten(current, clocks[index]) && joins) {
       isUncertain = true;
-      return error(index, "may race with an access that the history no longer has");
+      return error(index, "may race with an earlier access that is no longer recorded");
     }
     for (const AccessHistory::Race &race : races)
-      if (absl::Status status = noteRace(made, place, race); !status.ok())
+      if (absl::Status status = noteRace(current, place, race); !status.ok())
         return status;
     if (periodic->follows())
-      periodic->access(made, place, address);
-    of.add(made, joins && place == kMemoryL3 && walker.stream->engine == Engine::Dte);
+      periodic->access(current, place, address);
+    of.add(current, joins && place == kMemoryL3 && walker.stream->engine == Engine::Dte);
     if (of.isFull())
-      of.forget(leastClocks(), joins);
+      of.forget(minClocks(), joins);
   }
   return absl::OkStatus();
 }
@@ -51,8 +51,8 @@ std::string OrderProof::describe(const OpenRace &race) const {
                       race.bytes.low, " to ", race.bytes.high - 1, "; nothing orders the two");
 }
 
-/// Other ranks may still guarantee the order: nothing is received before the data it was computed
-/// from is sent.
+/// Other ranks may still guarantee the order: a message arrives only after the data from which it
+/// was computed was sent.
 absl::Status OrderProof::noteRace(const MemoryAccess &access, int64_t memory,
                                   const AccessHistory::Race &race) {
   isUncertain |= race.box->first != race.box->last || periodic->isDoubtful(race.trail->instance);
@@ -95,7 +95,7 @@ absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
 }
 
 /// The least that each instance will know at its next memory access.
-std::vector<VectorClock> OrderProof::leastClocks() const {
+std::vector<VectorClock> OrderProof::minClocks() const {
   std::vector<VectorClock> least = clocks;
   for (const BarrierState &barrier : barriers)
     for (size_t one : barrier.waiting)

@@ -12,13 +12,13 @@ namespace st::dtu {
 namespace {
 
 /// Trips before the first comparison, and trips that must remain.
-constexpr int64_t kFirstPatience = 2, kLeastTripsLeft = 2;
+constexpr int64_t kFirstPatience = 2, kMinTripsLeft = 2;
 /// The number of added repetitions, the last ones, that keep individual times.
 constexpr int64_t kRecent = 2;
 /// The largest time.
-constexpr int64_t kMostTime = int64_t(1) << 31;
+constexpr int64_t kMaxTime = int64_t(1) << 31;
 /// The largest total change of an address.
-constexpr int64_t kMostBytes = int64_t(1) << 60;
+constexpr int64_t kMaxBytes = int64_t(1) << 60;
 
 ChangeBound::Value evaluate(const Affine &affine, const StreamWalker &walker,
                             const RegisterChange &change) {
@@ -107,9 +107,9 @@ private:
   int64_t timeNow(size_t index) const { return periodic.state.clocks[index][index]; }
   bool meet(const Record &one, const Record &other);
   /// Returns true if `later` may race with `earlier` of a previous repetition.
-  bool meetsEarlier(const Record &later, const Record &earlier);
-  bool meetsHistory(const Trail &trail);
-  bool meetsBox(const Record &record, size_t other, const AccessBox &box);
+  bool conflictsWithEarlier(const Record &later, const Record &earlier);
+  bool conflictsWithHistory(const Trail &trail);
+  bool conflictsWithBox(const Record &record, size_t other, const AccessBox &box);
 
   PeriodicOrder &periodic;
   const Search &search;
@@ -139,7 +139,7 @@ bool PeriodicOrder::Conflicts::any() {
   makeTrails();
   for (size_t i = 0; i < trails.size(); ++i) {
     const Trail &one = trails[i];
-    if (meetsHistory(one))
+    if (conflictsWithHistory(one))
       return true;
     for (size_t k = i + 1; k < trails.size() && trails[k].memory == one.memory; ++k) {
       const Trail &other = trails[k];
@@ -158,11 +158,11 @@ bool PeriodicOrder::Conflicts::any() {
 bool PeriodicOrder::Conflicts::meet(const Record &one, const Record &other) {
   ++compared;
   if (one.change == other.change)
-    return meetsEarlier(one, other) || meetsEarlier(other, one);
+    return conflictsWithEarlier(one, other) || conflictsWithEarlier(other, one);
   return all(one).meets(all(other));
 }
 
-bool PeriodicOrder::Conflicts::meetsEarlier(const Record &later, const Record &earlier) {
+bool PeriodicOrder::Conflicts::conflictsWithEarlier(const Record &later, const Record &earlier) {
   const size_t other = earlier.access.instance;
   const int64_t known = later.known[other], time = earlier.access.time, change = later.change;
   // The two accesses of one repetition were compared and keep their distance in all others.
@@ -180,16 +180,18 @@ bool PeriodicOrder::Conflicts::meetsEarlier(const Record &later, const Record &e
   return later.access.bytes.meets(earlier.access.bytes.repeated(times + 1, -change));
 }
 
-bool PeriodicOrder::Conflicts::meetsHistory(const Trail &trail) {
+bool PeriodicOrder::Conflicts::conflictsWithHistory(const Trail &trail) {
   return periodic.state.memories[trail.memory].anyOther(
       trail.instance, trail.isWrite, trail.low, trail.high,
       [&](size_t other, const AccessBox &box) {
-        return std::any_of(trail.records.begin(), trail.records.end(),
-                           [&](const Record *record) { return meetsBox(*record, other, box); });
+        return std::any_of(trail.records.begin(), trail.records.end(), [&](const Record *record) {
+          return conflictsWithBox(*record, other, box);
+        });
       });
 }
 
-bool PeriodicOrder::Conflicts::meetsBox(const Record &record, size_t other, const AccessBox &box) {
+bool PeriodicOrder::Conflicts::conflictsWithBox(const Record &record, size_t other,
+                                                const AccessBox &box) {
   // Accesses of the followed repetition are compared as records.
   if (box.first > periodic.timeOf(search.from, other))
     return false;
@@ -346,10 +348,10 @@ void PeriodicOrder::follow(size_t index) {
                                 walker.limits, change);
     } else if (auto *leave = std::get_if<Leave>(&instruction)) {
       search.bound.visitLeave(leave->unless, change);
-    } else if (auto *made = std::get_if<Index>(&instruction)) {
-      if (fact.live[walker.pc + 1].test(made->dst))
-        search.bound.visitIndex(made->dst, valueOf(made->value), made->divide, made->modulo,
-                                made->multiply, change);
+    } else if (auto *created = std::get_if<Index>(&instruction)) {
+      if (fact.live[walker.pc + 1].test(created->dst))
+        search.bound.visitIndex(created->dst, valueOf(created->value), created->divide,
+                                created->modulo, created->multiply, change);
     } else if (auto *table = std::get_if<Table>(&instruction)) {
       if (fact.live[walker.pc + 1].test(table->dst))
         search.bound.visitTable(table->dst, valueOf(table->index), change);
@@ -366,7 +368,7 @@ void PeriodicOrder::access(const MemoryAccess &access, int64_t memory, const Add
     if (search.period == 0)
       continue;
     ChangeBound::Value offset = evaluate(address.offset, walker, search.changes[access.instance]);
-    if (!offset.isKnown || std::abs(offset.change) >= kMostBytes)
+    if (!offset.isKnown || std::abs(offset.change) >= kMaxBytes)
       search.bound.keepEqual({0, 0, false});
     search.records.push_back({access, memory, offset.change, state.clocks[access.instance]});
   }
@@ -393,7 +395,7 @@ int64_t PeriodicOrder::endTrip(size_t index, uint32_t end) {
     return search.trips == search.period ? endFollowing(depth) : 0;
   const auto &loop =
       std::get<Loop>(walker.stream->instructions[loopEnds[state.instances[index].stream][end]]);
-  if ((walker.limits[depth] - walker.registers[loop.reg]) / loop.step < kLeastTripsLeft)
+  if ((walker.limits[depth] - walker.registers[loop.reg]) / loop.step < kMinTripsLeft)
     return 0;
   if (search.from.disturbances >= 0 && matches(search.from) && recurs(search))
     beginFollowing(search);
@@ -457,7 +459,7 @@ int64_t PeriodicOrder::repetitions(size_t depth) {
   if (!isLinear(search))
     return 0;
   // An enclosing search sees the first and the last repetition, between which everything is linear.
-  // One repetition must leave its changes as they are.
+  // One repetition must not alter its own changes.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (searches[outer].period == 0)
@@ -510,10 +512,10 @@ int64_t PeriodicOrder::endFollowing(size_t depth) {
   int64_t compared = 0;
   for (size_t i = 0; i < gain.times.size(); ++i)
     if (gain.times[i] > 0)
-      times = std::min(times, (kMostTime - state.clocks[i][i]) / gain.times[i]);
+      times = std::min(times, (kMaxTime - state.clocks[i][i]) / gain.times[i]);
   for (const Record &record : search.records)
     if (record.change != 0)
-      times = std::min(times, kMostBytes / std::max<int64_t>(1, std::abs(record.change)));
+      times = std::min(times, kMaxBytes / std::max<int64_t>(1, std::abs(record.change)));
   if (times > 0 && followsAccesses) {
     Conflicts conflicts(*this, search, gain, times);
     if (conflicts.any())

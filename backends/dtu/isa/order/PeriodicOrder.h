@@ -87,7 +87,8 @@ private:
   void restart(Search &search, int64_t patience);
   void beginFollowing(Search &search);
   int64_t endFollowing(size_t depth);
-  /// Finds the increase of times and clocks since `from`; returns false if they did not grow alike.
+  /// Finds the increase of times and clocks since `from`; returns false if they did not grow by the
+  /// same amount.
   bool findGain(const Snapshot &from, Gain &gain);
   bool isLinear(Search &search);
   bool recurs(const Search &search) const;

@@ -38,7 +38,7 @@ struct ProgramOrder {
 
 /// Follows one run of a valid program without data, and proves for every interleaving that
 ///
-/// - no instance waits for ever on a semaphore or barrier, given that messages have arrived when
+/// - no instance waits forever on a semaphore or barrier, given that messages have arrived when
 ///   they are received;
 /// - of two accesses to a byte by different instances, one of which writes, one happens before the
 ///   other. A transfer lasts until its instruction is complete. Orders that other ranks guarantee
@@ -57,13 +57,13 @@ struct ProgramOrder {
 absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit,
                                         bool everyTrip = false);
 
-/// The same for one of several runs that do much alike: `memory` holds what is known of stretches
-/// of their programs (Stretches.h) and grows. Leaves `events` empty.
+/// The same for one of several runs of similar code: `memory` holds the known stretches of their
+/// programs (Stretches.h) and grows. Leaves `events` empty.
 absl::StatusOr<ProgramOrder> proveOrder(const StretchCode &code, const RunView &view, int64_t limit,
                                         StretchMemory &memory);
 
 /// Proves the first of the two properties: the messages in an order as above, and no instance waits
-/// for ever; does not compute `returns`. A program's skeleton gives the same result
+/// forever; does not compute `returns`. A program's skeleton gives the same result
 /// (SyncSkeleton.h).
 absl::StatusOr<ProgramOrder> proveWaits(const Program &program, const RunView &view, int64_t limit);
 

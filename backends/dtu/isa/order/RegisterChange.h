@@ -1,5 +1,5 @@
-// How much registers change from one repetition of a periodic loop to the next, and for how many
-// repetitions all decisions that depend on them stay the same.
+// The change of registers from one repetition of a periodic loop to the next, and the
+// number of repetitions for which all decisions that depend on them stay the same.
 #pragma once
 
 #include "backends/dtu/isa/Registers.h"

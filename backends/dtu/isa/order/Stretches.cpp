@@ -28,10 +28,10 @@ void StretchMemory::take(StretchMemory other) {
 Stretches::Stretches(const StretchCode &code, const RunView &view, StretchMemory &memory,
                      OrderState &state)
     : code(code), view(view), memory(memory), state(state), isUsed(state.semaphores.size()),
-      meetings(state.barriers.size()) {
+      barrierUsers(state.barriers.size()) {
   for (const InstanceState &instance : state.instances)
     streamOf.push_back(instance.stream);
-  for (std::vector<bool> &users : meetings)
+  for (std::vector<bool> &users : barrierUsers)
     users.resize(state.instances.size());
 }
 
@@ -66,7 +66,7 @@ bool Stretches::isQuiet() const {
   return true;
 }
 
-void Stretches::settle() {
+void Stretches::normalise() {
   for (auto &memory : state.memories)
     memory.second.forgetAll();
   state.touched.clear();
@@ -262,7 +262,7 @@ int64_t Stretches::replay() {
   if (!known)
     return 0;
   apply(*known, starts);
-  settle();
+  normalise();
   int64_t compared = 1;
   for (const OrderStretch::Slice &slice : known->slices)
     compared += slice.last > slice.first ? slice.last - slice.first : 0;
@@ -299,12 +299,12 @@ void Stretches::apply(const OrderStretch &stretch, const Starts &starts) {
     }
   }
   for (size_t i = 0; i < stretch.barriers.size(); ++i) {
-    const OrderStretch::Meeting &meeting = stretch.barriers[i];
-    if (meeting.participants == 0)
+    const OrderStretch::BarrierUse &use = stretch.barriers[i];
+    if (use.participants == 0)
       continue;
-    state.barriers[i].participants = meeting.participants;
-    for (size_t k = 0; k < meeting.users.size(); ++k)
-      if (meeting.users[k])
+    state.barriers[i].participants = use.participants;
+    for (size_t k = 0; k < use.users.size(); ++k)
+      if (use.users[k])
         state.barriers[i].users[k] = true;
   }
   applyMessages(stretch, starts, times);
@@ -357,7 +357,7 @@ void Stretches::begin() {
   for (const auto &one : used)
     isUsed[one.first] = false;
   used.clear();
-  for (std::vector<bool> &users : meetings)
+  for (std::vector<bool> &users : barrierUsers)
     users.assign(users.size(), false);
   isRefused = false;
   startHash = hash();
@@ -404,7 +404,7 @@ void Stretches::recordPlaces(OrderStretch &stretch) const {
 void Stretches::recordSemaphores(OrderStretch &stretch) const {
   for (const auto &[at, before] : used) {
     const SemaphoreState &after = state.semaphores[at];
-    OrderStretch::Semaphore &made =
+    OrderStretch::Semaphore &created =
         stretch.semaphores.emplace_back(OrderStretch::Semaphore{at,
                                                                 after.waiter,
                                                                 before.waiter != after.waiter,
@@ -415,14 +415,15 @@ void Stretches::recordSemaphores(OrderStretch &stretch) const {
     // Signallers keep their places.
     for (size_t i = 0; i < after.signallers.size(); ++i) {
       const bool isNew = i >= before.signallers.size();
-      made.signallers.push_back(
+      created.signallers.push_back(
           {after.signallers[i].instance, isNew,
            after.signallers[i].given - (isNew ? 0 : before.signallers[i].given)});
     }
   }
-  for (size_t i = 0; i < meetings.size(); ++i) {
-    const bool met = std::find(meetings[i].begin(), meetings[i].end(), true) != meetings[i].end();
-    stretch.barriers.push_back({meetings[i], met ? state.barriers[i].participants : 0});
+  for (size_t i = 0; i < barrierUsers.size(); ++i) {
+    const bool met =
+        std::find(barrierUsers[i].begin(), barrierUsers[i].end(), true) != barrierUsers[i].end();
+    stretch.barriers.push_back({barrierUsers[i], met ? state.barriers[i].participants : 0});
   }
 }
 
@@ -465,11 +466,11 @@ void Stretches::end() {
   for (size_t s = 0; s < code.places.size(); ++s) {
     const Stream &stream = code.program->streams[s];
     const OrderStretch::Slice &slice = stretch->slices[s];
-    Stream &made = part.streams.emplace_back();
-    made.engine = stream.engine;
+    Stream &created = part.streams.emplace_back();
+    created.engine = stream.engine;
     if (slice.first < slice.last)
-      made.instructions.assign(stream.instructions.begin() + slice.first,
-                               stream.instructions.begin() + slice.last);
+      created.instructions.assign(stream.instructions.begin() + slice.first,
+                                  stream.instructions.begin() + slice.last);
   }
   stretch->dependence = dependenceOf(part, /*peers=*/false);
   stretch->key = stretch->dependence.keyOf(view);

@@ -44,7 +44,7 @@ struct OrderStretch {
     int64_t before, after, taken; ///< the count, and how much was waited for
     std::vector<Signals> signallers;
   };
-  struct Meeting {
+  struct BarrierUse {
     std::vector<bool> users;
     int64_t participants = 0;
   };
@@ -56,7 +56,7 @@ struct OrderStretch {
   std::vector<Instance> instances;
   std::deque<size_t> readyBefore, lateBefore, ready, late;
   std::vector<Semaphore> semaphores; ///< those used
-  std::vector<Meeting> barriers;
+  std::vector<BarrierUse> barriers;
   std::vector<TouchedRange> touched;
   std::optional<size_t> receiver, sender; ///< if it receives or sends
   std::vector<SentMessage> sends;
@@ -65,8 +65,8 @@ struct OrderStretch {
   std::vector<OpenRace> returns;
 };
 
-/// Shared by any number of runs. While several threads follow runs, each adds to a memory of its
-/// own on top of one that does not change.
+/// Shared by any number of runs. While several threads follow runs, each adds to a separate memory
+/// on top of a shared one that does not change.
 class StretchMemory {
 public:
   explicit StretchMemory(const StretchMemory *base = nullptr) : base(base) {}
@@ -103,10 +103,10 @@ public:
 
   /// Returns true if the state is quiet.
   bool isQuiet() const;
-  /// Forgets what a quiet state makes irrelevant.
-  void settle();
+  /// Drops the history that a quiet state makes irrelevant.
+  void normalise();
   /// Replays the stretch that begins here if it is known. Returns the number of instructions
-  /// compared, or 0. The state must be settled.
+  /// compared, or 0. The state must be normalised.
   int64_t replay();
   /// A stretch that is not known begins or ends here.
   void begin();
@@ -114,7 +114,7 @@ public:
 
   /// Call before the state of a semaphore changes.
   void useSemaphore(size_t at);
-  void useBarrier(size_t at, size_t instance) { meetings[at][instance] = true; }
+  void useBarrier(size_t at, size_t instance) { barrierUsers[at][instance] = true; }
   /// The current stretch depends on data.
   void refuse() { isRefused = true; }
 
@@ -155,7 +155,7 @@ private:
   size_t sends = 0, receives = 0, returns = 0;
   std::vector<std::pair<size_t, SemaphoreState>> used; ///< semaphores before their first use
   std::vector<bool> isUsed;
-  std::vector<std::vector<bool>> meetings; ///< by barrier, the instances that reached it
+  std::vector<std::vector<bool>> barrierUsers; ///< by barrier, the instances that reached it
   bool isRefused = false;
 };
 

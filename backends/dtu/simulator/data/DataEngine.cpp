@@ -74,7 +74,7 @@ LazyMemory DataEngine::takeScratch() {
   return memory;
 }
 
-void DataEngine::giveScratchBack(LazyMemory memory) {
+void DataEngine::releaseScratch(LazyMemory memory) {
   std::lock_guard<std::mutex> lock(scratchMutex);
   scratch.push_back(std::move(memory));
 }
@@ -93,7 +93,7 @@ absl::Status DataEngine::deliver(int64_t source, int64_t destination, int64_t ch
   }
   const absl::Status status =
       machine.remote->send({source, destination, channel, message.bytes}, message.data.get());
-  pool.giveBack(std::move(message));
+  pool.release(std::move(message));
   return status;
 }
 
@@ -146,7 +146,7 @@ absl::Status DataEngine::receiveOne(int64_t process) {
   if (!isValid)
     return absl::InternalError(absl::StrCat("process ", process, " sent a message from rank ",
                                             header.source, " to rank ", header.destination, " of ",
-                                            header.bytes, " bytes, which no program does"));
+                                            header.bytes, " bytes, which is not a valid message"));
   Message message = pool.take(header.bytes);
   if (!message.data)
     return absl::ResourceExhaustedError("the host has no memory left for a message");
@@ -176,10 +176,11 @@ void DataEngine::receiveFrom(int64_t process) {
 
 void DataEngine::work() {
   std::unique_lock<std::mutex> lock(readyMutex);
-  const auto mayGoOn = [&] { return running > 0 || awaitedFromAll > 0; };
+  const auto mayContinue = [&] { return running > 0 || awaitedFromAll > 0; };
   while (true) {
     // Nothing is ready, and nothing can become ready: the step is done or deadlocked.
-    readyChanged.wait(lock, [&] { return !ready.empty() || !mayGoOn() || !remoteFailure.ok(); });
+    readyChanged.wait(lock,
+                      [&] { return !ready.empty() || !mayContinue() || !remoteFailure.ok(); });
     if (ready.empty() || !remoteFailure.ok())
       return;
     int64_t rank = ready.front();
@@ -194,7 +195,7 @@ void DataEngine::work() {
     if (machine.remote)
       remoteFailure.Update(clusters[rank]->fault());
     --running;
-    if ((!mayGoOn() && ready.empty()) || !remoteFailure.ok())
+    if ((!mayContinue() && ready.empty()) || !remoteFailure.ok())
       readyChanged.notify_all();
   }
 }
@@ -256,7 +257,7 @@ absl::Status DataEngine::checkFinished() const {
       absl::StrAppend(&waits, "; ", clusters[rank]->describeWaits());
   if (stuck)
     return absl::FailedPreconditionError(
-        absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));
+        absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait forever", waits));
   for (size_t rank = 0; rank < inboxes.size(); ++rank)
     for (const auto &channel : inboxes[rank]->channels)
       if (!channel.second.empty())
@@ -307,32 +308,32 @@ std::vector<int64_t> DataEngine::executedRecord(int64_t rank) const {
 
 absl::Status DataEngine::setExecutedRecord(int64_t rank, absl::Span<const int64_t> record) {
   ClusterRun &cluster = *clusters[static_cast<size_t>(rank)];
-  bool isCut = false;
+  bool isTruncated = false;
   const auto next = [&] {
-    isCut |= record.empty();
+    isTruncated |= record.empty();
     const int64_t number = record.empty() ? 0 : record.front();
     record.remove_prefix(record.empty() ? 0 : 1);
     return number;
   };
   cluster.executed = {};
   cluster.loaded.clear();
-  for (int64_t tasks = next(); tasks > 0 && !isCut; --tasks) {
+  for (int64_t tasks = next(); tasks > 0 && !isTruncated; --tasks) {
     TaskWork &task = cluster.executed.tasks.emplace_back();
     for (const auto member : kTaskWork)
       task.*member = next();
   }
-  for (int64_t peers = next(); peers > 0 && !isCut; --peers) {
+  for (int64_t peers = next(); peers > 0 && !isTruncated; --peers) {
     const int64_t peer = next();
     cluster.executed.sentTo[peer] = next();
   }
-  for (int64_t places = next(); places > 0 && !isCut; --places) {
+  for (int64_t places = next(); places > 0 && !isTruncated; --places) {
     const int64_t task = next(), stream = next();
     std::vector<int64_t> &values =
         cluster.loaded[{static_cast<size_t>(task), static_cast<uint32_t>(stream)}];
-    for (int64_t count = next(); count > 0 && !isCut; --count)
+    for (int64_t count = next(); count > 0 && !isTruncated; --count)
       values.push_back(next());
   }
-  if (isCut || !record.empty())
+  if (isTruncated || !record.empty())
     return absl::InternalError(
         absl::StrCat("the results of rank ", rank, " arrived damaged from its process"));
   return absl::OkStatus();

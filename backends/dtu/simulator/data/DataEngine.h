@@ -98,7 +98,7 @@ private:
   std::vector<LazyMemory> scratch;
   size_t scratches = 0; ///< including those that clusters hold now
   LazyMemory takeScratch();
-  void giveScratchBack(LazyMemory memory);
+  void releaseScratch(LazyMemory memory);
 
   // Ranks that are ready to continue.
   std::mutex readyMutex;

@@ -6,9 +6,9 @@ namespace st::dtu {
 namespace {
 
 /// Copying fewer bytes costs less than tracking a deferred copy.
-constexpr int64_t kLeastBytes = 1024;
+constexpr int64_t kMinBytes = 1024;
 /// Per place. A further copy forces the oldest one to run.
-constexpr size_t kMostCopies = 16;
+constexpr size_t kMaxCopies = 16;
 
 bool isDense(const RowsView &rows) { return rows.rows == 1 || rows.stride == rows.rowBytes; }
 
@@ -66,7 +66,7 @@ void DeferredCopies::carryOut(const Deferred &copy) {
 
 bool DeferredCopies::canWait(const CopyPlan &plan, RowsView &rows) {
   const int64_t width = plan.dstWidth;
-  if (plan.kind != CopyPlan::Kind::Rows || plan.count > 2 || plan.elements * width < kLeastBytes)
+  if (plan.kind != CopyPlan::Kind::Rows || plan.count > 2 || plan.elements * width < kMinBytes)
     return false;
   const CopyPlan::Dim &row = plan.dims[plan.count - 1];
   rows = {nullptr, 1, row.size * width, row.size * width};
@@ -96,7 +96,7 @@ void DeferredCopies::defer(Place place, uint8_t *dst, const RowsView &src) {
       added = *it;
     it = copies.erase(it);
   }
-  if (copies.size() == kMostCopies) {
+  if (copies.size() == kMaxCopies) {
     carryOut(copies.front());
     copies.erase(copies.begin());
   }

@@ -1,7 +1,7 @@
 // Copies into on-chip memories that are deferred until an instruction would observe them. An
 // instruction that reads all of such a tile, or whole rows of it, reads the copy's source instead.
 // A copy out of such a tile copies from that source. A tile that is overwritten first is never
-// copied at all.
+// copied.
 //
 // A deferred copy is carried out when an instruction writes to its source, reads its destination in
 // another shape, or writes to a part of its destination. While a cluster runs, only its own

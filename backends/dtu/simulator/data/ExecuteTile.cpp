@@ -420,7 +420,7 @@ bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count
     return true;
   if (rows > kMaxTileElements || cols > kMaxTileElements || rows * cols > kMaxTileElements)
     return context.fail(absl::StrCat("tile of ", rows, " x ", cols, " elements"));
-  std::array<Stage, kMostRun> stages;
+  std::array<Stage, kMaxRun> stages;
   bool dense = true;
   for (at = 0; at < count; ++at) {
     if (!TileOp(program.vectors[slots[at].index], context).prepare(stages[at]))

@@ -145,7 +145,8 @@ bool execute(const CopyInst &copy, ExecContext &context) {
   const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
-  // A copy towards the cores can be deferred: every reader looks for it.
+  // A copy towards the cores can be deferred, because every instruction that reads the tile checks
+  // for it.
   RowsView rows;
   const bool waits = !copy.convert && isOnChip(copy.dst.space) && copy.src.space != Space::Host &&
                      copy.src.space > copy.dst.space && DeferredCopies::canWait(plan, rows);

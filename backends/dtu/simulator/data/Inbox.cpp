@@ -34,7 +34,7 @@ Message MessagePool::take(int64_t bytes) {
   return message;
 }
 
-void MessagePool::giveBack(Message message) {
+void MessagePool::release(Message message) {
   int size = sizeClass(message.bytes);
   std::lock_guard<std::mutex> lock(mutex);
   free[size].push_back(std::move(message.data));

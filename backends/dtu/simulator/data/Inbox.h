@@ -27,7 +27,7 @@ class MessagePool {
 public:
   /// Returns a message of `bytes` bytes; its data is null if the host is out of memory.
   Message take(int64_t bytes);
-  void giveBack(Message message);
+  void release(Message message);
 
 private:
   std::mutex mutex;

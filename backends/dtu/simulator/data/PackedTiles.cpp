@@ -5,7 +5,7 @@
 namespace st::dtu {
 
 /// A core may run a few steps ahead of others that use the same tiles.
-constexpr size_t kMostTiles = 12;
+constexpr size_t kMaxTiles = 12;
 
 PackedB PackedTiles::get(const RowsView &rows, DType type, bool transposed, int64_t bytes) {
   auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const Tile &known) {
@@ -14,7 +14,7 @@ PackedB PackedTiles::get(const RowsView &rows, DType type, bool transposed, int6
            known.type == type && known.transposed == transposed;
   });
   const bool isFilled = tile != tiles.end();
-  if (!isFilled && tiles.size() < kMostTiles)
+  if (!isFilled && tiles.size() < kMaxTiles)
     tile = tiles.emplace(tiles.end());
   else if (!isFilled)
     --tile;

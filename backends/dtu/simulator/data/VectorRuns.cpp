@@ -161,7 +161,7 @@ std::vector<uint8_t> findVectorRuns(const DecodedProgram &program, const Decoded
   };
   for (size_t begin = 0; begin < size;) {
     std::vector<const VectorInst *> run;
-    for (size_t at = begin; at < size && run.size() < kMostRun; ++at) {
+    for (size_t at = begin; at < size && run.size() < kMaxRun; ++at) {
       const VectorInst *inst = instAt(at);
       if (!inst || (!run.empty() && !(inst->rows == run[0]->rows && inst->cols == run[0]->cols)))
         break;

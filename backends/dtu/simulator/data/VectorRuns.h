@@ -8,11 +8,11 @@
 namespace st::dtu {
 
 /// The largest number of instructions in a run.
-constexpr unsigned kMostRun = 24;
+constexpr unsigned kMaxRun = 24;
 
 /// For each slot of `stream`, returns the length of the run that begins there, at least 2; else 0.
-/// The instructions of a run work element by element on tiles of one size. Any two tiles of which
-/// one is written are either the same tile, element for element, or disjoint.
+/// The instructions of a run work element by element on tiles of one size. If one of two tiles is
+/// written, they are either the same tile, element for element, or disjoint.
 std::vector<uint8_t> findVectorRuns(const DecodedProgram &program, const DecodedStream &stream);
 
 } // namespace st::dtu

@@ -63,7 +63,7 @@ private:
   absl::Status begin(ReplayGroup &group);
   void end(ReplayGroup &group);
   /// Advances the group through tasks without messages, to its next message or to its end.
-  absl::Status goOn(size_t group);
+  absl::Status resume(size_t group);
   absl::Status meet(size_t group, Picoseconds now);
   void send(const ReplayGroup &group, const TaskEvent &event, Picoseconds now);
   bool sendAhead(ReplayGroup &group);
@@ -160,7 +160,7 @@ void TaskReplay::end(ReplayGroup &group) {
   }
 }
 
-absl::Status TaskReplay::goOn(size_t index) {
+absl::Status TaskReplay::resume(size_t index) {
   ReplayGroup &group = groups[index];
   while (true) {
     while (group.sentAhead.count(group.next))
@@ -220,7 +220,7 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
     group.start += late;
   }
   ++group.next;
-  return goOn(index);
+  return resume(index);
 }
 
 /// A group stops where one of its ranks waits. If another group waits for a later send of a
@@ -254,7 +254,7 @@ absl::Status TaskReplay::deadlock() const {
 absl::StatusOr<TimingResult> TaskReplay::run() {
   ST_RETURN_IF_ERROR(findGroups());
   for (size_t group = 0; group < groups.size(); ++group)
-    ST_RETURN_IF_ERROR(goOn(group));
+    ST_RETURN_IF_ERROR(resume(group));
   while (true) {
     if (turns.empty() && std::none_of(groups.begin(), groups.end(),
                                       [&](ReplayGroup &group) { return sendAhead(group); }))

@@ -62,12 +62,12 @@ absl::StatusOr<TaskTimings::Form> TaskTimings::formOf(ProgramId program) {
   Form &form = forms[static_cast<size_t>(program)];
   if (form.isKnown)
     return form;
-  TimingForm made = timingFormOf(*programs[static_cast<size_t>(program)]);
-  if (made.readsData)
+  TimingForm created = timingFormOf(*programs[static_cast<size_t>(program)]);
+  if (created.readsData)
     return absl::FailedPreconditionError(
         absl::StrCat("the time of program '", programs[static_cast<size_t>(program)]->source.name,
                      "' depends on data; its tasks cannot be timed once for all"));
-  form = {formIds.emplace(made.text, formIds.size()).first->second, made.variesByRun,
+  form = {formIds.emplace(created.text, formIds.size()).first->second, created.variesByRun,
           /*isKnown=*/true};
   return form;
 }
@@ -80,8 +80,8 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::task(size_t first,
                                 form.variesByRun ? run.microBatch : -1};
   auto found = known.find(key);
   if (found == known.end()) {
-    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> made, cut(first, count, run));
-    found = known.emplace(key, std::move(made)).first;
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> created, cut(first, count, run));
+    found = known.emplace(key, std::move(created)).first;
   }
   return found->second;
 }
@@ -90,8 +90,8 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, 
                                                                   TaskRun run) {
   const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
-  auto made = std::make_shared<GroupTask>();
-  std::vector<TaskMessages> &said = made->said;
+  auto created = std::make_shared<GroupTask>();
+  std::vector<TaskMessages> &said = created->said;
   Sets sets(count);
   std::map<int64_t, size_t> onChip;
   for (size_t i = 0; i < count; ++i) {
@@ -103,7 +103,7 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, 
         sets.join(i, at - first);
     said.push_back(std::move(messages));
   }
-  ST_RETURN_IF_ERROR(listOuterMessages(first, program, *made));
+  ST_RETURN_IF_ERROR(listOuterMessages(first, program, *created));
   std::map<size_t, RankSet> rankSets;
   for (size_t i = 0; i < count; ++i)
     rankSets[sets.find(i)].ranks.push_back(first + i);
@@ -114,9 +114,9 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, 
       ST_ASSIGN_OR_RETURN(at->second, measure(set, said, first, run, form, at->first));
     }
     set.measured = at->second;
-    made->rankSets.push_back(std::move(set));
+    created->rankSets.push_back(std::move(set));
   }
-  return std::shared_ptr<const GroupTask>(std::move(made));
+  return std::shared_ptr<const GroupTask>(std::move(created));
 }
 
 absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &program,
@@ -263,19 +263,19 @@ TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &said, 
   const size_t count = set.ranks.size();
   if (std::optional<StandIn> other = standInFor(set, first, run, form, key)) {
     const size_t turn = turnOf(other->set, other->said, other->first);
-    absl::StatusOr<std::shared_ptr<const TaskTiming>> made = measureTurn(other->set, run, turn);
-    if (made.ok() && !*made)
-      made = measureTurn(other->set, run, count);
-    if (made.ok())
-      return made;
+    absl::StatusOr<std::shared_ptr<const TaskTiming>> created = measureTurn(other->set, run, turn);
+    if (created.ok() && !*created)
+      created = measureTurn(other->set, run, count);
+    if (created.ok())
+      return created;
     // The error must name the ranks of the set.
   } else {
     earlier.emplace_back(first, set.ranks);
   }
   const size_t turn = form.variesByRun ? count : turnOf(set, said, first);
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> made, measureTurn(set, run, turn));
-  if (made)
-    return made;
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> created, measureTurn(set, run, turn));
+  if (created)
+    return created;
   return measureTurn(set, run, count);
 }
 
@@ -305,21 +305,21 @@ TaskTimings::measureTurn(const RankSet &set, TaskRun run, size_t turn) {
   instructions += result.simulatedInstructions;
   if (boundary.rotation && boundary.rotation->isAmbiguous)
     return std::shared_ptr<const TaskTiming>();
-  auto made = std::make_shared<TaskTiming>();
+  auto created = std::make_shared<TaskTiming>();
   for (size_t i = 0; i < set.ranks.size(); ++i)
-    made->ranks.push_back(result.ranks[set.ranks[i % turn]]);
+    created->ranks.push_back(result.ranks[set.ranks[i % turn]]);
   for (size_t i = 0; logs && i < set.ranks.size(); ++i)
-    made->segments.push_back(log.segments[set.ranks[i % turn]]);
+    created->segments.push_back(log.segments[set.ranks[i % turn]]);
   for (const Boundary::Message &message : boundary.messages)
     for (size_t i = indexOf.at(message.rank); i < set.ranks.size(); i += turn)
-      made->events.push_back({message.isSend, i, message.time, message.arrival - message.time});
+      created->events.push_back({message.isSend, i, message.time, message.arrival - message.time});
   // Events of the set at one instant are ordered by rank.
-  std::stable_sort(made->events.begin(), made->events.end(),
+  std::stable_sort(created->events.begin(), created->events.end(),
                    [](const TaskTiming::Event &a, const TaskTiming::Event &b) {
                      return std::tie(a.time, a.index) < std::tie(b.time, b.index);
                    });
-  made->instructions = result.instructions * static_cast<int64_t>(set.ranks.size() / turn);
-  return std::shared_ptr<const TaskTiming>(std::move(made));
+  created->instructions = result.instructions * static_cast<int64_t>(set.ranks.size() / turn);
+  return std::shared_ptr<const TaskTiming>(std::move(created));
 }
 
 } // namespace st::dtu

@@ -22,10 +22,10 @@ struct TimingForm {
 
 TimingForm timingFormOf(const DecodedProgram &program);
 
-/// For each slot of a stream, a text that is equal for two slots if they take the same time and
-/// have the same effect on the registers that decide something, including the peers of messages,
-/// and if they use the same channel and take the peer from the same register.
-/// For a Table instruction, the texts are equal if the rank tables agree.
+/// For each slot of a stream, a key. Two slots have equal keys if they take the same time, use the
+/// same channel, take the peer from the same register, and have the same effect on registers that
+/// decide something (including peers of messages). For a Table instruction, the texts are equal if
+/// the rank tables agree.
 std::vector<std::string> slotFormsOf(const DecodedProgram &program, const DecodedStream &stream);
 
 } // namespace st::dtu

@@ -9,10 +9,10 @@ namespace {
 
 /// The largest number of values kept: 256 MiB for stretches of chips, 64 MiB for those of runs of
 /// the same ranks.
-constexpr size_t kMostKept = size_t(1) << 25, kMostKeptOfRuns = size_t(1) << 23;
+constexpr size_t kMaxKept = size_t(1) << 25, kMaxKeptOfRuns = size_t(1) << 23;
 /// Simulated instructions between two examinations of a chip's state, and the length at which a
 /// stretch ends.
-constexpr int64_t kLeastInstructions = int64_t(1) << 9, kLongStretch = int64_t(1) << 12;
+constexpr int64_t kMinInstructions = int64_t(1) << 9, kLongStretch = int64_t(1) << 12;
 
 uint64_t hashOf(const ChipState &state) {
   uint64_t hash = state.places.size();
@@ -113,7 +113,7 @@ std::shared_ptr<const Stretch> ChipMemory::find(const ChipState &state) const {
 void ChipMemory::keep(std::shared_ptr<const Stretch> stretch) {
   const ChipState &to = *stretch->to;
   kept += to.numbers.size() + 3 * to.places.size() + 23 * to.work.size() + 3 * to.linkWork.size();
-  if (kept > (scope == StretchScope::Run ? kMostKeptOfRuns : kMostKept)) {
+  if (kept > (scope == StretchScope::Run ? kMaxKeptOfRuns : kMaxKept)) {
     stretches.clear();
     kept = 0;
   }
@@ -161,7 +161,7 @@ void KnownStretches::finish(Chip &chip, std::shared_ptr<const ChipState> now,
   const ChipState &from = *chip.recorded->from;
   bool holds = chip.disturbances == disturbances && from.linkDues == now->linkDues &&
                from.places.size() == now->places.size() &&
-               simulated(*now) - simulated(from) >= size * kLeastInstructions;
+               simulated(*now) - simulated(from) >= size * kMinInstructions;
   for (size_t i = 0; holds && i < from.places.size(); ++i)
     holds = now->places[i].code || from.places[i].pc == now->places[i].pc;
   for (Picoseconds due : from.linkDues)
@@ -186,7 +186,7 @@ bool KnownStretches::replay(size_t index, const std::vector<size_t> &members, in
     simulatedNow += ranks[member].instructions - ranks[member].added;
   // Examines immediately after a disturbance, so that equal stretches begin at equal states.
   if (!followsReplay && !mustExamine && chip.lookedDisturbances == disturbances &&
-      simulatedNow - chip.looked < size * kLeastInstructions)
+      simulatedNow - chip.looked < size * kMinInstructions)
     return false;
   chip.looked = simulatedNow;
   chip.lookedDisturbances = disturbances;
@@ -198,7 +198,7 @@ bool KnownStretches::replay(size_t index, const std::vector<size_t> &members, in
   std::shared_ptr<const Stretch> known = memory.find(*now);
   if (chip.recorded && (known || chip.disturbances != disturbances ||
                         simulated(*now) - simulated(*chip.recorded->from) >=
-                            size * (mustExamine ? kLeastInstructions : kLongStretch)))
+                            size * (mustExamine ? kMinInstructions : kLongStretch)))
     finish(chip, now, disturbances);
   if (!known) {
     if (!chip.recorded) {

@@ -1,4 +1,4 @@
-// How much registers change per period (isa/order/RegisterChange.h), for decoded programs.
+// The change of registers per period (isa/order/RegisterChange.h), for decoded programs.
 #pragma once
 
 #include "backends/dtu/isa/order/RegisterChange.h"

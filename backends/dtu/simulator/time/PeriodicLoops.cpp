@@ -7,14 +7,14 @@
 namespace st::dtu {
 namespace {
 
-/// A search skips the first trips, in which loops fill their buffers, and the last ones, of which
-/// too few are left to gain anything.
+/// A search skips the first trips, in which loops fill their buffers, and the last ones, because
+/// too few remain to gain anything.
 constexpr int64_t kFirstPatience = 4;
-constexpr uint64_t kLeastTripsLeft = 4;
+constexpr uint64_t kMinTripsLeft = 4;
 /// After this many trips of other ranks, the anchor is considered not to loop.
-constexpr int kMostMissed = 64;
+constexpr int kMaxMissed = 64;
 /// States of more chips seldom recur and need much memory.
-constexpr size_t kMostChipsTogether = 8;
+constexpr size_t kMaxChipsTogether = 8;
 
 /// Wraps on overflow, as registers do.
 void addTo(int64_t &value, int64_t times, int64_t gain) {
@@ -49,7 +49,7 @@ PeriodicLoops::PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
   std::set<size_t> used;
   for (size_t rank : this->active)
     used.insert(chipOf[rank]);
-  if (together && this->active.size() > 1 && used.size() <= kMostChipsTogether) {
+  if (together && this->active.size() > 1 && used.size() <= kMaxChipsTogether) {
     this->together.emplace(machine, ranks, *together, /*chips=*/1,
                            static_cast<int64_t>(used.size()));
     activeChips.assign(used.begin(), used.end());
@@ -201,7 +201,7 @@ void PeriodicLoops::follow(size_t rank, uint32_t index) {
 void PeriodicLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
   Chip &chip = chips[chipOf[rank]];
   if (rank != chip.anchor) {
-    if (++chip.missed < kMostMissed)
+    if (++chip.missed < kMaxMissed)
       return;
     chip.anchor = rank;
     reset(chip, 0);
@@ -276,7 +276,7 @@ bool PeriodicLoops::search(Chip &chip, Picoseconds now) {
   ++search.trips;
   if (search.period > 0)
     return search.trips == search.period && endFollowing(chip, depth, now);
-  if (chip.left < kLeastTripsLeft)
+  if (chip.left < kMinTripsLeft)
     return false;
   if (search.from.disturbances >= 0 && matches(chip, now, search.from) && recurs(chip, search)) {
     beginFollowing(chip, search, now);
@@ -349,7 +349,7 @@ int64_t PeriodicLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
       times = std::min(times, (instance.due - now - 1) / duration);
   });
   // An enclosing search sees the first and the last repetition, between which everything is linear.
-  // One repetition must leave its changes as they are.
+  // One repetition must not alter its own changes.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (chip.searches[outer].period == 0)
@@ -388,16 +388,16 @@ PeriodicLoops::Repetition PeriodicLoops::repetitionOf(Chip &chip, const Search &
   size_t dueAt = 0, serverAt = 0;
   eachInstance(chip, [&](TimeInstance &instance, const StreamFacts &fact, size_t number) {
     const bool runs = instance.state == RunState::Running;
-    Repetition::Instance &made = result.instances.emplace_back();
-    made.instance = &instance;
-    made.moves = runs && !isDormant(instance.due, from.due[dueAt], now);
+    Repetition::Instance &created = result.instances.emplace_back();
+    created.instance = &instance;
+    created.moves = runs && !isDormant(instance.due, from.due[dueAt], now);
     dueAt += runs;
     const uint32_t pc = instance.position.pc;
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
       if (fact.live[pc].test(reg))
-        made.change.registers[reg] = search.changes[number].registers[reg];
+        created.change.registers[reg] = search.changes[number].registers[reg];
     for (size_t i = 0; i < fact.depth[pc]; ++i)
-      made.change.limits[i] = search.changes[number].limits[i];
+      created.change.limits[i] = search.changes[number].limits[i];
   });
   machine.eachServer(machine.chipOf(chip.ranks[0]), [&](FifoServer &server) {
     if (server.freeAt > now && !isUnused(server, from.servers[serverAt]))

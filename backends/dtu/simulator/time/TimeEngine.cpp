@@ -402,7 +402,7 @@ absl::Status TimeEngine::deadlock() const {
     }
   }
   return absl::FailedPreconditionError(absl::StrCat("deadlock in simulated time: ", stuck, " of ",
-                                                    ranks.size(), " ranks wait for ever", waits));
+                                                    ranks.size(), " ranks wait forever", waits));
 }
 
 absl::StatusOr<TimingResult> TimeEngine::run() {

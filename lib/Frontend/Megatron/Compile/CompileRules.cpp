@@ -1,4 +1,4 @@
-//===- CompileRules.cpp - What compiling does with an argument ------------===//
+//===- CompileRules.cpp - How compiling treats an argument ----------------===//
 //
 // The table of st-compile's treatment of each argument. To honour an argument, change its line
 // here: to `runFlag` or `option` if its value is passed unchanged to a flag of the training binary

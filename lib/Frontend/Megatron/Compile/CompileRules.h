@@ -1,4 +1,4 @@
-//===- CompileRules.h - What compiling does with an argument ----*- C++ -*-===//
+//===- CompileRules.h - How compiling treats an argument --------*- C++ -*-===//
 
 #ifndef ST_LIB_FRONTEND_MEGATRON_COMPILE_COMPILERULES_H
 #define ST_LIB_FRONTEND_MEGATRON_COMPILE_COMPILERULES_H

@@ -1,4 +1,4 @@
-//===- CompiledRun.cpp - What is compiled of a run of Megatron ------------===//
+//===- CompiledRun.cpp - The program of a Megatron run --------------------===//
 
 #include "lib/Frontend/Megatron/Compile/CompiledRun.h"
 
@@ -390,7 +390,7 @@ void CompiledRunBuilder::setLogging() {
 //===----------------------------------------------------------------------===//
 
 static bool isAccepted(StringRef accepted, StringRef value) {
-  // Some versions print whole numbers as 1.0. An empty list is as good as None.
+  // Some versions print integers as 1.0. An empty list is as good as None.
   value.consume_back(".0");
   if (value.empty())
     value = "None";
@@ -402,7 +402,7 @@ static std::string expectedOf(const CompileRule &rule) {
   return text + ": " + rule.text.str();
 }
 
-/// A value that a flag takes as it is, unless it is None or False, which is its default.
+/// A value that is passed unchanged to a flag, unless it is None or False, the flag's default.
 void CompiledRunBuilder::honourFlag(const GivenArgument &given, StringRef flagName,
                                     ArgumentOutcome &outcome) {
   outcome.text = "--" + flagName.str() + " of the run";

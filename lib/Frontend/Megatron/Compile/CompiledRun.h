@@ -1,4 +1,4 @@
-//===- CompiledRun.h - What is compiled of a run of Megatron ----*- C++ -*-===//
+//===- CompiledRun.h - The program of a Megatron run ------------*- C++ -*-===//
 //
 // A Megatron log or command line as the inputs of a compilation and the flags of the run. Every
 // argument has an outcome: honoured, without effect and why, or refused.

@@ -84,7 +84,7 @@ def _axis_of_iota(numbers, shape, length):
 
 
 def _as_broadcast(e, out, x, indices):
-    """x[arange[:, None], arange[None, :]] and alike only repeat `x`; returns None for other positions."""
+    """x[arange[:, None], arange[None, :]] and similar positions only repeat `x`; returns None for other positions."""
     rank = len(out.shape)
     dims = []
     for index, length in zip(indices, x.shape):

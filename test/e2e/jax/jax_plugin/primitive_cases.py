@@ -41,7 +41,7 @@ def all_cases():
 
 
 def difference(np, found, wanted):
-    """What is wrong with a result, or an empty text."""
+    """Describes the error of a result; empty if there is none."""
     found, wanted = np.asarray(found), np.asarray(wanted)
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return f"is {found.dtype}{list(found.shape)}, not {wanted.dtype}{list(wanted.shape)}"

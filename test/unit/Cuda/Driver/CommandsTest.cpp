@@ -33,8 +33,8 @@ TEST(Backoff, NobodySleepsForLongerThanAnEighthOfItsWait) {
   std::chrono::microseconds paused{0};
   for (int i = 0; i < 2000; ++i) {
     const std::chrono::microseconds pause = backoff.next();
-    EXPECT_LE(pause, std::max(paused / 8, Backoff::kLeast));
-    EXPECT_LE(pause, Backoff::kMost);
+    EXPECT_LE(pause, std::max(paused / 8, Backoff::kMin));
+    EXPECT_LE(pause, Backoff::kMax);
     paused += pause;
   }
 }

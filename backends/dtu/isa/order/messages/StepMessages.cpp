@@ -1,8 +1,8 @@
 #include "backends/dtu/isa/order/messages/StepMessages.h"
 
 #include "backends/dtu/isa/Binary.h"
-#include "backends/dtu/isa/order/messages/GroupMessages.h"
 #include "backends/dtu/isa/order/RunDependence.h"
+#include "backends/dtu/isa/order/messages/GroupMessages.h"
 #include "backends/dtu/isa/order/messages/SyncSkeleton.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -205,7 +205,7 @@ absl::Status RankWalks::reportWaits() const {
     if (text.size() > 300)
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("waits for ever: ", text));
+  return absl::InvalidArgumentError(absl::StrCat("waits forever: ", text));
 }
 
 absl::StatusOr<int64_t> RankWalks::run() {
@@ -225,7 +225,7 @@ absl::StatusOr<int64_t> RankWalks::run() {
     if (!queue.empty())
       return absl::InvalidArgumentError(absl::StrCat(
           "rank ", std::get<0>(route), " sends ", queue.size(), " messages to rank ",
-          std::get<1>(route), " on channel ", std::get<2>(route), " that nobody receives"));
+          std::get<1>(route), " on channel ", std::get<2>(route), " that no rank receives"));
   return messages;
 }
 
@@ -247,8 +247,8 @@ StepMessages::StepMessages(const proto::Executable &executable,
   std::map<std::string, Skeleton *> known;
   std::map<const Program *, Skeleton *> ofProgram;
   for (const auto &[task, program] : programs) {
-    Skeleton *&made = ofProgram[program];
-    if (!made) {
+    Skeleton *&created = ofProgram[program];
+    if (!created) {
       Program bare = dtu::skeletonOf(*program);
       bare.name.clear();
       Skeleton *&same = known[encode(bare)];
@@ -260,9 +260,9 @@ StepMessages::StepMessages(const proto::Executable &executable,
         same->program = std::move(bare);
         same->example = program;
       }
-      made = same;
+      created = same;
     }
-    skeletonOfTask[task] = made;
+    skeletonOfTask[task] = created;
   }
 }
 

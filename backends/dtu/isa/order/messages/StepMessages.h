@@ -29,9 +29,9 @@ public:
   absl::StatusOr<std::shared_ptr<const std::vector<LinkEvent>>>
   eventsOf(const proto::Group &group, int64_t rank, const proto::ScheduleEntry &entry);
 
-  /// Matches the sends and receives of all ranks; sends never wait. On success no rank waits for
-  /// ever, each receive gets exactly the bytes it takes, and no message is left. Returns the number
-  /// of messages, or an error of one line.
+  /// Matches the sends and receives of all ranks; sends never wait. On success no rank waits
+  /// forever, each receive gets the number of bytes that it expects, and no message remains.
+  /// Returns the number of messages, or an error of one line.
   absl::StatusOr<int64_t> prove();
 
 private:

@@ -5,9 +5,9 @@
 
 namespace st::dtu {
 
-/// A copy of a valid program without the instructions that neither wait, signal, send, receive nor
-/// decide whether and how others do: instructions that only access memory, and loops around nothing
-/// else. Labels and message addresses are dropped.
+/// A copy of a valid program that keeps only the instructions that wait, signal, send or receive,
+/// and those that decide whether and how others do. It omits instructions that only access memory,
+/// and loops that contain only such instructions. Labels and message addresses are dropped.
 Program skeletonOf(const Program &program);
 
 } // namespace st::dtu
