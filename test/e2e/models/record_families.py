@@ -3,9 +3,10 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers numpy
     VENV/bin/python test/e2e/models/record_families.py
 
-Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz (of
-those with experts in references/experts, with YaRN in references/rotary, with an encoder and a decoder in references/seq2seq): the loss, and the
-gradient of each parameter. For the latter, NAME-steps.npz has the losses of five steps of AdamW, and the parameters behind them.
+Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz:
+the loss, and the gradient of each parameter. Families with experts are in references/experts, those with YaRN in
+references/rotary, those with an encoder and a decoder in references/seq2seq. For the last, NAME-steps.npz has the losses of
+five steps of AdamW, and the parameters behind them.
 """
 
 import math
