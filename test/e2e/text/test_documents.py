@@ -15,7 +15,7 @@ sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
 from jax_models import loss_function
-from test_bad_input import TINY_BERT, expect_error
+from st_errors import TINY_BERT, expect_error
 from test_jax_binaries import PLAIN, RATE, random_weights
 from test_jax_models import GPT2, LLAMA, MEGATRON_GPT, check_gradients, check_loss, double
 from test_megatron_data import write_dataset

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from test_bad_input import TINY_BERT
+from st_errors import TINY_BERT
 from test_megatron_data import PIECES, sentences, write_dataset
 
 GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 4096,
