@@ -26,7 +26,9 @@ BATCH, SEQ, END = 4, 16, 0
 ALL = ["--prefix-lm", "--reset-position-ids", "--reset-attention-mask"]
 MODELS = {name: config | {"eos_token_id": END} for name, config in (("gpt2", GPT2), ("llama", LLAMA), ("megatron-gpt", MEGATRON_GPT))}
 LAYOUTS = {"one device": None, "2 x 2, 2 micro-batches": {"mode": "hybrid", "data": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2},
-           "context 2": {"mode": "sharding", "data": 1, "context": 2}, "2 replicas, ZeRO 3": {"mode": "sharding", "data": 2, "zero": 3}}
+           "context 2": {"mode": "sharding", "data": 1, "context": 2},
+           "context 4, keys": {"mode": "sharding", "data": 1, "context": 4, "context_attention": "keys"},
+           "2 replicas, ZeRO 3": {"mode": "sharding", "data": 2, "zero": 3}}
 
 
 def write_documents(folder):
