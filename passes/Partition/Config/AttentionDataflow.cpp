@@ -69,9 +69,11 @@ static bool isReduced(Value scores, int64_t first, int64_t second) {
 }
 
 /// Counts the uses of `iota` in a sum of positions and constants; nothing for other values, such as
-/// random bits.
-static std::optional<unsigned> countPositions(Value value) {
+/// random bits, and for sums of many terms. `steps`: values that may still be visited.
+static std::optional<unsigned> countPositions(Value value, unsigned &steps) {
   Operation *op = value.getDefiningOp();
+  if (steps-- == 0)
+    return std::nullopt;
   if (isa_and_nonnull<stablehlo::IotaOp>(op))
     return 1;
   if (isa_and_nonnull<stablehlo::ConstantOp>(op))
@@ -82,7 +84,7 @@ static std::optional<unsigned> countPositions(Value value) {
     return std::nullopt;
   unsigned count = 0;
   for (Value operand : op->getOperands()) {
-    std::optional<unsigned> part = countPositions(operand);
+    std::optional<unsigned> part = countPositions(operand, steps);
     if (!part)
       return std::nullopt;
     count += *part;
@@ -91,8 +93,9 @@ static std::optional<unsigned> countPositions(Value value) {
 }
 
 static bool comparesPositions(stablehlo::CompareOp compare) {
-  std::optional<unsigned> left = countPositions(compare.getLhs());
-  std::optional<unsigned> right = countPositions(compare.getRhs());
+  unsigned steps = 64;
+  std::optional<unsigned> left = countPositions(compare.getLhs(), steps);
+  std::optional<unsigned> right = left ? countPositions(compare.getRhs(), steps) : std::nullopt;
   const auto direction = compare.getComparisonDirection();
   return left && right && *left + *right >= 2 && direction != stablehlo::ComparisonDirection::EQ &&
          direction != stablehlo::ComparisonDirection::NE;
