@@ -24,11 +24,12 @@ TOKENS = 28996  # of bert-large-cased-vocab.txt
 
 
 def write_inputs(folder):
-    """Writes a vocabulary with every token, and sentences of mostly a few frequent tokens, as in natural text."""
+    """Writes a vocabulary with every token, and documents of ten sentences of mostly a few frequent tokens, as in natural text."""
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"token{i}" for i in range(5, TOKENS))]
     (folder / "vocab.txt").write_text("\n".join(names) + "\n")
     rng = np.random.default_rng(7)
-    write_dataset(folder / "data", [5 + rng.zipf(1.3, rng.integers(8, 40)) % (TOKENS - 5) for _ in range(4000)])
+    sentences = [5 + rng.zipf(1.3, rng.integers(8, 40)) % (TOKENS - 5) for _ in range(4000)]
+    write_dataset(folder / "data", sentences, documents=range(0, len(sentences) + 1, 10))
 
 
 def main():
