@@ -188,9 +188,9 @@ constexpr KnownKey expertKeys[] = {{"num_experts"},
                                    {"num_experts_per_tok"},
                                    {"output_router_logits"},
                                    {"router_aux_loss_coef"},
-                                   // Not of these families in transformers. Without them no token
-                                   // is dropped, the balance is that of a batch, and there is no
-                                   // z-loss.
+                                   // transformers does not have these keys for these families. By
+                                   // default no token is dropped, the balance loss is that of a
+                                   // batch, and there is no z-loss.
                                    {"balance_loss_per_sequence"},
                                    {"expert_capacity_factor"},
                                    {"router_z_loss_coef"}};

@@ -1,4 +1,4 @@
-"""A run of 100 steps that stops after 40 and goes on: in the same layout to the bit, in others up to rounding.
+"""A run of 100 steps that stops after 40 and resumes: in the same layout to the bit, in others up to rounding.
 
 With --reduce=exact the steps in other layouts are those of the first one to the bit, and so is the last checkpoint.
 """
@@ -66,7 +66,7 @@ class Run:
 
 
 def same_layout(reduce):
-    """The same command goes on where the first part ended."""
+    """The same command resumes at the step at which the first part ended."""
     def check(folder):
         run = Run.get(reduce)
         st.expect(len(run.losses) == STEPS and len(run.first) == FIRST and run.middle.name == f"step-{FIRST:07d}", f"{run.middle}")
