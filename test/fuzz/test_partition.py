@@ -35,6 +35,10 @@ from random_steps import Step
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FUZZ = ROOT / "test/fuzz"
+sys.path.append(str(ROOT / "test/e2e/common"))
+
+from st_testing import run_seed  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 BIN = BUILD / "bin"
 FIXED, NEW, CHUNK, LIMIT = 200, 800, 50, 240
@@ -234,7 +238,7 @@ def main():
             run.check((path.name, path, "dtu-t10" if path.stem.endswith("-on-the-device") else None)
                       for path in sorted((FUZZ / "regressions").glob("*.mlir")))
             run.check(run.random_cases(0, FIXED))
-            seed = random.SystemRandom().randrange(10**6, 10**9)
+            seed = 1000 * run_seed()
             print(f"new cases: --seed={seed} --count={options.count or NEW}", flush=True)
             run.check(run.random_cases(seed, options.count or NEW))
             for kind, fixed, new in (("attention", FIXED_ATTENTION, NEW_ATTENTION), ("models", FIXED_MODELS, NEW_MODELS)):

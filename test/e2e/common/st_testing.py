@@ -10,7 +10,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -114,13 +113,22 @@ def relative_difference(a, b):
     return max(abs(x - y) / abs(x) for x, y in zip(a, b, strict=True))
 
 
+def run_seed():
+    """The seed of what this run draws: $ST_SEED, or else the week of the commit. So one commit has one result, and
+    other cases are drawn every week. Outside a git repository it is 0."""
+    if given := os.environ.get("ST_SEED"):
+        return int(given)
+    shown = run(["git", "-C", ROOT, "log", "-1", "--format=%cd", "--date=format:%G%V"], 60)
+    return int(shown.stdout) if shown.returncode == 0 else 0
+
+
 def drawn_part(items, share):
-    """One of `share` of the cases, drawn anew in each run, in their order. ST_SEED repeats a draw. ST_ALL=1 takes all
-    cases, and so does a run of named cases."""
+    """One of `share` of the cases, drawn with `run_seed`, in their order. ST_ALL=1 takes all cases, and so does a run of
+    named cases."""
     items = list(items)
     if os.environ.get("ST_ALL") or sys.argv[1:]:
         return items
-    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
+    seed = run_seed()
     count = -(-len(items) // share)
     print(f"{count} of {len(items)} cases, drawn with ST_SEED={seed}", flush=True)
     return [items[i] for i in sorted(random.Random(seed).sample(range(len(items)), count))]

@@ -5,12 +5,10 @@ one mutation at a time. Programs that the proof accepts run on the simulator sev
 give the original's results to the last bit. ST_SEED repeats the draw.
 """
 
-import os
 import pathlib
 import random
 import re
 import sys
-import time
 
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
@@ -47,7 +45,7 @@ def mutate(lines, draw):
 
 def mutations_are_found(config, task, layout):
     def check(folder):
-        seed = int(os.environ.get("ST_SEED", time.time_ns() % 1_000_000))
+        seed = st.run_seed()
         draw = random.Random(seed)
         model = st.write_json(folder / "model/config.json", config).parent
         parallel = st.write_json(folder / "parallel.json", layout)

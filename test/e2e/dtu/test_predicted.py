@@ -132,7 +132,7 @@ def without(folder):
 
 
 if __name__ == "__main__":
-    seed = int(os.environ.get("ST_SEED", random.randrange(10**6)))
+    seed = st.run_seed()
     drawn = COMBINATIONS if os.environ.get("ST_ALL") else random.Random(seed).sample(COMBINATIONS, DRAWN)
     print(f"ST_SEED={seed}")
     st.main(*((f"{model}, {layout}", as_predicted(model, layout)) for model, layout in drawn),

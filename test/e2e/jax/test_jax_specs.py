@@ -6,12 +6,10 @@ loss, whose statistics of the whole batch are an error with micro-batches and no
 """
 
 import json
-import os
 import pathlib
 import random
 import re
 import sys
-import time
 
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
@@ -314,7 +312,7 @@ def fused_cases():
 
 
 def cases():
-    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1_000_000))
+    seed = st.run_seed()
     print(f"drawn with ST_SEED={seed}", flush=True)
     yield from whole_batch_cases()
     yield from expert_cases()

@@ -157,7 +157,7 @@ def wait_for_all(run, count):
 def killed(name, prepare, times):
     """One of four processes dies at a random time: all others end with a line that says what they waited for."""
     def case(folder):
-        seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
+        seed = st.run_seed()
         draw = random.Random(seed)
         command, is_under_way, most = prepare(folder)
         for turn, start in enumerate([by_mpi] * times + [by_tcp] * times):

@@ -3,7 +3,6 @@
 Batches are those that the run records. The samples of a GPT are compared with the token file that this test wrote.
 """
 
-import os
 import pathlib
 import random
 import sys
@@ -60,7 +59,7 @@ def gpt(folder):
 def resumed(folder):
     """Runs of random lengths, each resumed from an earlier checkpoint or the last one, in 1, 2 or 8 replicas."""
     data, _ = windows(folder)
-    seed = int(os.environ.get("ST_SEED", random.randrange(10**6)))
+    seed = st.run_seed()
     draw = random.Random(seed)
     binaries = {count: st.compile_model(folder, f"gpt{count}", GPT | {"n_embd": 4}, "clm", layout, batch=BATCH, seq=SEQ)
                 for count, layout in REPLICAS.items()}

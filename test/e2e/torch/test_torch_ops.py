@@ -5,14 +5,12 @@ attributes as well; $ST_SEED repeats a draw.
 """
 
 import importlib.util
-import os
 import pathlib
 import sys
-import time
 
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
-from st_testing import Failure, expect, main
+from st_testing import Failure, expect, main, run_seed
 from torch_programs import compare, evaluate, read_reference
 
 import st_torch
@@ -54,7 +52,7 @@ def drawn_cases():
     from torch_numbers import record_op
     from torch_ops import CASES
 
-    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
+    seed = run_seed()
     print(f"new shapes, drawn with ST_SEED={seed}", flush=True)
     return [(f"{name}, drawn", like_torch(lambda name=name: record_op(name, seed))) for name in CASES]
 
