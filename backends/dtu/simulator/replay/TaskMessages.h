@@ -4,9 +4,11 @@
 
 #include "backends/dtu/simulator/Decoded.h"
 #include "backends/dtu/simulator/Simulator.h"
+#include "backends/dtu/simulator/replay/RankValues.h"
 
 #include "absl/status/statusor.h"
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -38,23 +40,42 @@ struct MessageScript {
   int64_t id = 0; ///< unique within one MessageScripts
 };
 
-/// Distinct scripts, each stored once.
-class MessageScripts {
-public:
-  std::shared_ptr<const MessageScript> intern(MessageScript script);
-
-private:
-  std::unordered_multimap<uint64_t, std::shared_ptr<const MessageScript>> scripts;
-};
-
 struct TaskMessages {
   std::shared_ptr<const MessageScript> script;
   std::vector<int64_t> peers, channels; ///< in the order in which the script first names them
 };
 
-/// The messages of `program` as `rank` runs it. An error if several instances of a rank send, or
-/// several receive: their order would depend on time.
-absl::StatusOr<TaskMessages> messagesOf(const DecodedProgram &program, const RankConfig &rank,
-                                        int64_t microBatch, MessageScripts &scripts);
+/// Reads the messages of tasks. Stores distinct scripts once, and runs a program once if its ranks
+/// differ only in the peers of their messages.
+class MessageScripts {
+public:
+  /// The messages of `program` as `rank` runs it. An error if several instances of a rank send, or
+  /// several receive: their order would depend on time. The program must outlive this.
+  absl::StatusOr<TaskMessages> messagesOf(const DecodedProgram &program, const RankConfig &rank,
+                                          int64_t microBatch);
+
+private:
+  /// The messages of a program for all ranks.
+  struct ForAll {
+    explicit ForAll(int64_t tableSize) : values(tableSize) {}
+
+    RankValues values;
+    std::shared_ptr<const MessageScript> script; ///< for a rank whose peers are distinct
+    std::vector<RankValues::Value> peers;
+    std::vector<int64_t> channels;
+    /// The script for ranks with several peers of one value, by the numbers of the peers.
+    std::map<std::vector<uint32_t>, std::shared_ptr<const MessageScript>> merged;
+  };
+
+  /// Null if ranks may run different instructions, or at an error.
+  std::unique_ptr<ForAll> runForAll(const DecodedProgram &program);
+  TaskMessages withPeers(ForAll &known, const std::vector<int64_t> &values);
+  absl::StatusOr<TaskMessages> run(const DecodedProgram &program, const RankConfig &rank,
+                                   int64_t microBatch);
+  std::shared_ptr<const MessageScript> intern(MessageScript script);
+
+  std::unordered_multimap<uint64_t, std::shared_ptr<const MessageScript>> scripts;
+  std::unordered_map<const DecodedProgram *, std::unique_ptr<ForAll>> forAll;
+};
 
 } // namespace st::dtu

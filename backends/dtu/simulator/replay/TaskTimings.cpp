@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, 
   for (size_t i = 0; i < count; ++i) {
     sets.join(i, onChip.emplace(places[first + i].chip, i).first->second);
     ST_ASSIGN_OR_RETURN(TaskMessages messages,
-                        messagesOf(program, configs[first + i], run.microBatch, scripts));
+                        scripts.messagesOf(program, configs[first + i], run.microBatch));
     for (int64_t peer : messages.peers)
       if (const auto at = static_cast<size_t>(peer); at >= first && at < first + count)
         sets.join(i, at - first);
@@ -241,7 +241,7 @@ std::optional<TaskTimings::StandIn> TaskTimings::standInFor(const RankSet &set, 
     for (size_t i = 0; fits && i < others.size(); ++i) {
       const RankConfig &other = configs[others[i]], &own = configs[set.ranks[i]];
       absl::StatusOr<TaskMessages> messages =
-          messagesOf(*programs[static_cast<size_t>(run.program)], other, run.microBatch, scripts);
+          scripts.messagesOf(*programs[static_cast<size_t>(run.program)], other, run.microBatch);
       fits = other.table.size() == own.table.size() && other.rankInGroup == own.rankInGroup &&
              messages.ok() &&
              std::all_of(messages->peers.begin(), messages->peers.end(), [&](int64_t peer) {
