@@ -37,7 +37,8 @@ std::string lateReceiverText(int64_t before, int64_t after) {
       "program \"late\" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {\n",
       " stream rx first=0 count=1 {\n  table dst=r5 index=1\n",
       "  recv peer=r5 dst=L3[65536]{1} sizes=[32768] type=ui8 channel=3\n", "  signal sem=0\n }\n",
-      " stream dte first=0 count=1 {\n", copies(before), "  wait sem=0\n", copies(after), " }\n}\n");
+      " stream dte first=0 count=1 {\n", copies(before), "  wait sem=0\n", copies(after),
+      " }\n}\n");
 }
 
 /// Both of a pair send to each other and receive.
@@ -237,6 +238,93 @@ TEST(Replay, WhatRanksOfACirclePassOnIsTimedByTurns) {
 TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
   // A quarter of a cable's traffic comes from two groups before.
   EXPECT_EQ(expectSameTotal(circleOf(5)), 4 + 16);
+}
+
+/// Ranks of `chips` chips of one group, four a chip, pass messages on to the rank at distance
+/// `distance` beside copies. In between, each sends to a rank of another group over the cable that
+/// the chips share. The peers of a rank are loaded before each message.
+Machine chipsOf(int64_t chips, int64_t distance) {
+  const int64_t count = 4 * chips;
+  std::vector<RankConfig> ranks;
+  for (int64_t i = 0; i < 2 * count; ++i) {
+    const int64_t own = i % count, first = i - own;
+    RankConfig config;
+    config.deviceId = 5 * (4 * (i / count) + own / 4) + own % 4;
+    config.rankInGroup = own;
+    config.arenaBytes = 262144;
+    config.table = {first + (own + distance) % count, first + (own + count - distance) % count,
+                    (i + count) % (2 * count)};
+    ranks.push_back(config);
+  }
+  Machine machine{makeSimulator(std::move(ranks)), {}};
+  ProgramId passing = loadOrDie(
+                *machine.simulator,
+                R"(program "passing" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=3 {
+ stream dte first=0 count=2 {
+  loop reg=r4 limit=300
+  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]
+  end
+  signal sem=1
+ }
+ stream tx first=0 count=1 {
+  loop reg=r5 limit=3
+  loop reg=r6 limit=5
+  table dst=r4 index=0
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  wait sem=0
+  end
+  table dst=r4 index=2
+  send peer=r4 src=L3[0]{1} sizes=[32768] type=ui8 channel=3
+  end
+  wait sem=1 count=2
+  table dst=r4 index=2
+  send peer=r4 src=L3[0]{1} sizes=[32768] type=ui8 channel=3
+ }
+ stream rx first=0 count=1 {
+  loop reg=r5 limit=15
+  table dst=r4 index=1
+  recv peer=r4 dst=L3[65536]{1} sizes=[16384] type=ui8
+  signal sem=0
+  end
+ }
+})"),
+            receiving = loadOrDie(
+                *machine.simulator,
+                R"(program "receiving" semaphores=0 barriers=0 l1=0 l2=0 l3=262144 table=3 {
+ stream rx first=0 count=1 {
+  loop reg=r5 limit=4
+  table dst=r4 index=2
+  recv peer=r4 dst=L3[65536]{1} sizes=[32768] type=ui8 channel=3
+  end
+ }
+})");
+  machine.schedules.assign(static_cast<size_t>(2 * count), {{receiving, 0}});
+  std::fill_n(machine.schedules.begin(), count, RankSchedule{{passing, 0}});
+  return machine;
+}
+
+TEST(Replay, ChipsOfAGroupDoTheSameUntilTheyShareTheCable) {
+  for (int64_t chips : {2, 4})
+    for (int64_t distance : {1, 2, 4, 5}) {
+      const Machine machine = chipsOf(chips, distance);
+      // With a log, the ranks of all chips run from the start.
+      StepLog log;
+      absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr),
+                                   all = machine.simulator->replayTime(machine.schedules, &log),
+                                   once = machine.simulator->replayTime(machine.schedules);
+      ASSERT_TRUE(each.ok()) << each.status();
+      ASSERT_TRUE(all.ok()) << all.status();
+      ASSERT_TRUE(once.ok()) << once.status();
+      expectSameWork(*once, *each);
+      EXPECT_EQ(once->total, all->total);
+      for (size_t rank = 0; rank < once->ranks.size(); ++rank) {
+        EXPECT_EQ(once->ranks[rank].taskEnd, all->ranks[rank].taskEnd)
+            << chips << " chips, distance " << distance << ", rank " << rank;
+        EXPECT_EQ(once->ranks[rank].txBusy, all->ranks[rank].txBusy) << rank;
+        EXPECT_EQ(once->ranks[rank].rxBusy, all->ranks[rank].rxBusy) << rank;
+      }
+      EXPECT_LT(once->simulatedInstructions, all->simulatedInstructions);
+    }
 }
 
 TEST(Replay, RanksSendWhileOthersOfTheirGroupWait) {

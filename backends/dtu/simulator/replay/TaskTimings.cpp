@@ -180,50 +180,76 @@ std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessage
 }
 
 /// The smallest number of ranks whose work, repeated turn by turn, is the work of the whole set.
-/// Each turn occupies separate groups of chips with the same numbering. Its ranks send the same
-/// messages to ranks that are equally many turns away, or to groups of chips that no other turn
-/// sends to.
-size_t TaskTimings::turnOf(const RankSet &set, const std::vector<TaskMessages> &said,
-                           size_t first) const {
+/// Each turn occupies separate groups of chips with the same numbering, or is one chip of the only
+/// group. Its ranks send the same messages to ranks that are equally many turns away. Messages to
+/// ranks outside the set go to groups of chips that no other turn sends to, or end the likeness
+/// (Rotation::sharesCable).
+TaskTimings::Turn TaskTimings::turnOf(const RankSet &set, const std::vector<TaskMessages> &said,
+                                      size_t first) const {
   const size_t count = set.ranks.size();
   std::map<size_t, size_t> indexOf;
   for (size_t rank : set.ranks)
     indexOf.emplace(rank, indexOf.size());
-  const int64_t perGroup = description.chips_per_group();
-  auto isTurn = [&](size_t turn) {
+  auto place = [&](size_t i) -> const DtuPlace & { return places[set.ranks[i]]; };
+  auto sendsAlike = [&](size_t i, size_t turn) {
+    const size_t begin = i - i % turn;
+    const TaskMessages &mine = said[set.ranks[i] - first],
+                       &theirs = said[set.ranks[i % turn] - first];
+    if (mine.script != theirs.script || mine.channels != theirs.channels)
+      return false;
+    for (size_t m = 0; m < mine.peers.size(); ++m) {
+      auto inside = indexOf.find(static_cast<size_t>(mine.peers[m])),
+           insideLike = indexOf.find(static_cast<size_t>(theirs.peers[m]));
+      if ((inside == indexOf.end()) != (insideLike == indexOf.end()) ||
+          (inside != indexOf.end() && inside->second != (insideLike->second + begin) % count))
+        return false;
+    }
+    return true;
+  };
+  auto ownsGroups = [&](size_t turn) {
     std::map<int64_t, size_t> turnOfGroup;
     auto owns = [&](int64_t group, size_t number) {
       return turnOfGroup.emplace(group, number).first->second == number;
     };
     for (size_t i = 0; i < count; ++i) {
-      const size_t rank = set.ranks[i], like = set.ranks[i % turn], begin = i - i % turn;
-      const DtuPlace &own = places[rank], &other = places[like];
-      const int64_t shift = places[set.ranks[begin]].chip - places[set.ranks[0]].chip;
-      if (shift % perGroup != 0 || own.chip != other.chip + shift || own.cluster != other.cluster ||
-          !owns(own.group, i / turn))
+      const int64_t shift = place(i - i % turn).chip - place(0).chip;
+      if (shift % description.chips_per_group() != 0 ||
+          place(i).chip != place(i % turn).chip + shift ||
+          place(i).cluster != place(i % turn).cluster || !owns(place(i).group, i / turn))
         return false;
-      const TaskMessages &mine = said[rank - first], &theirs = said[like - first];
-      if (mine.script != theirs.script || mine.channels != theirs.channels)
-        return false;
-      for (size_t m = 0; m < mine.peers.size(); ++m) {
-        const auto to = static_cast<size_t>(mine.peers[m]),
-                   toLike = static_cast<size_t>(theirs.peers[m]);
-        auto inside = indexOf.find(to), insideLike = indexOf.find(toLike);
-        if ((inside == indexOf.end()) != (insideLike == indexOf.end()))
-          return false;
-        if (inside == indexOf.end()
-                ? distance(own, places[to]) != distance(other, places[toLike]) ||
-                      !owns(places[to].group, i / turn)
-                : inside->second != (insideLike->second + begin) % count)
-          return false;
-      }
+      const TaskMessages &mine = said[set.ranks[i] - first],
+                         &theirs = said[set.ranks[i % turn] - first];
+      for (size_t m = 0; m < mine.peers.size(); ++m)
+        if (const auto to = static_cast<size_t>(mine.peers[m]); !indexOf.count(to))
+          if (const auto toLike = static_cast<size_t>(theirs.peers[m]);
+              distance(place(i), places[to]) != distance(place(i % turn), places[toLike]) ||
+              !owns(places[to].group, i / turn))
+            return false;
     }
     return true;
   };
-  for (size_t turn = 1; turn < count; ++turn)
-    if (count % turn == 0 && isTurn(turn))
-      return turn;
-  return count;
+  auto isChip = [&](size_t turn) {
+    std::map<int64_t, size_t> turnOfChip;
+    for (size_t i = 0; i < count; ++i)
+      if (place(i).group != place(0).group || place(i).cluster != place(i % turn).cluster ||
+          place(i).chip != place(i - i % turn).chip ||
+          turnOfChip.emplace(place(i).chip, i / turn).first->second != i / turn)
+        return false;
+    return true;
+  };
+  for (size_t turn = 1; turn < count; ++turn) {
+    if (count % turn != 0)
+      continue;
+    bool isAlike = true;
+    for (size_t i = 0; isAlike && i < count; ++i)
+      isAlike = sendsAlike(i, turn);
+    if (isAlike && ownsGroups(turn))
+      return {turn, /*sharesCable=*/false};
+    // Logs name ranks that run.
+    if (isAlike && !logs && isChip(turn))
+      return {turn, /*sharesCable=*/true};
+  }
+  return {count};
 }
 
 std::optional<TaskTimings::StandIn> TaskTimings::standInFor(const RankSet &set, size_t first,
@@ -262,41 +288,42 @@ TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &said, 
                      TaskRun run, const Form &form, const std::string &key) {
   const size_t count = set.ranks.size();
   if (std::optional<StandIn> other = standInFor(set, first, run, form, key)) {
-    const size_t turn = turnOf(other->set, other->said, other->first);
+    const Turn turn = turnOf(other->set, other->said, other->first);
     absl::StatusOr<std::shared_ptr<const TaskTiming>> created = measureTurn(other->set, run, turn);
     if (created.ok() && !*created)
-      created = measureTurn(other->set, run, count);
+      created = measureTurn(other->set, run, {count});
     if (created.ok())
       return created;
     // The error must name the ranks of the set.
   } else {
     earlier.emplace_back(first, set.ranks);
   }
-  const size_t turn = form.variesByRun ? count : turnOf(set, said, first);
+  const Turn turn = form.variesByRun ? Turn{count} : turnOf(set, said, first);
   ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> created, measureTurn(set, run, turn));
   if (created)
     return created;
-  return measureTurn(set, run, count);
+  return measureTurn(set, run, {count});
 }
 
 /// Times one turn on behalf of the whole set; null if no turn can represent it.
-absl::StatusOr<std::shared_ptr<const TaskTiming>>
-TaskTimings::measureTurn(const RankSet &set, TaskRun run, size_t turn) {
+absl::StatusOr<std::shared_ptr<const TaskTiming>> TaskTimings::measureTurn(const RankSet &set,
+                                                                           TaskRun run, Turn turn) {
   std::vector<RankSchedule> schedules(configs.size());
   Boundary boundary;
   boundary.isInside.resize(configs.size());
   boundary.memory = &memory;
-  boundary.together = &together.try_emplace({set.ranks, turn}, StretchScope::Run).first->second;
+  boundary.together =
+      &together.try_emplace({set.ranks, turn.ranks}, StretchScope::Run).first->second;
   boundary.arrival = arrival;
   std::map<size_t, size_t> indexOf;
   for (size_t rank : set.ranks) {
-    if (indexOf.size() < turn)
+    if (indexOf.size() < turn.ranks || turn.sharesCable)
       schedules[rank] = {run};
     boundary.isInside[rank] = true;
     indexOf.emplace(rank, indexOf.size());
   }
-  if (turn < set.ranks.size())
-    boundary.rotation = Rotation{set.ranks, turn};
+  if (turn.ranks < set.ranks.size())
+    boundary.rotation = Rotation{set.ranks, turn.ranks, turn.sharesCable};
   StepLog log;
   ST_ASSIGN_OR_RETURN(TimingResult result,
                       simulateTime(description, configs, programs, schedules, {},
@@ -305,20 +332,22 @@ TaskTimings::measureTurn(const RankSet &set, TaskRun run, size_t turn) {
   instructions += result.simulatedInstructions;
   if (boundary.rotation && boundary.rotation->isAmbiguous)
     return std::shared_ptr<const TaskTiming>();
+  const size_t ran =
+      boundary.rotation && !boundary.rotation->isUnfolded ? turn.ranks : set.ranks.size();
   auto created = std::make_shared<TaskTiming>();
   for (size_t i = 0; i < set.ranks.size(); ++i)
-    created->ranks.push_back(result.ranks[set.ranks[i % turn]]);
+    created->ranks.push_back(result.ranks[set.ranks[i % ran]]);
   for (size_t i = 0; logs && i < set.ranks.size(); ++i)
-    created->segments.push_back(log.segments[set.ranks[i % turn]]);
+    created->segments.push_back(log.segments[set.ranks[i % ran]]);
   for (const Boundary::Message &message : boundary.messages)
-    for (size_t i = indexOf.at(message.rank); i < set.ranks.size(); i += turn)
+    for (size_t i = indexOf.at(message.rank); i < set.ranks.size(); i += ran)
       created->events.push_back({message.isSend, i, message.time, message.arrival - message.time});
   // Events of the set at one instant are ordered by rank.
   std::stable_sort(created->events.begin(), created->events.end(),
                    [](const TaskTiming::Event &a, const TaskTiming::Event &b) {
                      return std::tie(a.time, a.index) < std::tie(b.time, b.index);
                    });
-  created->instructions = result.instructions * static_cast<int64_t>(set.ranks.size() / turn);
+  created->instructions = result.instructions * static_cast<int64_t>(set.ranks.size() / ran);
   return std::shared_ptr<const TaskTiming>(std::move(created));
 }
 

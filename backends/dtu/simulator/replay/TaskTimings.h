@@ -84,12 +84,17 @@ private:
                                  GroupTask &task) const;
   std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
-  size_t turnOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first) const;
+  /// Ranks that run on behalf of a set.
+  struct Turn {
+    size_t ranks = 0;
+    bool sharesCable = false; ///< with the other turns, as in Rotation
+  };
+  Turn turnOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first) const;
   absl::StatusOr<std::shared_ptr<const TaskTiming>>
   measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first, TaskRun run,
           const Form &form, const std::string &key);
   absl::StatusOr<std::shared_ptr<const TaskTiming>> measureTurn(const RankSet &set, TaskRun run,
-                                                                size_t turn);
+                                                                Turn turn);
   /// An earlier set of ranks for which the task has this key.
   std::optional<StandIn> standInFor(const RankSet &set, size_t first, TaskRun run, const Form &form,
                                     const std::string &key);

@@ -38,6 +38,8 @@ public:
   /// The same for a stretch of all active ranks; all events before `now`, and all arrivals until
   /// then, have been processed. Replaces the messages on their way.
   bool replayTogether(Picoseconds now, std::vector<TimeMessage> &messages);
+  /// More ranks run from now on, so stretches of all active ranks end.
+  void endTogether() { together.reset(); }
   /// An event that no stretch of all ranks may contain: a task begins or ends, or a message comes
   /// from elsewhere or goes there.
   void disturbAll() { ++disturbances; }

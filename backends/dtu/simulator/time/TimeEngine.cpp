@@ -74,43 +74,34 @@ bool TimeEngine::canSkipPeriods() const {
 void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
   if (priority == Priority::Continue)
     ranks[rank].instances[index].due = time;
-  queue.push_back(eventOf(time, priority, rank, index));
-  std::push_heap(queue.begin(), queue.end(), std::greater<Event>());
-}
-
-TimeEngine::Event TimeEngine::next() {
-  std::pop_heap(queue.begin(), queue.end(), std::greater<Event>());
-  Event event = queue.back();
-  queue.pop_back();
-  return event;
+  queue.push({time, priority, rank, index});
 }
 
 void TimeEngine::reschedule(size_t rank) {
   const std::vector<size_t> &beside = periodic->ranksBeside(rank);
-  queue.erase(std::remove_if(queue.begin(), queue.end(),
-                             [&](const Event &event) {
-                               return event.priority() == Priority::Continue &&
-                                      std::binary_search(beside.begin(), beside.end(),
-                                                         event.rank());
-                             }),
-              queue.end());
+  std::vector<Event> events;
   for (size_t other : beside) {
     int workers = 0;
     for (uint32_t i = 0; i < ranks[other].instances.size(); ++i)
       if (const Instance &instance = ranks[other].instances[i]; instance.state == State::Running) {
-        queue.push_back(eventOf(instance.due, Priority::Continue, other, i));
+        events.emplace_back(instance.due, Priority::Continue, other, i);
         workers += isWorker(instance);
       }
     if (logger)
       logger->setWorkers(other, workers);
   }
-  std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
+  queue.replace(
+      [&](const Event &event) {
+        return event.priority() != Priority::Continue ||
+               !std::binary_search(beside.begin(), beside.end(), event.rank());
+      },
+      events);
 }
 
 std::vector<size_t> TimeEngine::activeRanks() const {
   std::vector<size_t> active;
   for (size_t rank = 0; rank < ranks.size(); ++rank)
-    if (!schedules[rank].empty())
+    if (!schedules[rank].empty() && !isRepresented(rank))
       active.push_back(rank);
   return active;
 }
@@ -121,10 +112,10 @@ bool TimeEngine::replayTogether(Picoseconds now) {
     if (entry.second.first == now)
       return false;
   std::vector<Event> arrivals;
-  for (const Event &event : queue)
+  for (const Event &event : queue.all())
     if (event.priority() == Priority::Arrival)
       arrivals.push_back(event);
-  std::sort(arrivals.begin(), arrivals.end(), [](const Event &a, const Event &b) { return b > a; });
+  std::sort(arrivals.begin(), arrivals.end());
   std::vector<TimeMessage> messages;
   for (const Event &event : arrivals) {
     const Flight &flight = flights[event.index()];
@@ -132,18 +123,18 @@ bool TimeEngine::replayTogether(Picoseconds now) {
   }
   if (!periodic->replayTogether(now, messages))
     return false;
-  queue.clear();
+  std::vector<Event> events;
   for (const TimeMessage &message : messages) {
     flights.push_back({message.destination, message.channel, message.bytes, /*sender=*/0,
                        /*sent=*/now});
-    queue.push_back(
-        eventOf(message.arrival, Priority::Arrival, message.destination, flights.size() - 1));
+    events.emplace_back(message.arrival, Priority::Arrival, message.destination,
+                        flights.size() - 1);
   }
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     for (uint32_t i = 0; i < ranks[rank].instances.size(); ++i)
       if (const Instance &instance = ranks[rank].instances[i]; instance.state == State::Running)
-        queue.push_back(eventOf(instance.due, Priority::Continue, rank, i));
-  std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
+        events.emplace_back(instance.due, Priority::Continue, rank, i);
+  queue.replace([](const Event &) { return false; }, events);
   return true;
 }
 
@@ -388,7 +379,7 @@ absl::Status TimeEngine::deadlock() const {
   std::string waits;
   int stuck = 0;
   for (size_t r = 0; r < ranks.size(); ++r) {
-    if (ranks[r].task == schedules[r].size() || ++stuck > 8)
+    if (ranks[r].task == schedules[r].size() || isRepresented(r) || ++stuck > 8)
       continue;
     absl::StrAppend(&waits, "; rank ", r, " in program '", ranks[r].program->source.name, "':");
     int listed = 0;
@@ -407,13 +398,14 @@ absl::Status TimeEngine::deadlock() const {
 
 absl::StatusOr<TimingResult> TimeEngine::run() {
   for (size_t rank = 0; rank < ranks.size(); ++rank)
-    scheduleTask(rank, 0);
+    if (!isRepresented(rank))
+      scheduleTask(rank, 0);
   while (!queue.empty()) {
     if (const Event &first = queue.front(); periodic && first.priority() == Priority::Continue &&
                                             periodic->mayReplayTogether(first.time) &&
                                             replayTogether(first.time))
       continue;
-    Event event = next();
+    const Event event = queue.take();
     Priority priority = event.priority();
     size_t rank = event.rank();
     uint64_t index = event.index();
@@ -427,6 +419,9 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       reschedule(rank);
       continue;
     }
+    if (priority == Priority::Continue && isFolded() && boundary->rotation->sharesCable &&
+        maySendOutside(rank, static_cast<uint32_t>(index)))
+      unfold(event);
     if (priority == Priority::Arrival)
       arrive(flights[index], event.time);
     else if (priority == Priority::BeginTask)
@@ -444,7 +439,7 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
     }
   }
   for (size_t rank = 0; rank < ranks.size(); ++rank)
-    if (ranks[rank].task != schedules[rank].size())
+    if (ranks[rank].task != schedules[rank].size() && !isRepresented(rank))
       return deadlock();
   if (tracing)
     trace.finish();

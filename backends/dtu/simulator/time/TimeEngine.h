@@ -5,6 +5,7 @@
 // then by rank and instance, so every run is identical to the last picosecond.
 #pragma once
 
+#include "backends/dtu/simulator/time/EventQueue.h"
 #include "backends/dtu/simulator/time/PeriodicLoops.h"
 #include "backends/dtu/simulator/time/StepLogger.h"
 
@@ -46,15 +47,23 @@ private:
 struct Rotation {
   std::vector<size_t> circle; ///< ranks, ascending
   size_t turn = 0;            ///< ranks of a turn
+  /// The turns are chips of one group, whose cable they share. So they differ once a rank sends to
+  /// one outside the circle; from then on, all ranks run.
+  bool sharesCable = false;
+  bool isUnfolded = false; ///< all ranks run
   /// Set if messages of different turns requested a link at one instant. Their order then depends
   /// on rank numbers, which are not periodic, so the run cannot represent the other turns.
   bool isAmbiguous = false;
 
+  size_t turns() const { return circle.size() / turn; }
   /// The turn to which a rank of the circle belongs.
   size_t turnOf(size_t rank) const { return indexOf(rank) / turn; }
-  /// The rank `turns` turns earlier.
+  /// The rank `turns` turns earlier, or later.
   size_t before(size_t rank, size_t turns) const {
     return circle[(indexOf(rank) + circle.size() - turns * turn) % circle.size()];
+  }
+  size_t after(size_t rank, size_t turns) const {
+    return circle[(indexOf(rank) + turns * turn) % circle.size()];
   }
 
 private:
@@ -95,23 +104,8 @@ public:
   absl::StatusOr<TimingResult> run();
 
 private:
-  /// Priorities at one instant, in order, as named in docs/dtu-isa.md, "Time".
-  enum class Priority : uint8_t { Arrival, Continue, BeginTask };
-  struct Event {
-    Picoseconds time;
-    uint64_t order; ///< priority, rank, instance or message: 2, 22 and 40 bits
-
-    Priority priority() const { return static_cast<Priority>(order >> 62); }
-    size_t rank() const { return order >> 40 & 0x3fffff; }
-    uint64_t index() const { return order & 0xffffffffff; }
-    /// One comparison of both: which event of a heap is next cannot be predicted, so branches on it
-    /// are slow.
-    bool operator>(const Event &other) const { return key() > other.key(); }
-
-  private:
-    __extension__ using Key = unsigned __int128;
-    Key key() const { return Key(static_cast<uint64_t>(time)) << 64 | order; }
-  };
+  using Priority = EventPriority;
+  using Event = TimeEvent;
   using State = RunState;
   using Instance = TimeInstance;
   using Semaphore = TimeSemaphore;
@@ -136,19 +130,14 @@ private:
   std::optional<StepLogger> logger;
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
-  std::vector<Event> queue; ///< a heap, the next event first
+  EventQueue queue;
   /// In a rotation: when each link was requested last, and by a message across how many turns.
   std::map<int32_t, std::pair<Picoseconds, size_t>> asked;
   ChipMemory ownMemory;
   std::optional<PeriodicLoops> periodic;
   std::string fault;
 
-  static Event eventOf(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
-    return {time,
-            static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index};
-  }
   void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
-  Event next();
   /// Re-queues the instances on the chip of `rank` after their states or due times changed.
   void reschedule(size_t rank);
   /// Replays a stretch of all ranks if one is known that begins now. Returns true if it did.
@@ -184,6 +173,21 @@ private:
   LinkPath rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now);
   bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
   bool checkPeer(int64_t peer);
+  /// Returns true if the first turn runs on behalf of all.
+  bool isFolded() const {
+    return boundary && boundary->rotation && !boundary->rotation->isUnfolded;
+  }
+  bool isRepresented(size_t rank) const {
+    return isFolded() && boundary->isInside[rank] && boundary->rotation->turnOf(rank) > 0;
+  }
+  /// Returns true if the instance may send to a rank outside the circle before it waits.
+  bool maySendOutside(size_t rank, uint32_t index);
+  /// Gives the ranks of the other turns the state of the first one. All events but `next` are
+  /// queued.
+  void unfold(const Event &next);
+  void unfoldRank(size_t rank, size_t turns);
+  void unfoldLinks();
+  void findPosition(size_t rank, Instance &instance);
   bool isOutside(size_t rank, int64_t peer) const {
     const auto other = static_cast<size_t>(peer);
     return boundary &&

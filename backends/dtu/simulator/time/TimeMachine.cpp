@@ -235,6 +235,13 @@ void TimeMachine::addLinkWork(const std::vector<LinkWork> &work, int64_t times) 
   }
 }
 
+void TimeMachine::copyChip(size_t from, size_t to) {
+  std::vector<FifoServer> servers;
+  eachServer(from, [&](const FifoServer &server) { servers.push_back(server); });
+  size_t at = 0;
+  eachServer(to, [&](FifoServer &server) { server = servers[at++]; });
+}
+
 void TimeMachine::endTask(size_t rank) {
   RankTiming &timing = rankTimings[rank];
   const TaskWork done = {timing.macsF32 + timing.macs16,

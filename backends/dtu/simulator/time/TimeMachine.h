@@ -94,6 +94,14 @@ public:
     }
   }
 
+  /// For ranks that did the same as others: copies work and times of a rank, of the memories and
+  /// engines of a chip, or of a link.
+  void copyRank(size_t from, size_t to) { rankTimings[to] = rankTimings[from]; }
+  void copyChip(size_t from, size_t to);
+  void copyLink(int32_t from, int32_t to) {
+    links[static_cast<size_t>(to)] = links[static_cast<size_t>(from)];
+  }
+
   size_t numLinks() const { return links.size(); }
   FifoServer &link(size_t index) { return links[index]; }
   struct LinkWork {

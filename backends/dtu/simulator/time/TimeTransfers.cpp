@@ -194,26 +194,6 @@ bool TimeEngine::checkPeer(int64_t peer) {
   return false;
 }
 
-/// The links of a message to a rank of another turn; at the receiving end, those of the rank that
-/// represents it. Turns share no group of chips, so the two ends share no link.
-LinkPath TimeEngine::rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now) {
-  Rotation &rotation = *boundary->rotation;
-  LinkPath path = machine.path(rank, peer);
-  if (turns > 0) {
-    const LinkPath mirrored =
-        machine.path(rotation.before(rank, turns), rotation.before(peer, turns));
-    for (int32_t i = path.count / 2; i < path.count; ++i)
-      path.links[static_cast<size_t>(i)] = mirrored.links[static_cast<size_t>(i)];
-  }
-  for (int32_t i = 0; i < path.count; ++i) {
-    const std::pair<Picoseconds, size_t> own = {now, i < path.count / 2 ? 0 : turns};
-    auto [at, isNew] = asked.try_emplace(path.links[static_cast<size_t>(i)], own);
-    rotation.isAmbiguous |= !isNew && at->second.first == now && at->second.second != own.second;
-    at->second = own;
-  }
-  return path;
-}
-
 void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Instance &instance = ranks[rank].instances[index];
   const LinkInst &inst = ranks[rank].program->links[slot.index];
@@ -223,7 +203,7 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
     return;
   size_t source = rank, destination = static_cast<size_t>(peer);
   LinkPath path = machine.path(source, destination);
-  if (boundary && boundary->rotation && !isOutside(rank, peer)) {
+  if (isFolded() && !isOutside(rank, peer)) {
     const size_t turns = boundary->rotation->turnOf(destination);
     path = rotatedPath(rank, destination, turns, now);
     source = boundary->rotation->before(source, turns);
