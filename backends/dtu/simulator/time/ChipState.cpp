@@ -120,7 +120,7 @@ void KnownStretches::describeMessages(const std::vector<size_t> &members, Picose
     showChannels(ranks[member].arrived);
     showChannels(ranks[member].receivers);
   }
-  for (size_t link = 0; link < machine.numLinks(); ++link)
+  for (size_t link : machine.linksInUse())
     if (const Picoseconds busy = machine.link(link).freeAt - now; busy > 0) {
       show(static_cast<int64_t>(link));
       show(busy);
@@ -218,7 +218,7 @@ std::vector<TimeMessage> KnownStretches::enterMessages(const std::vector<size_t>
     readChannels(ranks[member].arrived);
     readChannels(ranks[member].receivers);
   }
-  for (size_t link = 0; link < machine.numLinks(); ++link) {
+  for (size_t link : machine.linksInUse()) {
     FifoServer &server = machine.link(link);
     server.freeAt = std::min(server.freeAt, now);
   }

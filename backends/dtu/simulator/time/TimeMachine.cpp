@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace st::dtu {
 namespace {
@@ -155,11 +156,17 @@ Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now,
   return result;
 }
 
+void TimeMachine::use(size_t link) {
+  if (!std::exchange(links[link].isUsed, true))
+    usedLinks.insert(std::lower_bound(usedLinks.begin(), usedLinks.end(), link), link);
+}
+
 Picoseconds TimeMachine::occupyLinks(const LinkPath &path, Picoseconds now, int64_t bytes) {
   Picoseconds start = now;
   for (int32_t i = 0; i < path.count; ++i)
     start = std::max(start, links[static_cast<size_t>(path.links[i])].freeAt);
   for (int32_t i = 0; i < path.count; ++i) {
+    use(static_cast<size_t>(path.links[i]));
     Link &link = links[static_cast<size_t>(path.links[i])];
     const Picoseconds duration = DtuCosts::scale(bytes, topology.linkPerByte(path.links[i]));
     link.reserve(start, duration);
@@ -222,14 +229,14 @@ void TimeMachine::addWork(size_t rank, const Work &work, int64_t times) {
 
 std::vector<TimeMachine::LinkWork> TimeMachine::linkWork() const {
   std::vector<LinkWork> result;
-  for (size_t link = 0; link < links.size(); ++link)
-    if (links[link].bytes != 0 || links[link].busy != 0)
-      result.push_back({link, links[link].busy, links[link].bytes});
+  for (size_t link : usedLinks)
+    result.push_back({link, links[link].busy, links[link].bytes});
   return result;
 }
 
 void TimeMachine::addLinkWork(const std::vector<LinkWork> &work, int64_t times) {
   for (const LinkWork &done : work) {
+    use(done.link);
     links[done.link].busy += times * done.busy;
     links[done.link].bytes += times * done.bytes;
   }
@@ -240,6 +247,14 @@ void TimeMachine::copyChip(size_t from, size_t to) {
   eachServer(from, [&](const FifoServer &server) { servers.push_back(server); });
   size_t at = 0;
   eachServer(to, [&](FifoServer &server) { server = servers[at++]; });
+}
+
+void TimeMachine::copyLink(int32_t from, int32_t to) {
+  const Link &link = links[static_cast<size_t>(from)];
+  if (!link.isUsed)
+    return;
+  use(static_cast<size_t>(to));
+  links[static_cast<size_t>(to)] = link;
 }
 
 void TimeMachine::endTask(size_t rank) {

@@ -98,18 +98,17 @@ public:
   /// engines of a chip, or of a link.
   void copyRank(size_t from, size_t to) { rankTimings[to] = rankTimings[from]; }
   void copyChip(size_t from, size_t to);
-  void copyLink(int32_t from, int32_t to) {
-    links[static_cast<size_t>(to)] = links[static_cast<size_t>(from)];
-  }
+  void copyLink(int32_t from, int32_t to);
 
-  size_t numLinks() const { return links.size(); }
+  /// Links that carried a message, ascending.
+  const std::vector<size_t> &linksInUse() const { return usedLinks; }
   FifoServer &link(size_t index) { return links[index]; }
   struct LinkWork {
     size_t link;
     Picoseconds busy;
     int64_t bytes;
   };
-  /// The work so far of each link that was used.
+  /// The work so far of each link in use.
   std::vector<LinkWork> linkWork() const;
   void addLinkWork(const std::vector<LinkWork> &work, int64_t times);
 
@@ -133,6 +132,7 @@ private:
   struct Link : FifoServer {
     Picoseconds busy = 0;
     int64_t bytes = 0;
+    bool isUsed = false;
   };
 
   /// A chip's link to the host; its two directions share nothing.
@@ -157,9 +157,11 @@ private:
   std::vector<FifoServer> l3;                 ///< per chip
   std::vector<HostLink> hosts;                ///< per chip
   std::vector<Link> links;
+  std::vector<size_t> usedLinks;
   std::vector<RankTiming> rankTimings;
   std::vector<TaskWork> counted; ///< of each rank, for tasks that ended
 
+  void use(size_t link);
   /// Occupies the memories that a transfer touches; returns its end and its duration alone, without
   /// latency.
   Completion occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count);
