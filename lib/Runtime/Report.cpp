@@ -4,6 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
@@ -45,6 +48,17 @@ std::string printStragglersJson(const StragglerReport &report) {
                                     printRanges(straggler.devices), straggler.slowdown,
                                     report.steps));
   return absl::StrCat("[", text, "]");
+}
+
+/// For a table: the first and the last of many ranges, and the count.
+std::string printFewRanges(const std::vector<int64_t> &numbers) {
+  constexpr size_t kMost = 8, kFirst = 3;
+  const std::string text = printRanges(numbers);
+  const std::vector<absl::string_view> ranges = absl::StrSplit(text, ',');
+  if (ranges.size() <= kMost)
+    return text;
+  return absl::StrCat(absl::StrJoin(absl::MakeConstSpan(ranges).first(kFirst), ","), ",...,",
+                      ranges.back(), " (", numbers.size(), ")");
 }
 
 } // namespace
@@ -163,7 +177,7 @@ std::string printMemory(const proto::Executable &program) {
     sameDevices[known->second].push_back(id);
   }
   for (size_t i = 0; i < sameDevices.size(); ++i)
-    rows[i + 1][0] = printRanges(sameDevices[i]);
+    rows[i + 1][0] = printFewRanges(sameDevices[i]);
   return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
 }
 

@@ -31,4 +31,13 @@ TEST(ReportTest, DevicesWithTheSameMemoryShareARow) {
                                   "8            2          4.0       4.0\n");
 }
 
+TEST(ReportTest, ManyDevicesAreNamedByTheFirstAndTheLast) {
+  proto::Executable program;
+  for (int64_t chip = 0; chip < 9; ++chip)
+    addGroup(program, {5 * chip, 5 * chip + 1, 5 * chip + 2, 5 * chip + 3}, 1 << 20);
+  EXPECT_EQ(printMemory(program), "peak memory of each device in MiB\n"
+                                  "devices                       ranks  activations  peak MiB\n"
+                                  "0-3,5-8,10-13,...,40-43 (36)      1          1.0       1.0\n");
+}
+
 } // namespace
