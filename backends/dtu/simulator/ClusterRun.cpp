@@ -406,8 +406,8 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
 
 std::string ClusterRun::place(const Instance &instance) const {
   return absl::StrCat("rank ", rank, ", ",
-                      describePlace(program->source, instance.streamIndex, instance.position.pc),
-                      ", ", name(instance.stream->engine), " ", instance.number);
+                      describePlace(*program, instance.streamIndex, instance.position.pc), ", ",
+                      name(instance.stream->engine), " ", instance.number);
 }
 
 void ClusterRun::setFault(const Instance &instance) {

@@ -2,6 +2,7 @@
 
 #include "backends/dtu/simulator/data/VectorRuns.h"
 
+#include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/Names.h"
 
 #include <algorithm>
@@ -256,13 +257,22 @@ private:
 
 std::unique_ptr<DecodedProgram> decodeProgram(const Program &program, const HostKernels &kernels) {
   auto decoded = std::make_unique<DecodedProgram>();
-  decoded->source = program;
+  decoded->source = {program.name,      program.semaphores, program.barriers,
+                     program.l1Bytes,   program.l2Bytes,    program.l3Bytes,
+                     program.hostBytes, program.tableSize,  {}};
+  decoded->encoded = encode(program);
   ProgramDecoder decoder(*decoded, kernels);
   for (const Stream &stream : program.streams)
     decoder.decode(stream);
   for (DecodedStream &stream : decoded->streams)
     stream.runs = findVectorRuns(*decoded, stream);
   return decoded;
+}
+
+std::string describePlace(const DecodedProgram &program, size_t stream, size_t instruction) {
+  const absl::StatusOr<Program> source = decode(program.encoded);
+  return source.ok() ? describePlace(*source, stream, instruction)
+                     : std::string(source.status().message());
 }
 
 } // namespace st::dtu

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace st::dtu {
@@ -217,7 +218,8 @@ struct DecodedStream {
 };
 
 struct DecodedProgram {
-  Program source; ///< for messages
+  Program source;      ///< without instructions
+  std::string encoded; ///< the whole program, for messages
   std::vector<DecodedStream> streams;
   std::vector<std::string> labels; ///< of all streams
 
@@ -240,6 +242,9 @@ struct DecodedProgram {
 
 /// Decodes `program`, which must be valid, for the routines in `kernels`.
 std::unique_ptr<DecodedProgram> decodeProgram(const Program &program, const HostKernels &kernels);
+
+/// "program 'update', stream 2 (core), instruction 5 (...)", for messages.
+std::string describePlace(const DecodedProgram &program, size_t stream, size_t instruction);
 
 /// Volume of static or actual sizes.
 inline int64_t volume(const int64_t *sizes, size_t count) {

@@ -434,8 +434,8 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       const Instance &instance = ranks[rank].instances[index];
       return absl::InvalidArgumentError(absl::StrCat(
           "rank ", rank, ", ",
-          describePlace(ranks[rank].program->source, instance.streamIndex, instance.position.pc),
-          ", ", name(instance.stream->engine), " ", instance.number, ": ", fault));
+          describePlace(*ranks[rank].program, instance.streamIndex, instance.position.pc), ", ",
+          name(instance.stream->engine), " ", instance.number, ": ", fault));
     }
   }
   for (size_t rank = 0; rank < ranks.size(); ++rank)
