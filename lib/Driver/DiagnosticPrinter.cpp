@@ -20,6 +20,11 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, StringRef tool, Strin
       handler(context, [this](Diagnostic &diagnostic) { return print(diagnostic); }) {}
 
 DiagnosticPrinter::~DiagnosticPrinter() {
+  for (const auto &[text, count] : repeated)
+    if (count > 0)
+      llvm::errs() << oneLine(tool + ": remark: " + std::to_string(count) +
+                              " more with this text: " + text)
+                   << '\n';
   if (sawError())
     llvm::errs() << oneLine(error) << '\n';
 }
@@ -71,6 +76,13 @@ static StringRef nameOf(DiagnosticSeverity severity) {
 LogicalResult DiagnosticPrinter::print(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error && numErrors++ > 0)
     return success();
+  // A remark on each layer of a model would hide the others.
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && diagnostic.getNotes().empty() &&
+      !tool.empty())
+    if (const auto [seen, isNew] = repeated.try_emplace(diagnostic.str(), 0); !isNew) {
+      ++seen->second;
+      return success();
+    }
   std::string where = place(diagnostic.getLocation());
   StringRef kind = nameOf(diagnostic.getSeverity());
   std::string line =

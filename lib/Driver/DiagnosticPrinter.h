@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <map>
 #include <string>
 
 namespace mlir::st {
@@ -20,7 +21,8 @@ Location getCommandLineLoc(MLIRContext *context);
 ///
 /// or, if `tool` is empty, as MLIR's tools do, with the location before "error". A diagnostic
 /// without a location is placed in the input. Errors after the first one are consequences of it and
-/// are not printed. The destructor prints the error, so that context can be added to it.
+/// are not printed. The destructor prints the error, so that context can be added to it. Of remarks
+/// that differ only in their place, the first is printed, and the destructor counts the others.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(MLIRContext *context, StringRef tool, StringRef input);
@@ -37,6 +39,8 @@ private:
 
   std::string tool, input;
   std::string error; ///< the line of the first error
+  /// By the text of a remark: how many more there were.
+  std::map<std::string, int64_t> repeated;
   int numErrors = 0;
   ScopedDiagnosticHandler handler;
 };
