@@ -153,6 +153,10 @@ Value ModelBuilder::activation(Value x, Activation kind) {
     Value zeros = emit.zerosLike(x);
     return emit.select(emit.compare(ComparisonDirection::GT, x, zeros), x, zeros);
   }
+  case Activation::ReluSquared: {
+    Value positive = emit.max(x, emit.zerosLike(x));
+    return emit.mul(positive, positive);
+  }
   case Activation::Silu:
     return emit.mul(x, emit.logistic(x));
   case Activation::Tanh:
