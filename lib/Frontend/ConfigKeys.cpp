@@ -264,6 +264,7 @@ constexpr KnownKey megatronGptKeys[] = {{"apply_query_key_layer_scaling"},
 // Of Megatron-LM's models with parts of Llama's and Mixtral's blocks.
 constexpr KnownKey megatronBlockKeys[] = {{"add_bias_linear"},
                                           {"add_qkv_bias"},
+                                          {"apply_layernorm_1p"},
                                           {"expert_capacity_factor"},
                                           {"gated_linear_unit"},
                                           {"kv_channels"},

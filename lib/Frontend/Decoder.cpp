@@ -208,8 +208,8 @@ Value Decoder::rotate(Value x, const Shared &shared) {
 //===----------------------------------------------------------------------===//
 
 Value Decoder::norm(Value x, const Twine &name) {
-  if (family.norm == Norm::Layer)
-    return model.layerNorm(x, name);
+  if (family.norm == Norm::Layer || family.norm == Norm::LayerPlusOne)
+    return model.layerNorm(x, name, /*isPlusOne=*/family.norm == Norm::LayerPlusOne);
   return model.rmsNorm(x, name, /*isPlusOne=*/family.norm == Norm::RmsPlusOne);
 }
 

@@ -398,6 +398,7 @@ static void readMegatronBlocks(ConfigReader &reader, ModelConfig &config) {
   config.usesRmsNorm = norm == "RMSNorm";
   if (!config.usesRmsNorm && norm != "LayerNorm")
     reader.unexpected("normalization", "\"LayerNorm\" or \"RMSNorm\"");
+  config.storesNormsLessOne = reader.boolean("apply_layernorm_1p", false);
   config.normalizesHeads = reader.boolean("qk_layernorm", false);
   // 0 stands for the size derived from others.
   config.headSize = reader.sizeOrNull("kv_channels", 0);

@@ -203,8 +203,11 @@ static DecoderFamily megatronGpt() {
 
 /// Replaces the parts of Megatron-LM's GPT that a model chooses.
 static void chooseParts(DecoderFamily &family, const ModelConfig &config) {
+  const bool isPlusOne = config.storesNormsLessOne;
   if (config.usesRmsNorm)
-    family.norm = Norm::Rms;
+    family.norm = isPlusOne ? Norm::RmsPlusOne : Norm::Rms;
+  else if (isPlusOne)
+    family.norm = Norm::LayerPlusOne;
   family.normalizesHeads = config.normalizesHeads;
   family.hasRotaryPositions = config.positionKind == PositionKind::Rotary;
   if (config.positionKind != PositionKind::Learned)

@@ -8,9 +8,10 @@
 namespace mlir::st {
 
 enum class Norm {
-  Layer,      ///< layer normalisation, with a weight and a bias
-  Rms,        ///< division by the root mean square, and a weight
-  RmsPlusOne, ///< the same, but the weight is stored less one and starts at zero
+  Layer,        ///< layer normalisation, with a weight and a bias
+  LayerPlusOne, ///< the same, but the weight is stored less one and starts at zero
+  Rms,          ///< division by the root mean square, and a weight
+  RmsPlusOne,   ///< the same, but the weight is stored less one and starts at zero
 };
 
 /// How one or three products compute queries, keys and values.

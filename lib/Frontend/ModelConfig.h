@@ -200,8 +200,10 @@ struct ModelConfig {
   std::optional<bool> scalesScores;
   CausalInputs inputs; ///< Not part of the file.
   /// For families whose models differ in their blocks (megatron-gpt): norms divide by the root mean
-  /// square, and heads of queries and keys have norms of their own.
+  /// square, their weights are stored less one, and heads of queries and keys have norms of their
+  /// own.
   bool usesRmsNorm = false;
+  bool storesNormsLessOne = false;
   bool normalizesHeads = false;
   PositionKind positionKind = PositionKind::Learned;
   /// True if the initial values of layers that write to the residual stream are divided by the root

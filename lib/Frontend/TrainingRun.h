@@ -114,14 +114,16 @@ struct TrainingRun {
   double attentionDropout = 0.1;
   double hiddenDropout = 0.1;
   bool binaryHead = true;
-  /// True if the inner layers are gated by a SiLU (or, with `quickGeglu`, a sigmoid GELU) instead of
-  /// a GELU between two products.
+  /// True if the inner layers are gated by a SiLU (or, with `quickGeglu`, a sigmoid GELU) instead
+  /// of a GELU between two products.
   bool swiglu = false;
   bool quickGeglu = false;
   bool squaredRelu = false;
   /// The GELU with a hyperbolic tangent, whether fused or not.
   bool openaiGelu = false;
   bool rmsNorm = false;
+  /// Weights of norms are stored less one.
+  bool normsLessOne = false;
   bool linearBias = true;
   /// Queries, keys and values have a bias; `linearBias` includes it.
   bool qkvBias = false;

@@ -4,7 +4,8 @@
 
 #include "lib/Support/StatusMacros.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -180,6 +181,7 @@ absl::Status PartsReader::refuseParts() const {
       {run.quickGeglu, "quick_geglu", "False"},
       {run.squaredRelu, "squared_relu", "False"},
       {run.rmsNorm, "normalization", "LayerNorm"},
+      {run.normsLessOne, "apply_layernorm_1p", "False"},
       {run.headNorms, "qk_layernorm", "False"},
       {run.keyValueHeads != run.heads, "group_query_attention", "False"},
       {run.headSize * run.heads != run.hidden, "kv_channels", "the hidden size over the heads"},
@@ -222,7 +224,11 @@ StringRef mlir::st::activationOf(const TrainingRun &run) {
   return run.fusedBiasGelu || run.openaiGelu ? "gelu_new" : "gelu";
 }
 
-static std::string print(double number) { return llvm::formatv("{0:g}", number); }
+static std::string print(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", number);
+  return text;
+}
 
 static void describeExperts(const RunExperts &experts, int64_t microBatch,
                             function_ref<void(StringRef, const Twine &)> add) {
@@ -246,6 +252,8 @@ void mlir::st::describeModelParts(const TrainingRun &run,
   add("hidden_act", "\"" + activationOf(run) + "\"");
   if (run.rmsNorm)
     add("normalization", "\"RMSNorm\"");
+  if (run.normsLessOne)
+    add("apply_layernorm_1p", "true");
   if (run.headNorms)
     add("qk_layernorm", "true");
   if (run.headSize * run.heads != run.hidden)

@@ -41,6 +41,7 @@ constexpr Argument table[] = {
     honoured("squared_relu", Kind::Flag, &TrainingRun::squaredRelu),
     honoured("quick_geglu", Kind::Flag, &TrainingRun::quickGeglu),
     honoured("openai_gelu", Kind::Flag, &TrainingRun::openaiGelu),
+    honoured("apply_layernorm_1p", Kind::Flag, &TrainingRun::normsLessOne),
     honoured("qk_layernorm", Kind::Flag, &TrainingRun::headNorms),
     honoured("normalization", Kind::Text, {}, "LayerNorm|RMSNorm|layernorm|rmsnorm"),
     honoured("untie_embeddings_and_output_weights", Kind::Flag, &TrainingRun::untiedEmbeddings),

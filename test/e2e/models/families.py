@@ -62,6 +62,8 @@ FAMILIES = {
     "megatron-gpt-qwen2": {**MEGATRON_LLAMA, "add_qkv_bias": True},
     "megatron-gpt-qwen3": {**MEGATRON_LLAMA, "qk_layernorm": True, "tie_word_embeddings": False},
     "megatron-gpt-neox": {**MEGATRON, "rotary_percent": 0.5, "hidden_act": "relu2"},
+    "megatron-gpt-centred": {**MEGATRON, "rotary_percent": 0.5, "hidden_act": "gelu_new", "apply_layernorm_1p": True},
+    "megatron-gpt-llama-centred": {**MEGATRON_LLAMA, "apply_layernorm_1p": True},
     "megatron-gpt-mixtral": MEGATRON_MIXTRAL,
     "megatron-gpt-mixtral-losses": {**MEGATRON_MIXTRAL, "moe_router_topk": 3, "moe_router_pre_softmax": True,
                                     "moe_aux_loss_coeff": 0.5, "moe_aux_loss_sequences": 2, "moe_z_loss_coeff": 0.25,

@@ -147,7 +147,8 @@ def build(config, parameter):
     numbers = {name: (starts[name] + torch.arange(sizes[name])).reshape(value.shape) for name, value in own.items()}
     flat = torch.full((sum(sizes.values()),), float("nan"), dtype=torch.float64)
     for name, places in megatron_tensors(config, numbers).items():
-        flat[places.flatten()] = torch.from_numpy(parameter(name, tuple(places.shape))).double().flatten()
+        added = config.get("apply_layernorm_1p", False) and name.endswith("norm.weight")
+        flat[places.flatten()] = torch.from_numpy(parameter(name, tuple(places.shape))).double().flatten() + added
     with torch.no_grad():
         for name, value in own.items():
             value.copy_(flat[starts[name]:starts[name] + sizes[name]].reshape(value.shape))

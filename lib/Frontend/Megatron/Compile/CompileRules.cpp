@@ -72,6 +72,7 @@ constexpr Rule table[] = {
     program("swiglu", "hidden_act of the model: silu, with gated_linear_unit"),
     program("quick_geglu", "hidden_act of the model: quick_gelu, with gated_linear_unit"),
     program("normalization", "normalization of the model"),
+    program("apply_layernorm_1p", "apply_layernorm_1p of the model"),
     program("qk_layernorm", "qk_layernorm of the model"),
     program("group_query_attention", "num_query_groups of the model"),
     program("num_query_groups", "num_query_groups of the model"),

@@ -59,6 +59,7 @@ private:
 
   absl::Status readVocabulary();
   void refuseOtherSizes();
+  void ignoreOtherParts();
   void describeBert(JsonText &json);
   void describeGpt(JsonText &json);
   void describeModel();
@@ -127,6 +128,31 @@ void CompiledRunBuilder::refuseOtherSizes() {
       refuse(name, "the " + Twine(*log.integer(other)) + " of " + other);
 }
 
+/// Says which arguments are about parts that the model does not have.
+void CompiledRunBuilder::ignoreOtherParts() {
+  const bool isGelu = !run.swiglu && !run.quickGeglu && !run.squaredRelu;
+  for (StringRef name : {"bias_gelu_fusion", "openai_gelu"})
+    if (!isGelu)
+      ignore(name, "the inner layers have another function");
+  if (isGelu && run.fusedBiasGelu)
+    ignore("openai_gelu", "with bias_gelu_fusion it is the same function");
+  if (run.positions != RunPositions::Rotary)
+    for (StringRef name : {"rotary_base", "rope_theta", "rotary_percent",
+                           "rotary_seq_len_interpolation_factor", "use_rope_scaling",
+                           "rope_scaling_factor", "rotary_interleaved"})
+      ignore(name, "positions do not rotate");
+  if (run.linearBias)
+    ignore("add_qkv_bias", "all products have biases");
+  if (!log.flag("group_query_attention"))
+    ignore("num_query_groups", "each head has keys and values");
+  if (run.experts.count == 0)
+    for (StringRef name : {"num_experts", "moe_router_topk", "moe_router_pre_softmax",
+                           "moe_router_load_balancing_type", "moe_aux_loss_coeff",
+                           "moe_z_loss_coeff", "moe_layer_freq", "moe_ffn_hidden_size",
+                           "moe_shared_expert_intermediate_size", "expert_tensor_parallel_size"})
+      ignore(name, "there are no experts");
+}
+
 void CompiledRunBuilder::describeBert(JsonText &json) {
   json.addText("model_type", "megatron-bert");
   json.add("num_hidden_layers", Twine(run.layers));
@@ -164,6 +190,7 @@ void CompiledRunBuilder::describeGpt(JsonText &json) {
 
 void CompiledRunBuilder::describeModel() {
   JsonText json;
+  ignoreOtherParts();
   if (isBert())
     describeBert(json);
   else

@@ -46,7 +46,6 @@ constexpr Argument table[] = {
     noEffect("attention_softmax_in_fp32", Kind::Flag, kNumerics),
     noEffect("layernorm_epsilon", Kind::Positive, kNumerics),
     noEffect("norm_epsilon", Kind::Positive, kNumerics),
-    noEffect("apply_layernorm_1p", Kind::Flag, kNumerics),
     noEffect("rotary_interleaved", Kind::Flag, kNumerics),
     noEffect("rotary_scaling_factor", Kind::Any, kLatent),
     noEffect("rope_type", Kind::Text, kLatent),
