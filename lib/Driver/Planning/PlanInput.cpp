@@ -126,7 +126,7 @@ static std::string megatronConfig(StringRef family, const ::st::PlannedModel &mo
 }
 
 /// The parts of a run's blocks as keys of a configuration. The profile says what is fused, and a
-/// plan has no batch to balance.
+/// plan has no batch to balance: each expert gets its even share of the tokens.
 static std::string describeParts(TrainingRun run) {
   run.fusedBiasGelu = true;
   run.experts.balance = RunBalance::None;
@@ -134,6 +134,8 @@ static std::string describeParts(TrainingRun run) {
   describeModelParts(run, [&](StringRef key, const Twine &value) {
     text += ", \"" + key.str() + "\": " + value.str();
   });
+  if (run.experts.count > 0)
+    text += R"(, "expert_capacity_factor": 1)";
   return text;
 }
 
@@ -277,6 +279,7 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   input.task = isBert ? Task::MaskedLm : Task::CausalLm;
   input.config.tieWordEmbeddings = !run.untiedEmbeddings;
   describeModel(input, isBert ? "megatron-bert" : "megatron-gpt", run.sequence, precisionOf(run));
+  input.model.limitsExperts = run.experts.count > 0;
   input.vocabularyMultiple = run.vocabularyMultiple;
   input.optimizer = run.optimizer;
   ::st::Layout layout;
