@@ -52,7 +52,7 @@ def main():
                 target = ["--target=dtu-t10-large"] if name == "1gpu" else []
                 binary, _ = runs.compile_log(folder, log, *target)
                 compiled = time.time() - start
-                apart, done, losses = runs.apart(binary, log, folder, options.steps)
+                apart, done, losses = runs.apart(binary, runs.dump_of(log), folder, options.steps)
                 print(f"{name} {precision}: compiled in {compiled:.0f} s; {len(losses)} losses, {losses[0]:.6f} to {losses[-1]:.6f}, "
                       f"at most {apart:.1e} from JAX's", flush=True)
                 print("\n".join(line for line in done.stdout.splitlines()

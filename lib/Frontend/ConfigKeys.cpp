@@ -261,6 +261,31 @@ constexpr KnownKey megatronGptKeys[] = {{"apply_query_key_layer_scaling"},
                                         {"num_layers"},
                                         {"vocab_size"}};
 
+// Of Megatron-LM's models with parts of Llama's and Mixtral's blocks.
+constexpr KnownKey megatronBlockKeys[] = {{"add_bias_linear"},
+                                          {"add_qkv_bias"},
+                                          {"apply_layernorm_1p"},
+                                          {"expert_capacity_factor"},
+                                          {"gated_linear_unit"},
+                                          {"kv_channels"},
+                                          {"moe_aux_loss_coeff"},
+                                          {"moe_aux_loss_sequences"},
+                                          {"moe_ffn_hidden_size"},
+                                          {"moe_layer_freq"},
+                                          {"moe_router_pre_softmax"},
+                                          {"moe_router_topk"},
+                                          {"moe_shared_expert_intermediate_size"},
+                                          {"moe_z_loss_coeff"},
+                                          {"normalization"},
+                                          {"num_experts"},
+                                          {"num_query_groups"},
+                                          {"position_embedding_type"},
+                                          {"qk_layernorm"},
+                                          {"rope_parameters"},
+                                          {"rope_scaling"},
+                                          {"rotary_base"},
+                                          {"rotary_percent"}};
+
 constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
                                 {"hidden_act"},
                                 {"hidden_dropout_prob"},
@@ -352,7 +377,7 @@ SmallVector<ArrayRef<KnownKey>> mlir::st::keysOf(ModelType type) {
   case ModelType::MegatronBert:
     return {anyModelKeys, encoderKeys, megatronBertKeys};
   case ModelType::MegatronGpt:
-    return {anyModelKeys, megatronGptKeys};
+    return {anyModelKeys, megatronGptKeys, megatronBlockKeys};
   case ModelType::Mistral:
     return {anyModelKeys, rotaryDecoderKeys, mistralKeys};
   case ModelType::Mixtral:

@@ -37,7 +37,11 @@ private:
               std::optional<double> standardDeviation = std::nullopt);
   /// Queries, keys and values, [B, S, heads * d] or [B, S, heads, d].
   SmallVector<Value, 3> project(Value x, const std::string &name);
+  /// The parts of a product [B, S, ...] whose rows are [groups, queries of a group + 2, d].
+  SmallVector<Value, 3> splitGroups(Value joined);
   Value attention(Value x, const Shared &shared, const std::string &name, int64_t layer);
+  /// The inner layer of an MLP with the parameters `name`, after its activation.
+  Value innerLayer(Value x, const std::string &name, int64_t innerSize);
   /// The MLP whose parameters have the prefix `name`.
   Value mlp(Value x, const std::string &name, int64_t innerSize);
   /// The MLP of a block, or its mixture of experts.
@@ -204,8 +208,8 @@ Value Decoder::rotate(Value x, const Shared &shared) {
 //===----------------------------------------------------------------------===//
 
 Value Decoder::norm(Value x, const Twine &name) {
-  if (family.norm == Norm::Layer)
-    return model.layerNorm(x, name);
+  if (family.norm == Norm::Layer || family.norm == Norm::LayerPlusOne)
+    return model.layerNorm(x, name, /*isPlusOne=*/family.norm == Norm::LayerPlusOne);
   return model.rmsNorm(x, name, /*isPlusOne=*/family.norm == Norm::RmsPlusOne);
 }
 
@@ -240,20 +244,26 @@ SmallVector<Value, 3> Decoder::project(Value x, const std::string &name) {
             projected(family.value, others)};
   }
   Value joined = dense(x, name, family.joined, queries + 2 * others, config.attentionBias);
-  int64_t dim = 2, partSize = queries;
-  // The rows of the weight are [heads, 3, d].
-  if (family.projections == Projections::ByHead) {
+  if (family.projections == Projections::ByHead)
+    return splitGroups(joined);
+  ModelBuilder::Scope scope(model, "split_qkv");
+  return {emit.sliceDim(joined, 2, 0, queries), emit.sliceDim(joined, 2, queries, queries + others),
+          emit.sliceDim(joined, 2, queries + others, queries + 2 * others)};
+}
+
+SmallVector<Value, 3> Decoder::splitGroups(Value joined) {
+  const int64_t size = config.headSize, groups = config.keyValueHeadCount,
+                queries = config.headCount / groups * size;
+  {
     ModelBuilder::Scope scope(model, "split_heads");
-    joined = emit.reshape(joined, {model.batch, model.sequence, config.headCount, 3 * size});
-    dim = 3;
-    partSize = size;
+    joined = emit.reshape(joined, {model.batch, model.sequence, groups, queries + 2 * size});
   }
-  SmallVector<Value, 3> parts;
-  for (int64_t i = 0; i < 3; ++i) {
-    ModelBuilder::Scope scope(model, "split_qkv");
-    parts.push_back(emit.sliceDim(joined, dim, i * partSize, (i + 1) * partSize));
-  }
-  return parts;
+  ModelBuilder::Scope scope(model, "split_qkv");
+  Value query = emit.sliceDim(joined, 3, 0, queries);
+  if (queries != size)
+    query = emit.reshape(query, {model.batch, model.sequence, config.headCount, size});
+  return {query, emit.sliceDim(joined, 3, queries, queries + size),
+          emit.sliceDim(joined, 3, queries + size, queries + 2 * size)};
 }
 
 Value Decoder::attention(Value x, const Shared &shared, const std::string &block, int64_t layer) {
@@ -261,8 +271,8 @@ Value Decoder::attention(Value x, const Shared &shared, const std::string &block
   SmallVector<Value, 3> projected = project(x, name);
   Value query = projected[0], key = projected[1], value = projected[2];
   if (family.normalizesHeads) {
-    query = norm(query, name + ".q_norm");
-    key = norm(key, name + ".k_norm");
+    query = norm(query, name + "." + family.queryNorm);
+    key = norm(key, name + "." + family.keyNorm);
   }
   if (family.hasRotaryPositions) {
     query = rotate(query, shared);
@@ -285,21 +295,30 @@ Value Decoder::attention(Value x, const Shared &shared, const std::string &block
   return model.dropout(out, config.hiddenDropout);
 }
 
-Value Decoder::mlp(Value x, const std::string &name, int64_t innerSize) {
+Value Decoder::innerLayer(Value x, const std::string &name, int64_t innerSize) {
   Value inner, gate;
   if (!family.gate.empty())
     gate = dense(x, name, family.gate, innerSize, config.mlpBias);
-  inner = dense(x, name, family.up, innerSize, config.mlpBias);
+  inner = dense(x, name, family.up, family.joinsGate ? 2 * innerSize : innerSize, config.mlpBias);
+  if (family.joinsGate) {
+    ModelBuilder::Scope scope(model, "split_gate");
+    gate = emit.sliceDim(inner, 2, 0, innerSize);
+    inner = emit.sliceDim(inner, 2, innerSize, 2 * innerSize);
+  }
   {
     std::optional<ModelBuilder::Scope> scope;
     if (family.scopesProducts)
       scope.emplace(model, family.up);
     (gate ? gate : inner) = model.activation(gate ? gate : inner, config.activation);
   }
-  if (gate) {
-    ModelBuilder::Scope scope(model, "gate");
-    inner = emit.mul(gate, inner);
-  }
+  if (!gate)
+    return inner;
+  ModelBuilder::Scope scope(model, "gate");
+  return emit.mul(gate, inner);
+}
+
+Value Decoder::mlp(Value x, const std::string &name, int64_t innerSize) {
+  Value inner = innerLayer(x, name, innerSize);
   Value out =
       dense(inner, name, family.down, config.hiddenSize, config.mlpBias, model.residualDeviation());
   std::optional<ModelBuilder::Scope> scope;
@@ -311,12 +330,15 @@ Value Decoder::mlp(Value x, const std::string &name, int64_t innerSize) {
 Value Decoder::experts(Value x, const std::string &block) {
   auto named = [&](StringRef name) { return block + "." + name.str(); };
   const std::string experts = named(family.experts) + ".*.";
-  const ExpertNames names = {named(family.router), experts + family.expertGate.str(),
-                             experts + family.expertUp.str(), experts + family.expertDown.str()};
+  const std::string gateName = family.expertGate.empty() ? "" : experts + family.expertGate.str();
+  const ExpertNames names = {named(family.router), gateName, experts + family.expertUp.str(),
+                             experts + family.expertDown.str(), family.joinsGate};
   Value out = buildExperts(model, x, names, routerSums);
   if (family.sharedExpert.empty())
     return out;
   ModelBuilder::Scope scope(model, "shared_expert");
+  if (family.sharedGate.empty())
+    return emit.add(out, mlp(x, named(family.sharedExpert), config.experts.sharedSize));
   Value gate = model.project(
       x, model.unshardedWeight(named(family.sharedGate) + ".weight", {1, config.hiddenSize}));
   Value shared = mlp(x, named(family.sharedExpert), config.experts.sharedSize);
@@ -373,6 +395,8 @@ Value Decoder::loss(Value x) {
     logits = model.addBias(logits, family.head + ".bias");
   model.measureCorrect("token", logits, labels, -100);
   Value loss = model.crossEntropy(logits, labels, -100);
+  if (routerSums.layerLosses)
+    loss = emit.add(loss, emit.scale(routerSums.layerLosses, config.experts.balanceCoefficient));
   if (routerSums.chosen)
     loss = emit.add(
         loss, emit.scale(buildBalanceLoss(model, routerSums), config.experts.balanceCoefficient));

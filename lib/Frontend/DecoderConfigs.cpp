@@ -240,27 +240,34 @@ static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
       config.experts.layers[i] = false;
 }
 
-/// Reads how tokens choose experts, and the balance loss.
-static void readRouting(ConfigReader &reader, ModelConfig &config, int64_t perToken) {
+/// Reads how many experts a token chooses, under `key`, and their capacity.
+static void readChoices(ConfigReader &reader, ModelConfig &config, StringRef key,
+                        int64_t perToken) {
   ExpertsConfig &experts = config.experts;
-  experts.perToken = reader.size("num_experts_per_tok", perToken, kMaxChoices);
+  experts.perToken = reader.size(key, perToken, kMaxChoices);
   if (experts.count > 0 && experts.perToken > experts.count)
-    reader.error(reader.object().get("num_experts_per_tok") ? "num_experts_per_tok" : "",
-                 "num_experts_per_tok is " + Twine(experts.perToken) + ", more than the " +
+    reader.error(reader.object().get(key) ? key : "",
+                 key + " is " + Twine(experts.perToken) + ", more than the " +
                      Twine(experts.count) + " experts of a layer");
   // Copies of them for each block of each sequence must be countable as well.
   constexpr int64_t maxElements = int64_t{1} << 44;
   if (experts.count > maxElements / (config.hiddenSize * experts.intermediateSize))
     reader.error("", "expected at most " + Twine(maxElements) + " elements in the " +
                          Twine(experts.count) + " experts of a layer");
+  const llvm::json::Value *capacity = reader.object().get("expert_capacity_factor");
+  if (capacity && !capacity->getAsNull())
+    experts.capacityFactor = reader.positive("expert_capacity_factor");
+}
+
+/// Reads how tokens choose experts, and the balance loss.
+static void readRouting(ConfigReader &reader, ModelConfig &config, int64_t perToken) {
+  ExpertsConfig &experts = config.experts;
+  readChoices(reader, config, "num_experts_per_tok", perToken);
   const double coefficient = reader.number("router_aux_loss_coef", 0.001);
   if (reader.boolean("output_router_logits", false))
     experts.balanceCoefficient = coefficient;
   experts.zCoefficient = reader.number("router_z_loss_coef", 0.0);
   experts.balancesSequences = reader.boolean("balance_loss_per_sequence", false);
-  const llvm::json::Value *capacity = reader.object().get("expert_capacity_factor");
-  if (capacity && !capacity->getAsNull())
-    experts.capacityFactor = reader.positive("expert_capacity_factor");
 }
 
 //===----------------------------------------------------------------------===//
@@ -362,6 +369,60 @@ void st::readGpt2(ConfigReader &reader, ModelConfig &config) {
   config.scalesResidualInit = true;
 }
 
+/// Reads the experts of Megatron-LM's arguments.
+static void readMegatronExperts(ConfigReader &reader, ModelConfig &config) {
+  ExpertsConfig &experts = config.experts;
+  experts.count = reader.size("num_experts", kMaxExperts, kMaxExperts);
+  experts.intermediateSize = reader.size("moe_ffn_hidden_size", config.intermediateSize);
+  readChoices(reader, config, "moe_router_topk", 2);
+  experts.normalizesWeights = !reader.boolean("moe_router_pre_softmax", false);
+  if (experts.normalizesWeights && experts.perToken == 1)
+    reader.error("", "a single expert for each token has the weight 1, from which its router "
+                     "learns nothing; expected moe_router_pre_softmax with moe_router_topk = 1");
+  experts.sharedSize = reader.sizeOrNull("moe_shared_expert_intermediate_size", 0);
+  const int64_t step = reader.size("moe_layer_freq", 1);
+  for (int64_t i = 0; i < config.layerCount; ++i)
+    experts.layers.push_back(i % step == 0);
+  experts.balanceCoefficient = reader.number("moe_aux_loss_coeff", 0.0);
+  experts.balanceGroup = reader.count("moe_aux_loss_sequences", 0);
+  // A mean over the tokens of all layers here, and a sum of the layers' means there.
+  experts.zCoefficient = reader.number("moe_z_loss_coeff", 0.0) *
+                         static_cast<double>(llvm::count(experts.layers, true));
+  if (config.mlpBias)
+    reader.unexpected("add_bias_linear", "false, because experts have no biases");
+}
+
+/// Reads the parts of Llama's blocks that a GPT of Megatron-LM may have.
+static void readMegatronBlocks(ConfigReader &reader, ModelConfig &config) {
+  const StringRef norm = reader.string("normalization", "LayerNorm");
+  config.usesRmsNorm = norm == "RMSNorm";
+  if (!config.usesRmsNorm && norm != "LayerNorm")
+    reader.unexpected("normalization", "\"LayerNorm\" or \"RMSNorm\"");
+  config.storesNormsLessOne = reader.boolean("apply_layernorm_1p", false);
+  config.normalizesHeads = reader.boolean("qk_layernorm", false);
+  // 0 stands for the size derived from others.
+  config.headSize = reader.sizeOrNull("kv_channels", 0);
+  config.keyValueHeadCount = reader.sizeOrNull("num_query_groups", config.headCount);
+  if (config.headCount % config.keyValueHeadCount != 0)
+    reader.unexpected("num_query_groups",
+                      "a divisor of num_attention_heads = " + Twine(config.headCount));
+  config.gatesMlp = reader.boolean("gated_linear_unit", false);
+  config.mlpBias = config.attentionOutBias = reader.boolean("add_bias_linear", true);
+  config.attentionBias = reader.boolean("add_qkv_bias", config.mlpBias) || config.mlpBias;
+  const StringRef kind = reader.string("position_embedding_type", "learned_absolute");
+  if (kind == "rope")
+    config.positionKind = PositionKind::Rotary;
+  else if (kind == "none")
+    config.positionKind = PositionKind::None;
+  else if (kind != "learned_absolute")
+    reader.unexpected("position_embedding_type", "\"learned_absolute\", \"rope\" or \"none\"");
+  if (config.positionKind == PositionKind::Rotary)
+    config.rotary =
+        readRotary(reader, config.positionCount, {"rotary_base", "rotary_percent", 1.0});
+  if (reader.object().get("num_experts"))
+    readMegatronExperts(reader, config);
+}
+
 void st::readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
   auto either = [&](StringRef key, StringRef other) { return eitherKey(reader, key, other); };
   config.hiddenSize = reader.size("hidden_size", 1024);
@@ -380,6 +441,7 @@ void st::readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
   config.initializerRange = reader.positive(either("init_method_std", "initializer_range"), 0.02);
   config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
   config.scalesResidualInit = true;
+  readMegatronBlocks(reader, config);
 }
 
 void st::readGptNeoX(ConfigReader &reader, ModelConfig &config) {

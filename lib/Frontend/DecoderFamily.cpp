@@ -175,7 +175,8 @@ static DecoderFamily gptNeoX() {
 }
 
 /// GPT as Megatron-LM (Shoeybi et al., 2019) names and computes it: GPT-2's blocks, but weights are
-/// [out, in], and queries, keys and values of a head are adjacent.
+/// [out, in], and queries, keys and values of a head are adjacent. A model may have parts of
+/// Llama's and Mixtral's blocks instead.
 static DecoderFamily megatronGpt() {
   DecoderFamily family = gptNeoX();
   family.type = ModelType::MegatronGpt;
@@ -190,10 +191,34 @@ static DecoderFamily megatronGpt() {
   family.head = "language_model.output_layer";
   family.block = "language_model.encoder.layers.";
   family.attention = "self_attention";
+  family.queryNorm = "q_layernorm";
+  family.keyNorm = "k_layernorm";
+  family.router = "mlp.router";
+  family.experts = "mlp.local_experts";
+  family.expertUp = "dense_h_to_4h";
+  family.expertDown = "dense_4h_to_h";
+  family.sharedExpert = "mlp.shared_experts";
   return family;
 }
 
-const DecoderFamily *st::findDecoderFamily(ModelType type) {
+/// Replaces the parts of Megatron-LM's GPT that a model chooses.
+static void chooseParts(DecoderFamily &family, const ModelConfig &config) {
+  const bool isPlusOne = config.storesNormsLessOne;
+  if (config.usesRmsNorm)
+    family.norm = isPlusOne ? Norm::RmsPlusOne : Norm::Rms;
+  else if (isPlusOne)
+    family.norm = Norm::LayerPlusOne;
+  family.normalizesHeads = config.normalizesHeads;
+  family.hasRotaryPositions = config.positionKind == PositionKind::Rotary;
+  if (config.positionKind != PositionKind::Learned)
+    family.positions = "";
+  family.joinsGate = config.gatesMlp;
+  if (config.experts.sharedSize == 0)
+    family.sharedExpert = "";
+}
+
+/// The family of a type; null if it is not a decoder.
+static const DecoderFamily *findDecoderFamily(ModelType type) {
   static const DecoderFamily families[] = {gpt2(),
                                            llama(),
                                            llama(ModelType::Mistral),
@@ -209,4 +234,13 @@ const DecoderFamily *st::findDecoderFamily(ModelType type) {
   const DecoderFamily *found =
       llvm::find_if(families, [&](const DecoderFamily &family) { return family.type == type; });
   return found == std::end(families) ? nullptr : found;
+}
+
+bool st::isDecoder(ModelType type) { return findDecoderFamily(type); }
+
+DecoderFamily st::describeDecoder(const ModelConfig &config) {
+  DecoderFamily family = *findDecoderFamily(config.type);
+  if (config.type == ModelType::MegatronGpt)
+    chooseParts(family, config);
+  return family;
 }

@@ -8,16 +8,19 @@
 namespace mlir::st {
 
 enum class Norm {
-  Layer,      ///< layer normalisation, with a weight and a bias
-  Rms,        ///< division by the root mean square, and a weight
-  RmsPlusOne, ///< the same, but the weight is stored less one and starts at zero
+  Layer,        ///< layer normalisation, with a weight and a bias
+  LayerPlusOne, ///< the same, but the weight is stored less one and starts at zero
+  Rms,          ///< division by the root mean square, and a weight
+  RmsPlusOne,   ///< the same, but the weight is stored less one and starts at zero
 };
 
 /// How one or three products compute queries, keys and values.
 enum class Projections {
   Separate, ///< three products
   Joined,   ///< one product; all queries come first, then all keys, then all values
-  ByHead, ///< one product; queries, keys and values of a head are adjacent, so heads can be sharded
+  /// One product; the queries that share a key, the key and the value are adjacent, so heads can be
+  /// sharded.
+  ByHead,
 };
 
 /// One family of decoders: the parts of its blocks, and the names of its parameters as in its
@@ -43,19 +46,26 @@ struct DecoderFamily {
   StringRef root, embeddingScope, headScope;
   // Parameters of the model, without ".weight".
   StringRef tokens, positions, finalNorm, head;
-  // Parameters of a block, after its prefix and number. `gate` is empty if the MLP has no gate;
-  // `mlpNorm` is empty if both branches read the same norm.
+  // Parameters of a block, after its prefix and number. `gate` is empty if the MLP has no gate, or
+  // (`joinsGate`) if the first half of the product `up` is the gate; `mlpNorm` is empty if both
+  // branches read the same norm.
   StringRef block, attentionNorm, mlpNorm;
   StringRef attention, query, key, value, joined, out;
+  StringRef queryNorm = "q_norm", keyNorm = "k_norm";
   StringRef mlp, gate, up, down;
-  // Parameters of a layer of experts, after the block's prefix. `sharedExpert` is empty if there is
-  // none; it has the names of an MLP.
+  bool joinsGate = false;
+  // Parameters of a layer of experts, after the block's prefix; `expertGate` is like `gate`.
+  // `sharedExpert` is empty if there is none; it has the names of an MLP, and `sharedGate` is empty
+  // if no gate scales it.
   StringRef router, experts, expertGate, expertUp, expertDown;
   StringRef sharedExpert, sharedGate;
 };
 
-/// The family of a model; null if it is not a decoder.
-const DecoderFamily *findDecoderFamily(ModelType type);
+/// Returns true if models of this type are causal language models.
+bool isDecoder(ModelType type);
+
+/// The family of a decoder, with the parts that it leaves to a single model.
+DecoderFamily describeDecoder(const ModelConfig &config);
 
 } // namespace mlir::st
 

@@ -55,6 +55,8 @@ public:
 
   Routing route(Value x);
   void addBalance(RouterSums &sums, const Routing &routing);
+  /// Megatron-LM's balance loss of this layer.
+  Value layerBalance(const Routing &routing);
   void addSquares(RouterSums &sums, const Routing &routing);
   Slots assign(const Routing &routing);
   Value dispatch(Value x, const Slots &slots);
@@ -74,6 +76,8 @@ private:
   Value weightsOf(StringRef name, ArrayRef<int64_t> shape, const Slots &slots,
                   std::optional<double> standardDeviation = std::nullopt);
   Value product(Value x, Value weights, const Slots &slots);
+  /// The inner layers of blocks of tokens, after their activation.
+  Value innerLayers(Value x, const Slots &slots);
 
   ModelBuilder &model;
   Emitter &emit;
@@ -121,7 +125,27 @@ Value Experts::pick(Value isChosen, Value values) {
   return emit.reduceAdd(emit.select(isChosen, values, emit.zerosLike(values)), {2});
 }
 
+Value Experts::layerBalance(const Routing &routing) {
+  const int64_t group = *config.balanceGroup > 0 ? *config.balanceGroup : model.batch;
+  const int64_t groups = model.batch / group;
+  auto sum = [&](Value perToken) {
+    Value ofSequences = emit.reduceAdd(perToken, {1});
+    return emit.reduceAdd(emit.reshape(ofSequences, {groups, group, config.count}), {1});
+  };
+  Value chosen = sum(emit.convert(routing.anyChosen, emit.builder.getF32Type()));
+  Value products = emit.mul(chosen, sum(routing.probabilities));
+  const double tokens = static_cast<double>(group * model.sequence);
+  return emit.scale(emit.reduceAdd(products, {0, 1}),
+                    static_cast<double>(config.count) /
+                        (static_cast<double>(groups * config.perToken) * tokens * tokens));
+}
+
 void Experts::addBalance(RouterSums &sums, const Routing &routing) {
+  if (config.balanceGroup) {
+    Value layer = layerBalance(routing);
+    sums.layerLosses = sums.layerLosses ? emit.add(sums.layerLosses, layer) : layer;
+    return;
+  }
   const bool ofSequences = config.balancesSequences;
   const SmallVector<int64_t> dims =
       ofSequences ? SmallVector<int64_t>{1} : SmallVector<int64_t>{0, 1};
@@ -291,17 +315,32 @@ Value Experts::product(Value x, Value weights, const Slots &slots) {
   return emit.dot(x, weights, {{0}, {0}, {3}, {2}});
 }
 
+Value Experts::innerLayers(Value x, const Slots &slots) {
+  const int64_t hidden = model.config.hiddenSize, size = config.intermediateSize;
+  const Activation activation = model.config.activation;
+  Value gate, inner;
+  if (!names.gate.empty())
+    gate = product(x, weightsOf(names.gate, {size, hidden}, slots), slots);
+  inner =
+      product(x, weightsOf(names.up, {names.joinsGate ? 2 * size : size, hidden}, slots), slots);
+  if (names.joinsGate) {
+    gate = emit.sliceDim(inner, 3, 0, size);
+    inner = emit.sliceDim(inner, 3, size, 2 * size);
+  }
+  return gate ? emit.mul(model.activation(gate, activation), inner)
+              : model.activation(inner, activation);
+}
+
 Value Experts::compute(Value buffer, const Slots &slots) {
-  const int64_t hidden = model.config.hiddenSize, inner = config.intermediateSize;
+  const int64_t hidden = model.config.hiddenSize;
   Value x = emit.reshape(buffer, {model.batch, slots.blocks, slots.blockSize, hidden});
   const bool areExpertsFirst = !slots.owners;
   if (areExpertsFirst)
     x = emit.transpose(x, {1, 0, 2, 3});
-  Value gate = product(x, weightsOf(names.gate, {inner, hidden}, slots), slots);
-  Value up = product(x, weightsOf(names.up, {inner, hidden}, slots), slots);
-  Value product = emit.mul(model.activation(gate, model.config.activation), up);
-  Value down = weightsOf(names.down, {hidden, inner}, slots, model.residualDeviation());
-  Value out = this->product(product, down, slots);
+  Value inner = innerLayers(x, slots);
+  Value down =
+      weightsOf(names.down, {hidden, config.intermediateSize}, slots, model.residualDeviation());
+  Value out = product(inner, down, slots);
   if (areExpertsFirst)
     out = emit.transpose(out, {1, 0, 2, 3});
   return emit.reshape(out, {model.batch, slots.count(), hidden});

@@ -8,9 +8,11 @@
 namespace mlir::st {
 
 /// The names of a layer's parameters, without ".weight". Those of the experts have a `*` in place
-/// of the expert's number.
+/// of the expert's number. `gate` is empty if the inner layers have no gate, or (`joinsGate`) if
+/// the first half of the product `up` is the gate.
 struct ExpertNames {
   std::string router, gate, up, down;
+  bool joinsGate = false;
 };
 
 /// The sums of the routers' losses over tokens and layers. Those of the balance loss are for each
@@ -20,6 +22,7 @@ struct RouterSums {
   Value chosen;        ///< tokens that chose the expert
   Value probabilities; ///< the router's probabilities
   int64_t rows = 0;    ///< tokens, of the batch or a sequence, counted once in each layer
+  Value layerLosses;   ///< the sum of the layers' balance losses with `balanceGroup`, a scalar
   Value squares;       ///< log(sum over experts of exp(logit))^2, a scalar
   int64_t layers = 0;
 };

@@ -14,7 +14,7 @@ using namespace mlir::st;
 
 /// The tasks of a model, for messages.
 static StringRef tasksOf(ModelType type) {
-  if (findDecoderFamily(type))
+  if (isDecoder(type))
     return "clm";
   if (findSeq2SeqFamily(type))
     return "seq2seq";
@@ -28,7 +28,7 @@ static bool hasTask(ModelType type, Task task) {
   case Task::Encode:
     return findEncoderFamily(type);
   case Task::CausalLm:
-    return findDecoderFamily(type);
+    return isDecoder(type);
   case Task::Seq2Seq:
     return findSeq2SeqFamily(type);
   case Task::Classify:
@@ -80,6 +80,10 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
     return error() << "sequence length: expected at most "
                    << (INT32_MAX - config.experts.count) / factor << " tokens for "
                    << config.experts.count << " experts, found " << sequence;
+  const int64_t group = config.experts.balanceGroup.value_or(0);
+  if (config.experts.balanceCoefficient > 0 && group > 0 && batch % group != 0)
+    return error() << "batch: expected a multiple of moe_aux_loss_sequences = " << group
+                   << ", found " << batch;
   if (target && !findSeq2SeqFamily(config.type))
     return error() << "target sequence length: a " << stringify(config.type)
                    << " has no separate target sequence, found " << *target;
@@ -107,8 +111,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
 }
 
 static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
-  if (const DecoderFamily *family = findDecoderFamily(type))
-    return buildDecoder(model, *family);
+  if (isDecoder(type))
+    return buildDecoder(model, describeDecoder(model.config));
   if (const EncoderFamily *family = findEncoderFamily(type))
     return buildEncoder(model, *family, task);
   if (const Seq2SeqFamily *family = findSeq2SeqFamily(type))

@@ -90,7 +90,7 @@ Value ModelBuilder::gatherRows(Value table, Value ids) {
 // Elementwise and row layers
 //===----------------------------------------------------------------------===//
 
-Value ModelBuilder::layerNorm(Value x, const Twine &name) {
+Value ModelBuilder::layerNorm(Value x, const Twine &name, bool isPlusOne) {
   Scope scope(*this, "layer_norm");
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   int64_t last = shape.size() - 1;
@@ -98,9 +98,11 @@ Value ModelBuilder::layerNorm(Value x, const Twine &name) {
   auto parameterLike = [&](StringRef suffix, Init::Kind kind) {
     Value vector = parameter(name + suffix, {shape[last]}, {kind},
                              /*decays=*/false);
+    if (isPlusOne && suffix == ".weight")
+      vector = emit.offset(vector, 1.0);
     return emit.broadcast(vector, {last}, shape);
   };
-  Value gamma = parameterLike(".weight", Init::Ones);
+  Value gamma = parameterLike(".weight", isPlusOne ? Init::Zeros : Init::Ones);
   Value beta = parameterLike(".bias", Init::Zeros);
   Value mean = emit.scale(emit.reduceAdd(x, {last}), perElement);
   Value centered = emit.sub(x, broadcastLeading(mean, shape));
@@ -152,6 +154,10 @@ Value ModelBuilder::activation(Value x, Activation kind) {
     // Not a maximum: the gradient at zero is zero, not one half.
     Value zeros = emit.zerosLike(x);
     return emit.select(emit.compare(ComparisonDirection::GT, x, zeros), x, zeros);
+  }
+  case Activation::ReluSquared: {
+    Value positive = emit.max(x, emit.zerosLike(x));
+    return emit.mul(positive, positive);
   }
   case Activation::Silu:
     return emit.mul(x, emit.logistic(x));

@@ -105,7 +105,8 @@ public:
   /// Product of x with a [out, in] matrix over their last dimensions.
   Value project(Value x, Value matrix);
   Value addBias(Value x, const Twine &name);
-  Value layerNorm(Value x, const Twine &name);
+  /// With the parameters `<name>.weight`, or one plus it, and `<name>.bias`.
+  Value layerNorm(Value x, const Twine &name, bool isPlusOne = false);
   /// x / root mean square of x, times the parameter `<name>.weight`, or times one plus it.
   Value rmsNorm(Value x, const Twine &name, bool isPlusOne = false);
   Value activation(Value x, Activation kind);

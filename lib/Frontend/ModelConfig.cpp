@@ -96,6 +96,7 @@ std::optional<Activation> mlir::st::symbolizeActivation(StringRef name) {
              Activation::GeluTanh)
       .Case("quick_gelu", Activation::QuickGelu)
       .Case("relu", Activation::Relu)
+      .Case("relu2", Activation::ReluSquared)
       .Cases({"silu", "swish"}, Activation::Silu)
       .Case("tanh", Activation::Tanh)
       .Default(std::nullopt);
@@ -105,8 +106,8 @@ Activation mlir::st::readActivation(ConfigReader &reader, StringRef key, StringR
   std::optional<Activation> activation = symbolizeActivation(reader.string(key, fallback));
   if (!activation)
     reader.unexpected(key, "one of gelu, gelu_accurate, gelu_fast, gelu_new, gelu_python, "
-                           "gelu_python_tanh, gelu_pytorch_tanh, quick_gelu, relu, silu, swish, "
-                           "tanh");
+                           "gelu_python_tanh, gelu_pytorch_tanh, quick_gelu, relu, relu2, silu, "
+                           "swish, tanh");
   return activation.value_or(Activation::Gelu);
 }
 
@@ -347,9 +348,9 @@ static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, Model
   }
   if (config.keyValueHeadCount == 0)
     config.keyValueHeadCount = config.headCount;
-  const DecoderFamily *family = findDecoderFamily(config.type);
   const int64_t rotated = config.rotatedSize();
-  if (!family || !family->hasRotaryPositions || (rotated >= 2 && rotated % 2 == 0))
+  if (!isDecoder(config.type) || !describeDecoder(config).hasRotaryPositions ||
+      (rotated >= 2 && rotated % 2 == 0))
     return;
   const std::string part = config.rotary.fraction == 1.0
                                ? ""

@@ -59,7 +59,10 @@ enum class Task {
   Encode
 };
 
-enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, Silu, Tanh };
+enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, ReluSquared, Silu, Tanh };
+
+/// How a causal language model learns the order of its tokens, if its family leaves that open.
+enum class PositionKind { Learned, Rotary, None };
 
 /// The kind of an image's labels, which determines the loss: the number of one class, a probability
 /// of each class, or numbers to regress.
@@ -104,6 +107,9 @@ struct ExpertsConfig {
   double zCoefficient = 0.0;
   /// True if the balance loss is a mean over sequences instead of one number for the batch.
   bool balancesSequences = false;
+  /// Megatron-LM's balance loss: the sum over layers of their losses, divided by `perToken`. Each
+  /// is a mean over groups of that many sequences; unset: transformers' loss. 0: one group.
+  std::optional<int64_t> balanceGroup;
   /// Each expert takes at most this many times its even share of a sequence; all tokens if unset.
   std::optional<double> capacityFactor;
   /// Whether each layer has experts. Layers beyond are like the last one.
@@ -193,6 +199,13 @@ struct ModelConfig {
   /// target decides. Saves passes over the queries and their gradients if scores are not stored.
   std::optional<bool> scalesScores;
   CausalInputs inputs; ///< Not part of the file.
+  /// For families whose models differ in their blocks (megatron-gpt): norms divide by the root mean
+  /// square, their weights are stored less one, and heads of queries and keys have norms of their
+  /// own.
+  bool usesRmsNorm = false;
+  bool storesNormsLessOne = false;
+  bool normalizesHeads = false;
+  PositionKind positionKind = PositionKind::Learned;
   /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.
   bool scalesResidualInit = false;

@@ -43,6 +43,27 @@ StringRef stringify(RunPositions positions);
 StringRef stringify(RunGradientReduction reduction);
 StringRef stringify(RunOffload offload);
 
+/// The tokens over which a mixture of experts is balanced.
+enum class RunBalance { None, MicroBatch, Sequence };
+
+/// A mixture of experts in place of MLPs, as in Megatron-LM.
+struct RunExperts {
+  /// Of a layer; zero if there are no experts.
+  int64_t count = 0;
+  int64_t perToken = 2;
+  int64_t ffnHidden = 0;
+  /// Of the expert for all tokens; zero if there is none.
+  int64_t sharedFfnHidden = 0;
+  /// Layers 0, n, 2n, ... have experts.
+  int64_t layerStep = 1;
+  /// True if the weights of a token's experts are probabilities among all experts, so that they do
+  /// not add up to 1.
+  bool softmaxBeforeChoice = false;
+  RunBalance balance = RunBalance::None;
+  double balanceCoefficient = 0.0;
+  double zCoefficient = 0.0;
+};
+
 /// The treatment of a given key. A rejected key is an error, so a run that was read has none.
 struct KeyFate {
   enum Fate { Honoured, NoEffect } fate;
@@ -93,12 +114,30 @@ struct TrainingRun {
   double attentionDropout = 0.1;
   double hiddenDropout = 0.1;
   bool binaryHead = true;
-  /// True if the inner layers are gated by a SiLU instead of a GELU between two products.
+  /// True if the inner layers are gated by a SiLU (or, with `quickGeglu`, a sigmoid GELU) instead
+  /// of a GELU between two products.
   bool swiglu = false;
+  bool quickGeglu = false;
+  bool squaredRelu = false;
+  /// The GELU with a hyperbolic tangent, whether fused or not.
+  bool openaiGelu = false;
   bool rmsNorm = false;
+  /// Weights of norms are stored less one.
+  bool normsLessOne = false;
   bool linearBias = true;
+  /// Queries, keys and values have a bias; `linearBias` includes it.
+  bool qkvBias = false;
+  /// Heads of queries and keys have norms.
+  bool headNorms = false;
   bool untiedEmbeddings = false;
   RunPositions positions = RunPositions::Learned;
+  double rotaryBase = 10000.0;
+  double rotaryPart = 1.0;
+  /// Positions are divided by it; zero if not.
+  double rotaryInterpolation = 0.0;
+  /// The factor of Llama 3.1's longer waves; zero if they are as long as others.
+  double rotaryScaling = 0.0;
+  RunExperts experts;
 
   // Numbers.
   RunPrecision precision = RunPrecision::F32;
@@ -125,6 +164,9 @@ struct TrainingRun {
   int64_t dataParallel = 0;
   int64_t worldSize = 0;
   int64_t zeroStage = 0;
+  /// Devices that share a sequence, and replicas that share experts.
+  int64_t contextParallel = 1;
+  int64_t expertParallel = 1;
   bool sequenceParallel = false;
 
   // How the step runs.
@@ -161,6 +203,10 @@ struct TrainingRun {
   std::string decayStyle = "linear";
   int64_t decayIterations = 0;
   int64_t decaySamples = 0;
+  /// With the decay style WSD: the decay at its end, and its length in iterations or samples.
+  std::string stableDecayStyle = "exponential";
+  int64_t stableDecayIterations = 0;
+  int64_t stableDecaySamples = 0;
   std::optional<double> warmupFraction;
   int64_t warmupIterations = 0;
   int64_t warmupSamples = 0;

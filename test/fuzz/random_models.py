@@ -67,8 +67,7 @@ class ModelStep(Step):
                 common |= self.maybe(bert_binary_head=[True, False], make_vocab_size_divisible_by=[4, 8])
             return common
         if family == "megatron-gpt":
-            return common | {"hidden_dropout": drop, "attention_dropout": 0.0,
-                             **self.maybe(apply_query_key_layer_scaling=[True], make_vocab_size_divisible_by=[4, 8])}
+            return common | {"hidden_dropout": drop, "attention_dropout": 0.0, **self.megatron_parts(heads, inner)}
         if family == "gpt_neox":
             return common | {"hidden_dropout": drop, "rotary_pct": rng.choice([0.5, 1.0]),
                              **self.maybe(use_parallel_residual=[True, False], attention_bias=[True, False])}
@@ -85,6 +84,26 @@ class ModelStep(Step):
         if family in ("qwen2", "qwen2_moe", "qwen3") and rng.random() < 0.5:
             common |= {"use_sliding_window": True, "sliding_window": rng.randint(1, 4), "max_window_layers": rng.randint(0, 2)}
         return common
+
+    def megatron_parts(self, heads, inner):
+        """The keys of Megatron-LM's GPT beside its sizes: parts of the blocks of Llama, GPT-NeoX and Mixtral."""
+        rng = self.rng
+        keys = self.maybe(apply_query_key_layer_scaling=[True], make_vocab_size_divisible_by=[4, 8], normalization=["RMSNorm"],
+                          apply_layernorm_1p=[True], qk_layernorm=[True], kv_channels=[4, 8], gated_linear_unit=[True],
+                          num_query_groups=[n for n in (1, 2, 4) if heads % n == 0], add_bias_linear=[False], add_qkv_bias=[True])
+        if rng.random() < 0.5:
+            keys |= {"position_embedding_type": "rope", "rotary_base": 100, **self.maybe(rotary_percent=[0.5])}
+        if rng.random() < 0.3:
+            count = rng.choice([2, 3, 4, 6])
+            choices = rng.randint(1, min(3, count))
+            keys |= {"num_experts": count, "moe_router_topk": choices, "moe_router_pre_softmax": choices == 1 or rng.random() < 0.3,
+                     "add_bias_linear": False, "moe_ffn_hidden_size": inner,
+                     **self.maybe(moe_aux_loss_coeff=[0.3], moe_z_loss_coeff=[0.1], moe_layer_freq=[2], expert_capacity_factor=[1.0],
+                                  moe_shared_expert_intermediate_size=[8])}
+            if "moe_aux_loss_coeff" in keys:
+                # The group is within a micro-batch of a replica.
+                keys["moe_aux_loss_sequences"] = rng.choice([1, self.batch // (self.micro * self.data)])
+        return keys
 
     def seq2seq(self, hidden, layers, heads, inner, vocabulary, positions, drop):
         """The keys of an encoder with a decoder."""

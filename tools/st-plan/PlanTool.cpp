@@ -224,7 +224,11 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
     if (absl::Status status = readDeepSpeedConfig(*text, flags.deepspeed, *run); !status.ok())
       return status;
   }
-  return readTrainingRun(*run);
+  auto described = readTrainingRun(*run);
+  if (described.ok())
+    if (absl::Status status = checkLayers(*described); !status.ok())
+      return status;
+  return described;
 }
 
 /// Takes the profile's switches from the run, and properties of the hardware from its log.

@@ -29,7 +29,14 @@ ABSL_FLAG(std::optional<double>, lr, std::nullopt,
           "peak learning rate; unset: the resumed run's, or the one given to st-compile");
 ABSL_FLAG(double, min_lr, 0, "learning rate at the end of the decay");
 ABSL_FLAG(std::string, lr_decay_style, "",
-          "constant, linear, cosine or inverse-square-root, as in Megatron-LM");
+          "constant, linear, cosine, inverse-square-root or WSD, as in Megatron-LM");
+ABSL_FLAG(std::string, lr_wsd_decay_style, "",
+          "with --lr-decay-style=WSD: linear, cosine, exponential or minus_sqrt; unset: "
+          "exponential");
+ABSL_FLAG(int64_t, lr_wsd_decay_steps, 0,
+          "with --lr-decay-style=WSD: the rate is stable until this many steps before the end of "
+          "the decay");
+ABSL_FLAG(int64_t, lr_wsd_decay_samples, 0, "the same in samples");
 ABSL_FLAG(bool, override_lr_scheduler, false,
           "use the flags' learning rate instead of the checkpoint's, without a warning");
 ABSL_FLAG(bool, use_checkpoint_lr_scheduler, false,
@@ -239,6 +246,9 @@ LearningRateOptions learningRateOptions() {
   rate.decaySteps = absl::GetFlag(FLAGS_lr_decay_steps);
   rate.decaySamples = absl::GetFlag(FLAGS_lr_decay_samples);
   rate.totalSteps = absl::GetFlag(FLAGS_total_steps);
+  rate.stableStyle = absl::GetFlag(FLAGS_lr_wsd_decay_style);
+  rate.stableDecaySteps = absl::GetFlag(FLAGS_lr_wsd_decay_steps);
+  rate.stableDecaySamples = absl::GetFlag(FLAGS_lr_wsd_decay_samples);
   rate.overridesCheckpoint = absl::GetFlag(FLAGS_override_lr_scheduler);
   rate.isCheckpoints = absl::GetFlag(FLAGS_use_checkpoint_lr_scheduler);
   return rate;
@@ -306,7 +316,8 @@ absl::Status checkCheckpoints(const Settings &settings) {
 bool isRateOfBinary(const Settings &settings) {
   for (const char *name :
        {"lr", "min-lr", "lr-decay-style", "warmup", "lr-warmup-samples", "lr-warmup-fraction",
-        "lr-decay-steps", "lr-decay-samples", "total-steps"})
+        "lr-decay-steps", "lr-decay-samples", "total-steps", "lr-wsd-decay-style",
+        "lr-wsd-decay-steps", "lr-wsd-decay-samples"})
     if (settings.isGiven(name))
       return false;
   return true;

@@ -77,6 +77,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::withStatesOf(const ::st::Block
   ::st::BlockKey plain = key, states;
   plain.optimizer = ::st::BlockKey().optimizer;
   states.tensor = key.tensor;
+  states.expert = key.expert;
   states.formsKernels = true; // uses key.optimizer itself
   states.optimizer = key.optimizer;
   ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, get(plain));

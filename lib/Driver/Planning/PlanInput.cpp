@@ -4,6 +4,7 @@
 #include "lib/Driver/Planning/TrainedLayers.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
 #include "lib/Frontend/EncoderFamily.h"
+#include "lib/Frontend/Megatron/ModelParts.h"
 #include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 
 #include "absl/strings/str_cat.h"
@@ -107,20 +108,35 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
 
 static std::string megatronConfig(StringRef family, const ::st::PlannedModel &model,
                                   int64_t ffnHidden, int64_t positions, double attentionDropout,
-                                  double hiddenDropout) {
+                                  double hiddenDropout,
+                                  StringRef parts = R"(, "hidden_act": "gelu_new")") {
   const StringRef type = family == "bert" ? "megatron-bert" : "megatron-gpt";
   const StringRef ffn = family == "bert" ? "intermediate_size" : "ffn_hidden_size";
   const StringRef layers = family == "bert" ? "num_hidden_layers" : "num_layers";
   const StringRef attention =
       family == "bert" ? "attention_probs_dropout_prob" : "attention_dropout";
   const StringRef hidden = family == "bert" ? "hidden_dropout_prob" : "hidden_dropout";
-  return llvm::formatv(
-      R"({{"model_type": "{0}", "hidden_act": "gelu_new", "hidden_size": {1}, "{2}": {3}, )"
-      R"("num_attention_heads": {4}, "{5}": {6}, "max_position_embeddings": {7}, )"
-      R"("vocab_size": {8}, "{9}": {10}, "{11}": {12})"
-      "}",
-      type, model.hidden, layers, model.layers, model.heads, ffn, ffnHidden, positions,
-      model.vocabulary, attention, attentionDropout, hidden, hiddenDropout);
+  return llvm::formatv(R"({{"model_type": "{0}", "hidden_size": {1}, "{2}": {3}, )"
+                       R"("num_attention_heads": {4}, "{5}": {6}, "max_position_embeddings": {7}, )"
+                       R"("vocab_size": {8}, "{9}": {10}, "{11}": {12}{13})"
+                       "}",
+                       type, model.hidden, layers, model.layers, model.heads, ffn, ffnHidden,
+                       positions, model.vocabulary, attention, attentionDropout, hidden,
+                       hiddenDropout, parts);
+}
+
+/// The parts of a run's blocks as keys of a configuration. The profile says what is fused, and a
+/// plan has no batch to balance: each expert gets its even share of the tokens.
+static std::string describeParts(TrainingRun run) {
+  run.fusedBiasGelu = true;
+  run.experts.balance = RunBalance::None;
+  std::string text;
+  describeModelParts(run, [&](StringRef key, const Twine &value) {
+    text += ", \"" + key.str() + "\": " + value.str();
+  });
+  if (run.experts.count > 0)
+    text += R"(, "expert_capacity_factor": 1)";
+  return text;
 }
 
 /// Megatron-LM pads vocabularies to a multiple of this times the tensor shards.
@@ -241,15 +257,6 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   if (run.layers == 0 || run.hidden == 0 || run.heads == 0 || run.sequence == 0)
     return refuse(
         "does not describe a model: expected layers, hidden size, heads and sequence length");
-  if (run.swiglu || run.rmsNorm || run.positions != RunPositions::Learned ||
-      run.keyValueHeads != run.heads)
-    return refuse(
-        "the model has gated inner layers, RMS norms, shared key heads or positions that are not "
-        "learned; expected Megatron's GPT or BERT without them");
-  if (!run.linearBias || (run.headSize != 0 && run.headSize * run.heads != run.hidden))
-    return refuse("the model has products without bias, or heads that do not fill the hidden size; "
-                  "expected Megatron's "
-                  "GPT or BERT with the defaults of both");
   if (absl::Status status = checkOffload(run); !status.ok())
     return status;
   PlanInput input;
@@ -265,13 +272,14 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   if (absl::Status parsed =
           parseConfig(megatronConfig(isBert ? "bert" : "gpt", sizes, run.ffnHidden,
                                      std::max(run.maxPositions, run.sequence), run.attentionDropout,
-                                     run.hiddenDropout),
+                                     run.hiddenDropout, describeParts(run)),
                       run.path, input.config);
       !parsed.ok())
     return parsed;
   input.task = isBert ? Task::MaskedLm : Task::CausalLm;
   input.config.tieWordEmbeddings = !run.untiedEmbeddings;
   describeModel(input, isBert ? "megatron-bert" : "megatron-gpt", run.sequence, precisionOf(run));
+  input.model.limitsExperts = run.experts.count > 0;
   input.vocabularyMultiple = run.vocabularyMultiple;
   input.optimizer = run.optimizer;
   ::st::Layout layout;
@@ -279,6 +287,8 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   layout.stages = run.pipelineParallel;
   layout.virtualStages = std::max<int64_t>(run.virtualStages, 1);
   layout.replicas = std::max<int64_t>(run.dataParallel, 1);
+  layout.context = run.contextParallel;
+  layout.expert = run.expertParallel;
   layout.microBatch = std::max<int64_t>(run.microBatch, 1);
   layout.microBatches = run.accumulation > 0 ? run.accumulation
                         : run.globalBatch > 0

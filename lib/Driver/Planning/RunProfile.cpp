@@ -34,8 +34,8 @@ void mlir::st::applyRun(const TrainingRun &run, ::st::proto::ImplementationProfi
     runApart(profile, "dropout");
   if (!run.scatterGatherInPipeline)
     profile.set_scatters_boundaries(false);
-  if (says(run,
-           {"accumulate_allreduce_grads_in_fp32", "communication_data_type", "fp32_allreduce"}))
+  if (says(run, {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16",
+                 "communication_data_type", "fp32_allreduce"}))
     profile.set_gradient_type(run.reduceType == RunPrecision::F32 ? "f32" : "f16");
   if (says(run, {"DDP_impl"}))
     profile.set_reduces_in_backward(run.gradientReduction == RunGradientReduction::Torch);
@@ -55,6 +55,7 @@ static constexpr StringRef kTraining =
                            kSaved = "inputs of layers are kept whole on their device",
                            kEach = "the input of every layer is kept",
                            kClipping = "clipping is part of the profile's update",
+                           kBalance = "losses of routers take almost no time",
                            kHead = "the heads of the model are those of its family";
 
 constexpr Unused unused[] = {
@@ -63,7 +64,12 @@ constexpr Unused unused[] = {
     {"lr_decay_style", kTraining},
     {"lr_decay_iters", kTraining},
     {"lr_decay_samples", kTraining},
+    {"lr_wsd_decay_style", kTraining},
+    {"lr_wsd_decay_iters", kTraining},
+    {"lr_wsd_decay_samples", kTraining},
     {"lr_warmup_fraction", kTraining},
+    {"moe_router_load_balancing_type", kBalance},
+    {"moe_aux_loss_coeff", kBalance},
     {"lr_warmup_iters", kTraining},
     {"lr_warmup_samples", kTraining},
     {"train_iters", kTraining},

@@ -133,7 +133,8 @@ LintFinding &Linter::report(StringRef id, ArrayRef<StringRef> names, unsigned li
 
 static SmallVector<LintCheck> allChecks() {
   SmallVector<LintCheck> checks;
-  for (ArrayRef<LintCheck> part : {layoutChecks(), settingChecks(), measurementChecks()})
+  for (ArrayRef<LintCheck> part :
+       {layoutChecks(), modelChecks(), settingChecks(), measurementChecks()})
     checks.append(part.begin(), part.end());
   return checks;
 }

@@ -43,6 +43,7 @@ struct LintCheck {
 };
 
 ArrayRef<LintCheck> layoutChecks();
+ArrayRef<LintCheck> modelChecks();
 ArrayRef<LintCheck> settingChecks();
 ArrayRef<LintCheck> measurementChecks();
 

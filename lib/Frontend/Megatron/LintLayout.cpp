@@ -115,11 +115,13 @@ static void checkHeads(Linter &linter) {
                     " tensor-parallel devices")
         .preventsPlan = true;
   std::optional<int64_t> headSize = linter.log.integer("kv_channels");
-  if (headSize && saturatingProduct({*headSize, heads}) != hidden)
+  // Models with rotary positions choose the size of their heads.
+  const bool isChosen = linter.log.text("position_embedding_type") == "rope";
+  if (headSize && !isChosen && saturatingProduct({*headSize, heads}) != hidden)
     linter.report("head-size", {"hidden_size", "num_attention_heads", "kv_channels"},
                   Twine(heads) + " heads of " + Twine(*headSize) + " are not the hidden size of " +
                       Twine(hidden));
-  else if (hidden % heads != 0)
+  else if (!headSize && hidden % heads != 0)
     linter
         .report("head-size", {"hidden_size", "num_attention_heads"},
                 "the hidden size of " + Twine(hidden) + " does not divide into " + Twine(heads) +

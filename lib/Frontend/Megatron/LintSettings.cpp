@@ -196,6 +196,14 @@ static void checkGradients(Linter &linter) {
       linter.log.flag("accumulate_allreduce_grads_in_fp32"))
     linter.report("gradient-type", {"DDP_impl", "accumulate_allreduce_grads_in_fp32"},
                   "only DDP_impl local reduces gradients in fp32, but DDP_impl is torch");
+  if (!linter.log.flag("grad_reduce_in_bf16"))
+    return;
+  if (linter.log.flag("accumulate_allreduce_grads_in_fp32"))
+    linter.report("gradient-type", {"grad_reduce_in_bf16", "accumulate_allreduce_grads_in_fp32"},
+                  "gradients are reduced both in bf16 and in fp32");
+  else if (!linter.log.flag("bf16"))
+    linter.report("gradient-type", {"grad_reduce_in_bf16", "bf16"},
+                  "grad_reduce_in_bf16 is set without bf16");
 }
 
 /// The shares of the data must add up to a power of ten.

@@ -3,13 +3,14 @@
 #include "lib/Frontend/Megatron/Megatron.h"
 
 #include "lib/Frontend/Megatron/LintChecks.h"
+#include "lib/Frontend/Megatron/ModelParts.h"
 #include "lib/Support/StatusMacros.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-constexpr int64_t gpt2Tokens = 50257;
+constexpr int64_t gpt2Tokens = 50257, llama2Tokens = 32000, llama3Tokens = 128256;
 
 std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
   struct Known {
@@ -19,7 +20,10 @@ std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
                {"multilingual", "cased", 119547},
                {"bert", "uncased", 30522},
                {"bert", "cased", 28996},
-               {"gpt2", "", gpt2Tokens}};
+               {"gpt2", "", gpt2Tokens},
+               {"llama-2", "", llama2Tokens},
+               {"llama-3", "", llama3Tokens},
+               {"mixtral", "8x7b", llama2Tokens}};
   // If the file is called vocab.txt, the folder names the model.
   std::string lower = path.lower();
   StringRef folder, name = lower;
@@ -152,33 +156,7 @@ absl::Status RunBuilder::decideModel() {
   ST_RETURN_IF_ERROR(require("num_attention_heads", run.heads));
   ST_RETURN_IF_ERROR(require("seq_length", run.sequence));
   ST_RETURN_IF_ERROR(require("micro_batch_size", run.microBatch));
-  if (run.headSize == 0)
-    run.headSize = run.hidden / run.heads;
-  if (log.flag("group_query_attention"))
-    run.keyValueHeads = log.integer("num_query_groups").value_or(1);
-  if (run.keyValueHeads == 0)
-    run.keyValueHeads = run.heads;
-  if (run.heads % run.keyValueHeads != 0)
-    return error(log.find("num_key_value_heads") ? "num_key_value_heads" : "num_query_groups",
-                 "expected a divisor of the " + Twine(run.heads) + " attention heads, found " +
-                     Twine(run.keyValueHeads));
-  // If all linear layers have a bias, those of queries, keys and values repeat the setting.
-  if (log.flag("add_qkv_bias") && !run.linearBias)
-    return error("add_qkv_bias", "expected False without biases of the other linear layers, since "
-                                 "no such model can be planned, found 'True'");
-  run.rmsNorm = log.text("normalization").equals_insensitive("rmsnorm");
-  // Megatron gives a gated layer as many products as one without gates.
-  if (run.ffnHidden == 0)
-    run.ffnHidden = run.swiglu ? (4 * run.hidden * 2 / 3) / 64 * 64 : 4 * run.hidden;
-
-  StringRef positions = log.text("position_embedding_type");
-  positions.consume_front("PositionEmbeddingType.");
-  if (positions == "rope" || positions == "rotary" || log.flag("use_rotary_position_embeddings"))
-    run.positions = RunPositions::Rotary;
-  else if (positions == "relative")
-    run.positions = RunPositions::Relative;
-  else if (positions == "none" || !log.integer("add_position_embedding").value_or(1))
-    run.positions = RunPositions::None;
+  ST_RETURN_IF_ERROR(readModelParts(log, run));
   for (StringRef name : {"use_flash_attn_v1", "use_flash_attn_v2", "use_flash_attn_triton",
                          "use_flash_attn_builder"})
     run.flashAttention |= log.flag(name);
@@ -193,8 +171,15 @@ void RunBuilder::decideVocabulary() {
     run.vocabulary = log.measured.vocabulary->size;
   else if (run.vocabulary == 0)
     run.vocabulary = knownVocabulary(log.text("vocab_file")).value_or(0);
+  if (run.vocabulary == 0)
+    run.vocabulary = knownVocabulary(log.text("tokenizer_model")).value_or(0);
+  if (run.vocabulary == 0 && tokenizerType(log) == "Llama2Tokenizer")
+    run.vocabulary = llama2Tokens;
   if (run.vocabulary == 0 && tokenizerType(log) == "GPT2BPETokenizer")
     run.vocabulary = gpt2Tokens;
+  // The rows for padding have no tokens, but a dump does not say how many there are.
+  if (run.vocabulary == 0)
+    run.vocabulary = run.paddedVocabulary;
   if (run.vocabulary != 0 && !log.measured.vocabulary)
     run.vocabulary += log.integer("vocab_extra_ids").value_or(0);
   if (run.paddedVocabulary == 0)
@@ -211,7 +196,8 @@ void RunBuilder::decidePrecision() {
   // A command line omits what Megatron sets for bf16.
   bool isSet = log.flag("accumulate_allreduce_grads_in_fp32") ||
                (log.fromDump.empty() && run.precision == RunPrecision::BF16);
-  run.reduceType = isSet ? RunPrecision::F32 : run.precision;
+  const bool isBf16 = run.precision == RunPrecision::BF16 && log.flag("grad_reduce_in_bf16");
+  run.reduceType = isSet && !isBf16 ? RunPrecision::F32 : run.precision;
   if (log.text("DDP_impl") == "torch")
     run.gradientReduction = RunGradientReduction::Torch;
 }
@@ -221,7 +207,8 @@ absl::Status RunBuilder::decideLayout() {
   if (log.flag("no_pipeline_parallel"))
     run.pipelineParallel = 1;
   run.virtualStages = run.pipelineParallel > 1 ? layout.virtualStages : 1;
-  int64_t perReplica = saturatingProduct({run.tensorParallel, run.pipelineParallel});
+  int64_t perReplica =
+      saturatingProduct({run.tensorParallel, run.pipelineParallel, run.contextParallel});
   if (run.worldSize == 0)
     run.worldSize = layout.worldSize;
   if (run.worldSize == 0 && run.dataParallel != 0)
@@ -230,6 +217,10 @@ absl::Status RunBuilder::decideLayout() {
     run.worldSize = perReplica; // A script without a launcher is one replica.
   if (run.dataParallel == 0)
     run.dataParallel = run.worldSize / perReplica;
+  if (run.dataParallel > 0 && run.dataParallel % run.expertParallel != 0)
+    return error("expert_model_parallel_size", "expected a divisor of the " +
+                                                   Twine(run.dataParallel) + " replicas, found " +
+                                                   Twine(run.expertParallel));
   return decideZero();
 }
 

@@ -125,7 +125,8 @@ absl::Status TrainerFileParser::readSchedule(std::optional<LearningRateSchedule>
   const std::optional<DecayStyle> named =
       style ? decayStyleNamed(style->string_value()) : std::nullopt;
   if (!named)
-    return expected("constant, linear, cosine or inverse-square-root", "style", style);
+    return expected("constant, linear, cosine, inverse-square-root, exponential or minus_sqrt",
+                    "style", style);
   read.style = *named;
   for (auto [name, rate] : {std::pair{"peak", &read.peak}, {"min", &read.floor}}) {
     const Value *found = findField(fields, name);

@@ -101,7 +101,15 @@ constexpr ConfigKey kMegatronBertKeys[] = {{"num_hidden_layers", "24"},
 constexpr ConfigKey kMegatronGptKeys[] = {{"num_layers", "24"},
                                           {"num_attention_heads", "16"},
                                           {"hidden_act", "\"gelu_new\""},
-                                          {"layernorm_epsilon", "1e-5"}};
+                                          {"layernorm_epsilon", "1e-5"},
+                                          {"normalization", "\"LayerNorm\""},
+                                          {"apply_layernorm_1p", "false"},
+                                          {"position_embedding_type", "\"learned_absolute\""},
+                                          {"rotary_base", "10000"},
+                                          {"rotary_percent", "1"},
+                                          {"rope_scaling", "null"},
+                                          {"moe_router_topk", "2"},
+                                          {"moe_router_pre_softmax", "false"}};
 constexpr ConfigKey kBartKeys[] = {{"encoder_layers", "12"},
                                    {"decoder_layers", "12"},
                                    {"encoder_attention_heads", "16"},
@@ -139,7 +147,8 @@ constexpr ConfigKey kOptDropouts[] = {{"dropout", "0.1"}, {"attention_dropout", 
 constexpr ConfigKey kPhiDropouts[] = {
     {"embd_pdrop", "0"}, {"resid_pdrop", "0"}, {"attention_dropout", "0"}};
 constexpr ConfigKey kMegatronGptDropouts[] = {{"hidden_dropout", "0.1"},
-                                              {"attention_dropout", "0.1"}};
+                                              {"attention_dropout", "0.1"},
+                                              {"expert_capacity_factor", "null"}};
 constexpr ConfigKey kBartDropouts[] = {
     {"dropout", "0.1"}, {"attention_dropout", "0"}, {"activation_dropout", "0"}};
 constexpr ConfigKey kT5Dropouts[] = {{"dropout_rate", "0.1"}};

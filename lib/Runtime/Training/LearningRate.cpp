@@ -16,7 +16,12 @@ constexpr std::pair<DecayStyle, absl::string_view> kStyles[] = {
     {DecayStyle::Constant, "constant"},
     {DecayStyle::Linear, "linear"},
     {DecayStyle::Cosine, "cosine"},
-    {DecayStyle::InverseSquareRoot, "inverse-square-root"}};
+    {DecayStyle::InverseSquareRoot, "inverse-square-root"},
+    {DecayStyle::Exponential, "exponential"},
+    {DecayStyle::MinusSquareRoot, "minus_sqrt"}};
+
+// A stable rate with a decay at its end, whose style is a separate option.
+constexpr char kStable[] = "WSD";
 
 constexpr double kPi = 3.14159265358979323846;
 
@@ -46,6 +51,8 @@ absl::Status checkValues(const LearningRateOptions &options, double peak) {
                                           ": expected a number from 0 to below 1")));
   ST_RETURN_IF_ERROR(requireCount(options.decaySteps, "--lr-decay-steps"));
   ST_RETURN_IF_ERROR(requireCount(options.decaySamples, "--lr-decay-samples"));
+  ST_RETURN_IF_ERROR(requireCount(options.stableDecaySteps, "--lr-wsd-decay-steps"));
+  ST_RETURN_IF_ERROR(requireCount(options.stableDecaySamples, "--lr-wsd-decay-samples"));
   return requireCount(options.totalSteps, "--total-steps");
 }
 
@@ -63,20 +70,59 @@ absl::Status checkOneEach(const LearningRateOptions &options) {
                  "--lr-decay-style=linear and --lr-decay-steps");
 }
 
+absl::Status checkStable(const LearningRateOptions &options) {
+  const int lengths = (options.stableDecaySteps > 0) + (options.stableDecaySamples > 0);
+  if (options.style != kStable)
+    return require(lengths == 0 && options.stableStyle.empty(),
+                   "--lr-wsd-decay-style, --lr-wsd-decay-steps and --lr-wsd-decay-samples have no "
+                   "effect without --lr-decay-style=WSD");
+  return require(lengths == 1, "--lr-decay-style=WSD: give one of --lr-wsd-decay-steps and "
+                               "--lr-wsd-decay-samples, the length of the decay");
+}
+
+absl::StatusOr<DecayStyle> stableStyleOf(const LearningRateOptions &options) {
+  const std::optional<DecayStyle> style =
+      options.stableStyle.empty() ? DecayStyle::Exponential : decayStyleNamed(options.stableStyle);
+  if (style && *style != DecayStyle::Constant && *style != DecayStyle::InverseSquareRoot)
+    return *style;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--lr-wsd-decay-style=", options.stableStyle,
+                   ": expected linear, cosine, exponential or minus_sqrt"));
+}
+
 absl::StatusOr<DecayStyle> styleOf(const LearningRateOptions &options) {
   const DecayStyle standard = options.totalSteps > 0 ? DecayStyle::Linear : DecayStyle::Constant;
+  ST_RETURN_IF_ERROR(checkStable(options));
   if (options.style.empty())
     return standard;
-  const std::optional<DecayStyle> style = decayStyleNamed(options.style);
-  if (!style)
+  if (options.style == kStable && options.totalSteps == 0)
+    return stableStyleOf(options);
+  const std::optional<DecayStyle> style =
+      options.style == kStable ? DecayStyle::Exponential : decayStyleNamed(options.style);
+  const bool isEnd = style == DecayStyle::Exponential || style == DecayStyle::MinusSquareRoot;
+  if (!style || (isEnd && options.style != kStable))
     return absl::InvalidArgumentError(
         absl::StrCat("--lr-decay-style=", options.style,
-                     ": expected constant, linear, cosine or inverse-square-root"));
+                     ": expected constant, linear, cosine, inverse-square-root or WSD"));
   if (options.totalSteps > 0 && *style != DecayStyle::Linear)
     return absl::InvalidArgumentError(
         absl::StrCat("--lr-decay-style=", options.style,
                      " contradicts --total-steps, whose decay is linear; give --lr-decay-steps"));
   return *style;
+}
+
+// The part of the rate's range that is left at this part of the decay.
+double shareOf(DecayStyle style, double left) {
+  switch (style) {
+  case DecayStyle::Cosine:
+    return 0.5 * (1 + std::cos(kPi * (1 - left)));
+  case DecayStyle::Exponential:
+    return 2 * std::exp2(left - 1) - 1;
+  case DecayStyle::MinusSquareRoot:
+    return 1 - std::sqrt(1 - left);
+  default:
+    return left;
+  }
 }
 
 // Number of steps that take at least this many samples.
@@ -109,8 +155,7 @@ double LearningRateSchedule::at(int64_t step) const {
                                             static_cast<double>(step)));
   const double left =
       static_cast<double>(decayEnd - step) / static_cast<double>(decayEnd - decayBegin);
-  const double share = style == DecayStyle::Linear ? left : 0.5 * (1 + std::cos(kPi * (1 - left)));
-  return floor + (peak - floor) * share;
+  return floor + (peak - floor) * shareOf(style, left);
 }
 
 bool LearningRateSchedule::operator==(const LearningRateSchedule &other) const {
@@ -126,6 +171,9 @@ std::string LearningRateSchedule::describe() const {
     absl::StrAppendFormat(&text, " to %g", floor);
   if (warmup > 0)
     absl::StrAppend(&text, ", warm-up ", warmup, countsSamples ? " samples" : " steps");
+  // The step after the warm-up may have the full rate in any schedule.
+  if (style != DecayStyle::Constant && decayBegin > warmup + 1)
+    absl::StrAppend(&text, ", stable until ", countsSamples ? "sample " : "step ", decayBegin);
   if (style != DecayStyle::Constant)
     absl::StrAppend(&text, ", decay until ", countsSamples ? "sample " : "step ", decayEnd);
   return text;
@@ -133,7 +181,8 @@ std::string LearningRateSchedule::describe() const {
 
 bool LearningRateOptions::isGiven() const {
   return peak || floor > 0 || !style.empty() || warmupSteps > 0 || warmupSamples > 0 ||
-         warmupFraction > 0 || decaySteps > 0 || decaySamples > 0 || totalSteps > 0;
+         warmupFraction > 0 || decaySteps > 0 || decaySamples > 0 || totalSteps > 0 ||
+         !stableStyle.empty() || stableDecaySteps > 0 || stableDecaySamples > 0;
 }
 
 absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &options,
@@ -160,7 +209,7 @@ absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &
                              "--lr-decay-style"));
   ST_RETURN_IF_ERROR(
       require(length > 0 || (!decays && options.warmupFraction == 0),
-              absl::StrCat(decays ? absl::StrCat("--lr-decay-style=", nameOf(schedule.style))
+              absl::StrCat(decays ? absl::StrCat("--lr-decay-style=", options.style)
                                   : "--lr-warmup-fraction",
                            " needs a length: give --lr-decay-steps or --train-steps")));
   schedule.warmup = options.warmupSamples > 0 ? stepsFor(options.warmupSamples, batch)
@@ -181,6 +230,17 @@ absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &
   const int64_t later = options.totalSteps > 0 ? 1 : 0;
   schedule.decayBegin = schedule.warmup + later;
   schedule.decayEnd = length + later;
+  if (options.style != kStable)
+    return schedule;
+  const int64_t end = options.stableDecaySamples > 0 ? stepsFor(options.stableDecaySamples, batch)
+                                                     : options.stableDecaySteps;
+  ST_RETURN_IF_ERROR(
+      require(end <= length - schedule.warmup,
+              absl::StrCat(options.stableDecaySamples > 0 ? "--lr-wsd-decay-samples, steps "
+                                                          : "--lr-wsd-decay-steps=",
+                           end, ": expected at most the ", length - schedule.warmup,
+                           " steps of the decay after the warm-up")));
+  schedule.decayBegin = length - end;
   return schedule;
 }
 
@@ -190,6 +250,7 @@ absl::StatusOr<LearningRateSchedule> resolveSampleSchedule(const LearningRateOpt
   const std::tuple<int64_t, absl::string_view, absl::string_view> steps[] = {
       {options.warmupSteps, "--warmup", "--lr-warmup-samples"},
       {options.decaySteps, "--lr-decay-steps", "--lr-decay-samples"},
+      {options.stableDecaySteps, "--lr-wsd-decay-steps", "--lr-wsd-decay-samples"},
       {options.totalSteps, "--total-steps", "--lr-decay-samples"}};
   for (const auto &[value, flag, instead] : steps)
     ST_RETURN_IF_ERROR(require(value == 0, absl::StrCat(flag, "=", value,

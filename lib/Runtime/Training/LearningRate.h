@@ -12,15 +12,16 @@
 
 namespace st {
 
-/// The decay of the rate after the warm-up, under Megatron-LM's names.
-enum class DecayStyle { Constant, Linear, Cosine, InverseSquareRoot };
+/// The decay of the rate after the warm-up, under Megatron-LM's names. The last two are only the
+/// end of a stable rate ("WSD").
+enum class DecayStyle { Constant, Linear, Cosine, InverseSquareRoot, Exponential, MinusSquareRoot };
 
-/// "constant", "linear", "cosine" or "inverse-square-root".
+/// "constant", "linear", "cosine", "inverse-square-root", "exponential" or "minus_sqrt".
 absl::string_view nameOf(DecayStyle style);
 std::optional<DecayStyle> decayStyleNamed(absl::string_view name);
 
-/// The rate rises linearly from 0 over the first `warmup` steps to `peak`, falls from step
-/// `decayBegin` to step `decayEnd`, and is `floor` from then on. Megatron-LM's formulas
+/// The rate rises linearly from 0 over the first `warmup` steps to `peak`, stays there until step
+/// `decayBegin`, falls until step `decayEnd`, and is `floor` from then on. Megatron-LM's formulas
 /// (megatron/core/optimizer_param_scheduler.py), with steps counted from 1. If batches grow, all
 /// lengths are in samples instead of steps.
 struct LearningRateSchedule {
@@ -55,6 +56,12 @@ struct LearningRateOptions {
   int64_t decaySteps = 0;   ///< --lr-decay-steps
   int64_t decaySamples = 0; ///< --lr-decay-samples
   int64_t totalSteps = 0;   ///< --total-steps: linear to 0 one step after this one
+
+  // With the style "WSD" (warm-up, stable, decay; Hu et al., "MiniCPM", 2024): the decay at the end
+  // of the decay's length. One of the lengths.
+  std::string stableStyle;        ///< --lr-wsd-decay-style; empty: exponential
+  int64_t stableDecaySteps = 0;   ///< --lr-wsd-decay-steps
+  int64_t stableDecaySamples = 0; ///< --lr-wsd-decay-samples
 
   // For a run that continues from a checkpoint with another schedule.
   bool overridesCheckpoint = false; ///< --override-lr-scheduler: this schedule wins

@@ -27,6 +27,13 @@ T5 = {"model_type": "t5", "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2,
 BART = {"model_type": "bart", "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
         "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "vocab_size": 61,
         "max_position_embeddings": 16, "dropout": 0.0}
+# Megatron-LM's GPT with the blocks of Llama and its like, of GPT-NeoX, and of Mixtral.
+MEGATRON = {"model_type": "megatron-gpt", "hidden_size": 16, "num_layers": 2, "num_attention_heads": 4, "ffn_hidden_size": 24,
+            "vocab_size": 61, "max_position_embeddings": 16, "hidden_dropout": 0.0, "attention_dropout": 0.0,
+            "position_embedding_type": "rope", "rotary_base": 100.0}
+MEGATRON_LLAMA = {**MEGATRON, "normalization": "RMSNorm", "num_query_groups": 2, "hidden_act": "silu", "gated_linear_unit": True,
+                  "add_bias_linear": False}
+MEGATRON_MIXTRAL = {**MEGATRON_LLAMA, "tie_word_embeddings": False, "num_experts": 4, "moe_router_topk": 2, "moe_ffn_hidden_size": 12}
 
 FAMILIES = {
     "bart": BART,
@@ -48,6 +55,20 @@ FAMILIES = {
     "llama-yarn": {"model_type": "llama", **GROUPED, "head_dim": 12, "max_position_embeddings": 64,
                    "rope_parameters": {"rope_type": "yarn", "rope_theta": 50.0, "factor": 4.0, "beta_fast": 4.0,
                                        "original_max_position_embeddings": 16}},
+    "megatron-gpt-llama": {**MEGATRON_LLAMA, "kv_channels": 6, "tie_word_embeddings": False},
+    "megatron-gpt-llama3": {**MEGATRON_LLAMA, "num_query_groups": 1,
+                            "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                             "original_max_position_embeddings": 8}},
+    "megatron-gpt-qwen2": {**MEGATRON_LLAMA, "add_qkv_bias": True},
+    "megatron-gpt-qwen3": {**MEGATRON_LLAMA, "qk_layernorm": True, "tie_word_embeddings": False},
+    "megatron-gpt-neox": {**MEGATRON, "rotary_percent": 0.5, "hidden_act": "relu2"},
+    "megatron-gpt-centred": {**MEGATRON, "rotary_percent": 0.5, "hidden_act": "gelu_new", "apply_layernorm_1p": True},
+    "megatron-gpt-llama-centred": {**MEGATRON_LLAMA, "apply_layernorm_1p": True},
+    "megatron-gpt-mixtral": MEGATRON_MIXTRAL,
+    "megatron-gpt-mixtral-losses": {**MEGATRON_MIXTRAL, "moe_router_topk": 3, "moe_router_pre_softmax": True,
+                                    "moe_aux_loss_coeff": 0.5, "moe_aux_loss_sequences": 2, "moe_z_loss_coeff": 0.25,
+                                    "moe_shared_expert_intermediate_size": 10},
+    "megatron-gpt-mixtral-sequences": {**MEGATRON_MIXTRAL, "moe_aux_loss_coeff": 0.5, "moe_aux_loss_sequences": 1},
     "mistral": {"model_type": "mistral", **GROUPED, "sliding_window": 5},
     "mistral-yarn": {"model_type": "mistral", **GROUPED, "head_dim": 16, "max_position_embeddings": 32, "sliding_window": None,
                      "rope_parameters": {"rope_type": "yarn", "rope_theta": 100.0, "factor": 2.0, "beta_fast": 8.0, "beta_slow": 0.5,
@@ -100,6 +121,8 @@ def references(config):
     folder = pathlib.Path(__file__).resolve().parent / "references"
     if task_of(config) == "seq2seq":
         return folder / "seq2seq"
+    if config["model_type"] == "megatron-gpt":
+        return folder / "megatron"
     if "num_local_experts" in config or "num_experts" in config:
         return folder / "experts"
     return folder / "rotary" if config.get("rope_parameters", {}).get("rope_type") == "yarn" else folder

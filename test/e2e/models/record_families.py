@@ -5,7 +5,8 @@
 
 Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz:
 the loss, and the gradient of each parameter. Families with experts are in references/experts, those with YaRN in
-references/rotary, those with an encoder and a decoder in references/seq2seq. For the last, NAME-steps.npz has the losses of
+references/rotary, those of Megatron-LM in references/megatron, those with an encoder and a decoder in references/seq2seq. For
+the last, NAME-steps.npz has the losses of
 five steps of AdamW, and the parameters behind them.
 """
 
@@ -15,6 +16,7 @@ import sys
 import numpy as np
 import torch
 import transformers
+import megatron_models
 from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, batch, parameter, references, task_of
 
 CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining,
@@ -100,8 +102,21 @@ def given_batch(config, index=0):
     return {name: torch.from_numpy(value).long() for name, value in batch(config, index).items()}
 
 
+def megatron_reference(config):
+    model = megatron_models.build(config, parameter)
+    given = given_batch(config)
+    labels = given.pop("labels")
+    outputs, more = megatron_models.router_losses(config, model, lambda: model(**given))
+    loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), ignore_index=-100) + more
+    loss.backward()
+    gradients = megatron_models.megatron_tensors(config, {name: value.grad for name, value in model.named_parameters()})
+    return {"loss": loss.item()} | {name: value.numpy() for name, value in gradients.items()}
+
+
 def reference(config):
     """The loss and the gradients by name."""
+    if config["model_type"] == "megatron-gpt":
+        return megatron_reference(config)
     of_sequences = config.get("balance_loss_per_sequence", False)
     model, settings = build(config)
     given = given_batch(config)

@@ -48,6 +48,22 @@ def rows_of_experts(folder):
     st.expect(split["predicted_ms"] > 0 and split["fits"], f"experts and sequences: {split}")
 
 
+def todays_models(folder):
+    """Megatron-LM's command lines for Llama 3 8B and Mixtral 8x7B: published sizes, and states of 20 bytes a parameter."""
+    inputs = st.ROOT / "test/Inputs/Megatron"
+    padding = 2 * (128512 - 128256) * 4096  # to a multiple of 128 x 4 tokens, in two tables
+    for name, parameters, layout in (("llama3-8b", 8030261248 + padding, "tp=4 pp=1 dp=2 mb=1 accum=64 recompute=full zero=1 sp"),
+                                     ("mixtral-8x7b", 46702792704, "tp=1 pp=1 dp=8 expert=8 mb=1 accum=32 recompute=none zero=1")):
+        text = plan(inputs / f"{name}.sh", "--cluster=dgx-h100-80gb")
+        st.expect(re.search(rf"^parameters +{parameters}$", text, re.M), text)
+        st.expect(re.search(rf"^layout +{layout}$", text, re.M), text)
+        st.expect(re.search(r"^state +20 bytes a parameter \(weights 2, .* optimizer 8\)", text, re.M), text)
+        share = float(re.search(r"([\d.]+) % of peak", text)[1])
+        st.expect(20 < share < 60, text)
+        st.expect("0 contradictions" in plan(f"--lint-log={inputs / name}.sh", "--cluster=dgx-h100-80gb"), "a contradiction")
+    st.expect("fits" in plan(inputs / "llama3-8b.sh", "--cluster=dgx-h100-80gb"), "Llama does not fit")
+
+
 def contradicted(folder):
     """A row that took longer than another for the same work is reported, and left out of a fit."""
     path = folder / "timers.csv"
@@ -312,7 +328,7 @@ def fit(folder):
     plan(f"--rows={ROWS}", "--profile=megatron-deepspeed", f"--constants={out}")
 
 
-CASES = [("measured rows", rows), ("rows of experts", rows_of_experts), ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
+CASES = [("measured rows", rows), ("rows of experts", rows_of_experts), ("today's models", todays_models), ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
          ("largest models", largest), ("scaling", scaled), ("page", page), ("configurations", configurations),
          ("searched", searched),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]

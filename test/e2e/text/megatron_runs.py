@@ -112,16 +112,15 @@ def learning_rate(arguments, step):
     return least if step > length else least + (peak - least) * (length - step) / (length - warmup)
 
 
-def jax_losses(log, parameters, batches, steps, left_out):
+def jax_losses(arguments, loss_of, rate_of, parameters, batches, steps, left_out):
     """`left_out`: the steps whose gradients overflow in 16 bits; they are skipped."""
-    arguments = dump_of(log)
     decays = {name: arguments["weight_decay"] if name.endswith(".weight") and ".ln" not in name
-              and "LayerNorm" not in name else 0.0 for name in parameters}
+              and "norm" not in name.lower() else 0.0 for name in parameters}
     b1, b2, epsilon = arguments["adam_beta1"], arguments["adam_beta2"], arguments["adam_eps"]
 
     @jax.jit
     def update(p, m, v, batch, key, step, rate):
-        loss, g = jax.value_and_grad(lambda p: bert_loss(arguments, p, batch, key))(p)
+        loss, g = jax.value_and_grad(lambda p: loss_of(arguments, p, batch, key))(p)
         length = jnp.sqrt(sum((x ** 2).sum() for x in g.values()))
         g = {name: x * jnp.minimum(1, arguments["clip_grad"] / (length + 1e-6)) for name, x in g.items()}
         m = {name: b1 * m[name] + (1 - b1) * g[name] for name in p}
@@ -135,7 +134,7 @@ def jax_losses(log, parameters, batches, steps, left_out):
     for step in range(1, steps + 1):
         batch = {name: x[step - 1] for name, x in batches.items()}
         key = np.array([int(arguments["seed"]), step], np.uint32)
-        *updated, loss = update(parameters, m, v, batch, key, float(done + 1), learning_rate(arguments, done + 1))
+        *updated, loss = update(parameters, m, v, batch, key, float(done + 1), rate_of(arguments, done + 1))
         losses.append(float(loss))
         if step not in left_out:
             parameters, m, v = updated
@@ -143,12 +142,12 @@ def jax_losses(log, parameters, batches, steps, left_out):
     return losses
 
 
-def apart(binary, log, folder, steps, *flags):
+def apart(binary, arguments, folder, steps, *flags, loss_of=bert_loss, rate_of=learning_rate):
     """Trains, and compares every loss with JAX's. Returns the largest relative distance and the finished run."""
-    st.check_run([binary, "--defaults=false", "--seed=1234", "--steps=0", f"--save={folder / 'first'}", *flags])
+    st.check_run([binary, "--defaults=false", f"--seed={int(arguments['seed'])}", "--steps=0", f"--save={folder / 'first'}", *flags])
     done = st.check_run([binary, f"--steps={steps}", f"--metrics={folder / 'metrics'}",
                          f"--record-batches={folder / 'batches.safetensors'}", *flags], timeout=36000)
-    expected = jax_losses(log, load_file(folder / "first/model.safetensors"),
+    expected = jax_losses(arguments, loss_of, rate_of, load_file(folder / "first/model.safetensors"),
                           load_file(folder / "batches.safetensors"), steps, left_out_steps(folder / "metrics"))
     found = losses_of(folder / "metrics")
     st.expect(len(found) == steps, f"{len(found)} losses")

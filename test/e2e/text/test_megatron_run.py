@@ -46,7 +46,7 @@ def trains(name, samples, timers, bound, **values):
         st.expect("139 arguments: " in compiled.stderr, compiled.stderr)
         outcomes = json.loads((folder / "arguments.json").read_text())
         st.expect(len(outcomes) == 139, f"{len(outcomes)} outcomes")
-        apart, done, losses = runs.apart(binary, log, folder, 20)
+        apart, done, losses = runs.apart(binary, runs.dump_of(log), folder, 20)
         st.expect(apart <= bound, f"losses {apart:.1e} from JAX's")
         st.expect(losses[-1] < losses[0], f"{losses}")
         left_out = runs.left_out_steps(folder / "metrics")

@@ -85,6 +85,57 @@ TEST(LintTest, OddSizesThatAreFine) {
   EXPECT_EQ(findings(changed("vocab_extra_ids", "100")), Strings());
 }
 
+TEST(LintTest, PartsOfTodaysModels) {
+  const auto found = [](const std::string &more) {
+    return findings("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 512 "
+                    "--num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 "
+                    "--micro-batch-size 1 --global-batch-size 32 --vocab-size 32000 "
+                    "--tokenizer-type NullTokenizer --disable-bias-linear " +
+                    more);
+  };
+  const std::string experts = "--num-experts 8 --swiglu ";
+  EXPECT_EQ(found("--position-embedding-type rope --rotary-base 500000 --kv-channels 128 "
+                  "--group-query-attention --num-query-groups 2 --tensor-model-parallel-size 4 "
+                  "--sequence-parallel --expert-model-parallel-size 2 --context-parallel-size 2 "
+                  "--lr-decay-style WSD --lr-wsd-decay-iters 10 --train-iters 100 "
+                  "--lr-decay-iters 100 --bf16 --grad-reduce-in-bf16 " +
+                  experts),
+            Strings());
+  EXPECT_EQ(found("--num-query-groups 4"),
+            (Strings{"run.log:1: warning: there are 4 groups of queries, but "
+                     "group_query_attention is not set [query-groups]"}));
+  EXPECT_EQ(found("--group-query-attention --num-query-groups 6 --num-attention-heads 12 "
+                  "--hidden-size 480 --tensor-model-parallel-size 4"),
+            (Strings{"run.log:1: warning: 6 groups of queries and 4 tensor-parallel devices do not "
+                     "divide each other [query-groups]"}));
+  EXPECT_EQ(found("--rotary-base 500000"), (Strings{"run.log:1: warning: rotary_base is given, but "
+                                                    "positions do not rotate [rotary-positions]"}));
+  EXPECT_EQ(found("--expert-model-parallel-size 3 " + experts),
+            (Strings{"run.log:1: error: 8 experts do not divide over 3 expert-parallel devices "
+                     "[experts-per-device]"}));
+  EXPECT_EQ(found("--moe-router-topk 9 " + experts),
+            (Strings{"run.log:1: error: a token chooses 9 of 8 experts [expert-choices]"}));
+  EXPECT_EQ(found("--tensor-model-parallel-size 2 " + experts),
+            (Strings{"run.log:1: warning: experts with tensor-parallel devices need "
+                     "sequence_parallel, which is not set [expert-sequence]"}));
+  EXPECT_EQ(
+      found("--context-parallel-size 8 --seq-length 1000 --max-position-embeddings 1000").size(),
+      1u);
+  EXPECT_EQ(found("--lr-decay-style WSD"),
+            (Strings{"run.log:1: warning: lr_decay_style is WSD, but the length of its decay is "
+                     "not given [stable-decay]"}));
+  EXPECT_EQ(found("--lr-decay-style WSD --lr-wsd-decay-iters 95 --lr-warmup-iters 10 "
+                  "--train-iters 100"),
+            (Strings{"run.log:1: warning: the decay at the end takes 95 of the 90 after the "
+                     "warm-up [stable-decay]"}));
+  EXPECT_EQ(found("--grad-reduce-in-bf16"),
+            (Strings{"run.log:1: warning: grad_reduce_in_bf16 is set without bf16 "
+                     "[gradient-type]"}));
+  EXPECT_EQ(found("--bf16 --grad-reduce-in-bf16 --accumulate-allreduce-grads-in-fp32"),
+            (Strings{"run.log:1: warning: gradients are reduced both in bf16 and in fp32 "
+                     "[gradient-type]"}));
+}
+
 TEST(LintTest, CommandLineAndDump) {
   std::string log = readTestInput("Megatron/megatron-bert-345m-1gpu.log");
   log.replace(log.find("--micro-batch-size 4"), 20, "--micro-batch-size 2");

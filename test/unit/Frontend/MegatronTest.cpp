@@ -270,8 +270,8 @@ TEST(MegatronTest, Errors) {
   EXPECT_EQ(errorOf(gpt + "--DDP-impl horovod"),
             "run.log:1: argument '--DDP-impl': expected one of local, torch, found 'horovod'");
   EXPECT_EQ(errorOf(gpt + "--num-experts 8"),
-            "run.log:1: argument 'num_experts': expected None or 0 or 1, since no other value can "
-            "be planned, found '8'");
+            "run.log: argument 'add_bias_linear': expected False (--disable-bias-linear), since "
+            "experts have no biases, found none");
   EXPECT_EQ(errorOf("python pretrain_gpt.py --hidden-size 8"),
             "run.log: argument 'num_layers': expected an integer from 1 to 2^31 - 1, found "
             "none");

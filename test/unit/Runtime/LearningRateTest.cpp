@@ -70,6 +70,67 @@ TEST(LearningRateTest, MegatronsCosineAndInverseSquareRoot) {
   EXPECT_EQ(root.at(100001), 0.1);
 }
 
+// The formulas of Megatron-LM's OptimizerParamScheduler, written out.
+TEST(LearningRateTest, MegatronsStableRate) {
+  const double peak = 3e-4, floor = 1e-5;
+  const int64_t warmup = 100, end = 2000, decay = 400;
+  const std::pair<const char *, double (*)(double)> styles[] = {
+      {"", [](double ratio) { return 2.0 * std::pow(0.5, ratio) - 1.0; }},
+      {"exponential", [](double ratio) { return 2.0 * std::pow(0.5, ratio) - 1.0; }},
+      {"linear", [](double ratio) { return 1.0 - ratio; }},
+      {"cosine", [](double ratio) { return 0.5 * (std::cos(std::acos(-1.0) * ratio) + 1.0); }},
+      {"minus_sqrt", [](double ratio) { return 1.0 - std::sqrt(ratio); }}};
+  for (const auto &[style, coefficient] : styles) {
+    LearningRateOptions options = decaying("WSD", peak, floor, warmup, end);
+    options.stableStyle = style;
+    options.stableDecaySteps = decay;
+    const LearningRateSchedule schedule = resolve(options);
+    for (int64_t step = 1; step <= end + 5; ++step) {
+      const double ratio = static_cast<double>(step - (end - decay)) / static_cast<double>(decay);
+      const double expected = step <= warmup        ? peak * static_cast<double>(step) / 100.0
+                              : step <= end - decay ? peak
+                              : step > end          ? floor
+                                                    : floor + coefficient(ratio) * (peak - floor);
+      ASSERT_NEAR(schedule.at(step), expected, 1e-12 * peak) << style << " " << step;
+    }
+  }
+}
+
+TEST(LearningRateTest, StableRateInSamplesAndText) {
+  LearningRateOptions options = decaying("WSD", 1, 0.5, 10, 100);
+  options.stableStyle = "linear";
+  options.stableDecaySamples = 321;
+  const LearningRateSchedule schedule = resolve(options, 8);
+  EXPECT_EQ(schedule.decayBegin, 59);
+  EXPECT_EQ(schedule.at(59), 1);
+  EXPECT_LT(schedule.at(60), 1);
+  EXPECT_EQ(schedule.describe(), "linear from 1 to 0.5, warm-up 10 steps, stable until step 59, "
+                                 "decay until step 100");
+  EXPECT_EQ(resolve(decaying("linear", 1, 0.5, 10, 100)).describe(),
+            "linear from 1 to 0.5, warm-up 10 steps, decay until step 100");
+}
+
+TEST(LearningRateTest, StableRatesAreComplete) {
+  auto error = [](const char *style, const char *end, int64_t steps, int64_t samples) {
+    LearningRateOptions options = decaying(style, 1, 0, 10, 100);
+    options.stableStyle = end;
+    options.stableDecaySteps = steps;
+    options.stableDecaySamples = samples;
+    return std::string(resolveSchedule(options, 1, 8, 0).status().message());
+  };
+  EXPECT_EQ(error("WSD", "", 0, 0), "--lr-decay-style=WSD: give one of --lr-wsd-decay-steps and "
+                                    "--lr-wsd-decay-samples, the length of the decay");
+  EXPECT_EQ(error("WSD", "", 5, 5), error("WSD", "", 0, 0));
+  EXPECT_EQ(error("WSD", "constant", 5, 0), "--lr-wsd-decay-style=constant: expected linear, "
+                                            "cosine, exponential or minus_sqrt");
+  EXPECT_EQ(error("WSD", "", 91, 0), "--lr-wsd-decay-steps=91: expected at most the 90 steps of "
+                                     "the decay after the warm-up");
+  EXPECT_EQ(error("WSD", "", 90, 0), "");
+  EXPECT_EQ(error("linear", "", 5, 0),
+            "--lr-wsd-decay-style, --lr-wsd-decay-steps and --lr-wsd-decay-samples have no effect "
+            "without --lr-decay-style=WSD");
+}
+
 TEST(LearningRateTest, LengthsFromSamplesAndFromTheRun) {
   LearningRateOptions options;
   options.style = "linear";

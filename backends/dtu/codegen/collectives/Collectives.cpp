@@ -199,11 +199,11 @@ bool CollectiveEmitter::usesL2(Operation *op) {
 
 // ---- all-to-all, slices, permutations -----------------------------------------------------------
 
-/// Part `index` along one dimension of a dense tensor; no dimensions are merged.
-static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType dtype, int64_t dim,
-                                int64_t parts, const Expr &index, const Expr &base) {
-  if (type.getRank() > hw::kMaxCopyDims)
-    return op->emitOpError("of rank ") << type.getRank() << " is not supported by the DTU backend";
+/// Part `index` along one dimension of a dense tensor. Adjacent dimensions are one dimension, except
+/// `dim` and `other`.
+static Piece blockOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t other,
+                     int64_t parts, const Expr &index, const Expr &base) {
+  auto isSeparate = [&](int64_t d) { return d == dim || d == other; };
   Piece piece;
   piece.type = dtype;
   int64_t stride = hw::byteWidth(dtype);
@@ -211,8 +211,12 @@ static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType 
     int64_t size = type.getDimSize(d) / (d == dim ? parts : 1);
     if (d == dim)
       piece.offset = base + index * (size * stride);
-    piece.sizes.insert(piece.sizes.begin(), hw::Extent{size, hw::kZero, 0});
-    piece.strides.insert(piece.strides.begin(), stride);
+    if (d + 1 < type.getRank() && !isSeparate(d) && !isSeparate(d + 1)) {
+      piece.sizes.front().tile *= size;
+    } else {
+      piece.sizes.insert(piece.sizes.begin(), hw::Extent{size, hw::kZero, 0});
+      piece.strides.insert(piece.strides.begin(), stride);
+    }
     stride *= type.getDimSize(d);
   }
   return piece;
@@ -225,19 +229,17 @@ LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &op
   RankedTensorType from = typeOf(op.getOperand()), to = typeOf(op.getResult());
   int64_t size = table.getSize(op.getAxes());
   auto outgoing = [&](const Expr &index, const Expr &base) {
-    return blockOf(op, from, type, op.getSplitDim(), size, index, base);
+    return blockOf(from, type, op.getSplitDim(), op.getConcatDim(), size, index, base);
   };
   auto incoming = [&](const Expr &index, const Expr &base) {
-    return blockOf(op, to, type, op.getConcatDim(), size, index, base);
+    return blockOf(to, type, op.getConcatDim(), op.getSplitDim(), size, index, base);
   };
-  if (failed(outgoing(0, 0)))
-    return failure();
   links.transmit([&](StreamBuilder &tx) {
     Ring ring = ringOf(tx, op.getAxes());
     Expr base = baseOf(tx, operand);
     tx.loop(1, size, 1, [&](Expr q) {
       Expr member = ring.member(tx, q);
-      emitSend(tx, ring.rankOf(tx, member), *outgoing(member, base), kGroupChannel);
+      emitSend(tx, ring.rankOf(tx, member), outgoing(member, base), kGroupChannel);
     });
   });
   links.receive([&](StreamBuilder &rx) {
@@ -245,14 +247,14 @@ LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &op
     Expr base = baseOf(rx, result);
     rx.loop(1, size, 1, [&](Expr q) {
       Expr member = ring.member(rx, Expr(size) - q);
-      emitRecv(rx, ring.rankOf(rx, member), *incoming(member, base), kGroupChannel);
+      emitRecv(rx, ring.rankOf(rx, member), incoming(member, base), kGroupChannel);
     });
   });
   builder.leader([&] {
     StreamBuilder::Scope scope(builder.dte);
     Ring ring = ringOf(builder.dte, op.getAxes());
-    copyPiece(builder.dte, *incoming(ring.position, baseOf(builder.dte, result)),
-              *outgoing(ring.position, baseOf(builder.dte, operand)));
+    copyPiece(builder.dte, incoming(ring.position, baseOf(builder.dte, result)),
+              outgoing(ring.position, baseOf(builder.dte, operand)));
   });
   return success();
 }

@@ -5,6 +5,7 @@
 #include "lib/Frontend/Megatron/Compile/CompileRules.h"
 #include "lib/Frontend/Megatron/LintChecks.h"
 #include "lib/Frontend/Megatron/Megatron.h"
+#include "lib/Frontend/Megatron/ModelParts.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/StatusMacros.h"
 #include "llvm/ADT/StringExtras.h"
@@ -58,6 +59,7 @@ private:
 
   absl::Status readVocabulary();
   void refuseOtherSizes();
+  void ignoreOtherParts();
   void describeBert(JsonText &json);
   void describeGpt(JsonText &json);
   void describeModel();
@@ -66,6 +68,7 @@ private:
   void describeRecomputation(JsonText &json);
   void chooseOptimizer();
   void setLearningRate();
+  void setStableDecay();
   void setLength();
   void setCheckpoints();
   void setData();
@@ -123,8 +126,31 @@ void CompiledRunBuilder::refuseOtherSizes() {
   for (auto [name, other] : pairs)
     if (log.find(name) && log.find(other) && log.integer(name) != log.integer(other))
       refuse(name, "the " + Twine(*log.integer(other)) + " of " + other);
-  if (run.headSize * run.heads != run.hidden)
-    refuse("kv_channels", Twine(run.hidden / run.heads) + ", the hidden size over the heads");
+}
+
+/// Says which arguments are about parts that the model does not have.
+void CompiledRunBuilder::ignoreOtherParts() {
+  const bool isGelu = !run.swiglu && !run.quickGeglu && !run.squaredRelu;
+  for (StringRef name : {"bias_gelu_fusion", "openai_gelu"})
+    if (!isGelu)
+      ignore(name, "the inner layers have another function");
+  if (isGelu && run.fusedBiasGelu)
+    ignore("openai_gelu", "with bias_gelu_fusion it is the same function");
+  if (run.positions != RunPositions::Rotary)
+    for (StringRef name : {"rotary_base", "rope_theta", "rotary_percent",
+                           "rotary_seq_len_interpolation_factor", "use_rope_scaling",
+                           "rope_scaling_factor", "rotary_interleaved"})
+      ignore(name, "positions do not rotate");
+  if (run.linearBias)
+    ignore("add_qkv_bias", "all products have biases");
+  if (!log.flag("group_query_attention"))
+    ignore("num_query_groups", "each head has keys and values");
+  if (run.experts.count == 0)
+    for (StringRef name : {"num_experts", "moe_router_topk", "moe_router_pre_softmax",
+                           "moe_router_load_balancing_type", "moe_aux_loss_coeff",
+                           "moe_z_loss_coeff", "moe_layer_freq", "moe_ffn_hidden_size",
+                           "moe_shared_expert_intermediate_size", "expert_tensor_parallel_size"})
+      ignore(name, "there are no experts");
 }
 
 void CompiledRunBuilder::describeBert(JsonText &json) {
@@ -136,6 +162,7 @@ void CompiledRunBuilder::describeBert(JsonText &json) {
   json.add("layer_norm_eps", normEpsilon());
   json.add("initializer_range", number("init_method_std", "0.02"));
   json.addFlag("use_scaled_init_method", true);
+  json.addText("hidden_act", activationOf(run));
   // The head of the masked tokens has the exact function always.
   json.addText("lm_head_act", "gelu");
   json.addFlag("bert_binary_head", run.binaryHead);
@@ -156,10 +183,14 @@ void CompiledRunBuilder::describeGpt(JsonText &json) {
   if (tokenizerType(log) == "GPT2BPETokenizer" &&
       run.vocabulary - log.integer("vocab_extra_ids").value_or(0) == gpt2Tokens)
     json.add("eos_token_id", Twine(gpt2Tokens - 1));
+  if (tokenizerType(log) == "Llama2Tokenizer")
+    json.add("eos_token_id", "2");
+  describeModelParts(run, [&](StringRef key, const Twine &value) { json.add(key, value); });
 }
 
 void CompiledRunBuilder::describeModel() {
   JsonText json;
+  ignoreOtherParts();
   if (isBert())
     describeBert(json);
   else
@@ -170,7 +201,6 @@ void CompiledRunBuilder::describeModel() {
   json.add("vocab_size", Twine(run.vocabulary));
   // The number of shards is in the padded number already.
   json.add("make_vocab_size_divisible_by", Twine(run.paddedVocabulary));
-  json.addText("hidden_act", run.fusedBiasGelu ? "gelu_new" : "gelu");
   json.addFlag("apply_query_key_layer_scaling", flag("apply_query_key_layer_scaling", false));
   json.addFlag("tie_word_embeddings", !run.untiedEmbeddings);
   result.config = json.take();
@@ -193,8 +223,11 @@ void CompiledRunBuilder::describePrecision(JsonText &json) {
       ignore(name, "there is no dynamic loss scale");
   if (run.precision == RunPrecision::F32) {
     ignore("accumulate_allreduce_grads_in_fp32", "all is computed in f32");
+    ignore("grad_reduce_in_bf16", "all is computed in f32");
     return;
   }
+  if (isF16)
+    ignore("grad_reduce_in_bf16", "without bf16 there are no gradients of this type");
   auto name = [](RunPrecision precision) {
     return precision == RunPrecision::F32 ? "f32" : precision == RunPrecision::F16 ? "f16" : "bf16";
   };
@@ -227,6 +260,10 @@ void CompiledRunBuilder::describeLayout() {
   json.addText("sharding_dim", "megatron");
   json.add("stage_cnt", Twine(run.pipelineParallel));
   json.add("data", Twine(std::max<int64_t>(run.dataParallel, 1)));
+  if (run.contextParallel > 1)
+    json.add("context", Twine(run.contextParallel));
+  if (run.expertParallel > 1)
+    json.add("expert", Twine(run.expertParallel));
   json.add("accum_degree", Twine(std::max<int64_t>(run.accumulation, 1)));
   if (isPipelined)
     json.addText("schedule", run.virtualStages > 1 ? "interleaved" : "1f1b");
@@ -270,15 +307,29 @@ void CompiledRunBuilder::chooseOptimizer() {
 // The run
 //===----------------------------------------------------------------------===//
 
+void CompiledRunBuilder::setStableDecay() {
+  if (run.decayStyle != "WSD") {
+    for (StringRef name : {"lr_wsd_decay_style", "lr_wsd_decay_iters", "lr_wsd_decay_samples"})
+      ignore(name, "lr_decay_style is not WSD");
+    return;
+  }
+  setFlag("lr-wsd-decay-style", run.stableDecayStyle);
+  if (run.stableDecaySamples > 0)
+    setFlag("lr-wsd-decay-samples", Twine(run.stableDecaySamples));
+  else if (run.stableDecayIterations > 0)
+    setFlag("lr-wsd-decay-steps", Twine(run.stableDecayIterations));
+  else
+    refuse("lr_decay_style", "lr_wsd_decay_iters or lr_wsd_decay_samples beside WSD");
+}
+
 void CompiledRunBuilder::setLearningRate() {
   if (log.find("lr")) {
     result.options["lr"] = number("lr", "");
     setFlag("lr", number("lr", ""));
   }
   const std::string style = run.decayStyle;
-  if (style == "WSD")
-    refuse("lr_decay_style", "constant, linear, cosine or inverse-square-root");
   setFlag("lr-decay-style", style);
+  setStableDecay();
   const bool decays = style != "constant";
   for (StringRef name : {"min_lr", "lr_decay_iters", "lr_decay_samples"})
     if (!decays)
@@ -478,14 +529,6 @@ absl::StatusOr<CompiledRun> mlir::st::compileMegatronRun(const MegatronLog &log,
   absl::StatusOr<TrainingRun> run = buildTrainingRun(log);
   if (!run.ok())
     return run.status();
-  auto refuse = [&](const Twine &what) {
-    return absl::InvalidArgumentError((log.path + ": " + what).str());
-  };
-  if (run->swiglu || run->rmsNorm || run->positions != RunPositions::Learned ||
-      run->keyValueHeads != run->heads || !run->linearBias)
-    return refuse("the model has gated inner layers, RMS norms, shared key heads, positions that "
-                  "are not learned or products without bias; expected Megatron's GPT or BERT "
-                  "without them");
   return CompiledRunBuilder(log, std::move(*run), vocabularyFile).build();
 }
 

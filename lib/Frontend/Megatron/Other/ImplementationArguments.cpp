@@ -42,7 +42,6 @@ constexpr Argument table[] = {
     noEffect("ddp_num_buckets", Kind::Any, kOverlap),
     noEffect("ddp_pad_buckets_for_high_nccl_busbw", Kind::Flag, kOverlap),
     noEffect("ddp_average_in_collective", Kind::Flag, kOverlap),
-    noEffect("grad_reduce_in_bf16", Kind::Flag, kOverlap),
     noEffect("suggested_communication_unit_size", Kind::Any, kOverlap),
     noEffect("tp_comm_overlap", Kind::Flag, kOverlap),
     noEffect("tp_comm_overlap_cfg", Kind::Text, kOverlap),

@@ -16,7 +16,8 @@ static constexpr StringRef kRetriever = "belongs to retrieval models";
 static constexpr StringRef kVision = "belongs to vision models";
 static constexpr StringRef kDecoder = "belongs to models with an encoder and a decoder";
 static constexpr StringRef kInference = "is about inference";
-static constexpr StringRef kExperts = "experts are not used";
+static constexpr StringRef kExperts =
+    "is a choice of the implementation of experts, or belongs to what is refused";
 static constexpr StringRef kHybrid = "hybrid models are not used";
 static constexpr StringRef kTeacher = "distillation is not used";
 static constexpr StringRef kDeepSpeed = "the JSON file of DeepSpeed says it";
@@ -141,12 +142,8 @@ constexpr Argument table[] = {
     noEffect("moe_capacity_bins_optimize_max_group", Kind::Any, kExperts),
     noEffect("enable_expert_tensor_parallelism", Kind::Flag, kExperts),
     noEffect("use_tutel", Kind::Flag, kExperts),
-    noEffect("expert_tensor_parallel_size", Kind::Any, kExperts),
-    noEffect("moe_router_load_balancing_type", Kind::Any, kExperts),
     noEffect("moe_router_dtype", Kind::Any, kExperts),
     noEffect("moe_router_score_function", Kind::Any, kExperts),
-    noEffect("moe_router_topk", Kind::Any, kExperts),
-    noEffect("moe_router_pre_softmax", Kind::Flag, kExperts),
     noEffect("moe_router_num_groups", Kind::Any, kExperts),
     noEffect("moe_router_group_topk", Kind::Any, kExperts),
     noEffect("moe_router_topk_scaling_factor", Kind::Any, kExperts),
@@ -156,8 +153,6 @@ constexpr Argument table[] = {
     noEffect("moe_router_fusion", Kind::Flag, kExperts),
     noEffect("moe_router_padding_for_fp8", Kind::Flag, kExperts),
     noEffect("moe_router_padding_for_quantization", Kind::Flag, kExperts),
-    noEffect("moe_aux_loss_coeff", Kind::Any, kExperts),
-    noEffect("moe_z_loss_coeff", Kind::Any, kExperts),
     noEffect("moe_input_jitter_eps", Kind::Any, kExperts),
     noEffect("moe_grouped_gemm", Kind::Flag, kExperts),
     noEffect("moe_use_legacy_grouped_gemm", Kind::Flag, kExperts),
@@ -177,9 +172,6 @@ constexpr Argument table[] = {
     noEffect("moe_upcycling_granularity", Kind::Any, kExperts),
     noEffect("moe_permute_fusion", Kind::Flag, kExperts),
     noEffect("moe_apply_probs_on_input", Kind::Flag, kExperts),
-    noEffect("moe_layer_freq", Kind::Any, kExperts),
-    noEffect("moe_ffn_hidden_size", Kind::Any, kExperts),
-    noEffect("moe_shared_expert_intermediate_size", Kind::Any, kExperts),
     noEffect("moe_shared_expert_overlap", Kind::Flag, kExperts),
     noEffect("overlap_moe_expert_parallel_comm", Kind::Flag, kExperts),
     noEffect("q_lora_rank", Kind::Any, kExperts),
@@ -198,11 +190,8 @@ constexpr Argument table[] = {
     noEffect("mamba_num_heads", Kind::Any, kHybrid),
     noEffect("is_hybrid_model_deprecated", Kind::Any, kHybrid),
     noEffect("heterogeneous_layers_config_encoded_json", Kind::Any, kHybrid),
-    noEffect("no_rope_freq", Kind::Any, kHybrid),
     noEffect("window_attn_skip_freq", Kind::Any, kHybrid),
     noEffect("softmax_type", Kind::Any, kHybrid),
-    noEffect("glu_linear_offset", Kind::Any, kHybrid),
-    noEffect("activation_func_clamp_value", Kind::Any, kHybrid),
 
     noEffect("num_layers_teacher", Kind::Any, kTeacher),
     noEffect("hidden_size_teacher", Kind::Any, kTeacher),

@@ -15,6 +15,7 @@ static constexpr StringRef kUpdate = "a number of the update: its cost is the sa
 static constexpr StringRef kScale = "the loss scale changes numbers, not the work";
 static constexpr StringRef kNumerics = "changes how values are rounded or scaled, not the work";
 static constexpr StringRef kOrder = "the same operations in another order";
+static constexpr StringRef kLatent = "belongs to multi_latent_attention, which is refused";
 static constexpr StringRef kInitialisation = "decides the first values of parameters alone";
 
 constexpr Argument table[] = {
@@ -31,9 +32,6 @@ constexpr Argument table[] = {
     noEffect("decoupled_lr", Kind::NonNegative, kUpdate),
     noEffect("decoupled_min_lr", Kind::NonNegative, kUpdate),
     noEffect("lr_warmup_init", Kind::NonNegative, kUpdate),
-    noEffect("lr_wsd_decay_style", Kind::Text, kUpdate),
-    noEffect("lr_wsd_decay_iters", Kind::Count, kUpdate),
-    noEffect("lr_wsd_decay_samples", Kind::Count, kUpdate),
     noEffect("apply_wd_to_qk_layernorm", Kind::Flag, kUpdate),
     noEffect("decoupled_weight_decay", Kind::Flag, kUpdate),
     noEffect("muon_momentum", Kind::NonNegative, kUpdate),
@@ -48,16 +46,9 @@ constexpr Argument table[] = {
     noEffect("attention_softmax_in_fp32", Kind::Flag, kNumerics),
     noEffect("layernorm_epsilon", Kind::Positive, kNumerics),
     noEffect("norm_epsilon", Kind::Positive, kNumerics),
-    noEffect("apply_layernorm_1p", Kind::Flag, kNumerics),
-    noEffect("rope_theta", Kind::Positive, kNumerics),
-    noEffect("rotary_base", Kind::Positive, kNumerics),
-    noEffect("rotary_percent", Kind::Probability, kNumerics),
     noEffect("rotary_interleaved", Kind::Flag, kNumerics),
-    noEffect("rotary_seq_len_interpolation_factor", Kind::Any, kNumerics),
-    noEffect("rotary_scaling_factor", Kind::Any, kNumerics),
-    noEffect("use_rope_scaling", Kind::Flag, kNumerics),
-    noEffect("rope_scaling_factor", Kind::NonNegative, kNumerics),
-    noEffect("rope_type", Kind::Text, kNumerics),
+    noEffect("rotary_scaling_factor", Kind::Any, kLatent),
+    noEffect("rope_type", Kind::Text, kLatent),
     noEffect("embedding_weights_in_fp32", Kind::Flag, kNumerics),
     noEffect("mask_tensor_adding", Kind::Flag, kNumerics),
     noEffect("attention_dropout_seed", Kind::Any, kNumerics),
