@@ -1,0 +1,29 @@
+// Fused attention-like kernels whose rows do not fit L1: rows pass through it in blocks of columns.
+#pragma once
+
+#include "backends/dtu/codegen/attention/AttentionPlan.h"
+#include "backends/dtu/codegen/kernels/KernelContext.h"
+
+namespace mlir::dtu {
+
+/// The passes of a streamed kernel, and its tiles in L1.
+struct StreamedPlan {
+  /// Pass p computes the reductions of level p + 1 from recomputed rows. The pass that keeps the
+  /// operands of `consumers` also multiplies them.
+  SmallVector<TilePhase, 0> passes;
+  /// The producers that each pass computes.
+  SmallVector<SmallVector<unsigned>> producers;
+  AttentionTiling tiling;
+
+  bool multiplies(size_t pass) const { return !passes[pass].kept.empty(); }
+};
+
+/// Plans the tiling with the least estimated time, and places the values of a tile in `storage`.
+/// Fails with a message.
+llvm::Expected<StreamedPlan> planStreamed(FusedAttention &fused, TileStorage &storage,
+                                          const Machine &machine);
+
+/// Emits a kernel whose rows are streamed.
+LogicalResult emitStreamedKernel(KernelContext &context, FusedAttention &fused);
+
+} // namespace mlir::dtu
