@@ -97,7 +97,8 @@ LogicalResult AttentionAnalysis::setConsumers() {
     fused.columnProducts.clear();
     contractsRows = true;
   }
-  if (fused.producers.empty() || fused.consumers.empty())
+  // The gradient of a sum of rows needs no scores again.
+  if ((fused.producers.empty() && !contractsRows) || fused.consumers.empty())
     return kernel->emitOpError(
         "of kind \"attention\" has no product before its row loop or none after it");
   return success();
@@ -331,7 +332,7 @@ LogicalResult AttentionAnalysis::run() {
   setGroups();
   unsigned axes = fused.space.getNumAxes();
   if (axes < 2 || fused.space.getGroupOfAxis(axes - 1) == fused.space.getGroupOfAxis(axes - 2))
-    return refuse(fused.producers.front().op);
+    return refuse(fused.consumers.front().op);
   if (failed(translate()))
     return failure();
   findBand();
