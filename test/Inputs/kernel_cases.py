@@ -47,7 +47,8 @@ def values(types, rng, limits):
 # cuBLASLt rounds the sum of a product in 16 bits and its addend once, the interpreter rounds after each op.
 ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16"),
                 # Probabilities are rounded before the division by their sum, as in flash attention.
-                ("cuda", "dropout_bf16"), ("cuda", "dropout_f16_ragged"), ("cuda", "dropout_bf16_wide")}
+                *((backend, name) for backend in ("cuda", "dtu-streamed")
+                  for name in ("dropout_bf16", "dropout_f16_ragged", "dropout_bf16_wide"))}
 # "cuda-off": approximations of the GPU have the largest error that its vendor allows.
 # "dtu-streamed": rows of attention kernels stream through cores of 20 KiB.
 BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "dtu-streamed": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],

@@ -62,6 +62,7 @@ private:
   void emitCorePass(const Pass &pass, const TilePosition &position, const Blocks &own);
   void computeBlock(const Pass &pass, const TilePosition &part, const Expr &block,
                     const Expr &first);
+  void scaleResult(size_t consumer, int value, const TilePosition &position);
   hw::Matmul makeProduct(const AttentionProduct &product, size_t number,
                          const TilePosition &part) const;
 };
@@ -212,6 +213,26 @@ hw::Matmul StreamedKernel::makeProduct(const AttentionProduct &product, size_t n
   return matmul;
 }
 
+/// Multiplies the rows of a result by a value of rows.
+void StreamedKernel::scaleResult(size_t consumer, int value, const TilePosition &position) {
+  const int64_t width = fused.consumers[consumer].matrix.width;
+  hw::Vector vector;
+  vector.op = hw::VectorOp::Mul;
+  for (hw::TileOperand *operand : {&vector.dst, &vector.src[0], &vector.src[1]}) {
+    operand->address.space = hw::Space::L1;
+    operand->address.offset = Expr(tiling.results[consumer]).toAffine();
+    operand->type = hw::DType::F32;
+    operand->rowStride = width;
+    operand->colStride = 1;
+  }
+  vector.src[1].address.offset = storage.offset(0, value, 0).toAffine();
+  vector.src[1].rowStride = 1;
+  vector.src[1].colStride = 0;
+  vector.rows = position.rows;
+  vector.cols = {width, hw::kZero, 0};
+  builder.core.emit(std::move(vector));
+}
+
 /// Computes a block; `first`: the first one that this core computes.
 void StreamedKernel::computeBlock(const Pass &pass, const TilePosition &part, const Expr &block,
                                   const Expr &first) {
@@ -246,6 +267,8 @@ void StreamedKernel::computeBlock(const Pass &pass, const TilePosition &part, co
     matmul.lda = tiling.block;
     matmul.ldc = product.matrix.width;
     matmul.transposeB = product.matrix.streamInside;
+    if (!plan.rescales.empty())
+      scaleResult(index, plan.rescales[index].scale, part);
     if (Expr number = block - first; !number.isConstant())
       matmul.accumulateReg = core.toRegister(number);
     core.emit(std::move(matmul));
@@ -300,6 +323,9 @@ void StreamedKernel::emitCore() {
       for (int op : phase.itemOps)
         emitter.compute(core, index, op, position);
     }
+    for (auto [index, rescale] : llvm::enumerate(plan.rescales))
+      if (rescale.inverse >= 0)
+        scaleResult(index, rescale.inverse, position);
     for (auto [product, from, to] :
          llvm::zip_equal(fused.consumers, tiling.results, tiling.rounded))
       round(product, position.rows, from, to);

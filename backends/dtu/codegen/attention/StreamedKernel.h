@@ -15,8 +15,21 @@ struct StreamedPlan {
   SmallVector<SmallVector<unsigned>> producers;
   AttentionTiling tiling;
 
+  /// Set if one pass computes a softmax relative to running maxima: for each consumer, the values
+  /// by which its sums are multiplied before each block, and after the last one (-1: none).
+  struct Rescale {
+    int scale = -1, inverse = -1;
+  };
+  SmallVector<Rescale> rescales;
+
   bool multiplies(size_t pass) const { return !passes[pass].kept.empty(); }
 };
+
+/// If the rows are a softmax that only products read, computes maxima, sums and products in one
+/// pass: they are relative to running maxima, and a block that raises a maximum scales the sums
+/// before it (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao,
+/// "FlashAttention-2", 2023, section 3.1). Returns false for other rows.
+bool mergeSoftmaxPasses(FusedAttention &fused, StreamedPlan &plan);
 
 /// Plans the tiling with the least estimated time, and places the values of a tile in `storage`.
 /// Fails with a message.

@@ -39,6 +39,9 @@ static void collectPassesOf(FusedAttention &fused, StreamedPlan &plan) {
         pass.kept.push_back(fused.program.outputs[output].ref.value);
     }
     pass.outputs = std::move(stored);
+  }
+  mergeSoftmaxPasses(fused, plan);
+  for (TilePhase &pass : plan.passes) {
     SmallVector<unsigned> &producers = plan.producers.emplace_back();
     for (auto [index, product] : llvm::enumerate(fused.producers))
       if (readsValue(fused.program, pass, product.value))
@@ -103,9 +106,14 @@ static double estimateBlock(FusedAttention &fused, const StreamedPlan &plan,
     if (plan.multiplies(index))
       for (const AttentionProduct &product : fused.consumers)
         add(product, product.matrix.width, tiling.block);
-    for (int op : pass.ops)
-      compute += machine.vectorTime(tiling.rows, tiling.block, 4,
-                                    hw::isTranscendental(fused.program.ops[op].op));
+    for (int index : pass.ops) {
+      const TileOp &op = fused.program.ops[index];
+      bool ofTile = op.groups >> fused.streamed & 1;
+      compute += machine.vectorTime(ofTile ? tiling.rows : 1, ofTile ? tiling.block : tiling.rows,
+                                    4, hw::isTranscendental(op.op));
+    }
+    for (size_t consumer = 0; consumer < plan.rescales.size(); ++consumer)
+      compute += machine.vectorTime(tiling.rows, fused.consumers[consumer].matrix.width, 4, false);
     double load = machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate;
     time += std::max(compute, load);
   }
