@@ -223,13 +223,12 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
   int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
     return AttentionRoom{forRows - needed * rowBytes, needed * columns * tile};
-  // Rows that are short compared to the products need no remark.
-  if (needed > share || 4 * widths > columns)
-    return std::nullopt;
-  if (limits.attention == AttentionForm::Fitting && rows >= limits.cores &&
+  hasUnfusedRows = true;
+  if (limits.attention == AttentionForm::Fitting && rows >= limits.cores && widths <= columns &&
       canStream(loop, producers, consumers))
     return AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true};
-  if (!longRows)
+  // Rows that are short compared to the products need no remark.
+  if (!longRows && needed <= share && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
   return std::nullopt;
 }

@@ -68,8 +68,8 @@ public:
   /// The first loop between products that is not fused with them because a core holds too few of
   /// its rows.
   std::optional<LongRows> getLongRows() const { return longRows; }
-  /// Returns true if some rows do not fit a core's scratch memory.
-  bool hasLongRows() const { return longRows || refusedRows; }
+  /// Returns true if some rows do not fit a core's scratch memory, as a loop or between products.
+  bool hasLongRows() const { return hasUnfusedRows || refusedRows; }
   /// Returns true if a kernel streams its rows.
   bool hasStreamedRows() const;
   /// Returns true if kernels that stream their rows differ from others.
@@ -181,6 +181,7 @@ private:
   std::optional<LongRows> longRows;
   DenseSet<Operation *> resident; ///< reductions whose rows are not streamed
   bool refusedRows = false;       ///< some rows of a loop do not fit
+  bool hasUnfusedRows = false;    ///< some rows between products do not fit
   uint64_t nextRead = 0, nextPlace = uint64_t(1) << 32, nextLast = uint64_t(1) << 48;
 };
 

@@ -73,8 +73,9 @@ LogicalResult SplitAttentionPass::split(KernelOp kernel) {
   auto created = [&](Value value) {
     return first.getResult(llvm::find(outputs, value) - outputs.begin());
   };
-  SmallVector<Cut> cuts =
-      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, created(value)}; });
+  SmallVector<Cut> cuts = llvm::map_to_vector(reductions, [&](Value value) {
+    return Cut{value, created(value)};
+  });
   auto second = makePart(builder, kernel, "attention", columns, cuts);
   size_t next = 0;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), kernel.getResults()))
