@@ -26,7 +26,7 @@ TOLERANCE = 1e-3
 # rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
 KERNEL_TOLERANCES, LEAST_MOVE, LEAST_MOVE_OF_VECTORS = {"f32": 1e-3, "bf16": 8e-2}, 0.05, 0.3
 LEARNING_RATE = 0.1
-L1_OF_ROWS = 49152  # bytes of a core's memory
+L1_OF_ROWS = 32768  # bytes of a core's memory
 LIMIT = 240
 
 

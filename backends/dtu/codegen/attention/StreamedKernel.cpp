@@ -43,10 +43,6 @@ private:
   bool isItemOutput(unsigned output) const {
     return !(fused.program.outputs[output].groups >> fused.streamed & 1);
   }
-  bool isIdle(size_t pass) const {
-    const TilePhase &phase = plan.passes[pass];
-    return phase.ops.empty() && phase.outputs.empty() && phase.kept.empty();
-  }
   Expr matrixAddress(size_t product, const TilePosition &part) const {
     return part.slot * tiling.blockBytes + (tiling.blocks + tiling.matrices[product]);
   }
@@ -187,7 +183,7 @@ void StreamedKernel::emitQueue() {
     loadItem(position);
     Blocks range = sharedBlocks(dte, item);
     for (size_t index = 0; index < plan.passes.size(); ++index) {
-      if (isIdle(index))
+      if (plan.isIdle(index))
         continue;
       StreamBuilder::Scope passScope(dte);
       emitQueuePass(startPass(dte, index, range), position);
@@ -318,7 +314,7 @@ void StreamedKernel::emitCore() {
     }
     for (auto [index, phase] : llvm::enumerate(plan.passes)) {
       StreamBuilder::Scope passScope(core);
-      if (!isIdle(index))
+      if (!plan.isIdle(index))
         emitCorePass(startPass(core, index, range), position, own);
       for (int op : phase.itemOps)
         emitter.compute(core, index, op, position);

@@ -22,6 +22,11 @@ struct StreamedPlan {
   };
   SmallVector<Rescale> rescales;
 
+  /// Returns true if a pass does nothing for the blocks.
+  bool isIdle(size_t pass) const {
+    const TilePhase &phase = passes[pass];
+    return phase.ops.empty() && phase.outputs.empty() && phase.kept.empty();
+  }
   bool multiplies(size_t pass) const { return !passes[pass].kept.empty(); }
 };
 

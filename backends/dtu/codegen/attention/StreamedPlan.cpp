@@ -87,52 +87,68 @@ static AttentionTiling layOut(FusedAttention &fused, const TileStorage &storage,
   return tiling;
 }
 
-/// Estimated nanoseconds of one block in all passes: a block is computed while the next one
-/// arrives.
-static double estimateBlock(FusedAttention &fused, const StreamedPlan &plan,
-                            const AttentionTiling &tiling, const Machine &machine) {
-  double time = 0;
-  for (auto [index, pass] : llvm::enumerate(plan.passes)) {
-    if (pass.ops.empty() && pass.outputs.empty() && pass.kept.empty())
-      continue;
-    double compute = 2 * machine.syncTime, bytes = 0;
-    auto add = [&](const AttentionProduct &product, int64_t made, int64_t depth) {
-      int64_t width = hw::byteWidth(product.type);
-      compute += machine.matmulTime(tiling.rows, made, depth, width == 2);
-      bytes += double(tiling.block * product.matrix.width * width);
-    };
-    for (unsigned producer : plan.producers[index])
-      add(fused.producers[producer], tiling.block, fused.producers[producer].matrix.width);
-    if (plan.multiplies(index))
-      for (const AttentionProduct &product : fused.consumers)
-        add(product, product.matrix.width, tiling.block);
-    for (int index : pass.ops) {
-      const TileOp &op = fused.program.ops[index];
-      bool ofTile = op.groups >> fused.streamed & 1;
-      compute += machine.vectorTime(ofTile ? tiling.rows : 1, ofTile ? tiling.block : tiling.rows,
-                                    4, hw::isTranscendental(op.op));
-    }
-    for (size_t consumer = 0; consumer < plan.rescales.size(); ++consumer)
-      compute += machine.vectorTime(tiling.rows, fused.consumers[consumer].matrix.width, 4, false);
-    double load = machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate;
-    time += std::max(compute, load);
+namespace {
+/// Estimated nanoseconds of a block in a pass.
+struct BlockTime {
+  double compute = 0, load = 0;
+};
+} // namespace
+
+static BlockTime estimateBlock(FusedAttention &fused, const StreamedPlan &plan, size_t pass,
+                               const AttentionTiling &tiling, const Machine &machine) {
+  BlockTime time{2 * machine.syncTime, 0};
+  double bytes = 0;
+  auto add = [&](const AttentionProduct &product, int64_t made, int64_t depth) {
+    int64_t width = hw::byteWidth(product.type);
+    time.compute += machine.matmulTime(tiling.rows, made, depth, width == 2);
+    bytes += double(tiling.block * product.matrix.width * width);
+  };
+  for (unsigned producer : plan.producers[pass])
+    add(fused.producers[producer], tiling.block, fused.producers[producer].matrix.width);
+  if (plan.multiplies(pass))
+    for (const AttentionProduct &product : fused.consumers)
+      add(product, product.matrix.width, tiling.block);
+  for (int index : plan.passes[pass].ops) {
+    const TileOp &op = fused.program.ops[index];
+    bool ofTile = op.groups >> fused.streamed & 1;
+    time.compute +=
+        machine.vectorTime(ofTile ? tiling.rows : 1, ofTile ? tiling.block : tiling.rows, 4,
+                           hw::isTranscendental(op.op));
   }
+  for (size_t consumer = 0; consumer < plan.rescales.size(); ++consumer)
+    time.compute +=
+        machine.vectorTime(tiling.rows, fused.consumers[consumer].matrix.width, 4, false);
+  time.load = machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate;
   return time;
 }
 
+/// Estimated nanoseconds of the items of one iteration of the outer loops. A block is computed
+/// while the next one arrives. All workers load the blocks that one of them needs.
 static double estimate(FusedAttention &fused, const StreamedPlan &plan,
                        const AttentionTiling &tiling, const Machine &machine) {
   const int64_t rows = fused.space.getSize(unsigned(fused.parallel)),
                 length = fused.space.getSize(unsigned(fused.streamed)),
                 rowTile = tiling.rows * machine.workers;
-  const auto tiles = static_cast<double>(llvm::divideCeil(rows, rowTile));
-  auto blocks = static_cast<double>(llvm::divideCeil(length, tiling.block));
   const mlir::st::DiagonalBand band =
       fused.parallel < fused.streamed ? fused.band : fused.band.transpose();
-  if (auto visible = band.countTiles(rows, rowTile, length, tiling.block))
-    blocks = static_cast<double>(*visible) / tiles;
+  auto countBlocks = [&](int64_t tile) {
+    auto visible = band.countTiles(rows, tile, length, tiling.block);
+    return visible ? static_cast<double>(*visible) / double(llvm::divideCeil(rows, tile))
+                   : static_cast<double>(llvm::divideCeil(length, tiling.block));
+  };
+  // Under a causal mask one worker computes all blocks of an item, so the others wait. In a window
+  // each has a part of them.
+  const double shared = countBlocks(rowTile),
+               own = band.hasFirst() && band.hasLast() ? countBlocks(tiling.rows) : shared;
   // An item starts with its own operands and ends with its results.
-  return tiles * (blocks * estimateBlock(fused, plan, tiling, machine) + 4 * machine.dteLatency);
+  double time = 4 * machine.dteLatency;
+  for (size_t pass = 0; pass < plan.passes.size(); ++pass) {
+    if (plan.isIdle(pass))
+      continue;
+    BlockTime block = estimateBlock(fused, plan, pass, tiling, machine);
+    time += std::max(own * block.compute, shared * block.load);
+  }
+  return static_cast<double>(llvm::divideCeil(rows, rowTile)) * time;
 }
 
 llvm::Expected<StreamedPlan> mlir::dtu::planStreamed(FusedAttention &fused, TileStorage &storage,
