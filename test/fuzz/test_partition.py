@@ -8,11 +8,11 @@ virtual ranks as the mesh has; the others are training steps with random stages,
 (random_steps.py), run as they are and as what each device group does. A third of the steps have exact sums (the pass
 exact-sums): their results must be equal to the bit. st-differential runs many in one process. Two in 15 are
 then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
---attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host,
-and those for a DTU that streams rows in the simulator. With
---models they are training steps of random configurations of every family of models (random_models.py). Case N is the same on
-every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of regressions/ and new
-ones of a seed that is printed are run, and some of the other kinds.
+--attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host, and
+those for a DTU that streams rows in the simulator. With --models they are training steps of random configurations of every
+family of models (random_models.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
+Without --seed the first cases, those of regressions/ and new ones of a seed that is printed are run, and some of the other
+kinds.
 
 A program that cannot be cut into micro-batches may be refused, with an error that says so. st-reduce reduces a program
 that fails; the smaller program is stored next to the original one. """
