@@ -57,7 +57,7 @@ BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "dtu-streamed": ["st-dtu-run"
 
 def stream(text, module):
     """Writes a case whose attention kernels stream their rows."""
-    device = (Path(__file__).parents[2] / "devices/dtu-t10.textproto").read_text()
+    device = (Path(__file__).resolve().parents[2] / "devices/dtu-t10.textproto").read_text()
     device = "\n".join(line.split("#")[0] for line in device.splitlines()).replace("value: 262144", "value: 20480")
     device = json.dumps(device).replace("\\n", "\\0A").replace('\\"', "\\22")
     text = re.sub(r'(st\.kernel "attention" .*) \{$', r"\1 attributes {st.streamed} {", text, flags=re.M)

@@ -62,6 +62,7 @@ func.func @twice(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
 // STREAMED-LABEL: func.func @both
 // STREAMED-COUNT-1: st.kernel
 // STREAMED-NOT: st.kernel
+// STREAMED-LABEL: func.func @one
 // STREAMED-LABEL: func.func @streamed
 // STREAMED: %[[Q:.*]] = st.kernel "attention" {{.*}} -> tensor<8x4xf32> attributes {st.streamed}
 // STREAMED: %[[C:.*]] = st.kernel "attention" {{.*}} -> tensor<6x4xf32> attributes {st.streamed}
