@@ -223,12 +223,15 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
   int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
     return AttentionRoom{forRows - needed * rowBytes, needed * columns * tile};
+  // Few rows do not save the traffic of the streamed matrices.
+  if (needed > share)
+    return std::nullopt;
   hasUnfusedRows = true;
   if (limits.attention == AttentionForm::Fitting && rows >= limits.cores && widths <= columns &&
       canStream(loop, producers, consumers))
     return AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true};
   // Rows that are short compared to the products need no remark.
-  if (!longRows && needed <= share && 4 * widths <= columns)
+  if (!longRows && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
   return std::nullopt;
 }
