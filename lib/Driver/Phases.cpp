@@ -48,8 +48,8 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
      "schedule-pipeline",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, FactSet::from(Fact::Kernels)}},
     {"kernels",
-     "form-loops,lower-loops,lower-tensor-ops,form-kernels,overlap-products,overlap-collectives,"
-     "offload-stash",
+     "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=fitting},"
+     "split-attention{streamed-only=true},overlap-products,overlap-collectives,offload-stash",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},
     {"planned",
      "plan-memory",

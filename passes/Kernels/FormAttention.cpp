@@ -148,6 +148,32 @@ std::optional<uint64_t> KernelPlan::getAttentionPlace(unsigned loop,
   return place;
 }
 
+/// Returns true if a core can stream the rows: it holds the accumulators of some rows and two
+/// blocks of each matrix. Products are narrow, because the rows are recomputed for each reduction.
+bool KernelPlan::canStream(unsigned loop, ArrayRef<unsigned> producers,
+                           ArrayRef<unsigned> consumers) const {
+  constexpr int64_t kRows = 16, kBlock = 32;
+  int64_t own = 0, streamed = 0, widest = 0; // bytes of a row, and of a column
+  llvm::SmallDenseSet<Value> matrices;
+  auto addProduct = [&](DotGeneralOp dot, int64_t width) {
+    own += width * (kSumBytes + getElementBytes(dot.getResult()));
+    if (matrices.insert(dot.getRhs()).second)
+      streamed += width * getElementBytes(dot.getRhs());
+    widest = std::max(widest, width);
+  };
+  for (unsigned producer : producers)
+    addProduct(getProduct(nodes[producer]), getDepth(getProduct(nodes[producer])));
+  for (unsigned consumer : consumers)
+    addProduct(getProduct(nodes[consumer]), getWidth(getProduct(nodes[consumer])));
+  if (limits.attention == AttentionForm::Streamed)
+    return widest <= kMaxStreamed;
+  int64_t tile = kAlive * kSumBytes;
+  for (Value input : nodes[loop].inputs)
+    if (ArrayRef(squeeze(input)) == ArrayRef(nodes[loop].space))
+      tile += 2 * getElementBytes(input);
+  return 2 * kBlock * streamed + kRows * (own + kBlock * tile) <= limits.scratchBytes;
+}
+
 /// While every core holds a set of rows, the matrices that the products multiply them with are
 /// streamed once. This traffic must be less than writing and reading the rows in between, and the
 /// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
@@ -157,17 +183,11 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
                              ArrayRef<unsigned> consumers) {
   constexpr int64_t kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
-  if (limits.attention == AttentionForm::Streamed) {
-    constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
-    auto isNarrow = [&](ArrayRef<unsigned> products, int64_t (*getExtent)(DotGeneralOp)) {
-      return llvm::all_of(products, [&](unsigned product) {
-        return getExtent(getProduct(nodes[product])) <= kMaxStreamed;
-      });
-    };
-    return isNarrow(producers, getDepth) && isNarrow(consumers, getWidth)
-               ? std::optional(AttentionRoom{kUnlimited, kUnlimited})
+  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
+  if (limits.attention == AttentionForm::Streamed)
+    return canStream(loop, producers, consumers)
+               ? std::optional(AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true})
                : std::nullopt;
-  }
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   // Per row, or per column of a streamed matrix.
   int64_t streamed = 0, widest = 0, widths = 0, own = 0, saved = 0;
@@ -203,8 +223,15 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
   int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
     return AttentionRoom{forRows - needed * rowBytes, needed * columns * tile};
+  // Few rows do not save the traffic of the streamed matrices.
+  if (needed > share)
+    return std::nullopt;
+  hasUnfusedRows = true;
+  if (limits.attention == AttentionForm::Fitting && rows >= limits.cores && widths <= columns &&
+      canStream(loop, producers, consumers))
+    return AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true};
   // Rows that are short compared to the products need no remark.
-  if (!longRows && needed <= share && 4 * widths <= columns)
+  if (!longRows && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
   return std::nullopt;
 }
@@ -238,7 +265,7 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
-  bool isStreamed = limits.attention == AttentionForm::Streamed;
+  bool isStreamed = room.streamed;
   int64_t results = 0, sums = 0, block = 0; // per core
   auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
@@ -329,6 +356,7 @@ void KernelPlan::formAttention(unsigned loop) {
   if (!room)
     return;
   addColumnProducts(loop, consumers, *room);
+  node.streamed = room->streamed;
   node.place = *getAttentionPlace(loop, consumers);
   node.kind = PlanNode::Attention;
   for (unsigned product : producers)

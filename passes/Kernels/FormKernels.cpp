@@ -41,6 +41,33 @@ static LogicalResult checkReads(Block &task) {
   return success();
 }
 
+/// Plans the kernels of a task. In the form Fitting, rows that do not fit are streamed if this puts
+/// them into fused kernels; reductions for which it does not keep the kernels of the form Resident.
+static FailureOr<std::unique_ptr<KernelPlan>> planKernels(Block &block, const SymbolTable &storage,
+                                                          const FusionLimits &limits) {
+  FusionLimits first = limits;
+  const bool isFitting = limits.attention == AttentionForm::Fitting;
+  if (isFitting)
+    first.attention = AttentionForm::Resident;
+  auto plan = std::make_unique<KernelPlan>(block, storage, first);
+  if (failed(plan->build()))
+    return failure();
+  if (!isFitting || !plan->hasLongRows())
+    return plan;
+  DenseSet<Operation *> resident;
+  while (true) {
+    auto streamed = std::make_unique<KernelPlan>(block, storage, limits, resident);
+    if (failed(streamed->build()))
+      return failure();
+    if (!streamed->hasStreamedRows())
+      return plan;
+    SmallVector<Operation *> reductions = streamed->getLongReductions();
+    if (reductions.empty())
+      return streamed;
+    resident.insert_range(reductions);
+  }
+}
+
 LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
                                        const FusionLimits &limits) {
   if (failed(checkReads(block)))
@@ -53,14 +80,14 @@ LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
-  KernelPlan plan(block, storage, limits);
-  if (failed(plan.build()))
+  FailureOr<std::unique_ptr<KernelPlan>> plan = planKernels(block, storage, limits);
+  if (failed(plan))
     return failure();
-  if (std::optional<LongRows> rows = plan.getLongRows())
+  if (std::optional<LongRows> rows = (*plan)->getLongRows())
     rows->product->emitRemark("and the product before it are not fused: a core holds ")
         << rows->rows << " of their rows of " << rows->elements << " elements, expected at least "
         << rows->needed;
-  numKernels += TaskRebuilder(block, plan).run();
+  numKernels += TaskRebuilder(block, **plan).run();
   return success();
 }
 

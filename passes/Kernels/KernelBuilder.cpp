@@ -1,5 +1,6 @@
 #include "passes/Kernels/KernelBuilder.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Utils/KernelParts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -100,6 +101,8 @@ Operation *KernelBody::create(OpBuilder &builder, ValueRange operands) {
   auto kernel = KernelOp::create(builder, main->getLoc(), types,
                                  builder.getStringAttr(getKindName(node.kind)), operands);
   kernel.getBody().takeBody(*region);
+  if (node.streamed && plan.marksStreamed())
+    kernel->setAttr(kStreamedAttr, builder.getUnitAttr());
   return kernel;
 }
 

@@ -10,9 +10,12 @@ stablehlo::DotGeneralOp mlir::st::getProduct(const PlanNode &node) {
   return cast<stablehlo::DotGeneralOp>(node.ops.front());
 }
 
-KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
+KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
+                       DenseSet<Operation *> resident)
     : task(task), storage(storage), limits(limits),
-      kinds(task, limits.attention == AttentionForm::Streamed) {}
+      kinds(task, limits.attention == AttentionForm::Streamed ||
+                      limits.attention == AttentionForm::Fitting),
+      resident(std::move(resident)) {}
 
 /// Complex values are refused if an op computes with them.
 static LogicalResult checkNumbers(Block &task) {
@@ -246,7 +249,8 @@ void KernelPlan::placeReduce(Operation *op) {
   bool trailing = reduced != 0 && reduced == (allAxes(space.size()) & ~allAxes(rowDims));
   SmallVector<Leaf> leaves = getLeaves(op, allAxes(rowDims), space);
   int64_t last = getLastProducer(leaves);
-  bool loops = reduce.getInputs().size() == 1 && trailing && rowsFit(space, rowDims, leaves.size());
+  bool loops =
+      reduce.getInputs().size() == 1 && trailing && mayHaveRows(space, rowDims, leaves.size(), op);
   if (loops && last >= 0 && joinLoop(op, last))
     return;
   if (!loops)
@@ -311,6 +315,29 @@ bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs
   return row * (2 * static_cast<int64_t>(inputs) + kAlive) <= limits.scratchBytes;
 }
 
+bool KernelPlan::mayHaveRows(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs,
+                             ArrayRef<Operation *> ops) {
+  if (rowsFit(space, rowDims, inputs))
+    return true;
+  refusedRows = true;
+  // Rows between products may become streamed ones. The caller of the plan checks whether they do.
+  return limits.attention == AttentionForm::Fitting &&
+         llvm::none_of(ops, [&](Operation *op) { return resident.contains(op); });
+}
+
+bool KernelPlan::hasStreamedRows() const {
+  return llvm::any_of(nodes, [](const PlanNode &node) { return !node.merged && node.streamed; });
+}
+
+SmallVector<Operation *> KernelPlan::getLongReductions() const {
+  SmallVector<Operation *> found;
+  for (const PlanNode &node : nodes)
+    if (!node.merged && node.kind == PlanNode::Loop && node.rowDims >= 0 &&
+        !rowsFit(node.space, node.rowDims, node.inputs.size()))
+      llvm::copy_if(node.ops, std::back_inserter(found), llvm::IsaPred<stablehlo::ReduceOp>);
+  return found;
+}
+
 /// The axes that an op's result would have in a loop: all, or those that its row reductions keep.
 std::optional<Axes> KernelPlan::getAxesInLoop(Operation *op, const PlanNode &node) const {
   ArrayRef<int64_t> space = node.space;
@@ -357,8 +384,11 @@ bool KernelPlan::joinLoop(Operation *op, unsigned index) {
   size_t inputs = node.inputs.size();
   for (const Leaf &leaf : leaves)
     inputs += home(leaf.value) != index && !node.inputs.contains(leaf.value);
-  if (inputs > static_cast<size_t>(limits.maxInputs) ||
-      (rowDims >= 0 && !rowsFit(node.space, rowDims, inputs)))
+  if (inputs > static_cast<size_t>(limits.maxInputs))
+    return false;
+  SmallVector<Operation *> ops(node.ops.getArrayRef());
+  ops.push_back(op);
+  if (rowDims >= 0 && !mayHaveRows(node.space, rowDims, inputs, ops))
     return false;
   node.rowDims = rowDims;
   join(op, index, *axes, leaves);
@@ -478,8 +508,11 @@ bool KernelPlan::mergeInto(unsigned from, unsigned into) {
   for (Value input : target.inputs)
     if (home(input) != from)
       inputs.insert(input);
-  if (inputs.size() > static_cast<size_t>(limits.maxInputs) ||
-      (rowDims >= 0 && !rowsFit(space, rowDims, inputs.size())))
+  if (inputs.size() > static_cast<size_t>(limits.maxInputs))
+    return false;
+  SmallVector<Operation *> ops(source.ops.getArrayRef());
+  llvm::append_range(ops, target.ops);
+  if (rowDims >= 0 && !mayHaveRows(space, rowDims, inputs.size(), ops))
     return false;
 
   // Nodes with one place keep their order.

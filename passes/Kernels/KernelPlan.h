@@ -32,6 +32,7 @@ struct PlanNode {
   uint64_t place = 0;
   llvm::SetVector<Operation *> ops; ///< unordered after merges
   SmallVector<int64_t> space;       ///< of a fused kernel
+  bool streamed = false;            ///< a fused attention-like kernel that does not hold full rows
   int64_t rowDims = -1; ///< leading dimensions that a loop's row reductions keep; -1: none yet
   llvm::SmallSetVector<Value, 1> materialized; ///< inline values that this node stores
   SmallVector<Operation *> writes;             ///< of its values to buffers, placed directly after
@@ -56,8 +57,10 @@ struct LongRows {
 
 class KernelPlan {
 public:
-  /// `storage` resolves the symbols of the task's program.
-  KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits);
+  /// `storage` resolves the symbols of the task's program. `resident`: reductions whose rows a core
+  /// holds, which matters for the form Fitting.
+  KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
+             DenseSet<Operation *> resident = {});
 
   /// Fails with a diagnostic on an op without a kernel.
   LogicalResult build();
@@ -65,6 +68,14 @@ public:
   /// The first loop between products that is not fused with them because a core holds too few of
   /// its rows.
   std::optional<LongRows> getLongRows() const { return longRows; }
+  /// Returns true if some rows do not fit a core's scratch memory, as a loop or between products.
+  bool hasLongRows() const { return hasUnfusedRows || refusedRows; }
+  /// Returns true if a kernel streams its rows.
+  bool hasStreamedRows() const;
+  /// Returns true if kernels that stream their rows differ from others.
+  bool marksStreamed() const { return limits.attention == AttentionForm::Fitting; }
+  /// The reductions of loops whose rows do not fit a core's scratch memory.
+  SmallVector<Operation *> getLongReductions() const;
   /// Nodes in execution order.
   SmallVector<const PlanNode *> getOrder() const;
   const OpKinds &getKinds() const { return kinds; }
@@ -110,6 +121,9 @@ private:
   bool fits(ArrayRef<Leaf> leaves, unsigned node);
   /// Returns true if rows of a space fit a core's scratch memory beside `inputs` tensors.
   bool rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const;
+  /// Returns true if a loop with these ops may have rows of this space: they fit, or are streamed.
+  bool mayHaveRows(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs,
+                   ArrayRef<Operation *> ops);
   void join(Operation *op, unsigned node, Axes axes, ArrayRef<Leaf> leaves);
   void noteReads(unsigned node, ArrayRef<Leaf> leaves);
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
@@ -132,6 +146,7 @@ private:
   /// its tile takes, in bytes.
   struct AttentionRoom {
     int64_t spare = 0, tile = 0;
+    bool streamed = false;
   };
   void formAttention(unsigned loop);
   void hoistCopy(unsigned copy, unsigned loop);
@@ -147,6 +162,7 @@ private:
   std::optional<uint64_t> getAttentionPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
   std::optional<AttentionRoom> getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
                                                 ArrayRef<unsigned> consumers);
+  bool canStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers) const;
   void moveInto(unsigned from, unsigned into);
 
   void fuseReduceProducers(PlanNode &node);
@@ -163,6 +179,9 @@ private:
   DenseMap<Operation *, Axes> axesOf;     ///< of those in loops
   DenseMap<Value, unsigned> materializedIn;
   std::optional<LongRows> longRows;
+  DenseSet<Operation *> resident; ///< reductions whose rows are not streamed
+  bool refusedRows = false;       ///< some rows of a loop do not fit
+  bool hasUnfusedRows = false;    ///< some rows between products do not fit
   uint64_t nextRead = 0, nextPlace = uint64_t(1) << 32, nextLast = uint64_t(1) << 48;
 };
 

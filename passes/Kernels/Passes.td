@@ -110,7 +110,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     then have any length, in loops too, if each core has a row; the depth and columns of all
     products must be at most 128, so that recomputing rows is cheap. Short arithmetic on positions
     and on tensors of fewer dimensions, such as masks and biases, is also cloned into each kernel
-    that uses it.
+    that uses it. In `fitting` form (the DTU) a core holds full rows where they fit, and the other
+    rows are streamed. Kernels that stream rows have the attribute `st.streamed`. A task without
+    them has the kernels of the `resident` form.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>
@@ -143,12 +145,47 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
           clEnumValN(::mlir::st::AttentionForm::None, "none", "Form no such kernels"),
           clEnumValN(::mlir::st::AttentionForm::Resident, "resident", "Full rows"),
           clEnumValN(::mlir::st::AttentionForm::Streamed, "streamed",
-                     "A block of the row, recomputed for each reduction"))}]>
+                     "A block of the row, recomputed for each reduction"),
+          clEnumValN(::mlir::st::AttentionForm::Fitting, "fitting",
+                     "Full rows if they fit, otherwise blocks of rows"))}]>
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels formed">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
+  let summary = "Moves products that contract the rows of attention kernels into separate kernels";
+  let description = [{
+    Needs kernels without addresses. A core (or a GPU's block) that executes a kernel of kind
+    "attention" computes some of its rows, and products that contract their columns. A product that
+    contracts the rows needs all of them. Such products become a separate attention kernel, whose
+    cores take some of the columns and recompute the rows. Reductions of rows are results of the
+    first attention kernel and arguments of the second. Inputs of an attention kernel that are the
+    same value are merged. With `streamed-only` the pass leaves kernels that hold full rows.
+
+    ```mlir
+    %q, %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2) {
+      %3 = stablehlo.dot_general %a, %b, ... // rows
+      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
+      %6 = stablehlo.subtract %3, %5 : ...
+      %7 = stablehlo.dot_general %6, %b, contracting_dims = [1] x [0] : ...
+      %8 = stablehlo.dot_general %6, %c, contracting_dims = [0] x [0] : ...
+      st.yield %7, %8 : ...
+    }
+    // after
+    %q, %sum = st.kernel "attention" (%a = %0, %b = %1) { ... st.yield %7, %4 : ... }
+    %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
+    ```
+  }];
+  let options = [
+    Option<"streamedOnly", "streamed-only", "bool", "false",
+           "Split only kernels that have the attribute `st.streamed`">
+  ];
+  let statistics = [Statistic<"numSplit", "split", "Attention kernels that were split into two">];
+  let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 #endif // ST_PASSES_KERNELS_PASSES_TD

@@ -86,3 +86,20 @@ module attributes {dtu.description = 3 : i64} {
     st.buffer @b "step" slots 1 : tensor<8xf32> at #st.address<offset = 0>
   }
 }
+
+// -----
+
+st.mesh @mesh <["t"=1], micro=1>
+st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.task @t forward stage 0 (%mb) {
+    %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<1.0> : tensor<8x4xf32>
+    // expected-error @+1 {{'st.kernel' op of kind "attention" streams products that contract its rows and products that do not: run split-attention first}}
+    %1:2 = st.kernel "attention" (%a = %0 : tensor<8x4xf32>, %b = %0 : tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) attributes {st.addresses = [#st.address<offset = 128>, #st.address<offset = 256>], st.streamed} {
+      %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+      %3 = stablehlo.tanh %2 : tensor<8x8xf32>
+      %4 = stablehlo.dot_general %3, %b, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+      %5 = stablehlo.dot_general %3, %a, contracting_dims = [0] x [0] : (tensor<8x8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+      st.yield %4, %5 : tensor<8x4xf32>, tensor<8x4xf32>
+    }
+  }
+}

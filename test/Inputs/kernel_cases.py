@@ -7,6 +7,8 @@ interpreter runs the function itself, st-dtu-run runs it on a simulated cluster 
 its GPU kernels lowered to the host (backends cuda and cuda-off).
 """
 
+import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,17 +47,35 @@ def values(types, rng, limits):
 # cuBLASLt rounds the sum of a product in 16 bits and its addend once, the interpreter rounds after each op.
 ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16"),
                 # Probabilities are rounded before the division by their sum, as in flash attention.
-                ("cuda", "dropout_bf16"), ("cuda", "dropout_f16_ragged"), ("cuda", "dropout_bf16_wide")}
+                *((backend, name) for backend in ("cuda", "dtu-streamed")
+                  for name in ("dropout_bf16", "dropout_f16_ragged", "dropout_bf16_wide"))}
 # "cuda-off": approximations of the GPU have the largest error that its vendor allows.
-BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],
+# "dtu-streamed": rows of attention kernels stream through cores of 20 KiB.
+BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "dtu-streamed": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],
             "cuda-off": ["st-cuda-host-run", f"--approximation-error={2.5 * 2.0 ** -23}"]}
+
+
+def stream(text, module):
+    """Writes a case whose attention kernels stream their rows."""
+    device = (Path(__file__).resolve().parents[2] / "devices/dtu-t10.textproto").read_text()
+    device = "\n".join(line.split("#")[0] for line in device.splitlines()).replace("value: 262144", "value: 20480")
+    device = json.dumps(device).replace("\\n", "\\0A").replace('\\"', "\\22")
+    text = re.sub(r'(st\.kernel "attention" .*) \{$', r"\1 attributes {st.streamed} {", text, flags=re.M)
+    whole = f"module attributes {{dtu.description = {device}}} {{\n{text}}}\n"
+    done = subprocess.run(["st-opt", "--split-attention=streamed-only"], input=whole, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"st-opt failed:\n{whole}\n{done.stderr}")
+    module.write_text(done.stdout)
 
 
 def run_case(backend, name, text, inputs, tolerance, limits):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         module = folder / "case.mlir"
-        module.write_text(text)
+        if backend == "dtu-streamed":
+            stream(text, module)
+        else:
+            module.write_text(text)
         save_file(values(inputs, np.random.default_rng(0), limits), folder / "in")
         for tool in (["st-translate", "--interpret"], BACKENDS[backend]):
             done = subprocess.run([*tool, module, f"--inputs={folder / 'in'}", f"--outputs={folder / tool[0]}"],

@@ -2,7 +2,8 @@
 
   device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
 
-The target "cuda-kernels" stands for the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps.
+The target "cuda-kernels" stands for the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps. The target
+"dtu-rows" is a DTU whose cores hold few rows of scores, so that fused kernels of attention stream them.
 """
 
 import json
@@ -25,6 +26,7 @@ TOLERANCE = 1e-3
 # rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
 KERNEL_TOLERANCES, LEAST_MOVE, LEAST_MOVE_OF_VECTORS = {"f32": 1e-3, "bf16": 8e-2}, 0.05, 0.3
 LEARNING_RATE = 0.1
+L1_OF_ROWS = 32768  # bytes of a core's memory
 LIMIT = 240
 
 
@@ -127,10 +129,46 @@ def run_kernels(tools, path, folder):
         return "differs", f"on the device, kernels of {chip}: {pathlib.Path(expired.cmd[0]).name} takes more than {LIMIT} s"
 
 
+def describe_rows_device():
+    """T10 with less memory in a core."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "devices/dtu-t10.textproto").read_text()
+    text, count = re.subn(r"(?m)^l1_bytes_per_core \{ value: \S+", f"l1_bytes_per_core {{ value: {L1_OF_ROWS}", text)
+    assert count == 1
+    return text
+
+
+def run_rows(tools, path, folder):
+    """A step on a DTU that streams rows, and of the program before its passes in the interpreter."""
+    name, text = path.stem, path.read_text()
+    layout, device, binary, phases = (folder / f"{name}.{kind}" for kind in ("json", "textproto", "bin", "phases"))
+    given, wanted, found = (folder / f"{name}.{kind}" for kind in ("in", "wanted", "found"))
+    parallel = parallel_file(text)
+    # Otherwise the backward pass reads stored probabilities.
+    layout.write_text(json.dumps({"recompute": "selective", **parallel}))
+    device.write_text(describe_rows_device())
+    inputs = prepared(load_file(given))
+    save_file(inputs, given)
+    steps = ([tools / "st-compile", "-q", path, f"--target={device}", f"--parallel={layout}", *step_flags(text),
+              f"--dump-phases-to={phases}", "-o", binary],
+             [tools / "st-translate", "--interpret", phases / "03-optimizer.mlir", f"--inputs={given}", f"--outputs={wanted}"],
+             [binary, f"--inputs={given}", f"--outputs={found}"])
+    for kind, command in zip(("refused", "broken", "differs"), steps):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return "crashed", f"on the device dtu-rows: {pathlib.Path(command[0]).name} takes more than {LIMIT} s"
+        if done.returncode:
+            return kind, f"on the device dtu-rows: {done.stderr.strip()[-600:]}"
+    difference = describe_moves(inputs, load_file(wanted), load_file(found), KERNEL_TOLERANCES[parallel["precision"]["compute"]])
+    return ("differs", f"on the device dtu-rows: {difference}") if difference else ("ok", "")
+
+
 def run_on_device(tools, path, folder, target):
     """Kind and message, as in st-differential. NAME.in and NAME.out of the program are in the folder."""
     if target == "cuda-kernels":
         return run_kernels(tools, path, folder)
+    if target == "dtu-rows":
+        return run_rows(tools, path, folder)
     name = path.stem
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
     text = path.read_text()

@@ -1,5 +1,5 @@
-"""Random training steps with attention, for the kernels of the CUDA backend: gradients, masks, dropout, a norm and an
-optimizer.
+"""Random training steps with attention, for the kernels of the CUDA backend and those of the DTU that stream rows: gradients,
+masks, dropout, a norm and an optimizer.
 
 One device computes one micro-batch, mostly in bf16. Sizes are not multiples of the tile sizes 16, 64 and 128.
 device_runs.py runs the kernels on the host for two steps. The second step reads the 16-bit weights of the first update.

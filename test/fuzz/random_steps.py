@@ -15,7 +15,8 @@ LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,pr
 TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulators"
 # The compilation phases up to which a step may go before it runs.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
-         TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
+         TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=fitting},split-attention{streamed-only},"
+         "overlap-products{always},"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan",
          TASKS.replace("rematerialise", "rematerialise{otherwise=selective reuse-products}") +
          ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-products{always},"

@@ -8,10 +8,11 @@ virtual ranks as the mesh has; the others are training steps with random stages,
 (random_steps.py), run as they are and as what each device group does. A third of the steps have exact sums (the pass
 exact-sums): their results must be equal to the bit. st-differential runs many in one process. Two in 15 are
 then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
---attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host. With
---models they are training steps of random configurations of every family of models (random_models.py). Case N is the same on
-every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the first cases, those of regressions/ and new
-ones of a seed that is printed are run, and some of the other kinds.
+--attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host, and
+those for a DTU that streams rows in the simulator. With --models they are training steps of random configurations of every
+family of models (random_models.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
+Without --seed the first cases, those of regressions/ and new ones of a seed that is printed are run, and some of the other
+kinds.
 
 A program that cannot be cut into micro-batches may be refused, with an error that says so. st-reduce reduces a program
 that fails; the smaller program is stored next to the original one. """
@@ -112,7 +113,8 @@ class Statistics:
         print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
               f"{100 * self.uneven / agreed:.0f} % have uneven shards, "
               f"{self.devices['dtu-t10']} ran on the DTU, {self.devices['cuda-host']} as on GPUs and "
-              f"{self.devices['cuda-kernels']} as kernels of GPUs too")
+              f"{self.devices['cuda-kernels']} as kernels of GPUs too, "
+              f"{self.devices['dtu-rows']} on a DTU that streams rows")
         print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 
@@ -176,18 +178,19 @@ class Run:
         self.passed = self.failed = 0
 
     def check(self, cases):
-        """Cases in the order in which they run: (how to reproduce it, path, the device that it runs on or None)."""
+        """Cases in the order in which they run: (how to reproduce it, path, the devices that it runs on)."""
         cases = list(cases)
         for first in range(0, len(cases), CHUNK):
-            chunk = {str(path): (name, path, device) for name, path, device in cases[first:first + CHUNK]}
+            chunk = {str(path): (name, path, devices) for name, path, devices in cases[first:first + CHUNK]}
             for found, kind, message in run_chunk(chunk, self.folder):
-                name, path, device = chunk[found]
-                kind = judge(kind, message)
-                if kind == "ok" and device:
+                name, path, devices = chunk[found]
+                kind, device = judge(kind, message), None
+                for device in devices if kind == "ok" else ():
                     device_kind, device_message = run_on_device(BIN, path, self.folder, device)
                     self.statistics.devices[device] += device_kind == "ok"
                     if device_kind not in ("ok", "refused by the device"):
                         kind, message = device_kind, device_message
+                        break
                 self.count(name, path, device, kind, message)
 
     def count(self, name, path, device, kind, message):
@@ -210,9 +213,9 @@ class Run:
         for i in range(seed, seed + count):
             path = self.folder / f"{kind}-{i}.mlir"
             path.write_text(make_case(i, self.options.uneven, self.options.blocks, kind))
-            device = "cuda-kernels" if kind == "attention" else device_of(i)
+            devices = ("cuda-kernels", "dtu-rows") if kind == "attention" else (device_of(i),) if device_of(i) else ()
             flag = "" if kind == "programs" else f" --{kind}"
-            yield f"--seed={i} --count=1{flag}", path, None if self.options.no_device else device
+            yield f"--seed={i} --count=1{flag}", path, () if self.options.no_device else devices
 
 
 def main():
@@ -235,7 +238,7 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         run = Run(options, folder)
         if options.seed is None:
-            run.check((path.name, path, "dtu-t10" if path.stem.endswith("-on-the-device") else None)
+            run.check((path.name, path, ("dtu-t10",) if path.stem.endswith("-on-the-device") else ())
                       for path in sorted((FUZZ / "regressions").glob("*.mlir")))
             run.check(run.random_cases(0, FIXED))
             seed = 1000 * run_seed()

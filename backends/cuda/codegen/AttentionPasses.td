@@ -5,34 +5,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
-  let summary = "Moves products that contract the rows of attention kernels into separate kernels";
-  let description = [{
-    Needs kernels without addresses. A block of a kernel of kind "attention" computes some of its rows, and products
-    that contract their columns. A product that contracts the rows needs all of them. Such products become a
-    separate attention kernel, whose blocks take some of the columns and recompute the rows. Reductions of rows are
-    results of the first attention kernel and arguments of the second. Inputs of an attention kernel that are the
-    same value are merged.
-
-    ```mlir
-    %q, %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2) {
-      %3 = stablehlo.dot_general %a, %b, ... // rows
-      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : ...
-      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
-      %6 = stablehlo.subtract %3, %5 : ...
-      %7 = stablehlo.dot_general %6, %b, contracting_dims = [1] x [0] : ...
-      %8 = stablehlo.dot_general %6, %c, contracting_dims = [0] x [0] : ...
-      st.yield %7, %8 : ...
-    }
-    // after
-    %q, %sum = st.kernel "attention" (%a = %0, %b = %1) { ... st.yield %7, %4 : ... }
-    %k = st.kernel "attention" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
-    ```
-  }];
-  let statistics = [Statistic<"numSplit", "split", "Attention kernels that were split into two">];
-  let dependentDialects = ["::mlir::st::StDialect"];
-}
-
 def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
   let summary = "Derives the row sums in gradients of attention from results of the forward pass";
   let description = [{

@@ -2,26 +2,23 @@
 #pragma once
 
 #include "backends/cuda/codegen/kernels/ElementValues.h"
+#include "dialects/StableHLO/Utils/SoftmaxScale.h"
 
 namespace mlir::cuda {
 
-/// For the sum of exp(x - max(x)) of a softmax, returns the index of that maximum in `maxima`.
-/// Returns nothing for other sums.
-std::optional<size_t> findMaximum(const ElementValues::Sum &sum,
-                                  ArrayRef<ElementValues::Sum> maxima);
+using st::SoftmaxScale;
 
-/// Dependence of a value of tiles on a softmax: it is e = exp(x - max(x)) times a factor that
-/// depends on neither maximum nor sum, optionally divided by the sum of e.
-struct SoftmaxScale {
-  size_t sum; ///< index among the sums
-  bool isDivided;
-};
-
-/// Returns nothing if the value depends on one of the sums or maxima in another way. A product of a
-/// scaled value may accumulate tiles with the running maximum and without the sum. It multiplies
-/// its accumulators by exp(old maximum - new maximum) when the maximum rises, and divides them at
-/// the end. The result differs only by rounding (Dao, "FlashAttention-2", 2023, section 3.1). As e
-/// is at most one, this overflows only where the original overflows.
-std::optional<SoftmaxScale> findSoftmaxScale(Value value, ArrayRef<ElementValues::Sum> sums);
+inline SmallVector<stablehlo::ReduceOp> getReductions(ArrayRef<ElementValues::Sum> sums) {
+  return llvm::map_to_vector(
+      sums, [](const ElementValues::Sum &sum) -> stablehlo::ReduceOp { return sum.op; });
+}
+inline std::optional<size_t> findMaximum(const ElementValues::Sum &sum,
+                                         ArrayRef<ElementValues::Sum> maxima) {
+  return st::findMaximum(sum.op, getReductions(maxima));
+}
+inline std::optional<SoftmaxScale> findSoftmaxScale(Value value,
+                                                    ArrayRef<ElementValues::Sum> sums) {
+  return st::findSoftmaxScale(value, getReductions(sums));
+}
 
 } // namespace mlir::cuda

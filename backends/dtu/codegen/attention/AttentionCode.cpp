@@ -10,6 +10,61 @@ Expr mlir::dtu::rowAddress(StreamBuilder &dte, Expr address, ArrayRef<int64_t> s
   return address;
 }
 
+void AttentionCode::setDigits() {
+  for (unsigned group = 0; group < fused.space.getNumGroups(); ++group) {
+    if (static_cast<int>(group) == fused.streamed)
+      continue;
+    int64_t tile = static_cast<int>(group) == fused.parallel ? tiling.rows * builder.workers() : 1;
+    int64_t size = fused.space.getSize(group);
+    digits.push_back({group, tile, static_cast<int64_t>(llvm::divideCeil(size, tile))});
+    items *= digits.back().count;
+  }
+}
+
+void AttentionCode::setBases(const KernelContext &context) {
+  for (const Placement &place : context.inputs)
+    emitter.argumentBases.push_back(baseOf(builder.dte, place));
+  for (const Placement &place : context.results)
+    resultBases.push_back(baseOf(builder.dte, place));
+  for (unsigned index : fused.stored)
+    emitter.resultBases.push_back(resultBases[index]);
+}
+
+TilePosition AttentionCode::positionOf(StreamBuilder &stream, const Expr &item) const {
+  TilePosition position;
+  position.at.assign(fused.space.getNumGroups(), Expr(0));
+  int64_t inner = 1;
+  for (const TileDigit &digit : llvm::reverse(digits)) {
+    bool isOutermost = &digit == digits.begin();
+    if (digit.count > 1)
+      position.at[digit.group] =
+          stream.index(item, inner, isOutermost ? 0 : digit.count, digit.tile);
+    inner *= digit.count;
+  }
+  const TileDigit &rows = digits.back();
+  int64_t size = fused.space.getSize(rows.group);
+  position.at[rows.group] += Expr::instance() * tiling.rows;
+  position.rows =
+      stream.extent(tiling.rows, position.at[rows.group], size, rows.count * rows.tile == size);
+  position.cols = {fused.space.getSize(unsigned(fused.streamed)), hw::kZero, 0};
+  return position;
+}
+
+void AttentionCode::loadRowOperands(const TilePosition &position) const {
+  StreamBuilder &dte = builder.dte;
+  for (auto [product, target] : llvm::zip_equal(fused.producers, tiling.rowOperands)) {
+    StreamBuilder::Scope scope(dte);
+    const MatmulOperand &rows = product.rows;
+    int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(rows.type);
+    CopyShape copy;
+    copy.add(position.rows, product.matrix.width * width, rows.strides[fused.parallel] * bytes);
+    copy.add({product.matrix.width, hw::kZero, 0}, width, rows.depth.front() * bytes);
+    Expr source = rowAddress(dte, emitter.argumentBases[rows.argument] + rows.offset * bytes,
+                             rows.strides, position, bytes);
+    emitCopy(dte, l1Address(target), l3Address(source), std::move(copy), product.type, rows.type);
+  }
+}
+
 void AttentionCode::loadShare(const AttentionProduct &product, const TilePosition &position,
                               const Expr &start, int64_t block, const Expr &target) const {
   StreamBuilder &dte = builder.dte;

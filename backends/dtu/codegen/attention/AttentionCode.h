@@ -4,6 +4,7 @@
 
 #include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/codegen/kernels/KernelContext.h"
+#include "backends/dtu/codegen/kernels/LoopPlan.h"
 
 namespace mlir::dtu {
 
@@ -14,7 +15,9 @@ public:
       : builder(builder), fused(fused), tiling(tiling), storage(storage),
         emitter(fused.program, storage),
         columns(fused.space.getSize(unsigned(fused.columnGroup()))),
-        allRows(fused.space.getSize(unsigned(fused.rowGroup()))) {}
+        allRows(fused.space.getSize(unsigned(fused.rowGroup()))) {
+    setDigits();
+  }
 
   ProgramBuilder &builder;
   const FusedAttention &fused;
@@ -23,6 +26,14 @@ public:
   TileEmitter emitter;
   SmallVector<Expr> resultBases; // of the kernel
   int64_t columns, allRows;      // of the rows' space
+  /// The items of work: all groups except the streamed one, outer to inner, ending with the
+  /// parallel one, whose tile all workers share.
+  SmallVector<TileDigit> digits;
+  int64_t items = 1;
+
+  void setBases(const KernelContext &context);
+  /// The position of a worker's tile in an item, with all streamed elements.
+  TilePosition positionOf(StreamBuilder &stream, const Expr &item) const;
 
   /// Blocks [begin, end) of columns or rows.
   struct Blocks {
@@ -33,6 +44,8 @@ public:
   static Blocks getBlocks(StreamBuilder &stream, const mlir::st::DiagonalBand &band,
                           const Expr &first, int64_t count, int64_t length, int64_t size);
 
+  /// Queue: loads the worker's own operands of the products that compute the tile.
+  void loadRowOperands(const TilePosition &position) const;
   /// Queue: loads this worker's share of the matrix block of `block` columns at `start`, to all
   /// cores.
   void loadShare(const AttentionProduct &product, const TilePosition &position, const Expr &start,
@@ -43,6 +56,9 @@ public:
   /// Core: rounds a result to its type if that is narrower than the matrix engine's f32.
   void round(const AttentionProduct &product, hw::Extent rows, const Expr &from,
              const Expr &to) const;
+
+private:
+  void setDigits();
 };
 
 /// Byte address of the tile's position in a tensor; a tile starts at column 0.

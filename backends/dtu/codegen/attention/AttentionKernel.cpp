@@ -8,6 +8,7 @@
 //
 // Products that contract the rows run after the last of these (AttentionColumns).
 #include "backends/dtu/codegen/attention/AttentionColumns.h"
+#include "backends/dtu/codegen/attention/StreamedKernel.h"
 
 using namespace mlir;
 using namespace mlir::dtu;
@@ -31,10 +32,7 @@ private:
   int64_t blocks; // column blocks of the streamed matrices
   mlir::st::DiagonalBand band;
   Expr queueBlocks, coreBlocks; // the number of blocks that each stream has passed, under a mask
-  SmallVector<TileDigit> digits;
-  int64_t items = 1;
 
-  TilePosition positionOf(StreamBuilder &stream, const Expr &item) const;
   bool isMasked() const { return !band.isAll(); }
   Blocks blocksOf(StreamBuilder &stream, const Expr &item) const;
   TilePosition withColumns(StreamBuilder &stream, const TilePosition &position,
@@ -46,7 +44,6 @@ private:
 
   void emitQueue();
   void startItem(const Expr &item);
-  void loadRowOperands(const TilePosition &position);
   void loadBlock(const AttentionProduct &product, const TilePosition &position, const Expr &block,
                  const Expr &slot);
   void storeRows(const TilePosition &position);
@@ -67,26 +64,6 @@ private:
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
 };
 } // namespace
-
-TilePosition AttentionKernel::positionOf(StreamBuilder &stream, const Expr &item) const {
-  TilePosition position;
-  position.at.assign(fused.space.getNumGroups(), Expr(0));
-  int64_t inner = 1;
-  for (const TileDigit &digit : llvm::reverse(digits)) {
-    bool isOutermost = &digit == digits.begin();
-    if (digit.count > 1)
-      position.at[digit.group] =
-          stream.index(item, inner, isOutermost ? 0 : digit.count, digit.tile);
-    inner *= digit.count;
-  }
-  const TileDigit &rows = digits.back();
-  int64_t size = fused.space.getSize(rows.group);
-  position.at[rows.group] += Expr::instance() * tiling.rows;
-  position.rows =
-      stream.extent(tiling.rows, position.at[rows.group], size, rows.count * rows.tile == size);
-  position.cols = {columns, hw::kZero, 0};
-  return position;
-}
 
 /// The column blocks that some row of an item needs. All workers have the same: they load together.
 AttentionCode::Blocks AttentionKernel::blocksOf(StreamBuilder &stream, const Expr &item) const {
@@ -172,22 +149,6 @@ void AttentionKernel::emitBlocks(
 }
 
 // ---- queue ------------------------------------------------------------------------------------
-
-/// Loads the row operands of the products that compute the tile.
-void AttentionKernel::loadRowOperands(const TilePosition &position) {
-  StreamBuilder &dte = builder.dte;
-  for (auto [product, target] : llvm::zip_equal(fused.producers, tiling.rowOperands)) {
-    StreamBuilder::Scope scope(dte);
-    const MatmulOperand &rows = product.rows;
-    int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(rows.type);
-    CopyShape copy;
-    copy.add(position.rows, product.matrix.width * width, rows.strides[fused.rowGroup()] * bytes);
-    copy.add({product.matrix.width, hw::kZero, 0}, width, rows.depth.front() * bytes);
-    Expr source = rowAddress(dte, emitter.argumentBases[rows.argument] + rows.offset * bytes,
-                             rows.strides, position, bytes);
-    emitCopy(dte, l1Address(target), l3Address(source), std::move(copy), product.type, rows.type);
-  }
-}
 
 void AttentionKernel::loadBlock(const AttentionProduct &product, const TilePosition &position,
                                 const Expr &block, const Expr &slot) {
@@ -372,23 +333,9 @@ void AttentionKernel::emitCore() {
 
 void AttentionKernel::emit(const KernelContext &context) {
   StreamBuilder::Scope dteScope(builder.dte), coreScope(builder.core);
-  for (const Placement &place : context.inputs)
-    emitter.argumentBases.push_back(baseOf(builder.dte, place));
-  for (const Placement &place : context.results)
-    resultBases.push_back(baseOf(builder.dte, place));
-  for (unsigned index : fused.stored)
-    emitter.resultBases.push_back(resultBases[index]);
+  setBases(context);
   builder.useL1(tiling.end);
   builder.useL2(tiling.panelsEnd);
-  for (unsigned group = 0; group < fused.space.getNumGroups(); ++group) {
-    if (static_cast<int>(group) == fused.columnGroup())
-      continue;
-    int64_t tile =
-        static_cast<int>(group) == fused.rowGroup() ? tiling.rows * builder.workers() : 1;
-    int64_t size = fused.space.getSize(group);
-    digits.push_back({group, tile, static_cast<int64_t>(llvm::divideCeil(size, tile))});
-    items *= digits.back().count;
-  }
   TilePosition origin;
   origin.at.assign(fused.space.getNumGroups(), Expr(0));
   origin.rows = {tiling.rows, hw::kZero, 0};
@@ -402,6 +349,8 @@ LogicalResult mlir::dtu::emitAttentionKernel(KernelContext &context) {
   FailureOr<FusedAttention> fused = analyzeAttention(context.body);
   if (failed(fused))
     return failure();
+  if (fused->isStreamed)
+    return emitStreamedKernel(context, *fused);
   GroupSet moving = ~(GroupSet(1) << fused->columnGroup());
   TilePhase phase;
   for (auto [index, op] : llvm::enumerate(fused->program.ops))

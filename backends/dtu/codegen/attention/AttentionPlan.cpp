@@ -2,6 +2,7 @@
 #include "backends/dtu/isa/Names.h"
 #include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/St/Utils/CoordinateRange.h"
+#include "dialects/St/Utils/KernelParts.h"
 
 #include "backends/dtu/codegen/kernels/VectorOps.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
@@ -30,11 +31,13 @@ private:
   Block &body;
   FusedAttention &fused;
   SmallVector<IterationSpace::AxisStrides> accesses; // along the axes, for all products
+  bool contractsRows = false;                        // all consumers do
 
   LogicalResult collectProducts();
+  LogicalResult setConsumers();
   void cloneRows();
   LogicalResult analyzeProducer(AttentionProduct &product, Value rows);
-  LogicalResult analyzeConsumer(AttentionProduct &product, Value rows, bool contractsRows);
+  LogicalResult analyzeConsumer(AttentionProduct &product, Value rows, bool ofRows);
   LogicalResult setTypes(AttentionProduct &product);
   void setGroups();
   LogicalResult translate();
@@ -78,8 +81,25 @@ LogicalResult AttentionAnalysis::collectProducts() {
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (!value.getDefiningOp<DotGeneralOp>())
       fused.stored.push_back(index);
-  if (fused.producers.empty() || fused.consumers.empty())
-    return body.getParentOp()->emitOpError(
+  return setConsumers();
+}
+
+/// All products of a streamed kernel contract the same dimension.
+LogicalResult AttentionAnalysis::setConsumers() {
+  Operation *kernel = body.getParentOp();
+  fused.isStreamed = kernel->hasAttr(mlir::st::kStreamedAttr);
+  if (fused.isStreamed && !fused.columnProducts.empty()) {
+    if (!fused.consumers.empty())
+      return kernel->emitOpError(
+          "of kind \"attention\" streams products that contract its rows and "
+          "products that do not: run split-attention first");
+    fused.consumers = std::move(fused.columnProducts);
+    fused.columnProducts.clear();
+    contractsRows = true;
+  }
+  // The gradient of a sum of rows needs no scores again.
+  if ((fused.producers.empty() && !contractsRows) || fused.consumers.empty())
+    return kernel->emitOpError(
         "of kind \"attention\" has no product before its row loop or none after it");
   return success();
 }
@@ -130,13 +150,14 @@ LogicalResult AttentionAnalysis::setTypes(AttentionProduct &product) {
   return success();
 }
 
-/// `width`: the dimension that crosses the columns of rows.
-static void setMatrix(AttentionProduct &product, const OperandAccess &rhs, int64_t width) {
-  product.matrix.argument = rhs.argument.getArgNumber();
-  product.matrix.offset = rhs.offset;
-  product.matrix.width = shapeOf(product.op.getRhs())[width];
-  product.matrix.widthStride = rhs.strides[width];
-  product.matrix.type = elementDType(rhs.argument).value_or(hw::DType::I1);
+/// `width`: the dimension that is no loop of the rows.
+static void setMatrix(AttentionProduct &product, Value operand, const OperandAccess &access,
+                      int64_t width) {
+  product.matrix.argument = access.argument.getArgNumber();
+  product.matrix.offset = access.offset;
+  product.matrix.width = shapeOf(operand)[width];
+  product.matrix.widthStride = access.strides[width];
+  product.matrix.type = elementDType(access.argument).value_or(hw::DType::I1);
 }
 
 LogicalResult AttentionAnalysis::analyzeProducer(AttentionProduct &product, Value rows) {
@@ -148,17 +169,25 @@ LogicalResult AttentionAnalysis::analyzeProducer(AttentionProduct &product, Valu
   if (failed(dims) || dims->leftDepth < 0 || dims->rightDepth < 0)
     return refuse(dot);
   auto strides = mlir::st::getOperandStrides(dot, rows, fused.space, lhs->strides, rhs->strides);
+  // Workers hold elements of the parallel dimension's operand; the other one streams.
+  const OperandAccess &held = contractsRows ? *rhs : *lhs;
+  int64_t depth = contractsRows ? dims->rightDepth : dims->leftDepth;
   accesses.append({strides.left, strides.right});
-  product.rows.argument = lhs->argument.getArgNumber();
-  product.rows.offset = lhs->offset;
-  product.rows.depth = {lhs->strides[dims->leftDepth]};
-  product.rows.type = elementDType(lhs->argument).value_or(hw::DType::I1);
-  setMatrix(product, *rhs, dims->rightDepth);
+  if (contractsRows)
+    std::swap(accesses.back(), accesses[accesses.size() - 2]);
+  product.rows.argument = held.argument.getArgNumber();
+  product.rows.offset = held.offset;
+  product.rows.depth = {held.strides[depth]};
+  product.rows.type = elementDType(held.argument).value_or(hw::DType::I1);
+  if (contractsRows)
+    setMatrix(product, dot.getLhs(), *lhs, dims->leftDepth);
+  else
+    setMatrix(product, dot.getRhs(), *rhs, dims->rightDepth);
   return setTypes(product);
 }
 
 LogicalResult AttentionAnalysis::analyzeConsumer(AttentionProduct &product, Value rows,
-                                                 bool contractsRows) {
+                                                 bool ofRows) {
   DotGeneralOp dot = product.op;
   FailureOr<mlir::st::ProductDims> dims = mlir::st::findDepthsAndWidth(dot);
   FailureOr<OperandAccess> rhs = traceOperand(dot.getRhs());
@@ -166,14 +195,14 @@ LogicalResult AttentionAnalysis::analyzeConsumer(AttentionProduct &product, Valu
     return failure();
   size_t axes = fused.space.getNumAxes();
   if (failed(dims) || dims->leftDepth < 0 || dims->rightDepth < 0 || dims->width < 0 || axes < 2 ||
-      fused.space.getAxis(rows, dims->leftDepth) != axes - (contractsRows ? 2 : 1))
+      fused.space.getAxis(rows, dims->leftDepth) != axes - (ofRows ? 2 : 1))
     return refuse(dot);
   SmallVector<int64_t> result = denseStrides(shapeOf(dot.getResult()));
   auto strides = mlir::st::getConsumerStrides(dot, *dims, rows, fused.space, result, rhs->strides);
   product.resultColumnStride = result[strides.widthDim];
   product.resultType = elementDType(dot.getResult()).value_or(hw::DType::I1);
   accesses.append({strides.right, strides.left});
-  setMatrix(product, *rhs, dims->width);
+  setMatrix(product, dot.getRhs(), *rhs, dims->width);
   return setTypes(product);
 }
 
@@ -191,8 +220,10 @@ void AttentionAnalysis::setGroups() {
       product.matrix.strides = take();
       product.resultStrides = take();
     }
+  fused.parallel = contractsRows ? fused.columnGroup() : fused.rowGroup();
+  fused.streamed = contractsRows ? fused.rowGroup() : fused.columnGroup();
   for (AttentionProduct *product : getProducts(fused))
-    product->matrix.group = fused.columnGroup();
+    product->matrix.group = fused.streamed;
   for (AttentionProduct &product : fused.columnProducts)
     product.matrix.group = fused.rowGroup();
 }
@@ -293,7 +324,7 @@ LogicalResult AttentionAnalysis::run() {
     if (failed(analyzeProducer(product, producedRows(index))))
       return failure();
   for (auto [index, product] : llvm::enumerate(fused.consumers))
-    if (failed(analyzeConsumer(product, consumedRows(index), false)))
+    if (failed(analyzeConsumer(product, consumedRows(index), contractsRows)))
       return failure();
   for (auto [index, product] : llvm::enumerate(fused.columnProducts))
     if (failed(analyzeConsumer(product, contractedRows(index), true)))
@@ -301,15 +332,15 @@ LogicalResult AttentionAnalysis::run() {
   setGroups();
   unsigned axes = fused.space.getNumAxes();
   if (axes < 2 || fused.space.getGroupOfAxis(axes - 1) == fused.space.getGroupOfAxis(axes - 2))
-    return refuse(fused.producers.front().op);
+    return refuse(fused.consumers.front().op);
   if (failed(translate()))
     return failure();
   findBand();
   std::optional<GroupSet> reduced = fused.program.getReducedGroups();
-  if (!reduced || (*reduced & ~(GroupSet(1) << fused.columnGroup())) != 0)
-    return body.getParentOp()->emitOpError(
-        "reduces dimensions other than its columns, which is not supported "
-        "by the DTU backend inside an attention kernel");
+  if (!reduced || (*reduced & ~(GroupSet(1) << fused.streamed)) != 0)
+    return body.getParentOp()->emitOpError("reduces dimensions other than its ")
+           << (contractsRows ? "rows" : "columns")
+           << ", which is not supported by the DTU backend inside an attention kernel";
   return success();
 }
 

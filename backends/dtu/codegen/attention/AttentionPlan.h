@@ -64,6 +64,12 @@ struct FusedAttention {
   /// The elements to compute; the others of all tiles are 0 where a product reads them.
   mlir::st::DiagonalBand band;
 
+  /// Set if the rows pass through L1 in blocks: `consumers` are then the products that contract
+  /// columns, or those that contract rows. Otherwise L1 holds full rows.
+  bool isStreamed = false;
+  /// Workers share the elements of `parallel`. The products' matrices stream along `streamed`.
+  int parallel = -1, streamed = -1;
+
   int rowGroup() const { return static_cast<int>(space.getNumGroups()) - 2; }
   int columnGroup() const { return static_cast<int>(space.getNumGroups()) - 1; }
 };
@@ -89,6 +95,8 @@ struct AttentionTiling {
   SmallVector<int64_t> columnResults, columnRounded;
   SmallVector<int64_t> panels; // byte offsets in L2
   int64_t panelsEnd = 0;
+  // For streamed rows: the offset of each product's matrix in one half of the double buffer.
+  SmallVector<int64_t> matrices;
 };
 
 /// The tiling with the least estimated time; nothing if none fits. `storage` is assigned.

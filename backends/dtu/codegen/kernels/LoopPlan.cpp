@@ -47,7 +47,6 @@ private:
   void setSteps(const TileShape &shape);
   bool assignSingle(GroupSet moving);
   bool assignPhases(GroupSet stepGroups, GroupSet itemGroups);
-  void collectPhases();
   /// The size of equal tiles that cover `size` in as few tiles as tiles of at most `most` do.
   static int64_t even(int64_t size, int64_t most, int64_t multiple);
 };
@@ -176,21 +175,28 @@ bool Planner::planWhole() {
 
 // ---- several phases: an inner loop runs through the reduction --------------------------------
 
-/// Phase p iterates over the space for the reductions of level p + 1. The last phase with outputs
-/// for every step computes all such outputs, so that an output may overwrite an input that earlier
-/// phases read.
-void Planner::collectPhases() {
+void mlir::dtu::setPassRates(TileProgram &program, GroupSet steps, GroupSet items) {
+  program.setRates(steps, items);
+  // The result of a reduction is an item value even if there is only one item.
+  for (TileOp &op : program.ops) {
+    TileValue &dst = program.values[op.dst];
+    if (dst.level > 0 && dst.rate == Rate::Invariant)
+      dst.rate = Rate::Item;
+  }
+}
+
+SmallVector<TilePhase, 0> mlir::dtu::collectPasses(const TileProgram &program, GroupSet steps) {
   auto isStep = [&](int value) { return program.values[value].rate == Rate::Step; };
-  plan.phases.assign(program.getNumLevels() + 1, {});
+  SmallVector<TilePhase, 0> phases(program.getNumLevels() + 1);
   SmallVector<unsigned> stepOutputs;
   int last = 0;
   for (auto [index, output] : llvm::enumerate(program.outputs)) {
-    if (!(output.groups & reduced))
+    if (!(output.groups & steps))
       continue;
     stepOutputs.push_back(index);
     last = std::max(last, program.values[output.ref.value].level);
   }
-  for (auto [phaseIndex, phase] : llvm::enumerate(plan.phases)) {
+  for (auto [phaseIndex, phase] : llvm::enumerate(phases)) {
     int level = static_cast<int>(phaseIndex) + 1;
     DenseSet<int> needed;
     if (static_cast<int>(phaseIndex) == last)
@@ -216,17 +222,12 @@ void Planner::collectPhases() {
       if (value.kind == TileValue::Kind::Input && isStep(index) && needed.contains(index))
         phase.inputs.push_back(index);
   }
+  return phases;
 }
 
 bool Planner::assignPhases(GroupSet stepGroups, GroupSet itemGroups) {
-  program.setRates(stepGroups, itemGroups);
-  // The result of a reduction is an item value even if there is only one item.
-  for (TileOp &op : program.ops) {
-    TileValue &dst = program.values[op.dst];
-    if (dst.level > 0 && dst.rate == Rate::Invariant)
-      dst.rate = Rate::Item;
-  }
-  collectPhases();
+  setPassRates(program, stepGroups, itemGroups);
+  plan.phases = collectPasses(program, reduced);
   storage.reset();
   return storage.assign(plan.phases, plan.shape);
 }

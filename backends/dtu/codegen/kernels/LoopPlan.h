@@ -19,7 +19,7 @@ struct LoopPlan {
   /// The workers share the steps instead of the items and combine partial results in L2. There is
   /// one item then.
   bool split = false;
-  SmallVector<TilePhase> phases;
+  SmallVector<TilePhase, 0> phases;
 
   int64_t numItems() const { return product(items); }
   int64_t numSteps() const { return product(steps); }
@@ -32,6 +32,15 @@ private:
     return result;
   }
 };
+
+/// Sets the rates for passes over the groups `steps` in each iteration of `items`. Results of
+/// reductions over the steps are item values.
+void setPassRates(TileProgram &program, GroupSet steps, GroupSet items);
+
+/// The passes over the groups `steps`, which the program's reductions reduce. Pass p computes the
+/// reductions of level p + 1. The last pass with outputs for every step computes all such outputs,
+/// so that an output may overwrite an input that earlier passes read.
+SmallVector<TilePhase, 0> collectPasses(const TileProgram &program, GroupSet steps);
 
 /// Plans a program and sets its rates; `storage` is assigned and placed. Fails with a message.
 llvm::Expected<LoopPlan> planLoop(TileProgram &program, TileStorage &storage,

@@ -35,7 +35,7 @@ public:
     // The matrix engine fills its tile before the first op.
     for (auto [value, description] : llvm::enumerate(program.values))
       if (description.kind == TileValue::Kind::Accumulator)
-        give(value, obtain(Area::Slot, value));
+        give(value, obtain(storage.slotsHoldProducts ? Area::Slot : Area::Temporary, value));
     for (auto [position, opIndex] : llvm::enumerate(phase.ops)) {
       const TileOp &op = program.ops[opIndex];
       if (isStep(op.dst))
@@ -78,6 +78,8 @@ private:
     for (auto [position, opIndex] : llvm::enumerate(phase.ops))
       for (const TileRef &source : program.ops[opIndex].sources)
         lastUse[source.value] = position;
+    for (int value : phase.kept)
+      lastUse[value] = phase.ops.size();
     for (int output : phase.outputs) {
       outputs.insert(program.outputs[output].ref.value);
       lastUse[program.outputs[output].ref.value] = phase.ops.size();

@@ -22,11 +22,14 @@ struct TilePhase {
   SmallVector<int> inputs;  // values loaded with every step
   SmallVector<int> outputs; // outputs stored with every step
   SmallVector<int> itemOps; // computed once, after the last step
+  SmallVector<int> kept;    // values that stay valid until the end of the step
 };
 
 class TileStorage {
 public:
-  TileStorage(const TileProgram &program, unsigned slots = 2) : program(program), slots(slots) {}
+  /// `slots`: the number of slot areas. `slotsHoldProducts`: results of products are in them too.
+  TileStorage(const TileProgram &program, unsigned slots = 2, bool slotsHoldProducts = true)
+      : program(program), slots(slots), slotsHoldProducts(slotsHoldProducts) {}
   /// Forgets all assignments.
   void reset() {
     buffers.clear();
@@ -64,6 +67,7 @@ private:
 
   const TileProgram &program;
   unsigned slots;
+  bool slotsHoldProducts;
   TileShape shape;
   SmallVector<Buffer> buffers;
   DenseMap<std::pair<int, int>, int> bufferOf; // (phase, value); phase -1: all phases

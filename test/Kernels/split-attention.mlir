@@ -1,5 +1,5 @@
 // RUN: st-opt --split-attention %s | FileCheck %s
-// RUN: st-opt --split-attention %s | FileCheck %s
+// RUN: st-opt --split-attention=streamed-only %s | FileCheck %s --check-prefix=STREAMED
 
 // The product that contracts the rows gets a separate kernel, which recomputes them and reads the sums of rows.
 // CHECK-LABEL: func.func @both
@@ -56,4 +56,26 @@ func.func @twice(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
     st.yield %d : tensor<6x4xf32>
   }
   return %k : tensor<6x4xf32>
+}
+
+// A core that holds full rows computes all products in one kernel. Both parts of a kernel that streams rows stream them.
+// STREAMED-LABEL: func.func @both
+// STREAMED-COUNT-1: st.kernel
+// STREAMED-NOT: st.kernel
+// STREAMED-LABEL: func.func @one
+// STREAMED-LABEL: func.func @streamed
+// STREAMED: %[[Q:.*]] = st.kernel "attention" {{.*}} -> tensor<8x4xf32> attributes {st.streamed}
+// STREAMED: %[[C:.*]] = st.kernel "attention" {{.*}} -> tensor<6x4xf32> attributes {st.streamed}
+// STREAMED: return %[[Q]], %[[C]]
+// CHECK-LABEL: func.func @streamed
+// CHECK-COUNT-2: st.kernel
+func.func @streamed(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<6x4xf32>) {
+  %k:2 = st.kernel "attention" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<6x4xf32>) attributes {st.streamed} {
+    %s = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<6x4xf32>) -> tensor<8x6xf32>
+    %t = stablehlo.tanh %s : tensor<8x6xf32>
+    %q = stablehlo.dot_general %t, %b, contracting_dims = [1] x [0] : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+    %c = stablehlo.dot_general %t, %a, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
+    st.yield %q, %c : tensor<8x4xf32>, tensor<6x4xf32>
+  }
+  return %k#0, %k#1 : tensor<8x4xf32>, tensor<6x4xf32>
 }

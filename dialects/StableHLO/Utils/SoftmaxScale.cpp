@@ -1,15 +1,11 @@
-#include "backends/cuda/codegen/attention/Homogeneity.h"
+#include "dialects/StableHLO/Utils/SoftmaxScale.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 
 using namespace mlir;
-using namespace mlir::cuda;
-using mlir::st::getSplat;
-using mlir::st::skipBroadcasts;
+using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
-std::optional<size_t> mlir::cuda::findMaximum(const ElementValues::Sum &sum,
-                                              ArrayRef<ElementValues::Sum> maxima) {
-  hlo::ReduceOp reduce = sum.op;
+std::optional<size_t> mlir::st::findMaximum(hlo::ReduceOp reduce, ArrayRef<hlo::ReduceOp> maxima) {
   auto exponential = reduce.getInputs()[0].getDefiningOp<hlo::ExpOp>();
   auto difference =
       exponential ? exponential.getOperand().getDefiningOp<hlo::SubtractOp>() : nullptr;
@@ -18,7 +14,7 @@ std::optional<size_t> mlir::cuda::findMaximum(const ElementValues::Sum &sum,
     return std::nullopt;
   Value subtracted = skipBroadcasts(difference.getRhs());
   for (auto [i, maximum] : llvm::enumerate(maxima)) {
-    hlo::ReduceOp other = maximum.op;
+    hlo::ReduceOp other = maximum;
     if (other.getResult(0) == subtracted && other.getInputs()[0] == difference.getLhs() &&
         isa<hlo::MaxOp>(other.getBody().front().front()))
       return i;
@@ -41,7 +37,7 @@ struct Powers {
 /// Exponents of values with respect to a sum and its operand; nothing if it is no such product.
 class PowerAnalysis {
 public:
-  explicit PowerAnalysis(const ElementValues::Sum &sum) : sum(sum.op) {}
+  explicit PowerAnalysis(hlo::ReduceOp sum) : sum(sum) {}
 
   std::optional<Powers> get(Value value);
 
@@ -112,8 +108,7 @@ std::optional<Powers> PowerAnalysis::get(Value value) {
   return powers;
 }
 
-std::optional<SoftmaxScale> mlir::cuda::findSoftmaxScale(Value value,
-                                                         ArrayRef<ElementValues::Sum> sums) {
+std::optional<SoftmaxScale> mlir::st::findSoftmaxScale(Value value, ArrayRef<hlo::ReduceOp> sums) {
   for (auto [i, sum] : llvm::enumerate(sums)) {
     std::optional<Powers> powers = PowerAnalysis(sum).get(value);
     if (powers && powers->exponential == 1 && (powers->sum == 0 || powers->sum == -1))

@@ -1,25 +1,26 @@
-#include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/attention/AttentionPlan.h"
-#include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/St/Utils/KernelParts.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
+#include "passes/Kernels/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
-namespace mlir::cuda {
+namespace mlir::st {
 #define GEN_PASS_DEF_SPLITATTENTION
-#include "backends/cuda/codegen/Passes.h.inc"
-} // namespace mlir::cuda
+#include "passes/Kernels/Passes.h.inc"
+} // namespace mlir::st
 
 using namespace mlir;
-using namespace mlir::cuda;
+using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-class SplitAttentionPass : public mlir::cuda::impl::SplitAttentionBase<SplitAttentionPass> {
+class SplitAttentionPass : public mlir::st::impl::SplitAttentionBase<SplitAttentionPass> {
 public:
+  using SplitAttentionBase::SplitAttentionBase;
   void runOnOperation() override;
 
 private:
-  LogicalResult split(mlir::st::KernelOp kernel);
+  LogicalResult split(KernelOp kernel);
 };
 } // namespace
 
@@ -49,7 +50,7 @@ static llvm::SetVector<Value> findReductions(ArrayRef<Value> products) {
   return reductions;
 }
 
-LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
+LogicalResult SplitAttentionPass::split(KernelOp kernel) {
   Operation *yield = kernel.getBody().front().getTerminator();
   SmallVector<Value> columns, others;
   for (Value value : yield->getOperands())
@@ -72,8 +73,9 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
   auto created = [&](Value value) {
     return first.getResult(llvm::find(outputs, value) - outputs.begin());
   };
-  SmallVector<Cut> cuts =
-      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, created(value)}; });
+  SmallVector<Cut> cuts = llvm::map_to_vector(reductions, [&](Value value) {
+    return Cut{value, created(value)};
+  });
   auto second = makePart(builder, kernel, "attention", columns, cuts);
   size_t next = 0;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), kernel.getResults()))
@@ -85,7 +87,7 @@ LogicalResult SplitAttentionPass::split(mlir::st::KernelOp kernel) {
 
 /// Merges inputs of products that are the same value, so that products are seen to read the same
 /// matrix. Other inputs stay apart: a mask may read one vector along rows and along columns.
-static void mergeInputs(mlir::st::KernelOp kernel) {
+static void mergeInputs(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto isOfProduct = [&](unsigned i) {
     return llvm::any_of(body.getArgument(i).getUsers(), llvm::IsaPred<hlo::DotGeneralOp>);
@@ -102,12 +104,12 @@ static void mergeInputs(mlir::st::KernelOp kernel) {
 }
 
 void SplitAttentionPass::runOnOperation() {
-  SmallVector<mlir::st::KernelOp> kernels;
-  getOperation()->walk([&](mlir::st::KernelOp kernel) {
-    if (kernel.getKind() == "attention")
+  SmallVector<KernelOp> kernels;
+  getOperation()->walk([&](KernelOp kernel) {
+    if (kernel.getKind() == "attention" && (!streamedOnly || kernel->hasAttr(kStreamedAttr)))
       kernels.push_back(kernel);
   });
-  for (mlir::st::KernelOp kernel : kernels) {
+  for (KernelOp kernel : kernels) {
     mergeInputs(kernel);
     if (failed(split(kernel)))
       return signalPassFailure();
