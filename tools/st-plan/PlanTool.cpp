@@ -157,9 +157,9 @@ absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
   return choices;
 }
 
-/// Of layers that differ, only simulated programs of the whole model tell the time and memory.
+/// Models of layers that differ have no smaller or larger version with the same proportions.
 absl::Status PlanTool::checkLayers(const PlanInput &input) const {
-  const char *why = input.model.layersUnlike
+  const char *why = input.model.layersUnlike()
                         ? "its layers differ in their experts, or in what they train"
                         : "its encoder and its decoder have different layers";
   const char *question = flags.largestModel   ? "--largest-model"
@@ -168,8 +168,6 @@ absl::Status PlanTool::checkLayers(const PlanInput &input) const {
   if (question && input.model.layersDiffer())
     return invalid(question, ": expected a model of equal layers, found ", input.config.path, ": ",
                    why);
-  if (!simulates() && input.model.layersUnlike)
-    return invalid(input.config.path, ": ", why, "; expected equal layers, or a DTU cluster");
   return absl::OkStatus();
 }
 

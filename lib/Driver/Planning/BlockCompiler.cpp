@@ -15,6 +15,12 @@ namespace proto = ::st::proto;
 /// More than one, so that gradients are accumulated and tasks are separate.
 constexpr int64_t kMicroBatches = 2;
 
+/// Without a capacity, a framework sends each token to the devices of its experts, and multiplies
+/// the tokens of each expert without padding. A plan has no batch to route: each expert gets its
+/// even share. St's program instead gathers the weights of experts once per step, and pads tokens
+/// to tiles; its own work is read.
+constexpr double kEvenShare = 1;
+
 BlockCompiler::BlockCompiler(const PlanInput &input, std::string target)
     : input(input), target(std::move(target)) {
   DialectRegistry registry;
@@ -26,16 +32,21 @@ BlockCompiler::BlockCompiler(const PlanInput &input, std::string target)
 
 BlockCompiler::~BlockCompiler() = default;
 
+bool BlockCompiler::limitsExperts() const {
+  return input.config.experts.count == 0 || input.config.experts.capacityFactor ||
+         input.options.count("expert-capacity-factor") > 0;
+}
+
 absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &key) {
   CompileRequest request;
   request.input = request.parallel = "layout";
   request.model = input.config;
-  if (!input.model.layersUnlike) {
-    request.model->layerCount = ::st::kCompiledLayers;
-    if (input.model.decoderLayers > 0)
-      request.model->decoder.layerCount = ::st::kCompiledLayers;
-  }
+  request.model->layerCount = input.model.compiledLayers;
+  if (input.model.decoderLayers > 0)
+    request.model->decoder.layerCount = input.model.compiledDecoderLayers;
   request.model->experts.balanceCoefficient = 0.0; // almost no work, but of the full batch
+  if (!key.formsKernels && !limitsExperts())
+    request.model->experts.capacityFactor = kEvenShare;
   if (!key.formsKernels)
     request.model->scalesScores = false; // A framework runs a kernel for each op.
   const int64_t multiple = input.vocabularyMultiple * key.tensor;
@@ -67,7 +78,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   });
   if (!done.ok())
     return done;
-  return gatherWork(*module);
+  return gatherWork(*module, input.model);
 }
 
 /// The work of the default optimizer's program with the states of another optimizer. A framework's

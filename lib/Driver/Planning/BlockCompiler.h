@@ -21,6 +21,7 @@ public:
   absl::StatusOr<const ::st::proto::ProgramWork *> get(const ::st::BlockKey &key) override;
 
 private:
+  bool limitsExperts() const;
   absl::StatusOr<::st::proto::ProgramWork> compile(const ::st::BlockKey &key);
   absl::StatusOr<::st::proto::ProgramWork> withStatesOf(const ::st::BlockKey &key);
 

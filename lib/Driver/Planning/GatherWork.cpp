@@ -26,8 +26,21 @@ static std::string layerOf(Operation *op) {
   return StringRef(TaskGroups::scopeOf(op).path).split('/').first.str();
 }
 
-/// The block of each op: its mark; for gradients the layer in their location; otherwise the block
-/// of an operand.
+/// The layer of an op: that in its location, or that of the parameter that it updates.
+static int64_t findLayer(Operation *op, const llvm::StringMap<int64_t> &layers) {
+  if (auto found = layers.find(layerOf(op)); found != layers.end())
+    return found->second;
+  const std::string path = TaskGroups::scopeOf(op).path;
+  StringRef parameter = path;
+  if (parameter.consume_front("optimizer/"))
+    for (const auto &layer : layers)
+      if (!layer.first().empty() && parameter.starts_with(layer.first().str() + "."))
+        return layer.second;
+  return -1;
+}
+
+/// The block of each op: its mark; for gradients and updates the layer in their location; otherwise
+/// the block of an operand.
 static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
   DenseMap<Operation *, int64_t> blocks;
   llvm::StringMap<int64_t> layers;
@@ -44,10 +57,8 @@ static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
     for (Operation &op : task.getBody().front()) {
       if (blocks.contains(&op) || op.hasTrait<OpTrait::ConstantLike>())
         continue;
-      int64_t block = -1;
-      if (auto found = layers.find(layerOf(&op)); found != layers.end())
-        block = found->second;
-      else
+      int64_t block = findLayer(&op, layers);
+      if (block < 0)
         for (Value operand : op.getOperands())
           if (Operation *maker = operand.getDefiningOp())
             block = std::max(block, blocks.lookup_or(maker, -1));
@@ -121,7 +132,7 @@ static bool isSplitOver(ShardingAttr sharding, StringRef axis) {
 }
 
 static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
-                         proto::ProgramWork &work) {
+                         const PlannedModel &model, proto::ProgramWork &work) {
   llvm::StringMap<std::set<int64_t>> users;
   // A task may compute a copy in another type once per step; forward tasks read it from a buffer.
   llvm::StringMap<StringRef> shownBy;
@@ -158,11 +169,12 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     // The weights of a layer are of that layer also where a collective or a view hides their use.
     auto layer = llvm::find_if(
         layers, [&](const auto &each) { return owner.starts_with(each.first + "."); });
-    if (layer == layers.end())
+    if (layer != layers.end() && isOfOtherLayers(owner, layer->first, layers, symbols))
+      added.add_blocks(layer->second);
+    // The only layer of its kind has weights that no other layer has.
+    else if (layer == layers.end() || model.layersUnlike())
       for (int64_t block : users[symbols.lookup(owner)])
         added.add_blocks(block);
-    else if (isOfOtherLayers(owner, layer->first, layers, symbols))
-      added.add_blocks(layer->second);
     added.set_is_frozen(state.getRole() == "parameter" && !written.contains(state.getSymName()));
     added.set_is_of_experts(isSplitOver(state.getSharding(), "expert"));
     auto global = cast<RankedTensorType>(state.getGlobalType()),
@@ -235,7 +247,7 @@ static void gatherBoundary(ProgramOp program, const DenseMap<Operation *, int64_
   }
 }
 
-proto::ProgramWork mlir::st::gatherWork(ModuleOp module) {
+proto::ProgramWork mlir::st::gatherWork(ModuleOp module, const PlannedModel &model) {
   proto::ProgramWork work;
   for (auto program : module.getOps<ProgramOp>()) {
     DenseMap<Operation *, int64_t> blocks = findBlocks(program);
@@ -248,14 +260,13 @@ proto::ProgramWork mlir::st::gatherWork(ModuleOp module) {
         *work.add_phases() = std::move(phase);
       }
     }
-    gatherStates(program, blocks, work);
+    gatherStates(program, blocks, model, work);
     gatherStashes(program, blocks, work);
     double elements = 0, bytes = 0, decoderElements = 0, decoderBytes = 0;
-    gatherBoundary(program, blocks, {1}, PlannedModel::kLayerBlock, elements, bytes);
-    gatherBoundary(
-        program, blocks,
-        {PlannedModel::kLayerBlock, PlannedModel::kBridgeBlock, PlannedModel::kDecoderBlock - 1},
-        PlannedModel::kDecoderBlock, decoderElements, decoderBytes);
+    gatherBoundary(program, blocks, {1}, 2, elements, bytes);
+    if (const int64_t bridge = model.bridgeBlock(); model.decoderLayers > 0)
+      gatherBoundary(program, blocks, {bridge - 1, bridge, bridge + 1}, bridge + 2, decoderElements,
+                     decoderBytes);
     work.set_boundary_elements(work.boundary_elements() + elements);
     work.set_boundary_bytes(work.boundary_bytes() + bytes);
     work.set_decoder_boundary_bytes(work.decoder_boundary_bytes() + decoderBytes);

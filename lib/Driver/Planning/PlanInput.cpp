@@ -44,8 +44,11 @@ static void describeModel(PlanInput &input, StringRef name, int64_t sequence,
   const std::vector<bool> &sparse = input.config.experts.layers;
   const bool hasExperts = input.config.experts.count > 0;
   input.model.experts = hasExperts ? input.config.experts.count : 0;
-  input.model.layersUnlike =
-      hasExperts && llvm::any_of(sparse, [&](bool each) { return each != sparse.back(); });
+  std::vector<std::string> kinds(input.model.layers);
+  for (int64_t layer = 0; hasExperts && layer < input.model.encoderLayers(); ++layer)
+    if (sparse.empty() || sparse[std::min<size_t>(layer, sparse.size() - 1)])
+      kinds[layer] = "experts";
+  input.model.setLayerKinds(kinds);
   input.model.sequence = sequence;
   input.model.precision = std::move(precision);
 }
@@ -99,8 +102,6 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
   describeModel(input, name.rsplit('/').second.empty() ? name : name.rsplit('/').second, sequence,
                 choices.precision);
   input.options = choices.options;
-  input.model.limitsExperts =
-      input.config.experts.capacityFactor || input.options.count("expert-capacity-factor") > 0;
   if (absl::Status status = checkTrainedLayers(input); !status.ok())
     return status;
   return input;
@@ -126,7 +127,7 @@ static std::string megatronConfig(StringRef family, const ::st::PlannedModel &mo
 }
 
 /// The parts of a run's blocks as keys of a configuration. The profile says what is fused, and a
-/// plan has no batch to balance: each expert gets its even share of the tokens.
+/// plan has no batch to balance.
 static std::string describeParts(TrainingRun run) {
   run.fusedBiasGelu = true;
   run.experts.balance = RunBalance::None;
@@ -134,8 +135,6 @@ static std::string describeParts(TrainingRun run) {
   describeModelParts(run, [&](StringRef key, const Twine &value) {
     text += ", \"" + key.str() + "\": " + value.str();
   });
-  if (run.experts.count > 0)
-    text += R"(, "expert_capacity_factor": 1)";
   return text;
 }
 
@@ -279,7 +278,6 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   input.task = isBert ? Task::MaskedLm : Task::CausalLm;
   input.config.tieWordEmbeddings = !run.untiedEmbeddings;
   describeModel(input, isBert ? "megatron-bert" : "megatron-gpt", run.sequence, precisionOf(run));
-  input.model.limitsExperts = run.experts.count > 0;
   input.vocabularyMultiple = run.vocabularyMultiple;
   input.optimizer = run.optimizer;
   ::st::Layout layout;

@@ -6,8 +6,8 @@
 
 namespace mlir::st {
 
-/// Checks the options of an input that choose parameters, on the full model. Sets `layersUnlike` if
-/// layers train different parameters.
+/// Checks the options of an input that choose parameters, on the full model. Sets the kinds of its
+/// layers if they train different parameters.
 absl::Status checkTrainedLayers(PlanInput &input);
 
 } // namespace mlir::st

@@ -18,6 +18,16 @@ Ops forwardOps(const proto::ProgramWork &work, int64_t block) {
   return ops;
 }
 
+/// Returns true if the backward pass has gradients of the block. Frozen layers before the first
+/// trained parameter have none.
+bool hasGradients(const proto::ProgramWork &work, int64_t block) {
+  return std::any_of(work.phases().begin(), work.phases().end(), [&](const auto &phase) {
+    return phase.block() == block && (phase.phase() == "backward" || phase.phase() == "weight") &&
+           std::any_of(phase.ops().begin(), phase.ops().end(),
+                       [](const proto::OpWork &op) { return op.is_gradient(); });
+  });
+}
+
 bool isAttentionProduct(const proto::OpWork &op) {
   return op.kind() == proto::OpWork::PRODUCT && op.batch() > 1;
 }
@@ -101,6 +111,11 @@ KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
   for (size_t tensor = 0; tensor < tensors; ++tensor)
     if (kept[tensor])
       (again[tensor] ? recomputed : bytes.kept) += work.tensors(static_cast<int>(tensor)).bytes();
+  if (!hasGradients(work, block)) {
+    bytes.kept = 0;
+    bytes.working = largest;
+    return bytes;
+  }
   // The backward pass has the gradients of an op's result and of its operands.
   bytes.working = std::max(bytes.working, 2 * largest) + recomputed;
   return bytes;

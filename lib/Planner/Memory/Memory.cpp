@@ -61,20 +61,23 @@ static double bucket(double elements, double all, double width) {
 MemoryModel::MemoryModel(const MemoryInputs &inputs)
     : inputs(inputs), state(stateOf(inputs.profile, inputs.model.precision)),
       embeddings(blockBytes(0, false)),
-      bridge(inputs.model.decoderLayers > 0 ? blockBytes(PlannedModel::kBridgeBlock, false)
+      bridge(inputs.model.decoderLayers > 0 ? blockBytes(inputs.model.bridgeBlock(), false)
                                             : KeptTensors()),
-      head(blockBytes(inputs.model.headBlock(), false)),
-      layer(layerBytes(PlannedModel::kLayerBlock, inputs.work.boundary_bytes())),
-      decoder(inputs.model.decoderLayers > 0
-                  ? layerBytes(PlannedModel::kDecoderBlock, inputs.work.decoder_boundary_bytes())
-                  : LayerBytes()),
-      communicators(communicatorBytes()) {}
+      head(blockBytes(inputs.model.headBlock(), false)), communicators(communicatorBytes()) {
+  for (int64_t block : inputs.split.layerBlocks())
+    layers.push_back(layerBytes(block));
+}
 
-MemoryModel::LayerBytes MemoryModel::layerBytes(int64_t block, double boundary) const {
+MemoryModel::LayerBytes MemoryModel::layerBytes(int64_t block) const {
   LayerBytes bytes;
   bytes.own = blockBytes(block, true);
   bytes.whole = inputs.layout.recompute == Recompute::Full ? blockBytes(block, false) : bytes.own;
-  bytes.boundary = boundary;
+  const double others = 1 - 1 / static_cast<double>(inputs.layout.expert);
+  visitExpertWeights(inputs.work, block, [&](const proto::OpWork &op, bool isGather) {
+    (isGather ? bytes.gathered : bytes.scattered) += op.bytes() * others;
+  });
+  bytes.boundary = inputs.model.isDecoderLayer(block) ? inputs.work.decoder_boundary_bytes()
+                                                      : inputs.work.boundary_bytes();
   return bytes;
 }
 
@@ -109,6 +112,12 @@ void MemoryModel::addState(int64_t group, DeviceMemory &memory) const {
   memory.parameters = shared(inputs.split.parametersOf(group) * state.weights(), 3);
   memory.gradients =
       shared(trained * state.gradients(), 2) + shared(trained * state.main_gradients(), 1);
+  // Weights of experts that other devices own, and the gradients for those devices.
+  for (int64_t chunk = 0; chunk < inputs.layout.virtualStages; ++chunk)
+    inputs.split.visitLayers(inputs.split.stageOf(group, chunk), [&](size_t index, int64_t count) {
+      memory.parameters += layers[index].gathered * static_cast<double>(count);
+      memory.gradients += layers[index].scattered * static_cast<double>(count);
+    });
   if (!inputs.layout.offloadOptimizer)
     memory.optimizer = shared(trained * state.master() + inputs.split.optimizerBytesOf(group), 1);
 }
@@ -121,11 +130,10 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
   const proto::MemoryProfile &buffers = inputs.profile.memory();
   const bool isFull = layout.recompute == Recompute::Full;
   double held = 0, heldForWeights = 0, gradients = 0, working = 0, largest = 0;
-  auto addLayers = [&](const LayerBytes &each, int64_t layers) {
-    if (layers == 0)
-      return;
-    const auto count = static_cast<double>(layers);
-    const double kept = isFull ? each.boundary : each.own.kept,
+  auto addLayers = [&](const LayerBytes &each, int64_t number) {
+    const auto count = static_cast<double>(number);
+    // Recomputation starts from the input. Without a backward pass nothing is kept.
+    const double kept = isFull && each.whole.kept > 0 ? each.boundary : each.own.kept,
                  forWeights = std::min(kept, each.own.keptForWeights);
     held += (kept - forWeights) * count;
     heldForWeights += forWeights * count;
@@ -141,8 +149,7 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
   };
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
     const int64_t stage = split.stageOf(group, chunk);
-    addLayers(layer, split.encoderLayersOf(stage));
-    addLayers(decoder, split.decoderLayersOf(stage));
+    split.visitLayers(stage, [&](size_t index, int64_t count) { addLayers(layers[index], count); });
     if (split.isFirst(stage))
       addOnce(embeddings);
     if (split.hasBridge(stage))
@@ -153,7 +160,8 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
       heldForWeights += head.keptForWeights;
       gradients += head.gradientsForWeights;
     } else if (buffers.keeps_stage_output())
-      held += (split.decoderLayersOf(stage) > 0 ? decoder : layer).boundary /
+      held += (split.hasDecoderLayers(stage) ? inputs.work.decoder_boundary_bytes()
+                                             : inputs.work.boundary_bytes()) /
               static_cast<double>(buffers.splits_stage_output() ? layout.tensor : 1);
   }
   memory.activations = (held * static_cast<double>(counts.forwardToBackward) +

@@ -83,11 +83,13 @@ private:
   struct LayerBytes {
     KeptTensors own, whole;
     double boundary = 0; ///< that it passes to the next layer
+    /// Weights of experts and their gradients on devices that do not own them.
+    double gathered = 0, scattered = 0;
   };
-  LayerBytes layerBytes(int64_t block, double boundary) const;
+  LayerBytes layerBytes(int64_t block) const;
 
   const KeptTensors embeddings, bridge, head; ///< of one micro-batch
-  const LayerBytes layer, decoder;
+  std::vector<LayerBytes> layers;             ///< by index in ModelSplit::layerBlocks
   const double communicators;
 };
 

@@ -15,8 +15,9 @@
 namespace st {
 
 struct ModelTimes {
-  BlockTime embeddings, layer, head;
-  BlockTime bridge, decoder; ///< of a model with a decoder behind an encoder
+  BlockTime embeddings, head;
+  BlockTime bridge;              ///< of a model with a decoder behind an encoder
+  std::vector<BlockTime> layers; ///< by index in ModelSplit::layerBlocks
 };
 
 /// Memoises parts of compositions. Serves one StepInputs.

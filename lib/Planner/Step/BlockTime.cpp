@@ -22,6 +22,7 @@ private:
   OpTime timeCollective(const proto::OpWork &op) const;
   OpTime unfusedSoftmax(const proto::OpWork &op) const;
   void noteSizes(const proto::OpWork &op, const OpTime &time, BlockTime &times) const;
+  void addExpertWeights(BlockTime &times) const;
 
   const Layout &layout;
   const int64_t heads, vocabulary;
@@ -100,6 +101,14 @@ void BlockTimer::noteSizes(const proto::OpWork &op, const OpTime &time, BlockTim
       times.badSizes.insert(size);
 }
 
+/// Without a capacity, St's program gathers the weights of experts before the passes, and reduces
+/// their gradients to the devices that own them.
+void BlockTimer::addExpertWeights(BlockTime &times) const {
+  visitExpertWeights(work, block, [&](const proto::OpWork &op, bool isGather) {
+    (isGather ? times.gathers : times.scatters) += timeCollective(op);
+  });
+}
+
 BlockTime BlockTimer::run() {
   BlockTime times;
   const QueuedWork entry =
@@ -130,6 +139,7 @@ BlockTime BlockTimer::run() {
   if (runsAgain)
     times.againFlops += forwardFlops;
   times.backward += gradient;
+  addExpertWeights(times);
   return times;
 }
 

@@ -14,7 +14,9 @@ namespace st {
 /// One block's passes over one micro-batch.
 struct BlockTime {
   QueuedWork forward, backward;
-  QueuedWork weight;       ///< gradients of weights, if they are a separate task
+  QueuedWork weight; ///< gradients of weights, if they are a separate task
+  /// Exchanges of experts' weights and of their gradients, once per step.
+  OpTime gathers, scatters;
   double productFlops = 0; ///< forward and backward, without recomputation
   double againFlops = 0;   ///< recomputed products
   /// Device time that products lose to sizes that suit matrix units badly, and these sizes.

@@ -7,9 +7,11 @@
 
 #include "absl/status/statusor.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace st {
 
@@ -30,13 +32,14 @@ struct BlockKey {
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };
 
-/// Layers of a kind in the programs that a BlockSource compiles.
+/// Layers in the programs that a BlockSource compiles, if one layer stands for all.
 constexpr int64_t kCompiledLayers = 2;
 
 /// A planned model: its blocks are compiled, the rest are counts. A program has the embeddings
-/// (block 0), two layers and the head; the second layer stands for all but the first. That of a
-/// model with an encoder and a decoder has two layers of each, and between them a bridge: the
-/// encoder's last norm and the decoder's embeddings.
+/// (block 0), layers and the head. That of a model with an encoder and a decoder has layers of
+/// each, and between them a bridge: the encoder's last norm and the decoder's embeddings. Usually
+/// there are two layers of each, and the second one stands for all but the first. If layers differ,
+/// a program has the first layers of each stack, up to the second one of each kind.
 struct PlannedModel {
   std::string name;
   int64_t layers = 0, hidden = 0, heads = 0, sequence = 0;
@@ -44,36 +47,60 @@ struct PlannedModel {
   std::string precision = "f16"; ///< "f16", "bf16" or "f32"
   int64_t decoderLayers = 0;     ///< the last ones of `layers`, if the others are an encoder's
   int64_t experts = 0;           ///< of a layer; 0 without
-  bool limitsExperts = false;    ///< an expert takes at most a number of tokens
-  /// Layers of a kind differ in their experts or in what they train. Then no layer stands for the
-  /// others, and a BlockSource compiles all layers.
-  bool layersUnlike = false;
+  /// Layers of the encoder (all of a model with one stack) and of the decoder in a program.
+  int64_t compiledLayers = kCompiledLayers, compiledDecoderLayers = kCompiledLayers;
 
-  static constexpr int64_t kLayerBlock = kCompiledLayers, kBridgeBlock = kCompiledLayers + 1,
-                           kDecoderBlock = 2 * kCompiledLayers + 1;
   int64_t encoderLayers() const { return layers - decoderLayers; }
+  /// Sets the kind of each layer: layers of a stack may differ in their experts or in what they
+  /// train. If they do, programs have the layers up to each of `needed`, too. `layers` and
+  /// `decoderLayers` must be set.
+  void setLayerKinds(const std::vector<std::string> &kinds,
+                     const std::vector<int64_t> &needed = {});
+  /// Returns true if layers of a stack differ.
+  bool layersUnlike() const { return !likeBlocks.empty(); }
   /// Returns true if a layer does not stand for all others.
-  bool layersDiffer() const { return layersUnlike || decoderLayers > 0; }
+  bool layersDiffer() const { return layersUnlike() || decoderLayers > 0; }
+  int64_t bridgeBlock() const { return compiledLayers + 1; }
   int64_t headBlock() const {
-    if (layersUnlike)
-      return layers + (decoderLayers > 0 ? 2 : 1);
-    return (decoderLayers > 0 ? kDecoderBlock : kLayerBlock) + 1;
+    return compiledLayers + 1 + (decoderLayers > 0 ? compiledDecoderLayers + 1 : 0);
   }
-  int64_t bridgeBlock() const { return layersUnlike ? encoderLayers() + 1 : kBridgeBlock; }
   bool isLayer(int64_t block) const {
     return block > 0 && block < headBlock() && (decoderLayers == 0 || block != bridgeBlock());
   }
-  /// Blocks of the model that a block of a program stands for.
-  int64_t timesOf(int64_t block) const {
-    if (layersUnlike || !isLayer(block))
-      return 1;
-    return block == kLayerBlock                          ? encoderLayers()
-           : block == kDecoderBlock && decoderLayers > 0 ? decoderLayers
-                                                         : 0;
+  bool isDecoderLayer(int64_t block) const {
+    return decoderLayers > 0 && block > bridgeBlock() && block < headBlock();
   }
+  /// The block that stands for a layer of the model.
+  int64_t blockOf(int64_t layer) const {
+    if (layersUnlike())
+      return likeBlocks[layer];
+    return layer < encoderLayers() ? compiledLayers : bridgeBlock() + compiledDecoderLayers;
+  }
+  /// The blocks that stand for layers, ascending.
+  std::vector<int64_t> layerBlocks() const;
+  /// Blocks of the model that a block of a program stands for.
+  int64_t timesOf(int64_t block) const;
   /// Tensors of the model that a state of a program stands for; all layers may share one.
   int64_t timesOf(const proto::StateWork &state) const;
+
+  /// Of setLayerKinds: the block that stands for each layer. Empty if layers of a stack are alike.
+  std::vector<int64_t> likeBlocks;
 };
+
+/// Visits a block's collectives that gather the weights of experts before the passes, or scatter
+/// their gradients in the update. Programs that send tokens instead have none.
+template <typename Visit>
+void visitExpertWeights(const proto::ProgramWork &work, int64_t block, Visit visit) {
+  for (const proto::PhaseWork &phase : work.phases()) {
+    const bool isGather = phase.phase() == "prologue";
+    if (phase.block() != block || !(isGather || phase.phase() == "update"))
+      continue;
+    for (const proto::OpWork &op : phase.ops())
+      if (op.collective() == (isGather ? "all_gather" : "reduce_scatter") &&
+          std::find(op.axes().begin(), op.axes().end(), "expert") != op.axes().end())
+        visit(op, isGather);
+  }
+}
 
 /// Compiles each block once.
 class BlockSource {

@@ -44,11 +44,6 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
     return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),
                                                    " interleaves at least ", least,
                                                    " stages, found pp=", layout.stages));
-  if (layout.expert > 1 && !inputs.model.limitsExperts)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expert=", layout.expert,
-        ": without an expert capacity, the weights of experts are gathered once a step, and only "
-        "DTU clusters have costs for that; expected --expert-capacity-factor"));
   return checkLayout(inputs.model, layout, inputs.cluster);
 }
 

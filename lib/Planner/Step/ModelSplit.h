@@ -4,6 +4,7 @@
 
 #include "lib/Planner/Step/Blocks.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -40,12 +41,17 @@ public:
   /// Returns true if the stage has the bridge from an encoder to a decoder.
   bool hasBridge(int64_t stage) const { return stage == bridge; }
   int64_t stageOf(int64_t group, int64_t chunk) const { return chunk * layout.stages + group; }
-  /// Layers of a stage, and of these the encoder's (all of a model with one kind of layer) and the
-  /// decoder's.
   int64_t layersOfStage(int64_t stage) const { return layers[stage]; }
-  int64_t encoderLayersOf(int64_t stage) const { return layers[stage] - decoderLayersOf(stage); }
-  int64_t decoderLayersOf(int64_t stage) const { return decoders[stage]; }
+  /// Returns true if the stage has layers of a decoder behind an encoder.
+  bool hasDecoderLayers(int64_t stage) const {
+    return model.decoderLayers > 0 && starts[stage + 1] > model.encoderLayers();
+  }
   int64_t layersOfGroup(int64_t group) const;
+  /// The blocks that stand for layers, ascending.
+  const std::vector<int64_t> &layerBlocks() const { return blocks; }
+  /// Visits the layers of a stage in order, as runs that one block stands for: its index among
+  /// layerBlocks, and the number of layers.
+  template <typename Visit> void visitLayers(int64_t stage, Visit visit) const;
 
   /// Elements of parameters per device of a group, and of those that train.
   StateAmount parametersOf(int64_t group) const { return sumOf(elements, group); }
@@ -61,12 +67,14 @@ public:
   double tiedElements() const;
 
 private:
-  /// Amount of a stage outside its layers, and per layer of each kind.
-  struct StageAmount {
-    StateAmount once, perLayer, perDecoderLayer;
+  static constexpr size_t kStageKinds = 8;
+  /// Amount of a stage outside its layers, and per layer. Indexed by whether the stage is the
+  /// first, has the bridge, and is the last; `perLayer` then by the block of the layer.
+  struct Amounts {
+    std::array<StateAmount, kStageKinds> once = {};
+    std::vector<StateAmount> perLayer;
   };
-  /// Indexed by whether the stage is the first, has the bridge, and is the last.
-  using Amounts = std::array<StageAmount, 8>;
+  size_t indexOf(int64_t layer) const;
   static size_t indexOf(bool isFirst, bool hasBridge, bool isLast) {
     return (isFirst ? 4 : 0) + (hasBridge ? 2 : 0) + (isLast ? 1 : 0);
   }
@@ -78,13 +86,30 @@ private:
   const PlannedModel &model;
   const Layout &layout;
   const proto::ProgramWork &work;
+  const std::vector<int64_t> blocks;
   const int64_t stages;
   const std::vector<int64_t> layers;
-  std::vector<int64_t> decoders; ///< by stage
-  int64_t bridge = -1;           ///< its stage, or -1
-  Amounts elements = {}, trained = {}, optimizerBytes = {};
+  std::vector<int64_t> starts; ///< the first layer of each stage, and the number of all
+  int64_t bridge = -1;         ///< its stage, or -1
+  Amounts elements, trained, optimizerBytes;
   double largest = 0;
 };
+
+template <typename Visit> void ModelSplit::visitLayers(int64_t stage, Visit visit) const {
+  int64_t layer = starts[stage];
+  const int64_t end = starts[stage + 1];
+  while (layer < end) {
+    const size_t index = indexOf(layer);
+    int64_t next = layer + 1;
+    if (model.layersUnlike())
+      while (next < end && indexOf(next) == index)
+        ++next;
+    else
+      next = layer < model.encoderLayers() ? std::min(end, model.encoderLayers()) : end;
+    visit(index, next - layer);
+    layer = next;
+  }
+}
 
 } // namespace st
 

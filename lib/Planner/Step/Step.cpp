@@ -74,6 +74,8 @@ private:
     return profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   }
   ReplicaWork replicaWorkOf(int64_t group, const GroupTimes &times) const;
+  /// A time of the layers of a group, once per step.
+  double sumLayers(int64_t group, OpTime BlockTime::*part) const;
   GroupParts partsOf(int64_t group, const GroupTimes &times, const StepEstimate &step) const;
   void addTiedReduction(std::vector<GroupParts> &rows) const;
   void addUpdate(int64_t group, double start, GroupParts &row) const;
@@ -97,31 +99,44 @@ QueuedWork Composer::forwardOf(int64_t stage) const {
   QueuedWork work = inputs.costs.memoryPass(0, profile.micro_batch_launches());
   if (split.isFirst(stage))
     work += times.embeddings.forward;
-  work += times.layer.forward.repeated(static_cast<double>(split.encoderLayersOf(stage)));
-  if (split.hasBridge(stage))
-    work += times.bridge.forward;
-  work += times.decoder.forward.repeated(static_cast<double>(split.decoderLayersOf(stage)));
+  bool isBehindBridge = !split.hasBridge(stage);
+  split.visitLayers(stage, [&](size_t index, int64_t count) {
+    if (!isBehindBridge && model.isDecoderLayer(split.layerBlocks()[index])) {
+      work += times.bridge.forward;
+      isBehindBridge = true;
+    }
+    work += times.layers[index].forward.repeated(static_cast<double>(count));
+  });
   if (split.isLast(stage))
     work += times.head.forward;
   return work;
 }
 
 QueuedWork Composer::backwardOf(int64_t stage) const {
+  std::vector<QueuedWork> parts;
+  if (split.isFirst(stage))
+    parts.push_back(times.embeddings.backward);
+  bool isBehindBridge = !split.hasBridge(stage);
+  split.visitLayers(stage, [&](size_t index, int64_t count) {
+    if (!isBehindBridge && model.isDecoderLayer(split.layerBlocks()[index])) {
+      parts.push_back(times.bridge.backward);
+      isBehindBridge = true;
+    }
+    parts.push_back(times.layers[index].backward.repeated(static_cast<double>(count)));
+  });
   QueuedWork work;
   if (split.isLast(stage))
     work += times.head.backward;
-  work += times.decoder.backward.repeated(static_cast<double>(split.decoderLayersOf(stage)));
-  if (split.hasBridge(stage))
-    work += times.bridge.backward;
-  work += times.layer.backward.repeated(static_cast<double>(split.encoderLayersOf(stage)));
-  if (split.isFirst(stage))
-    work += times.embeddings.backward;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+    work += *part;
   return work;
 }
 
 QueuedWork Composer::weightOf(int64_t stage) const {
-  QueuedWork work = times.layer.weight.repeated(static_cast<double>(split.encoderLayersOf(stage)));
-  work += times.decoder.weight.repeated(static_cast<double>(split.decoderLayersOf(stage)));
+  QueuedWork work;
+  split.visitLayers(stage, [&](size_t index, int64_t count) {
+    work += times.layers[index].weight.repeated(static_cast<double>(count));
+  });
   if (split.isLast(stage))
     work += times.head.weight;
   if (split.hasBridge(stage))
@@ -174,7 +189,7 @@ PipelineCosts Composer::timePipeline() const {
 double Composer::boundaryAfter(int64_t group) const {
   double bytes = 0;
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
-    bytes = std::max(bytes, split.decoderLayersOf(split.stageOf(group, chunk)) > 0
+    bytes = std::max(bytes, split.hasDecoderLayers(split.stageOf(group, chunk))
                                 ? work.decoder_boundary_bytes()
                                 : work.boundary_bytes());
   return bytes;
@@ -248,6 +263,16 @@ ReplicaWork Composer::replicaWorkOf(int64_t group, const GroupTimes &times) cons
   return work;
 }
 
+double Composer::sumLayers(int64_t group, OpTime BlockTime::*part) const {
+  double sum = 0;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+    split.visitLayers(split.stageOf(group, chunk), [&](size_t index, int64_t count) {
+      const OpTime &time = times.layers[index].*part;
+      sum += std::max(time.host, time.device) * static_cast<double>(count);
+    });
+  return sum;
+}
+
 /// The passes of a group and the reduction of its gradients.
 GroupParts Composer::partsOf(int64_t group, const GroupTimes &times,
                              const StepEstimate &step) const {
@@ -260,14 +285,15 @@ GroupParts Composer::partsOf(int64_t group, const GroupTimes &times,
   row.numPasses = row.parts.size();
   const ReplicaWork replica = replicaWorkOf(group, times);
   const ReplicaTime between = timeReplicas(layout, profile, inputs.costs, placement, replica);
-  double reduced = between.reduction;
+  double reduced = between.reduction + sumLayers(group, &BlockTime::scatters);
   if (layout.copies() > 1 || profile.copies_with_one_replica())
     reduced += inputs.costs.memoryPass(3 * replica.gradientBytes.sum(), 2).device;
   row.parts.push_back({"backward-params-all-reduce", reduced});
   // Megatron-LM has no timer for this.
-  if (between.gathers > 0)
-    row.parts.push_back({"params-all-gather", between.gathers});
-  row.end = times.end + reduced + between.gathers;
+  const double gathers = between.gathers + sumLayers(group, &BlockTime::gathers);
+  if (gathers > 0)
+    row.parts.push_back({"params-all-gather", gathers});
+  row.end = times.end + reduced + gathers;
   // Nor for this. `step` has no memory while a lower bound is computed.
   const double returnUs = profile.memory().return_us_per_mib() / (1 << 20);
   if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[group].returned; us > 0) {
@@ -414,13 +440,13 @@ absl::StatusOr<double> countParameters(const StepInputs &inputs) {
 void Composer::timeBlocks() {
   const BlockContext context{layout, model, profile, inputs.costs, placement};
   auto compute = [&] {
-    ModelTimes created{timeBlock(context, work, 0),
-                       timeBlock(context, work, PlannedModel::kLayerBlock),
-                       timeBlock(context, work, model.headBlock())};
-    if (model.decoderLayers > 0) {
-      created.bridge = timeBlock(context, work, PlannedModel::kBridgeBlock);
-      created.decoder = timeBlock(context, work, PlannedModel::kDecoderBlock);
-    }
+    ModelTimes created;
+    created.embeddings = timeBlock(context, work, 0);
+    for (int64_t block : split.layerBlocks())
+      created.layers.push_back(timeBlock(context, work, block));
+    created.head = timeBlock(context, work, model.headBlock());
+    if (model.decoderLayers > 0)
+      created.bridge = timeBlock(context, work, model.bridgeBlock());
     return created;
   };
   times = inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
@@ -428,14 +454,15 @@ void Composer::timeBlocks() {
 
 /// Names the sizes of a layer's products that cost more than 1 % of its time.
 std::string Composer::noteSizes() const {
-  const BlockTime &layer = times.layer;
-  const double all = layer.forward.device + layer.backward.device;
-  if (layer.lostUs < 0.01 * all)
-    return "";
-  return absl::StrFormat(
-      "matrix units are slow for sizes that are not multiples of 64: %s of a layer's products "
-      "cost %.1f %% of its device time",
-      absl::StrJoin(layer.badSizes, ", "), layer.lostUs / all * 100);
+  for (const BlockTime &layer : times.layers) {
+    const double all = layer.forward.device + layer.backward.device;
+    if (layer.lostUs >= 0.01 * all && layer.lostUs > 0)
+      return absl::StrFormat(
+          "matrix units are slow for sizes that are not multiples of 64: %s of a layer's products "
+          "cost %.1f %% of its device time",
+          absl::StrJoin(layer.badSizes, ", "), layer.lostUs / all * 100);
+  }
+  return "";
 }
 
 StepEstimate Composer::compose(bool keepRuns) {
@@ -463,9 +490,11 @@ StepEstimate Composer::compose(bool keepRuns) {
       step.fit = Fit::DoesNotFit;
   }
   auto sumOf = [&](double BlockTime::*part) {
-    return times.embeddings.*part + times.bridge.*part + times.head.*part +
-           times.layer.*part * static_cast<double>(model.encoderLayers()) +
-           times.decoder.*part * static_cast<double>(model.decoderLayers);
+    double sum = times.embeddings.*part + times.bridge.*part + times.head.*part;
+    for (size_t index = 0; index < times.layers.size(); ++index)
+      sum += times.layers[index].*part *
+             static_cast<double>(model.timesOf(split.layerBlocks()[index]));
+    return sum;
   };
   const double perDevice = sumOf(&BlockTime::productFlops), again = sumOf(&BlockTime::againFlops),
                passes = static_cast<double>(layout.groupDevices() * layout.microBatches);

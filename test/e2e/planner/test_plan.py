@@ -64,6 +64,50 @@ def todays_models(folder):
     st.expect("fits" in plan(inputs / "llama3-8b.sh", "--cluster=dgx-h100-80gb"), "Llama does not fit")
 
 
+def experts_without_capacity(folder):
+    """Megatron-LM sends tokens to the devices of their experts, whose even share of tokens takes as long with one device as
+    with four. St gathers the weights of experts instead. Each device has a quarter of the experts, with their optimizer state."""
+    model = st.write_json(folder / "mixtral" / "config.json", planned_steps.MIXTRAL | {"intermediate_size": 4096}).parent
+    layout = [model, "--devices=4", "--batch=16", "--seq=128", "--tp=1", "--pp=1", "--mb=2", "--zero=0", "--recompute=none"]
+    whole, shared = (plan_json(*layout, f"--expert={count}")["best"] for count in (1, 4))
+    limited = plan_json(*layout, "--expert=4", "--expert-capacity-factor=1")["best"]
+    st.expect(shared["predicted_ms"] == limited["predicted_ms"], "an even share is not a capacity factor of 1")
+    st.expect(shared["parameters"] == whole["parameters"], "parameters")
+    for kind in ("parameters", "gradients", "optimizer"):
+        part, all = (next(each["mib"] for each in best["memory"] if each["name"] == kind) for best in (shared, whole))
+        st.expect(0.25 < part / all < 0.5, f"{kind}: {part} of {all} MiB")
+    gathered = plan_json(*layout, "--expert=4", "--profile=st")["best"]
+    timers = {timer["name"] for timer in gathered["timers"]}
+    st.expect("params-all-gather" in timers, f"weights of experts are not gathered: {timers}")
+    sent = plan_json(*layout, "--expert=4", "--profile=st", "--expert-capacity-factor=1")["best"]
+    st.expect("params-all-gather" not in {timer["name"] for timer in sent["timers"]}, "gathered with a capacity")
+    st.expect(gathered["memory_mib"] > sent["memory_mib"], "gathered weights take no memory")
+
+
+def layers_that_differ(folder):
+    """Layers with experts among others, and frozen ones: the programs of a few layers tell the parameters and the time."""
+    flags = ["--devices=4", "--batch=16", "--seq=128", "--mb=2"]
+    qwen = planned_steps.LLAMA | {"model_type": "qwen2_moe", "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 2,
+                                  "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "norm_topk_prob": True}
+    model = st.write_json(folder / "qwen" / "config.json", qwen).parent
+    report = plan_json(model, *flags)["best"]
+    hidden, inner, heads = 256, 704, 2 * 256 * 256 + 2 * 256 * 128 + 256 + 2 * 128
+    sparse = 4 * 3 * hidden * 512 + 4 * hidden + 3 * hidden * 512 + hidden
+    expected = 4 * (sparse + 3 * hidden * inner) + 8 * (heads + 2 * hidden) + 2 * 2048 * hidden + hidden
+    st.expect(report["parameters"] == expected, f"{report['parameters']} parameters instead of {expected}")
+    llama = st.write_json(folder / "llama" / "config.json", planned_steps.LLAMA | {"num_hidden_layers": 16}).parent
+    one = [llama, *flags, "--tp=1", "--pp=1", "--zero=0", "--recompute=none"]
+    times, memory = [], []
+    for frozen in ("[0-3]", "[0-7]", "[0-9]", "1[0-5]"):
+        best = plan_json(*one, f"--freeze=*.layers.{frozen}.*,*embed_tokens*")["best"]
+        times.append(best["predicted_ms"])
+        memory.append(best["memory_mib"])
+    st.expect(times[0] > times[1] > times[2], f"more frozen layers take longer: {times}")
+    st.expect(memory[0] > memory[1] > memory[2], f"more frozen layers take more memory: {memory}")
+    # The gradients of layers behind the trained ones pass through frozen layers.
+    st.expect(times[3] > times[1], f"frozen last layers have backward passes: {times}")
+
+
 def contradicted(folder):
     """A row that took longer than another for the same work is reported, and left out of a fit."""
     path = folder / "timers.csv"
@@ -328,7 +372,9 @@ def fit(folder):
     plan(f"--rows={ROWS}", "--profile=megatron-deepspeed", f"--constants={out}")
 
 
-CASES = [("measured rows", rows), ("rows of experts", rows_of_experts), ("today's models", todays_models), ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
+CASES = [("measured rows", rows), ("rows of experts", rows_of_experts), ("today's models", todays_models), ("experts without a capacity", experts_without_capacity),
+         ("layers that differ", layers_that_differ),
+         ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
          ("largest models", largest), ("scaling", scaled), ("page", page), ("configurations", configurations),
          ("searched", searched),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]

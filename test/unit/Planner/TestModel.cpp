@@ -205,7 +205,6 @@ Layout TestPlan::drawSplitLayout() {
   Layout layout = drawLayout();
   const int64_t context = draw({1, 2, 4}), expert = draw({1, 2, 4});
   model.experts = draw({0, 8});
-  model.limitsExperts = true;
   if (layout.replicas % context == 0) {
     layout.context = context;
     layout.replicas /= context;
