@@ -21,7 +21,8 @@ public:
   LogicalResult parse(ModuleOp module, ArrayRef<std::string> texts);
   bool empty() const { return patterns.empty(); }
   bool match(StringRef name);
-  LogicalResult checkUsed(func::FuncOp function) const;
+  /// `effect` completes "parameters to ...", and `example` is the name of a parameter.
+  LogicalResult checkUsed(func::FuncOp function, StringRef effect, StringRef example) const;
 
 private:
   struct Pattern {
@@ -51,10 +52,13 @@ bool NamePatterns::match(StringRef name) {
   return found;
 }
 
-LogicalResult NamePatterns::checkUsed(func::FuncOp function) const {
+LogicalResult NamePatterns::checkUsed(func::FuncOp function, StringRef effect,
+                                      StringRef example) const {
   for (const Pattern &pattern : patterns)
     if (!pattern.isUsed)
-      return function.emitOpError("has no parameter whose name matches ") << pattern.text;
+      return function.emitError("no parameter has a name that matches '")
+             << pattern.text << "' (parameters to " << effect << "); names are like '" << example
+             << "'";
   return success();
 }
 
@@ -76,11 +80,13 @@ struct FreezeParameters : mlir::st::impl::FreezeParametersBase<FreezeParameters>
     Signature signature(function);
     Builder builder(module.getContext());
     size_t left = 0;
+    StringRef last;
     for (unsigned i = 0; i < signature.getNumArguments(); ++i) {
       auto role = dyn_cast_or_null<StringAttr>(signature.getArgumentAttr(i, kRoleAttr));
       auto name = dyn_cast_or_null<StringAttr>(signature.getArgumentAttr(i, kNameAttr));
       if (!role || role.getValue() != "parameter" || !name)
         continue;
+      last = name.getValue();
       const bool isTrained = trained.match(name.getValue()) || trained.empty();
       const bool isFrozen = frozen.match(name.getValue()) || !isTrained;
       if (isFrozen)
@@ -88,7 +94,8 @@ struct FreezeParameters : mlir::st::impl::FreezeParametersBase<FreezeParameters>
       frozenParameters += isFrozen;
       left += !isFrozen;
     }
-    if (failed(frozen.checkUsed(function)) || failed(trained.checkUsed(function)))
+    if (failed(frozen.checkUsed(function, "freeze", last)) ||
+        failed(trained.checkUsed(function, "train", last)))
       return failure();
     if (left == 0)
       return function.emitOpError("trains no parameter: all are frozen");

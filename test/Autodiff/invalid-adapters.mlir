@@ -14,7 +14,7 @@
 // RANK: error: {{.*}}expected a rank of at least 1, found 0
 // GLOB: error: {{.*}}pattern [:
 // ALL: error: {{.*}}trains no parameter: all are frozen
-// HEAD: error: {{.*}}has no parameter whose name matches head*
+// HEAD: error: no parameter has a name that matches 'head*' (parameters to train); names are like 'table.weight'
 func.func @main(%x: tensor<4x4xf32> {st.name = "x", st.role = "batch"},
                 %up: tensor<4x4xf32> {st.name = "up.weight", st.role = "parameter"},
                 %table: tensor<4x4xf32> {st.name = "table.weight", st.role = "parameter"})
