@@ -174,6 +174,24 @@ bool KernelPlan::canStream(unsigned loop, ArrayRef<unsigned> producers,
   return 2 * kBlock * streamed + kRows * (own + kBlock * tile) <= limits.scratchBytes;
 }
 
+/// Returns true if the rows, once computed, are stored for ops other than these consumers and the
+/// products that contract them.
+bool KernelPlan::storesRows(unsigned loop, ArrayRef<unsigned> consumers) const {
+  const PlanNode &node = nodes[loop];
+  DenseSet<Operation *> readers(node.ops.begin(), node.ops.end());
+  auto addReader = [&](unsigned reader) {
+    readers.insert(nodes[reader].ops.begin(), nodes[reader].ops.end());
+  };
+  llvm::for_each(consumers, addReader);
+  for (unsigned user : node.users)
+    if (isColumnProduct(find(user), loop))
+      addReader(find(user));
+  return llvm::any_of(node.ops, [&](Operation *op) {
+    return axesOf.lookup(op) == allAxes(node.space.size()) && op->getNumResults() == 1 &&
+           isReadOutside(op->getResult(0), readers);
+  });
+}
+
 /// While every core holds a set of rows, the matrices that the products multiply them with are
 /// streamed once. This traffic must be less than writing and reading the rows in between, and the
 /// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
@@ -227,8 +245,9 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
   if (needed > share)
     return std::nullopt;
   hasUnfusedRows = true;
+  // Streaming costs time, and saves no memory if the rows are stored anyway.
   if (limits.attention == AttentionForm::Fitting && rows >= limits.cores && widths <= columns &&
-      canStream(loop, producers, consumers))
+      canStream(loop, producers, consumers) && !storesRows(loop, consumers))
     return AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true};
   // Rows that are short compared to the products need no remark.
   if (!longRows && 4 * widths <= columns)

@@ -163,6 +163,7 @@ private:
   std::optional<AttentionRoom> getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
                                                 ArrayRef<unsigned> consumers);
   bool canStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers) const;
+  bool storesRows(unsigned loop, ArrayRef<unsigned> consumers) const;
   void moveInto(unsigned from, unsigned into);
 
   void fuseReduceProducers(PlanNode &node);
