@@ -111,5 +111,28 @@ module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", d
       %o = stablehlo.dot_general %p, %w, contracting_dims = [1] x [0] : (tensor<64x8192xf32>, tensor<8192x256xf32>) -> tensor<64x256xf32>
       st.write %o to @o : tensor<64x256xf32>
     }
+
+    // Rows that are stored anyway do not stream.
+    // CHECK-LABEL: st.task @forward4
+    // CHECK-NOT: st.streamed
+    // CHECK: st.write {{.*}} to @u
+    // CHECK-NOT: st.streamed
+    st.task @forward4 forward stage 0 (%mb) {
+      %q = st.read @q : tensor<64x32xf32>
+      %k = st.read @k : tensor<8192x32xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %s = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<64x32xf32>, tensor<8192x32xf32>) -> tensor<64x8192xf32>
+      %pm = stablehlo.reduce(%s init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<64x8192xf32>, tensor<f32>) -> tensor<64xf32>
+      %pb = stablehlo.broadcast_in_dim %pm, dims = [0] : (tensor<64xf32>) -> tensor<64x8192xf32>
+      %pd = stablehlo.subtract %s, %pb : tensor<64x8192xf32>
+      %pe = stablehlo.exponential %pd : tensor<64x8192xf32>
+      %pz = stablehlo.reduce(%pe init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x8192xf32>, tensor<f32>) -> tensor<64xf32>
+      %py = stablehlo.broadcast_in_dim %pz, dims = [0] : (tensor<64xf32>) -> tensor<64x8192xf32>
+      %p = stablehlo.divide %pe, %py : tensor<64x8192xf32>
+      %o = stablehlo.dot_general %p, %k, contracting_dims = [1] x [0] : (tensor<64x8192xf32>, tensor<8192x32xf32>) -> tensor<64x32xf32>
+      st.write %p to @u : tensor<64x8192xf32>
+      st.write %o to @y : tensor<64x32xf32>
+    }
   }
 }
