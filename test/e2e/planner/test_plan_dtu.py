@@ -70,7 +70,7 @@ def bad(folder):
         refuse([*dtu, *flags], pattern, folder)
     for flags, pattern in ((["--context=3"], "no layout fills the devices"), (["--context=0"], "--context=0: expected integers from 1"),
                            (["--expert=2", "--dp=4"], "expert=2: the model has no experts"), (["--lora=8"], "--lora=8: expected RANK:"),
-                           (["--lora=8:nothing"], "no parameter nothing.weight"), (["--freeze=nothing"], "matches nothing"),
+                           (["--lora=8:nothing"], "no parameter nothing.weight"), (["--freeze=nothing"], "matches 'nothing'"),
                            (["--task=seq2seq"], "--task=seq2seq does not fit"), (["--label-seq=8"], "has no separate target"),
                            (["--expert-capacity-factor=x"], "--expert-capacity-factor=x: expected a number above 0")):
         refuse([*dtu, "--devices=4", "--batch=8", *flags], pattern, folder)

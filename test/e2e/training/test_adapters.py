@@ -159,7 +159,7 @@ def errors(folder):
     for flag, text in (("--lora=4", "--lora=4: expected RANK:MODULE,..."), ("--lora=0:up", "--lora=0:up: expected RANK:MODULE"),
                        ("--lora=4:sideways", "sideways.weight for an adapter"), ("--lora=4:[", "--lora: pattern ["),
                        ("--lora-alpha=2", "--lora-alpha has no effect without --lora"), ("--freeze=*", "all are frozen"),
-                       ("--freeze=left.*", "matches left.*"), ("--train-only=[", "--train-only: pattern [")):
+                       ("--freeze=left.*", "matches 'left.*' (parameters to freeze)"), ("--train-only=[", "--train-only: pattern [")):
         expect_error([*command, flag], re.escape(text))
     expect_error([*command, "--lora=4:up", "--lora-alpha=-1"], "--lora-alpha=-1: expected a positive number")
 
