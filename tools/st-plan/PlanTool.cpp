@@ -29,6 +29,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::st;
 
@@ -388,8 +390,10 @@ PlanTool::search(const PlanInput &input, const ::st::SearchSpace &space, bool sh
   if (showsProgress && !flags.quiet)
     progress = [every = simulates() ? 8 : 256](size_t done, size_t all, double best) {
       if (done % every == 0 || done == all)
-        llvm::errs() << absl::StrFormat("\rst-plan: %d of %d layouts, best %.4g ms%s", done, all,
-                                        best, done == all ? "\n" : "");
+        llvm::errs() << absl::StrFormat("\rst-plan: %d of %d layouts, %-14s%s", done, all,
+                                        std::isfinite(best) ? absl::StrFormat("best %.4g ms", best)
+                                                            : "none fits yet",
+                                        done == all ? "\n" : "");
     };
   if (simulates())
     return ::st::searchSimulated(
