@@ -272,7 +272,7 @@ void mlir::st::describeModelParts(const TrainingRun &run,
     add("position_embedding_type", "\"rope\"");
     add("rotary_base", print(run.rotaryBase));
     add("rotary_percent", print(run.rotaryPart));
-    // The waves of Llama 3.1, of which Megatron-LM changes only the factor.
+    // Megatron-LM uses the constants of Llama 3.1; its arguments set only the factor.
     if (run.rotaryScaling > 0.0)
       add("rope_scaling", R"({"rope_type": "llama3", "low_freq_factor": 1.0, )"
                           R"("high_freq_factor": 4.0, "original_max_position_embeddings": 8192, )"

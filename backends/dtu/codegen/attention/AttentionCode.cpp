@@ -32,15 +32,7 @@ void AttentionCode::setBases(const KernelContext &context) {
 
 TilePosition AttentionCode::positionOf(StreamBuilder &stream, const Expr &item) const {
   TilePosition position;
-  position.at.assign(fused.space.getNumGroups(), Expr(0));
-  int64_t inner = 1;
-  for (const TileDigit &digit : llvm::reverse(digits)) {
-    bool isOutermost = &digit == digits.begin();
-    if (digit.count > 1)
-      position.at[digit.group] =
-          stream.index(item, inner, isOutermost ? 0 : digit.count, digit.tile);
-    inner *= digit.count;
-  }
+  position.at = tileStart(stream, digits, fused.space.getNumGroups(), item);
   const TileDigit &rows = digits.back();
   int64_t size = fused.space.getSize(rows.group);
   position.at[rows.group] += Expr::instance() * tiling.rows;

@@ -230,9 +230,7 @@ void OnlineSoftmax::run() {
   for (int op : softmax.maximumOps)
     running[dstOf(op)] = dstOf(op);
   for (int op : ops)
-    if (isRelative(op) && !llvm::is_contained(softmax.sumOps, op))
-      running[dstOf(op)] = dstOf(op);
-    else if (llvm::is_contained(softmax.sumOps, op))
+    if (isRelative(op) || llvm::is_contained(softmax.sumOps, op))
       running[dstOf(op)] = dstOf(op);
   addFree(step);
   running.clear();

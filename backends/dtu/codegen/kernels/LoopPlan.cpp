@@ -6,6 +6,19 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
+SmallVector<Expr> mlir::dtu::tileStart(StreamBuilder &stream, ArrayRef<TileDigit> digits,
+                                       unsigned groups, const Expr &index) {
+  SmallVector<Expr> start(groups, Expr(0));
+  int64_t inner = 1;
+  for (const TileDigit &digit : llvm::reverse(digits)) {
+    bool isOutermost = &digit == digits.begin();
+    if (digit.count > 1)
+      start[digit.group] = stream.index(index, inner, isOutermost ? 0 : digit.count, digit.tile);
+    inner *= digit.count;
+  }
+  return start;
+}
+
 /// Tile sizes in elements: a larger tile gains nothing; for a smaller one, instruction overhead
 /// exceeds the work.
 static constexpr int64_t kLargestTile = 8192, kSmallestTile = 1024;

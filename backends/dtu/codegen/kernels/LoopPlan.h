@@ -12,6 +12,10 @@ struct TileDigit {
   int64_t tile = 1, count = 1;
 };
 
+/// The start of tile number `index` of the digits, outer to inner, in each of `groups` groups.
+SmallVector<Expr> tileStart(StreamBuilder &stream, ArrayRef<TileDigit> digits, unsigned groups,
+                            const Expr &index);
+
 struct LoopPlan {
   TileShape shape;
   SmallVector<TileDigit> items; // outer to inner; distributed over the workers

@@ -121,15 +121,7 @@ void MatmulKernel::layOut() {
 TilePosition MatmulKernel::positionOf(StreamBuilder &stream, const Expr &block,
                                       SmallVector<Expr> *blockStart) const {
   TilePosition position;
-  position.at.assign(space.getNumGroups(), Expr(0));
-  int64_t inner = 1;
-  for (const TileDigit &digit : llvm::reverse(digits)) {
-    bool isOutermost = &digit == digits.begin();
-    if (digit.count > 1)
-      position.at[digit.group] =
-          stream.index(block, inner, isOutermost ? 0 : digit.count, digit.tile);
-    inner *= digit.count;
-  }
+  position.at = tileStart(stream, digits, space.getNumGroups(), block);
   if (blockStart)
     *blockStart = position.at;
   auto within = [&](int group, int64_t tile, const Expr &place) -> hw::Extent {
