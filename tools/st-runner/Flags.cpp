@@ -75,12 +75,16 @@ ABSL_FLAG(std::string, record_batches, "",
 ABSL_FLAG(int64_t, eval_interval, 0,
           "steps between evaluations on --valid-data, or on the part of --data that --split "
           "assigns to validation; 0: only at the end, if --valid-data or --test-data is given");
-ABSL_FLAG(int64_t, eval_iters, 10, "batches of an evaluation, the same each time");
+ABSL_FLAG(std::string, eval_iters, "10",
+          "batches of an evaluation, the same each time; all: every sample of the data");
 ABSL_FLAG(std::string, valid_data, "",
           "data, in a form of --data, for evaluations during the run and at its end");
 ABSL_FLAG(std::string, test_data, "",
           "data, in a form of --data, for an evaluation at the end of the run");
 ABSL_FLAG(bool, eval_only, false, "evaluate the model of --resume or --init, without training");
+ABSL_FLAG(std::string, predictions, "",
+          "file (JSON) for the answers to the questions of the last evaluation, by their ids, as "
+          "SQuAD's evaluation script reads them");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON per step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, with a value of each metric per step");
@@ -222,9 +226,10 @@ absl::Status checkEffect(const Settings &settings) {
         "--override-lr-scheduler and --use-checkpoint-lr-scheduler: give one of them");
   const bool evaluates = given.count("eval-interval") || given.count("eval-only") ||
                          given.count("valid-data") || given.count("test-data");
-  if (given.count("eval-iters") && !evaluates)
-    return absl::InvalidArgumentError(
-        "--eval-iters has no effect: give --eval-interval, --valid-data or --test-data");
+  for (const char *name : {"eval-iters", "predictions"})
+    if (given.count(name) && !evaluates)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", name, " has no effect: give --eval-interval, --valid-data or --test-data"));
   for (const char *name :
        {"save", "steps", "train-steps", "train-samples", "eval-interval", "on-spike"})
     if (absl::GetFlag(FLAGS_eval_only) && given.count(name))
@@ -349,6 +354,17 @@ absl::StatusOr<int64_t> parseBytes(absl::string_view flag, const std::string &te
   return static_cast<int64_t>(count * unit);
 }
 
+// A number of batches, or "all".
+absl::StatusOr<int64_t> parseEvaluationBatches(const std::string &text) {
+  if (text == "all")
+    return EvaluationOptions::kAll;
+  int64_t batches = 0;
+  if (!absl::SimpleAtoi(text, &batches) || batches < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--eval-iters=", text, ": expected 1 or more, or all"));
+  return batches;
+}
+
 absl::Status readSaving(SaveOptions &saving) {
   saving.isAsync = absl::GetFlag(FLAGS_async_save);
   ST_ASSIGN_OR_RETURN(saving.shardBytes,
@@ -396,12 +412,13 @@ TrainOptions trainOptions(const Settings &settings) {
   options.init = absl::GetFlag(FLAGS_init);
   options.recordBatches = absl::GetFlag(FLAGS_record_batches);
   options.evaluation.interval = absl::GetFlag(FLAGS_eval_interval);
-  options.evaluation.batches = absl::GetFlag(FLAGS_eval_iters);
   options.evaluation.validation = absl::GetFlag(FLAGS_valid_data);
   options.evaluation.test = absl::GetFlag(FLAGS_test_data);
   if (options.data)
     options.evaluation.training = *options.data;
   options.evaluation.only = absl::GetFlag(FLAGS_eval_only);
+  options.log.predictions = absl::GetFlag(FLAGS_predictions);
+  options.evaluation.predicts = !options.log.predictions.empty();
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   return options;
@@ -476,6 +493,8 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   request.isSaveOfBinary = settings.isSet("save") && !settings.isGiven("save");
   request.train = trainOptions(settings);
   ST_RETURN_IF_ERROR(readSaving(request.train.saving));
+  ST_ASSIGN_OR_RETURN(request.train.evaluation.batches,
+                      parseEvaluationBatches(absl::GetFlag(FLAGS_eval_iters)));
   ST_ASSIGN_OR_RETURN(request.train.samples, dataOptions());
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);

@@ -53,7 +53,8 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
         files.push_back({files.back().flag, absl::StrCat(folder, "/", name), isOutput});
   };
   auto addData = [&](const std::string &flag, absl::string_view data) {
-    if (data != "synthetic" && !absl::ConsumePrefix(&data, "text:"))
+    if (data != "synthetic" && !absl::ConsumePrefix(&data, "text:") &&
+        !absl::ConsumePrefix(&data, "jsonl:"))
       absl::ConsumePrefix(&data, "squad:");
     if (absl::ConsumePrefix(&data, "megatron:"))
       for (const char *ending : {".bin", ".idx"})
@@ -76,6 +77,7 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
     addFolder("resume", train.resume, false);
   addFolder("save", train.save, true);
   add("metrics", train.log.metrics, true);
+  add("predictions", train.log.predictions, true);
   add("record-batches", train.recordBatches, true);
   add("tensorboard", train.log.tensorboard, true);
   add("trace", train.trace, true);

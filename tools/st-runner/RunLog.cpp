@@ -37,7 +37,7 @@ std::vector<std::string> dataFilesOf(const std::string &data) {
     return {};
   if (absl::ConsumePrefix(&path, "megatron:"))
     return {absl::StrCat(path, ".idx"), absl::StrCat(path, ".bin")};
-  if (!absl::ConsumePrefix(&path, "text:"))
+  if (!absl::ConsumePrefix(&path, "text:") && !absl::ConsumePrefix(&path, "jsonl:"))
     absl::ConsumePrefix(&path, "squad:");
   return {std::string(path)};
 }

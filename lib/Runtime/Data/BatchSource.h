@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "lib/Runtime/Data/DataOptions.h"
+#include "lib/Runtime/Data/Questions.h"
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/ElementType.h"
 
@@ -66,6 +67,9 @@ struct BatchSpec {
   std::vector<Input> inputs;
 };
 
+/// The number of batches that `samples` fill; the last one may have samples twice.
+inline int64_t batchesFor(int64_t samples, int64_t batch) { return (samples + batch - 1) / batch; }
+
 class BatchSource {
 public:
   virtual ~BatchSource() = default;
@@ -73,6 +77,12 @@ public:
   /// Batch `index`, counted from 0: a pure function of the source's files, its seed and the index,
   /// so that a resumed run sees the same batches.
   virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
+
+  /// Batches 0 to n - 1 have every sample of the data; 0 if each sample is drawn anew.
+  virtual int64_t numBatches() const { return 0; }
+
+  /// The questions that the samples ask, or null. Row r of batch i is sample i * B + r.
+  virtual const Questions *questions() const { return nullptr; }
 };
 
 /// Opens what --data names: "synthetic", "text:FILE", "jsonl:FILE", "squad:FILE", "megatron:PREFIX"

@@ -15,6 +15,7 @@ enum class OtherSegment {
 struct DataOptions {
   Split split; ///< by documents; by sentences if the text is a single document
   SplitPart part = SplitPart::Train;
+  bool isEvaluation = false; ///< keeps the windows of a question together
 
   // Of mlm.
   double maskProbability = 0.15;         ///< of a token

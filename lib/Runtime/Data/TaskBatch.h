@@ -54,6 +54,11 @@ int64_t labelSequence(const BatchSpec &spec);
 /// Tokens of a row of mlm and span that are not text: [CLS] and two [SEP].
 constexpr int64_t kPairOverhead = 3;
 
+/// The position of the second text of a pair: after [CLS], the first one and [SEP].
+constexpr int64_t positionOfSecond(size_t lengthOfFirst) {
+  return 2 + static_cast<int64_t>(lengthOfFirst);
+}
+
 } // namespace st
 
 #endif // ST_RUNTIME_DATA_TASKBATCH_H

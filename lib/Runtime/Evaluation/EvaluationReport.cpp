@@ -78,6 +78,13 @@ std::string printMegatronEvaluation(const EvaluationReport &report) {
   return absl::StrCat(rule, "\n", line, "\n", rule, "\n");
 }
 
+std::string printPredictions(const EvaluationReport &report) {
+  std::string text = "{";
+  for (const auto &[id, answer] : report.predictions)
+    absl::StrAppend(&text, text.size() > 1 ? ",\n " : "", quoteJson(id), ": ", quoteJson(answer));
+  return text + "}\n";
+}
+
 std::map<std::string, double> tagEvaluation(const EvaluationReport &report) {
   std::map<std::string, double> tags;
   for (const auto &[name, loss] : megatronLosses(report)) {

@@ -18,6 +18,7 @@ struct EvaluationReport {
   std::map<std::string, double> values;
   std::optional<int64_t> simulatedPicoseconds; ///< per batch; none on a real device
   double hostSeconds = 0;
+  std::map<std::string, std::string> predictions; ///< answers by the ids of their questions
 };
 
 /// "validation after step 20: loss 3.21  perplexity 24.8  ...  sim 1.2 ms a batch  host 0.300 s".
@@ -28,6 +29,9 @@ std::string printEvaluationJson(const EvaluationReport &report);
 
 /// Megatron-LM's lines: the losses as "value", and exp(min(20, loss)) as "PPL".
 std::string printMegatronEvaluation(const EvaluationReport &report);
+
+/// The predictions as JSON, as SQuAD 1.1's evaluation script reads them.
+std::string printPredictions(const EvaluationReport &report);
 
 /// The values by Megatron-LM's tags for TensorBoard: "lm loss validation", "lm loss validation
 /// ppl".

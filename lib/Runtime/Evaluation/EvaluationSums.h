@@ -3,9 +3,9 @@
 #define ST_RUNTIME_EVALUATION_EVALUATIONSUMS_H
 
 #include "lib/Runtime/Data/BatchSource.h"
+#include "lib/Runtime/Evaluation/AnswerScores.h"
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 
 #include <cstdint>
 #include <map>
@@ -19,25 +19,23 @@ using EvaluationOutputs = std::map<std::string, std::vector<float>>;
 
 class EvaluationSums {
 public:
-  explicit EvaluationSums(const BatchSpec &spec);
+  /// `questions`: see AnswerScores.
+  explicit EvaluationSums(const BatchSpec &spec, const Questions *questions = nullptr);
 
-  void add(const EvaluationOutputs &outputs, const Batch &batch);
+  /// Adds batch `index` of the data.
+  void add(const EvaluationOutputs &outputs, const Batch &batch, int64_t index);
 
-  /// Means of losses over batches; accuracies, exact match and F1 over all labels; for a language
-  /// model also the perplexity, exp of its loss.
+  /// Means of losses over batches; accuracies over all labels; exact match and F1, see
+  /// AnswerScores; for a language model also the perplexity, exp of its loss.
   std::map<std::string, double> values() const;
 
-private:
-  void addAnswers(absl::Span<const float> starts, absl::Span<const float> ends, const Batch &batch);
-  std::string textOf(absl::Span<const int32_t> tokens) const;
+  std::map<std::string, std::string> predictions() const { return answers.predictions(); }
 
+private:
   const std::string task;
-  int64_t rows = 0, sequence = 0;
-  std::vector<std::string> pieces; ///< of a WordPiece vocabulary
   int64_t batches = 0;
   std::map<std::string, double> losses, counts;
-  int64_t answers = 0;
-  double exact = 0, f1 = 0;
+  AnswerScores answers;
 };
 
 } // namespace st

@@ -6,10 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "lib/Support/Float16.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 namespace st {
 namespace {
@@ -90,8 +92,6 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::open(const proto::Executab
   ST_RETURN_IF_ERROR(
       require(options.interval >= 0,
               absl::StrCat("--eval-interval=", options.interval, ": expected 0 or more")));
-  ST_RETURN_IF_ERROR(require(options.batches >= 1, absl::StrCat("--eval-iters=", options.batches,
-                                                                ": expected 1 or more")));
   const proto::Executable *evaluation = findProgram(program);
   if (!evaluation)
     return absl::InvalidArgumentError("this binary has no evaluation: compile it with --eval");
@@ -105,7 +105,37 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::open(const proto::Executab
   ST_RETURN_IF_ERROR(require(evaluator->validation || evaluator->test,
                              "--eval-only needs data: give --valid-data, --test-data, or --split "
                              "with parts for them"));
+  ST_RETURN_IF_ERROR(evaluator->checkData());
   return evaluator;
+}
+
+// Checks that there are questions to answer, and that all of the data is a finite number of
+// batches.
+absl::Status Evaluator::checkData() const {
+  for (const BatchSource *source : {validation.get(), test.get()}) {
+    if (!source)
+      continue;
+    const bool isTest = source == test.get();
+    const std::string &given = isTest ? options.test : options.validation;
+    const std::string data = given.empty()
+                                 ? absl::StrCat("--data=", options.training)
+                                 : absl::StrCat(isTest ? "--test-data=" : "--valid-data=", given);
+    ST_RETURN_IF_ERROR(
+        require(options.batches != EvaluationOptions::kAll || source->numBatches() > 0,
+                absl::StrCat("--eval-iters=all: ", data, " with the task ", spec.task,
+                             " draws samples without end; give a number")));
+    if (!options.predicts)
+      continue;
+    ST_RETURN_IF_ERROR(
+        require(source->questions(),
+                absl::StrCat("--predictions: ", data, " has no questions; give squad:FILE")));
+    std::set<std::string> ids;
+    for (const Questions::Question &question : source->questions()->questions)
+      ST_RETURN_IF_ERROR(require(ids.insert(question.id).second,
+                                 absl::StrCat("--predictions: ", data, " has the id ",
+                                              quoteForMessage(question.id), " twice")));
+  }
+  return absl::OkStatus();
 }
 
 // Uses all of the data given for evaluation, or else the part of the training data. Null if there
@@ -113,6 +143,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::open(const proto::Executab
 absl::StatusOr<std::unique_ptr<BatchSource>> Evaluator::openPart(const std::string &data,
                                                                  SplitPart part) const {
   BatchSpec own = spec;
+  own.options.isEvaluation = true;
   if (!data.empty()) {
     own.options.split = Split();
     own.options.part = SplitPart::Train;
@@ -142,15 +173,18 @@ absl::Status Evaluator::load(Executable &training) {
 }
 
 absl::StatusOr<EvaluationReport> Evaluator::run(const BatchSource &source, const std::string &part,
-                                                int64_t step) {
+                                                int64_t step, const Progress &progress) {
   const auto begin = std::chrono::steady_clock::now();
-  EvaluationSums sums(spec);
-  for (int64_t i = 0; i < options.batches; ++i) {
+  EvaluationSums sums(spec, source.questions());
+  const int64_t batches =
+      options.batches == EvaluationOptions::kAll ? source.numBatches() : options.batches;
+  for (int64_t i = 0; i < batches; ++i) {
+    progress(i, batches);
     ST_ASSIGN_OR_RETURN(const Batch batch, source.batch(i));
     ST_RETURN_IF_ERROR(feeder->feed(batch, {spec.seed, step, 0}));
     ST_RETURN_IF_ERROR(executable->launchStep().wait());
     ST_ASSIGN_OR_RETURN(const EvaluationOutputs outputs, readOutputs(program, *executable));
-    sums.add(outputs, batch);
+    sums.add(outputs, batch, i);
     if (executable->isSimulated() && executable->timeDependsOnData()) {
       ST_ASSIGN_OR_RETURN(const StepTime time, executable->timeStep(nullptr, nullptr));
       simulatedPicoseconds = time.total;
@@ -159,8 +193,10 @@ absl::StatusOr<EvaluationReport> Evaluator::run(const BatchSource &source, const
   EvaluationReport report;
   report.part = part;
   report.step = step;
-  report.batches = options.batches;
+  report.batches = batches;
   report.values = sums.values();
+  if (options.predicts)
+    report.predictions = sums.predictions();
   if (executable->isSimulated())
     report.simulatedPicoseconds = simulatedPicoseconds;
   report.hostSeconds =

@@ -1,6 +1,10 @@
 #include "lib/Runtime/Evaluation/SpanScore.h"
 
+#include "lib/Runtime/Tokenizers/Text/Unicode.h"
+#include "lib/Support/Text.h"
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -18,17 +22,28 @@ std::vector<std::string> wordsOf(absl::string_view text) {
 } // namespace
 
 std::string normalizeAnswer(absl::string_view text) {
-  std::string plain;
-  for (char c : absl::AsciiStrToLower(text))
-    if (!absl::ascii_ispunct(static_cast<unsigned char>(c)))
-      plain += c;
-  std::vector<absl::string_view> words =
-      absl::StrSplit(plain, absl::ByAnyChar(" \t\n\v\f\r"), absl::SkipEmpty());
-  words.erase(std::remove_if(words.begin(), words.end(),
-                             [](absl::string_view word) {
-                               return word == "a" || word == "an" || word == "the";
-                             }),
-              words.end());
+  std::u32string plain;
+  for (size_t i = 0; i < text.size();) {
+    const char32_t code = decodeUtf8(text, i);
+    if (code >= 0x80 || !absl::ascii_ispunct(static_cast<unsigned char>(code)))
+      appendLowercase(code, plain);
+  }
+  // An article is a word, that is a run of letters and digits; it leaves a space.
+  std::string spaced, word;
+  const auto endWord = [&] {
+    absl::StrAppend(&spaced, word == "a" || word == "an" || word == "the" ? " " : word);
+    word.clear();
+  };
+  for (char32_t code : plain) {
+    if (isLetter(code) || isNumber(code)) {
+      appendUtf8(code, word);
+      continue;
+    }
+    endWord();
+    appendUtf8(isWhiteSpace(code) ? U' ' : code, spaced);
+  }
+  endWord();
+  const std::vector<absl::string_view> words = absl::StrSplit(spaced, ' ', absl::SkipEmpty());
   return absl::StrJoin(words, " ");
 }
 

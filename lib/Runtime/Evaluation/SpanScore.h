@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// The text in lower case, without punctuation and the articles a, an and the, with single spaces
-/// between words. Only ASCII letters and punctuation are changed.
+/// The text in lower case, without ASCII punctuation and the words a, an and the, with single
+/// spaces between the rest: `normalize_answer` of SQuAD 1.1's evaluation script.
 std::string normalizeAnswer(absl::string_view text);
 
 /// Returns true if two answers are equal after normalisation.

@@ -203,16 +203,22 @@ absl::Status Trainer::runSteps() {
 absl::Status Trainer::evaluate(bool isEnd) {
   if (!evaluator)
     return absl::OkStatus();
+  const auto showProgress = [&](int64_t batch, int64_t of) {
+    if (log)
+      log->showEvaluation(batch, of);
+  };
   const bool isDue = evaluator->isDue(trainer.step);
   const bool wasDone = isEnd && isDue && stepsRun > 0;
   if (isEnd ? evaluator->hasValidation() && !wasDone : isDue) {
-    ST_ASSIGN_OR_RETURN(const EvaluationReport report, evaluator->validate(trainer.step));
+    ST_ASSIGN_OR_RETURN(const EvaluationReport report,
+                        evaluator->validate(trainer.step, showProgress));
     if (log)
       ST_RETURN_IF_ERROR(log->write(report));
   }
   if (!isEnd || !evaluator->hasTest())
     return absl::OkStatus();
-  ST_ASSIGN_OR_RETURN(const EvaluationReport report, evaluator->testAfter(trainer.step));
+  ST_ASSIGN_OR_RETURN(const EvaluationReport report,
+                      evaluator->testAfter(trainer.step, showProgress));
   return log ? log->write(report) : absl::OkStatus();
 }
 

@@ -184,7 +184,67 @@ def refused(folder):
     expect_error([binary, "--steps=1", "--eval-interval=1"], "--eval-interval needs data: give --valid-data")
     expect_error([binary, "--eval-only"], "--eval-only needs data: give --valid-data, --test-data, or --split with parts for them")
     expect_error([binary, "--eval-only", "--valid-data=synthetic", "--save=x"], "--save has no effect with --eval-only")
-    expect_error([binary, "--valid-data=synthetic", "--eval-iters=0"], "--eval-iters=0: expected 1 or more")
+    expect_error([binary, "--valid-data=synthetic", "--eval-iters=0"], "--eval-iters=0: expected 1 or more, or all")
+    expect_error([binary, "--valid-data=synthetic", f"--predictions={folder / 'p'}"],
+                 "--predictions: --valid-data=synthetic has no questions; give squad:FILE")
+
+
+def windows_of(question, context):
+    """[CLS] question [SEP] window [SEP] as docs/training.md describes them, for tokens that are bytes."""
+    question, context = ([4 + byte for byte in text.encode()] for text in (question, context))
+    room = LENGTH - 3 - len(question)
+    for begin in range(0, len(context), room // 2):
+        window = context[begin : begin + room]
+        yield begin, [1, *question, 2, *window, 2], [0] * (len(question) + 2) + [1] * (len(window) + 1)
+        if begin + room >= len(context):
+            return
+
+
+def best_answer(config, parameters, question, context):
+    best = -np.inf, ""
+    for begin, ids, types in windows_of(question, context):
+        batch = {"input_ids": ids, "token_type_ids": types, "attention_mask": [1] * len(ids)}
+        batch = {name: np.pad(value, (0, LENGTH - len(ids)))[None].astype(np.int32) for name, value in batch.items()}
+        x, linear = jax_models.bert_encoder(config, parameters, batch, jax_models.Dropout(None))
+        start, end = np.asarray(linear("qa_outputs", x))[0].T
+        first = len(question.encode()) + 2
+        for a in range(first, len(ids) - 1):
+            for b in range(a, min(len(ids) - 1, a + 30)):
+                text = context.encode()[begin + a - first : begin + b - first + 1].decode()
+                best = max(best, (start[a] + end[b], text), key=lambda pair: pair[0])
+    return best[1]
+
+
+def answers_questions(folder):
+    """Answers to the questions of a file, over all windows, and their scores by SQuAD's rules."""
+    config = BERT | {"vocab_size": 300}
+    binary = st.compile_model(folder, "m", config, "span", HYBRID, "--eval", batch=BATCH, seq=LENGTH)
+    rng, words = np.random.default_rng(st.run_seed()), "a red cat and the blue dog sat on an old mat by the sea".split()
+    paragraphs = []
+    for i in range(6):
+        context = " ".join(rng.choice(words, 4 + 4 * i))
+        begins = [context.index(word) for word in rng.choice(context.split(), 2)]
+        answers = [{"text": context[begin:].split()[0], "answer_start": begin} for begin in begins]
+        answers.append({"text": context, "answer_start": 0})
+        paragraphs.append({"context": context, "qas": [{"id": f"q{i}", "question": "who?", "answers": answers}]})
+    st.write_json(folder / "squad.json", {"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]})
+    st.check_run([binary, "--steps=1", f"--data=squad:{folder / 'squad.json'}", f"--save={folder / 'saved'}"])
+    st.check_run([binary, "--eval-only", f"--resume={folder / 'saved'}", f"--valid-data=squad:{folder / 'squad.json'}", "--eval-iters=all",
+                  f"--predictions={folder / 'predictions.json'}", f"--metrics={folder / 'metrics.jsonl'}"])
+    parameters = load_file(folder / "saved" / "model.safetensors")
+    expected = {qa["id"]: best_answer(config, parameters, qa["question"], paragraph["context"])
+                for paragraph in paragraphs for qa in paragraph["qas"]}
+    found = json.loads((folder / "predictions.json").read_text())
+    st.expect(found == expected, f"answers {found}, of JAX {expected}")
+    scores = []
+    for paragraph in paragraphs:
+        for qa in paragraph["qas"]:
+            text, right = expected[qa["id"]], [answer["text"] for answer in qa["answers"]]
+            scores.append((max(normalize(text) == normalize(answer) for answer in right), max(f1_score(text, answer) for answer in right)))
+    line, = read_lines(folder / "metrics.jsonl")
+    for name, value in zip(("exact_match", "f1"), np.mean(scores, axis=0), strict=True):
+        st.expect(abs(line[name] - value) <= 1e-8, f"{name} {line[name]}, expected {value}")
+    return f"{line['batches']} batches, F1 {line['f1']:.3f}"
 
 
 def of_each_micro_batch(folder):
@@ -213,5 +273,5 @@ def evaluations():
 if __name__ == "__main__":
     sys.exit(st.main(*st.drawn_part(evaluations(), 2),
                      ("bert mlm, host instead of GPUs", evaluates(BERT, "mlm", HYBRID | {"zero": 1}, "--target=cuda-host")),
-                     ("resumed", resumed), ("logged", logged), ("refused", refused),
+                     ("answers to questions", answers_questions), ("resumed", resumed), ("logged", logged), ("refused", refused),
                      ("a result of each micro-batch", of_each_micro_batch)))

@@ -235,6 +235,29 @@ TEST(SquadDataTest, AnswersOutsideTheWindowAreTheFirstToken) {
   EXPECT_EQ(*starts.rbegin(), 201 - 150 + 3);
 }
 
+TEST(SquadDataTest, EvaluationsKeepTheWindowsOfAQuestionTogether) {
+  std::string paragraphs;
+  for (int i = 0; i < 9; ++i)
+    absl::StrAppend(&paragraphs, i ? "," : "", R"({"context": ")", std::string(50 + 20 * i, 'x'),
+                    R"(", "qas": [{"question": "q", "answers": []}]})");
+  BatchSpec spec = makeSpec("span", 2, 64);
+  spec.options.isEvaluation = true;
+  auto source = *createBatchSource(
+      "squad:" + writeFile("squad-9.json", R"({"data": [{"paragraphs": [)" + paragraphs + "]}]}"),
+      spec);
+  const Questions &asked = *source->questions();
+  EXPECT_EQ(asked.questions[3].id, "data[0].paragraphs[3].qas[0]");
+  EXPECT_EQ(source->numBatches(), (static_cast<int64_t>(asked.windows.size()) + 1) / 2);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < asked.windows.size(); ++i) {
+    EXPECT_EQ(asked.windowOf(static_cast<int64_t>(i)), i);
+    if (order.empty() || order.back() != asked.windows[i].question)
+      order.push_back(asked.windows[i].question);
+  }
+  EXPECT_EQ(order.size(), 9u);
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+}
+
 TEST(TensorFileDataTest, BothShapesAndWideIntegers) {
   BatchSpec spec = makeSpec("", 2, 3);
   spec.inputs = {{"a", ElementType::I32, {2, 3}}, {"b", ElementType::I32, {2}}};

@@ -13,6 +13,9 @@ TEST(SpanScoreTest, AnswersAreNormalised) {
   EXPECT_EQ(normalizeAnswer("an A the"), "");
   EXPECT_EQ(normalizeAnswer("Theatre and Anna"), "theatre and anna");
   EXPECT_EQ(normalizeAnswer("U.S."), "us");
+  // Python's lower() and regular expressions know Unicode.
+  EXPECT_EQ(normalizeAnswer("\u00c9cole\u00a0\u00c4"), "\u00e9cole \u00e4");
+  EXPECT_EQ(normalizeAnswer("the\u2013end of l\u2019a"), "\u2013end of l\u2019");
 }
 
 // Values of SQuAD 1.1's evaluation script.
@@ -40,9 +43,9 @@ TEST(EvaluationSumsTest, LossesAreMeansAndAccuraciesCountLabels) {
   spec.task = "mlm";
   EvaluationSums sums(spec);
   sums.add({{"loss", {3}}, {"lm_loss", {2}}, {"masked_lm_correct", {1}}, {"masked_lm_count", {4}}},
-           {});
+           {}, 0);
   sums.add({{"loss", {5}}, {"lm_loss", {4}}, {"masked_lm_correct", {5}}, {"masked_lm_count", {8}}},
-           {});
+           {}, 1);
   const std::map<std::string, double> expected = {
       {"loss", 4}, {"lm_loss", 3}, {"masked_lm_accuracy", 0.5}, {"perplexity", std::exp(3.0)}};
   EXPECT_EQ(sums.values(), expected);
@@ -74,10 +77,49 @@ TEST(EvaluationSumsTest, SpansAreTextOfTheVocabulary) {
   ends[5] = 5;
   ends[7] = 9; // [SEP] is no answer
   EvaluationSums sums(spec);
-  sums.add({{"start_logits", starts}, {"end_logits", ends}}, batch);
+  sums.add({{"start_logits", starts}, {"end_logits", ends}}, batch, 0);
   const std::map<std::string, double> values = sums.values();
   EXPECT_EQ(values.at("exact_match"), 0);
   EXPECT_DOUBLE_EQ(values.at("f1"), 2.0 / 3);
+}
+
+// The answer of a question is the best one of its windows; the best of its right answers counts.
+TEST(AnswerScoresTest, QuestionsAreScoredOverTheirWindows) {
+  Questions asked;
+  asked.isShuffled = false;
+  asked.texts = {{"the red cat sat", {{4, 0, 3}, {5, 4, 7}, {6, 8, 11}, {7, 12, 15}}}};
+  asked.questions = {{"a", 0, {9}, 1, 1, {"Red", "red cat"}, 2}, {"b", 0, {9}, 3, 3, {"sat"}, 2}};
+  asked.windows = {{0, 0, 3}, {0, 2, 4}, {1, 0, 3}, {1, 2, 4}};
+  BatchSpec spec;
+  spec.batch = 1;
+  spec.sequence = 8;
+  AnswerScores scores(spec, &asked);
+  // [CLS] question [SEP] text: the text begins at position 3.
+  const auto add = [&](int64_t window, int64_t start, int64_t end, float logit) {
+    std::vector<float> starts(8, 0), ends(8, 0);
+    starts[start] = ends[end] = logit;
+    starts[1] = ends[1] = 9; // the question is no answer
+    scores.add(starts, ends, {}, window);
+  };
+  add(0, 4, 5, 2); // "red cat"
+  EXPECT_TRUE(scores.values().empty());
+  add(1, 4, 4, 1); // "sat", with less
+  add(1, 4, 4, 5); // the window was added before
+  add(2, 3, 3, 1); // "the"; the other window is missing
+  const std::map<std::string, std::string> expected = {{"a", "red cat"}};
+  EXPECT_EQ(scores.predictions(), expected);
+  EXPECT_EQ(scores.values().at("exact_match"), 1);
+  add(3, 3, 4, 3); // "cat sat"
+  EXPECT_EQ(scores.predictions().at("b"), "cat sat");
+  EXPECT_EQ(scores.values().at("exact_match"), 0.5);
+  EXPECT_DOUBLE_EQ(scores.values().at("f1"), (1 + 2.0 / 3) / 2);
+}
+
+TEST(EvaluationReportTest, PredictionsAreJson) {
+  EvaluationReport report;
+  EXPECT_EQ(printPredictions(report), "{}\n");
+  report.predictions = {{"a", "the \"red\" cat"}, {"b", ""}};
+  EXPECT_EQ(printPredictions(report), "{\"a\": \"the \\\"red\\\" cat\",\n \"b\": \"\"}\n");
 }
 
 TEST(EvaluationReportTest, MegatronsLinesAndTags) {

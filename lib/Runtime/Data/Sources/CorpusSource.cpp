@@ -28,6 +28,10 @@ public:
                               : (corpus.end() - corpus.begin()) / spec.sequence;
   }
 
+  int64_t numBatches() const override {
+    return spec.task == "span" ? 0 : batchesFor(numSamples(), spec.batch);
+  }
+
   absl::StatusOr<Batch> batch(int64_t index) const override {
     TaskBatch batch(spec, corpus.ids);
     for (int64_t row = 0; row < spec.batch; ++row) {

@@ -49,6 +49,8 @@ public:
     return batch.take();
   }
 
+  int64_t numBatches() const override { return batchesFor(part.end - part.begin, spec.batch); }
+
 private:
   BatchSpec spec;
   TokenIds ids;

@@ -1,6 +1,5 @@
 #include "lib/Runtime/Data/Sources/SquadSource.h"
 #include "lib/Runtime/Data/Corpus.h"
-#include "lib/Runtime/Data/CounterRandom.h"
 #include "lib/Runtime/Data/TaskBatch.h"
 #include "lib/Runtime/Json.h"
 
@@ -26,24 +25,27 @@ constexpr uint64_t kLargestFile = uint64_t{1} << 28;
 constexpr int64_t kLongestQuestion = 64;
 constexpr int64_t kStride = 128;
 
-struct Question {
-  size_t context = 0;
-  std::vector<int32_t> tokens;
-  int64_t start = -1, end = -1; // tokens of the context, inclusive; -1: no answer
-};
-
-struct Window {
-  size_t question = 0;
-  int64_t begin = 0, end = 0; // tokens of the context
-};
+std::vector<int32_t> idsOf(absl::Span<const Token> tokens) {
+  std::vector<int32_t> ids;
+  ids.reserve(tokens.size());
+  for (const Token &token : tokens)
+    ids.push_back(token.id);
+  return ids;
+}
 
 class SquadSource : public BatchSource {
 public:
   SquadSource(const std::string &path, const BatchSpec &spec, std::unique_ptr<Tokenizer> tokenizer)
-      : path(path), spec(spec), tokenizer(std::move(tokenizer)) {}
+      : path(path), spec(spec), tokenizer(std::move(tokenizer)) {
+    asked.seed = spec.seed;
+  }
 
   absl::Status read();
   absl::StatusOr<Batch> batch(int64_t index) const override;
+  int64_t numBatches() const override {
+    return batchesFor(static_cast<int64_t>(asked.windows.size()), spec.batch);
+  }
+  const Questions *questions() const override { return &asked; }
 
 private:
   absl::Status error(absl::string_view what) const {
@@ -54,20 +56,18 @@ private:
   absl::StatusOr<const ListValue *> list(const Struct &object, const std::string &name) const;
   absl::StatusOr<const std::string *> string(const Struct &object, const std::string &name) const;
   absl::Status readParagraph(const Struct &paragraph);
-  absl::Status readQuestion(const Struct &entry, const std::string &context,
-                            const std::vector<Token> &tokens);
-  absl::Status readAnswer(const Struct &answer, const std::string &context,
-                          const std::vector<Token> &tokens, Question &question) const;
-  void addWindows(size_t question);
-  void fillRow(TaskBatch &batch, int64_t row, const Window &window) const;
+  absl::Status readQuestion(const Struct &entry);
+  absl::Status readAnswers(const ListValue &answers, Questions::Question &question) const;
+  absl::Status locateAnswer(const Struct &answer, const Questions::Text &context,
+                            Questions::Question &question) const;
+  void addWindows(size_t index);
+  void fillRow(TaskBatch &batch, int64_t row, const Questions::Window &window) const;
 
   std::string path;
   std::string place; ///< the current place in the file, for errors
   BatchSpec spec;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::vector<std::vector<int32_t>> contexts;
-  std::vector<Question> questions;
-  std::vector<Window> windows;
+  Questions asked;
 };
 
 absl::StatusOr<const Value *> SquadSource::field(const Struct &object, const std::string &name,
@@ -107,8 +107,10 @@ absl::Status SquadSource::read() {
     }
   }
   place.clear();
-  if (windows.empty())
+  if (asked.windows.empty())
     return error("no questions");
+  if (spec.options.isEvaluation)
+    asked.orderByQuestion();
   return absl::OkStatus();
 }
 
@@ -119,51 +121,61 @@ absl::Status SquadSource::readParagraph(const Struct &paragraph) {
   ST_RETURN_IF_ERROR(tokenizer->encode(*context, tokens));
   if (tokens.empty())
     return entries->values().empty() ? absl::OkStatus() : error("an empty context");
-  contexts.emplace_back();
-  for (const Token &token : tokens)
-    contexts.back().push_back(token.id);
+  asked.texts.push_back({*context, std::move(tokens)});
   const std::string inParagraph(absl::StripSuffix(place, ": "));
   for (int i = 0; i < entries->values_size(); ++i) {
     place = absl::StrCat(inParagraph, ".qas[", i, "]: ");
-    ST_RETURN_IF_ERROR(readQuestion(entries->values(i).struct_value(), *context, tokens));
+    ST_RETURN_IF_ERROR(readQuestion(entries->values(i).struct_value()));
   }
   return absl::OkStatus();
 }
 
-absl::Status SquadSource::readQuestion(const Struct &entry, const std::string &context,
-                                       const std::vector<Token> &tokens) {
+absl::Status SquadSource::readQuestion(const Struct &entry) {
   ST_ASSIGN_OR_RETURN(const std::string *text, string(entry, "question"));
   ST_ASSIGN_OR_RETURN(const ListValue *answers, list(entry, "answers"));
-  Question question;
-  question.context = contexts.size() - 1;
+  Questions::Question question;
+  const Value *id = findField(entry, "id");
+  question.id = id && id->kind_case() == Value::kStringValue
+                    ? id->string_value()
+                    : std::string(absl::StripSuffix(place, ": "));
+  question.text = asked.texts.size() - 1;
   std::vector<Token> encoded;
   ST_RETURN_IF_ERROR(tokenizer->encode(*text, encoded));
   const int64_t most = std::min(kLongestQuestion, (spec.sequence - kPairOverhead) / 2);
   encoded.resize(std::min(encoded.size(), static_cast<size_t>(most)));
-  for (const Token &token : encoded)
-    question.tokens.push_back(token.id);
-  if (!answers->values().empty())
-    ST_RETURN_IF_ERROR(readAnswer(answers->values(0).struct_value(), context, tokens, question));
-  questions.push_back(std::move(question));
-  addWindows(questions.size() - 1);
+  question.tokens = idsOf(encoded);
+  ST_RETURN_IF_ERROR(readAnswers(*answers, question));
+  asked.questions.push_back(std::move(question));
+  addWindows(asked.questions.size() - 1);
   return absl::OkStatus();
 }
 
+absl::Status SquadSource::readAnswers(const ListValue &answers,
+                                      Questions::Question &question) const {
+  for (const Value &answer : answers.values()) {
+    ST_ASSIGN_OR_RETURN(const std::string *text, string(answer.struct_value(), "text"));
+    question.answers.push_back(*text);
+  }
+  if (answers.values().empty())
+    return absl::OkStatus();
+  return locateAnswer(answers.values(0).struct_value(), asked.texts.back(), question);
+}
+
 // Finds the tokens that overlap the answer, whose position the file gives in characters.
-absl::Status SquadSource::readAnswer(const Struct &answer, const std::string &context,
-                                     const std::vector<Token> &tokens, Question &question) const {
-  ST_ASSIGN_OR_RETURN(const std::string *text, string(answer, "text"));
+absl::Status SquadSource::locateAnswer(const Struct &answer, const Questions::Text &context,
+                                       Questions::Question &question) const {
+  const std::string &text = question.answers.front();
   ST_ASSIGN_OR_RETURN(const Value *place, field(answer, "answer_start", Value::kNumberValue));
   size_t begin = 0;
-  for (double i = 0; i < place->number_value() && begin < context.size(); ++i)
-    decodeUtf8(context, begin);
-  const size_t end = begin + text->size();
-  if (text->empty() || std::trunc(place->number_value()) != place->number_value() ||
-      place->number_value() < 0 || context.compare(begin, text->size(), *text) != 0)
+  for (double i = 0; i < place->number_value() && begin < context.text.size(); ++i)
+    decodeUtf8(context.text, begin);
+  const size_t end = begin + text.size();
+  if (text.empty() || std::trunc(place->number_value()) != place->number_value() ||
+      place->number_value() < 0 || context.text.compare(begin, text.size(), text) != 0)
     return error(absl::StrCat("the answer at character ", place->number_value(),
                               " differs from the context there"));
-  for (int64_t i = 0; i < static_cast<int64_t>(tokens.size()); ++i) {
-    if (tokens[i].end <= begin || tokens[i].begin >= end)
+  for (int64_t i = 0; i < static_cast<int64_t>(context.tokens.size()); ++i) {
+    if (context.tokens[i].end <= begin || context.tokens[i].begin >= end)
       continue;
     question.start = question.start < 0 ? i : question.start;
     question.end = i;
@@ -172,36 +184,34 @@ absl::Status SquadSource::readAnswer(const Struct &answer, const std::string &co
 }
 
 void SquadSource::addWindows(size_t index) {
-  const Question &question = questions[index];
-  const int64_t length = static_cast<int64_t>(contexts[question.context].size());
+  Questions::Question &question = asked.questions[index];
+  const int64_t length = static_cast<int64_t>(asked.texts[question.text].tokens.size());
   const int64_t room = spec.sequence - kPairOverhead - static_cast<int64_t>(question.tokens.size());
   const int64_t stride = std::min(kStride, std::max<int64_t>(1, room / 2));
   for (int64_t begin = 0;; begin += stride) {
-    windows.push_back({index, begin, std::min(begin + room, length)});
+    asked.windows.push_back({index, begin, std::min(begin + room, length)});
+    ++question.numWindows;
     if (begin + room >= length)
       return;
   }
 }
 
-void SquadSource::fillRow(TaskBatch &batch, int64_t row, const Window &window) const {
-  const Question &question = questions[window.question];
-  absl::Span<const int32_t> context = contexts[question.context];
-  batch.setPair(row, question.tokens, context.subspan(window.begin, window.end - window.begin));
+void SquadSource::fillRow(TaskBatch &batch, int64_t row, const Questions::Window &window) const {
+  const Questions::Question &question = asked.questions[window.question];
+  const absl::Span<const Token> context = asked.textOf(window).tokens;
+  batch.setPair(row, question.tokens,
+                idsOf(context.subspan(window.begin, window.end - window.begin)));
   if (question.start < window.begin || question.end >= window.end)
     return;
-  // After [CLS], the question and [SEP].
-  const int64_t shift = 2 + static_cast<int64_t>(question.tokens.size()) - window.begin;
+  const int64_t shift = positionOfSecond(question.tokens.size()) - window.begin;
   batch.row("start_positions", row)[0] = static_cast<int32_t>(question.start + shift);
   batch.row("end_positions", row)[0] = static_cast<int32_t>(question.end + shift);
 }
 
 absl::StatusOr<Batch> SquadSource::batch(int64_t index) const {
   TaskBatch batch(spec, tokenizer->ids());
-  const int64_t count = static_cast<int64_t>(windows.size());
-  for (int64_t row = 0; row < spec.batch; ++row) {
-    const int64_t example = index * spec.batch + row;
-    fillRow(batch, row, windows[permute(spec.seed, example % count, count, example / count)]);
-  }
+  for (int64_t row = 0; row < spec.batch; ++row)
+    fillRow(batch, row, asked.windows[asked.windowOf(index * spec.batch + row)]);
   return batch.take();
 }
 

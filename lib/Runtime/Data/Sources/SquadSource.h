@@ -8,8 +8,9 @@ namespace st {
 
 /// Pairs each question with windows of its context, as in BERT's fine-tuning: a question has at
 /// most 64 tokens, windows are 128 tokens apart (or half a window, if that is less), and an answer
-/// outside a window is position 0, the [CLS]. Of several answers the first counts. Every window
-/// occurs once before any is repeated.
+/// outside a window is position 0, the [CLS]. Of several answers the first is the label. Every
+/// window occurs once before any is repeated. In an evaluation the windows of a question follow
+/// each other.
 absl::StatusOr<std::unique_ptr<BatchSource>> createSquadSource(const std::string &path,
                                                                const BatchSpec &spec);
 

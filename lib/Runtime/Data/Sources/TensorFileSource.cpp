@@ -33,6 +33,7 @@ public:
 
   absl::Status check();
   absl::StatusOr<Batch> batch(int64_t index) const override;
+  int64_t numBatches() const override { return batches; }
 
 private:
   absl::Status error(absl::string_view what) const {
@@ -42,7 +43,7 @@ private:
 
   std::unique_ptr<SafetensorsReader> file;
   BatchSpec spec;
-  int64_t numBatches = -1;
+  int64_t batches = -1;
 };
 
 absl::Status TensorFileSource::check() {
@@ -63,11 +64,11 @@ absl::Status TensorFileSource::checkInput(const BatchSpec::Input &input) {
         ", which does not consist of batches of ", describeType(input.type, input.shape)));
   if (*count == 0)
     return error(absl::StrCat("tensor \"", input.name, "\" is empty"));
-  if (numBatches >= 0 && *count != numBatches)
+  if (batches >= 0 && *count != batches)
     return error(absl::StrCat("tensor \"", input.name, "\" holds ", *count,
-                              " batches, the tensors before it ", numBatches));
-  numBatches = *count;
-  const std::string outside = findOutside({input.name, input.limit}, *tensor, numBatches);
+                              " batches, the tensors before it ", batches));
+  batches = *count;
+  const std::string outside = findOutside({input.name, input.limit}, *tensor, batches);
   return outside.empty() ? absl::OkStatus() : error(outside);
 }
 
@@ -76,8 +77,8 @@ absl::StatusOr<Batch> TensorFileSource::batch(int64_t index) const {
   for (const BatchSpec::Input &input : spec.inputs) {
     HostTensor &out = batch.emplace_back(input.name, input.type, input.shape);
     const SafetensorsTensor *tensor = file->find(input.name);
-    const size_t bytes = tensor->data.size() / numBatches;
-    absl::Span<const uint8_t> data = tensor->data.subspan(index % numBatches * bytes, bytes);
+    const size_t bytes = tensor->data.size() / batches;
+    absl::Span<const uint8_t> data = tensor->data.subspan(index % batches * bytes, bytes);
     if (tensor->type == input.type) {
       std::copy(data.begin(), data.end(), out.bytes.begin());
       continue;

@@ -156,6 +156,11 @@ bool isPunctuation(char32_t code) {
   return is != contains(kPunctuationExceptions, code);
 }
 
+bool isLetter(char32_t code) {
+  const utf8proc_category_t of = category(code);
+  return of >= UTF8PROC_CATEGORY_LU && of <= UTF8PROC_CATEGORY_LO;
+}
+
 bool isNumber(char32_t code) {
   const utf8proc_category_t of = category(code);
   const bool is = of >= UTF8PROC_CATEGORY_ND && of <= UTF8PROC_CATEGORY_NO;

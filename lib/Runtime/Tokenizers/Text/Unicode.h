@@ -12,6 +12,7 @@ namespace st {
 bool isWhiteSpace(char32_t code);     ///< the property White_Space
 bool isControl(char32_t code);        ///< categories Cc, Cf and Co, without tab and line ends
 bool isPunctuation(char32_t code);    ///< categories P and every ASCII symbol
+bool isLetter(char32_t code);         ///< categories L
 bool isNumber(char32_t code);         ///< categories Nd, Nl and No
 bool isNonspacingMark(char32_t code); ///< category Mn
 bool isMark(char32_t code);           ///< categories Mn, Mc and Me

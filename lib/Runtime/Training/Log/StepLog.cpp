@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "lib/Support/AtomicFile.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
@@ -84,6 +85,8 @@ absl::Status StepLog::write(const EvaluationReport &report) {
                                                        : printEvaluation(report)));
   if (metrics)
     ST_RETURN_IF_ERROR(metrics->write(printEvaluationJson(report)));
+  if (!options.predictions.empty())
+    ST_RETURN_IF_ERROR(writeFileAtomically(options.predictions, printPredictions(report)));
   return events ? events->write(report.step, tagEvaluation(report)) : absl::OkStatus();
 }
 
@@ -154,6 +157,16 @@ void StepLog::showProgress(const StepReport &report) {
     absl::StrAppend(&text, ", ", printFigure(static_cast<double>(run.tokens) / each),
                     " tokens/s on this host");
   std::fprintf(progress, "%s", text.c_str());
+  std::fflush(progress);
+  isShown = true;
+}
+
+void StepLog::showEvaluation(int64_t batch, int64_t of) {
+  if (!isTerminal)
+    return;
+  clear();
+  std::fprintf(progress, "evaluation: batch %lld of %lld", static_cast<long long>(batch + 1),
+               static_cast<long long>(of));
   std::fflush(progress);
   isShown = true;
 }

@@ -24,6 +24,7 @@ struct LogOptions {
   int64_t interval = 1;          ///< steps between lines
   std::string metrics;           ///< file with a line of JSON per step; empty: none
   std::string tensorboard;       ///< folder for events; empty: none
+  std::string predictions;       ///< file for the answers of the last evaluation; empty: none
   int64_t eventInterval = 1;     ///< steps between events
   bool hasParameterNorm = false; ///< "params_norm" among the metrics of steps with a line or event
 
@@ -56,6 +57,9 @@ public:
 
   /// After each step. `examples`: rows of batches seen by all runs.
   absl::Status write(const StepReport &report, int64_t examples);
+
+  /// On a terminal, before each batch of an evaluation.
+  void showEvaluation(int64_t batch, int64_t of);
 
   /// After an evaluation.
   absl::Status write(const EvaluationReport &report);
