@@ -1,12 +1,16 @@
 #include "lib/Runtime/Training/StepTiming.h"
 
+#include "lib/Runtime/MeasuredTimeline.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/Stopwatch.h"
 #include "lib/Runtime/TraceWriter.h"
-#include "lib/Runtime/Training/Log/SimulatedEvents.h"
+#include "lib/Runtime/Training/Log/StepEvents.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace st {
 
@@ -35,7 +39,7 @@ absl::Status StepTiming::time(Executable &executable,
   if (hasTimers)
     timers = megatronTimers(program, timeline, rows);
   if (hasEvents)
-    events = simulatedEvents(program, step, timeline);
+    events = stepEvents(program, step, timeline);
   print(absl::StrFormat("timed one step in %.1f s", watch.seconds()));
   if (step.simulatedTasks < step.tasks)
     print(absl::StrFormat(", %d of %d runs of a task simulated", step.simulatedTasks, step.tasks));
@@ -46,6 +50,28 @@ absl::Status StepTiming::time(Executable &executable,
     ST_RETURN_IF_ERROR(report->commit());
   }
   return saveTrace(rows);
+}
+
+bool StepTiming::isMeasured(int64_t step) {
+  constexpr int64_t kStepsBetween = 100;
+  const bool isWanted = options.log.style == "megatron" || !options.log.tensorboard.empty();
+  const bool isDue = lastMeasured < 0 || step >= lastMeasured + kStepsBetween;
+  // The first step after loading is not typical.
+  const bool isFirst = std::exchange(isFirstAsked, false);
+  if (!isWanted || !isDue || isFirst || !options.log.isLogged(step))
+    return false;
+  lastMeasured = step;
+  return true;
+}
+
+void StepTiming::takeMeasured(const StepTrace &rows) {
+  const StepTimeline timeline = measuredTimeline(program, rows);
+  StepTime time;
+  for (const StepTimeline::Rank &rank : timeline.ranks)
+    if (!rank.runs.empty())
+      time.total = std::max(time.total, rank.runs.back().end);
+  timers = megatronTimers(program, timeline, rows);
+  events = stepEvents(program, time, timeline);
 }
 
 absl::Status StepTiming::saveTrace(const StepTrace &rows) {

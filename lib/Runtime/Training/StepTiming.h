@@ -1,4 +1,4 @@
-// The simulated time of a step, with the files and log entries that show it.
+// The simulated or measured time of a step, with the files and log entries that show it.
 #ifndef ST_RUNTIME_TRAINING_STEPTIMING_H
 #define ST_RUNTIME_TRAINING_STEPTIMING_H
 
@@ -28,6 +28,14 @@ public:
   /// Times a step of the full batch and writes the files. `print` prints progress.
   absl::Status time(Executable &executable, const std::function<void(const std::string &)> &print);
 
+  /// Returns true if the timers of a step's log entry need a measured step of these devices: the
+  /// second step of a run, or the first one after it with an entry, and then at most one of 100
+  /// steps. Asked once for each step of the full batch, in all processes.
+  bool isMeasured(int64_t step);
+
+  /// Takes the timers of a traced step.
+  void takeMeasured(const StepTrace &rows);
+
   /// Writes the file of --trace, if there is one.
   absl::Status saveTrace(const StepTrace &rows);
 
@@ -39,6 +47,8 @@ private:
   const proto::Executable &program;
   const TrainOptions &options;
   bool isLogged = false; ///< in process 0
+  bool isFirstAsked = true;
+  int64_t lastMeasured = -1;
   std::unique_ptr<AtomicFile> trace, report;
 };
 

@@ -58,6 +58,7 @@ private:
   absl::Status initialize();
   absl::Status runSteps();
   absl::Status timeStepThatRan(StepProgram &now);
+  absl::Status launch(StepProgram &now, int64_t step);
   absl::Status runStep(int64_t step);
   absl::Status evaluate(bool isEnd);
   absl::Status save();
@@ -349,6 +350,24 @@ absl::Status Trainer::timeStepThatRan(StepProgram &now) {
   return absl::OkStatus();
 }
 
+// Runs the step on the devices, and measures it if the log or the trace needs that.
+absl::Status Trainer::launch(StepProgram &now, int64_t step) {
+  const bool isReal = !executable->isSimulated();
+  // The last step is traced, which is typical unlike the first.
+  const bool isTraced = isReal && !options.trace.empty() && step == lastStep;
+  const bool isTimed = isReal && steps.isFull(rowsOfStep) && timing.isMeasured(step);
+  if (!isTraced && !isTimed)
+    return now.executable->launchStep().wait();
+  ST_RETURN_IF_ERROR(now.executable->traceNextStep());
+  ST_RETURN_IF_ERROR(now.executable->launchStep().wait());
+  ST_ASSIGN_OR_RETURN(const StepTrace rows, now.executable->tracedStep());
+  if (isTimed && log) {
+    timing.takeMeasured(rows);
+    log->setTimers(timing.timers, timing.events);
+  }
+  return isTraced ? timing.saveTrace(rows) : absl::OkStatus();
+}
+
 absl::Status Trainer::runStep(int64_t step) {
   Stopwatch watch;
   Batch batch;
@@ -371,15 +390,7 @@ absl::Status Trainer::runStep(int64_t step) {
       schedule.countsSamples ? trainer.examples - trainer.skippedExamples : step - skipped);
   ST_RETURN_IF_ERROR(now.feeder->feed(batch, {trainer.seed, step, report.learningRate}));
   report.dataSeconds = watch.seconds();
-  // Traces the last step, which is typical unlike the first.
-  const bool isTraced = !executable->isSimulated() && !options.trace.empty() && step == lastStep;
-  if (isTraced)
-    ST_RETURN_IF_ERROR(now.executable->traceNextStep());
-  ST_RETURN_IF_ERROR(now.executable->launchStep().wait());
-  if (isTraced) {
-    ST_ASSIGN_OR_RETURN(const StepTrace rows, now.executable->tracedStep());
-    ST_RETURN_IF_ERROR(timing.saveTrace(rows));
-  }
+  ST_RETURN_IF_ERROR(launch(now, step));
   ST_ASSIGN_OR_RETURN(report.loss, now.feeder->readLoss());
   lossOfStep = report.loss;
   ST_ASSIGN_OR_RETURN(report.metrics, now.feeder->readMetrics());

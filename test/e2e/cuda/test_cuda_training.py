@@ -8,6 +8,7 @@ With ST_GPU=cuda-sm_90, or another target that this machine has a GPU for, progr
 where there are fewer than the layout names.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -140,6 +141,26 @@ def needs_driver(target):
     return check
 
 
+def measures_timers(folder):
+    """The timers of a measured step add up to the step of the last rank, whose trace is of the same step."""
+    binary = compile_for(folder, "timers", TARGET, "gpt2", {**parallel("f32"), **LAYOUTS["2 replicas of 2 stages of 2 shards"]})
+    done = st.check_run([binary, "--steps=2", "--log-style=megatron", f"--tensorboard={folder / 'events'}", f"--trace={folder / 'trace'}"])
+    lines = [line for line in done.stdout.splitlines() if line.startswith("time (ms)")]
+    st.expect(len(lines) == 1, f"the second step alone is measured:\n{done.stdout}")
+    timers = {name: float(value) for name, value in (part.split(": ") for part in lines[0].split(" | ")[1:])}
+    for name in ("forward-compute", "backward-compute", "backward-params-all-reduce", "optimizer"):
+        st.expect(timers[name] > 0, f"{name} is 0: {lines[0]}")
+    total = sum(value for name, value in timers.items() if not name.startswith("optimizer-") and name != "batch-generator")
+    spans = [span for span in json.loads((folder / "trace").read_text())["traceEvents"] if span["ph"] == "X"]
+    last = max(span["pid"] for span in spans)
+    end = max(span["ts"] + span["dur"] for span in spans if span["pid"] == last) / 1e3
+    st.expect(abs(total - end) <= 0.01 * len(timers), f"timers of {total} ms, and the last rank ends after {end} ms")
+    data = next((folder / "events").iterdir()).read_bytes()
+    for tag in (b"timers/forward, compute/max", b"timers/update, collective/median", b"mem-max-allocated-bytes"):
+        st.expect(tag in data, f"no {tag} in the events")
+    return f"{total:.1f} ms"
+
+
 def refuses_simulator_flags(folder):
     binary = compile_for(folder, "flags", TARGET, "gpt2", parallel("f32"))
     for flag in ("--timing-only", "--host-isa=baseline", "--derate=link:chip0-chip1:0.5", f"--report={folder / 'report'}"):
@@ -160,6 +181,7 @@ CASES += [("ranks that share a GPU", shares_a_gpu)]
 CASES += [("a checkpoint of the simulator", resumes)]
 CASES += [("a vocabulary of 1003, bf16", pads_rows("bf16", 1, 1024)), ("a vocabulary of 1003, f32, 2 shards", pads_rows("f32", 2, 512))]
 CASES += [(f"no driver, {target}", needs_driver(target)) for target in ("cuda-sm_80", "cuda-sm_90")]
+CASES += [("timers of a measured step", measures_timers)]
 CASES += [("flags of the simulator", refuses_simulator_flags)]
 
 if __name__ == "__main__":

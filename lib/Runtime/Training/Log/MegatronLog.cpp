@@ -1,5 +1,7 @@
 #include "lib/Runtime/Training/Log/MegatronLog.h"
 
+#include "lib/Runtime/MeasuredTimeline.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -87,9 +89,9 @@ private:
     for (const StepTrace::Span &span : trace.spans) {
       const std::string &label = trace.labels[static_cast<size_t>(span.label)];
       const bool isOfRank = trace.rows[static_cast<size_t>(span.row)].rank == rank;
-      const bool isMessage = absl::StartsWith(label, "send ") || absl::StartsWith(label, "recv ") ||
-                             absl::StartsWith(label, "all_") || absl::StartsWith(label, "reduce_");
-      if (!isOfRank || isMessage || !isInUpdate(span.start))
+      const bool isWork =
+          trace.rows[static_cast<size_t>(span.row)].engine != "tasks" && !isMessageLabel(label);
+      if (!isOfRank || !isWork || !isInUpdate(span.start))
         continue;
       all += span.duration;
       scale += absl::StrContains(label, "optimizer/scale") ? span.duration : 0;

@@ -16,8 +16,8 @@ namespace st {
 /// Timers by their names in Megatron-LM, in milliseconds.
 using StepTimers = std::vector<std::pair<std::string, double>>;
 
-/// The timers of a simulated step on the program's last rank, as in Megatron-LM. They add up to the
-/// rank's step, without the timers "optimizer-...", which are parts of "optimizer":
+/// The timers of a simulated or measured step on the program's last rank, as in Megatron-LM. They
+/// add up to the rank's step, without the timers "optimizer-...", which are parts of "optimizer":
 ///
 ///   forward-compute, backward-compute   tasks with the collectives of tensor shards
 ///   forward-recv, backward-send-forward-recv, forward-send-backward-recv

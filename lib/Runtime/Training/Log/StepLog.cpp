@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <unistd.h>
+#include <utility>
 
 namespace st {
 namespace {
@@ -57,6 +58,11 @@ absl::StatusOr<std::unique_ptr<StepLog>> StepLog::open(const LogOptions &options
     ST_ASSIGN_OR_RETURN(log->events, EventFile::create(options.tensorboard));
   }
   return log;
+}
+
+void StepLog::setTimers(StepTimers timers, std::map<std::string, double> events) {
+  run.timers = std::move(timers);
+  run.events = std::move(events);
 }
 
 absl::Status StepLog::write(const StepReport &report, int64_t examples) {

@@ -55,6 +55,9 @@ public:
   /// Before the first step.
   void begin(const LoggedRun &run) { this->run = run; }
 
+  /// Replaces the timers of the run by those of a measured step.
+  void setTimers(StepTimers timers, std::map<std::string, double> events);
+
   /// After each step. `examples`: rows of batches seen by all runs.
   absl::Status write(const StepReport &report, int64_t examples);
 

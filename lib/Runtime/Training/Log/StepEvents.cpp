@@ -1,4 +1,4 @@
-#include "lib/Runtime/Training/Log/SimulatedEvents.h"
+#include "lib/Runtime/Training/Log/StepEvents.h"
 #include "lib/Runtime/StepPhases.h"
 
 #include "absl/strings/str_cat.h"
@@ -35,13 +35,13 @@ void addTimers(const proto::Executable &program, const StepTime &time, const Ste
 
 } // namespace
 
-std::map<std::string, double> simulatedEvents(const proto::Executable &program,
-                                              const StepTime &time, const StepTimeline &timeline) {
+std::map<std::string, double> stepEvents(const proto::Executable &program, const StepTime &time,
+                                         const StepTimeline &timeline) {
   std::map<std::string, double> events;
   std::map<int64_t, int64_t> memory; // by device
   for (const proto::Group &group : program.groups())
     for (int64_t id : group.device_ids())
-      memory[id] += group.arena_bytes();
+      memory[id] += group.arena_bytes() + program.cuda().scratch_bytes();
   for (const auto &[id, bytes] : memory)
     events["mem-max-allocated-bytes"] =
         std::max(events["mem-max-allocated-bytes"], static_cast<double>(bytes));
@@ -49,7 +49,7 @@ std::map<std::string, double> simulatedEvents(const proto::Executable &program,
   for (const StepTime::Rank &rank : time.ranks)
     macs += static_cast<double>(rank.macs);
   // Operations a picosecond are tera-operations a second.
-  if (time.total > 0 && !memory.empty())
+  if (time.total > 0 && macs > 0)
     events["throughput"] =
         2 * macs / static_cast<double>(time.total) / static_cast<double>(memory.size());
   addTimers(program, time, timeline, events);
