@@ -59,7 +59,7 @@ std::vector<RankSpans> spansByRank(const proto::Executable &program, const StepT
   }
   const auto byTime = [](const Edge &a, const Edge &b) { return a.time < b.time; };
   for (RankSpans &rank : ranks)
-    std::stable_sort(rank.edges.begin(), rank.edges.end(), byTime);
+    std::sort(rank.edges.begin(), rank.edges.end(), byTime);
   return ranks;
 }
 

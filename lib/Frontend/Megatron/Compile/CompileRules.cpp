@@ -38,7 +38,7 @@ static constexpr StringRef kOff = "None|False";
 static constexpr StringRef kCompiler = "the compiler chooses what it fuses and overlaps";
 static constexpr StringRef kEvents =
     "events always have loss, learning rate, batch size, times and the program's metrics";
-static constexpr StringRef kEvents = "events always have it";
+static constexpr StringRef kAlwaysInEvents = "events always have it";
 static constexpr StringRef kAutoresume = "NVIDIA's autoresume service is not asked";
 static constexpr StringRef kRetrieval = "belongs to retrieval models";
 static constexpr StringRef kPictures = "belongs to vision models";
@@ -274,8 +274,8 @@ constexpr Rule table[] = {
     unused("log_learning_rate_to_tensorboard", kEvents),
     unused("log_loss_scale_to_tensorboard", kEvents),
     unused("log_batch_size_to_tensorboard", kEvents),
-    unused("log_timers_to_tensorboard", kEvents),
-    unused("log_memory_to_tensorboard", kEvents),
+    unused("log_timers_to_tensorboard", kAlwaysInEvents),
+    unused("log_memory_to_tensorboard", kAlwaysInEvents),
     unused("log_validation_ppl_to_tensorboard", "events always have it"),
     program("log_num_zeros_in_grad", "--log-num-zeros-in-grad of st-compile"),
     runFlag("log_params_norm", "log-params-norm"),
