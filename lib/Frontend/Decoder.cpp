@@ -18,8 +18,12 @@ public:
   Value embeddings();
   Value blocks(Value x);
   Value loss(Value x);
+  Value classLoss(Value x);
+  Value tokenClassLoss(Value x);
 
 private:
+  /// The last token of each text, [B, H]: those behind it are padding.
+  Value lastToken(Value x);
   /// Values that the branches of all blocks read.
   struct Shared {
     ScoreBias mask;
@@ -56,7 +60,7 @@ private:
   Emitter &emit;
   const ModelConfig &config;
   const DecoderFamily &family;
-  Value wordEmbeddings;
+  Value wordEmbeddings, inputIds;
   /// Of the batch, as CausalInputs says: [B], [B, S] and [B, S], or null.
   Value prefixLengths, positionIds, segmentIds;
   RouterSums routerSums;
@@ -74,7 +78,7 @@ Value Decoder::embeddings() {
   if (!family.positions.empty())
     positions = model.weight(family.positions + ".weight",
                              {config.positionCount + config.firstPosition, config.hiddenSize});
-  Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
+  inputIds = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
   if (config.inputs.positions)
     positionIds =
         model.batchArgument("position_ids", {model.batch, model.sequence}, model.sequence);
@@ -82,7 +86,7 @@ Value Decoder::embeddings() {
     prefixLengths = model.batchArgument("prefix_length", {model.batch}, model.sequence + 1);
   if (config.inputs.segments)
     segmentIds = model.batchArgument("segment_ids", {model.batch, model.sequence}, model.sequence);
-  Value x = model.embedding(wordEmbeddings, ids, config.paddingToken);
+  Value x = model.embedding(wordEmbeddings, inputIds, config.paddingToken);
   if (family.scalesEmbeddings)
     x = emit.scale(x, std::sqrt(static_cast<double>(config.hiddenSize)));
   if (positions && positionIds)
@@ -405,7 +409,41 @@ Value Decoder::loss(Value x) {
   return loss;
 }
 
-Value st::buildDecoder(ModelBuilder &model, const DecoderFamily &family) {
+Value Decoder::lastToken(Value x) {
+  using stablehlo::ComparisonDirection;
+  if (!config.fillToken)
+    return emit.reshape(emit.sliceDim(x, 1, model.sequence - 1, model.sequence),
+                        {model.batch, config.hiddenSize});
+  const SmallVector<int64_t> shape = {model.batch, model.sequence};
+  Value places = emit.iota(shape, emit.builder.getI32Type(), 1);
+  Value isText = emit.compare(ComparisonDirection::NE, inputIds,
+                              emit.splatLike(inputIds, static_cast<double>(*config.fillToken)));
+  Value last = emit.reduceMax(emit.select(isText, places, emit.splatLike(places, 0)), {1});
+  Value isLast = emit.compare(ComparisonDirection::EQ, places, model.broadcastLeading(last, shape));
+  // A sum with one term is exact in every type.
+  Value picked =
+      emit.select(model.broadcastLeading(isLast, emit.shapeOf(x)), x, emit.splatLike(x, 0.0));
+  return emit.reduceAdd(picked, {1});
+}
+
+Value Decoder::classLoss(Value x) {
+  ModelBuilder::Scope scope(model, family.classHead);
+  x = lastToken(norm(x, family.finalNorm));
+  return model.classLoss(model.dense(x, family.classHead, config.labelCount, WeightLayout::OutIn,
+                                     std::nullopt, /*hasBias=*/false));
+}
+
+Value Decoder::tokenClassLoss(Value x) {
+  ModelBuilder::Scope scope(model, family.tokenClassHead);
+  x = model.dropout(norm(x, family.finalNorm), config.tokenClassDropout);
+  return model.tokenClassLoss(
+      model.dense(x, family.tokenClassHead, config.labelCount, WeightLayout::OutIn));
+}
+
+Value st::buildDecoder(ModelBuilder &model, const DecoderFamily &family, Task task) {
   Decoder decoder(model, family);
-  return decoder.loss(decoder.blocks(decoder.embeddings()));
+  Value x = decoder.blocks(decoder.embeddings());
+  return task == Task::Classify         ? decoder.classLoss(x)
+         : task == Task::ClassifyTokens ? decoder.tokenClassLoss(x)
+                                        : decoder.loss(x);
 }

@@ -9,6 +9,7 @@ using namespace mlir::st;
 static DecoderFamily gpt2() {
   DecoderFamily family;
   family.type = ModelType::Gpt2;
+  family.tokenClassHead = "classifier";
   family.projections = Projections::Joined;
   family.layout = WeightLayout::InOut;
   family.root = "transformer";
@@ -103,6 +104,7 @@ static DecoderFamily qwen2Moe() {
 static DecoderFamily opt() {
   DecoderFamily family;
   family.type = ModelType::Opt;
+  family.tokenClassHead = "";
   family.root = "model.decoder";
   family.embeddingScope = "model.decoder.embeddings";
   family.headScope = "lm_head";
@@ -154,6 +156,7 @@ static DecoderFamily phi() {
 static DecoderFamily gptNeoX() {
   DecoderFamily family;
   family.type = ModelType::GptNeoX;
+  family.tokenClassHead = "classifier";
   family.projections = Projections::ByHead;
   family.hasRotaryPositions = true;
   family.root = "gpt_neox";
@@ -180,6 +183,7 @@ static DecoderFamily gptNeoX() {
 static DecoderFamily megatronGpt() {
   DecoderFamily family = gptNeoX();
   family.type = ModelType::MegatronGpt;
+  family.classHead = family.tokenClassHead = "";
   family.hasRotaryPositions = false;
   family.scopesProducts = true;
   family.root = "language_model";
@@ -217,8 +221,7 @@ static void chooseParts(DecoderFamily &family, const ModelConfig &config) {
     family.sharedExpert = "";
 }
 
-/// The family of a type; null if it is not a decoder.
-static const DecoderFamily *findDecoderFamily(ModelType type) {
+const DecoderFamily *st::findDecoderFamily(ModelType type) {
   static const DecoderFamily families[] = {gpt2(),
                                            llama(),
                                            llama(ModelType::Mistral),

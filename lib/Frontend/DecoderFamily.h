@@ -46,6 +46,8 @@ struct DecoderFamily {
   StringRef root, embeddingScope, headScope;
   // Parameters of the model, without ".weight".
   StringRef tokens, positions, finalNorm, head;
+  // The same of the heads that classify; empty if transformers has no such model.
+  StringRef classHead = "score", tokenClassHead = "score";
   // Parameters of a block, after its prefix and number. `gate` is empty if the MLP has no gate, or
   // (`joinsGate`) if the first half of the product `up` is the gate; `mlpNorm` is empty if both
   // branches read the same norm.
@@ -60,6 +62,10 @@ struct DecoderFamily {
   StringRef router, experts, expertGate, expertUp, expertDown;
   StringRef sharedExpert, sharedGate;
 };
+
+/// The family of a type, without the parts that it leaves to a single model; null if its models are
+/// not causal language models.
+const DecoderFamily *findDecoderFamily(ModelType type);
 
 /// Returns true if models of this type are causal language models.
 bool isDecoder(ModelType type);

@@ -18,8 +18,14 @@ public:
   Value blocks(Value x);
   Value preTrainingLoss(Value x);
   Value spanLoss(Value x);
+  Value classLoss(Value x);
+  Value tokenClassLoss(Value x);
 
 private:
+  /// The first token of each sequence, [B, H].
+  Value firstToken(Value x) {
+    return emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
+  }
   Value firstRow(Value table, Value x);
   /// x plus the rows of `table` at the positions that RoBERTa counts.
   Value addCountedPositions(Value x, Value table, Value ids);
@@ -184,9 +190,7 @@ Value Encoder::maskedLmLoss(Value x) {
 
 Value Encoder::nextSentenceLoss(Value x) {
   ModelBuilder::Scope scope(model, "cls.seq_relationship");
-  // The pooler reads the first token of each sequence.
-  Value first = emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
-  Value pooled = dense(first, root + ".pooler.dense", config.hiddenSize);
+  Value pooled = dense(firstToken(x), root + ".pooler.dense", config.hiddenSize);
   pooled = model.activation(pooled, Activation::Tanh);
   Value logits = dense(pooled, "cls.seq_relationship", 2);
   Value labels = model.batchArgument("next_sentence_label", {model.batch}, 2);
@@ -223,10 +227,36 @@ Value Encoder::spanLoss(Value x) {
   return emit.scale(emit.add(start, end), 0.5);
 }
 
+Value Encoder::classLoss(Value x) {
+  ModelBuilder::Scope scope(model, "classifier");
+  Value first = firstToken(x);
+  if (family.dropsClassInput)
+    first = model.dropout(first, config.classDropout);
+  Value inner =
+      model.activation(dense(first, family.classDense, config.hiddenSize), family.classActivation);
+  inner = model.dropout(inner, config.classDropout);
+  return model.classLoss(dense(inner, family.classOut, config.labelCount));
+}
+
+Value Encoder::tokenClassLoss(Value x) {
+  ModelBuilder::Scope scope(model, "classifier");
+  x = model.dropout(x, config.tokenClassDropout);
+  return model.tokenClassLoss(dense(x, "classifier", config.labelCount));
+}
+
 Value st::buildEncoder(ModelBuilder &model, const EncoderFamily &family, Task task) {
   Encoder encoder(model, family);
   Value x = encoder.blocks(encoder.embeddings());
-  if (task == Task::Encode)
+  switch (task) {
+  case Task::Encode:
     return x;
-  return task == Task::Span ? encoder.spanLoss(x) : encoder.preTrainingLoss(x);
+  case Task::Span:
+    return encoder.spanLoss(x);
+  case Task::Classify:
+    return encoder.classLoss(x);
+  case Task::ClassifyTokens:
+    return encoder.tokenClassLoss(x);
+  default:
+    return encoder.preTrainingLoss(x);
+  }
 }

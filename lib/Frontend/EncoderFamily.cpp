@@ -24,6 +24,7 @@ static EncoderFamily bert(ModelType type = ModelType::Bert) {
   family.headNorm = "cls.predictions.transform.LayerNorm";
   family.decoder = "cls.predictions.decoder";
   family.headBias = "cls.predictions.bias";
+  family.classDense = "bert.pooler.dense";
   return family;
 }
 
@@ -48,6 +49,9 @@ static EncoderFamily roberta() {
   family.headNorm = "lm_head.layer_norm";
   family.decoder = "lm_head.decoder";
   family.headBias = "lm_head.bias";
+  family.classDense = "classifier.dense";
+  family.classOut = "classifier.out_proj";
+  family.dropsClassInput = true;
   return family;
 }
 
@@ -72,6 +76,8 @@ static EncoderFamily distilBert() {
   family.headNorm = "vocab_layer_norm";
   family.decoder = "vocab_projector";
   family.headBias = "vocab_projector.bias";
+  family.classDense = "pre_classifier";
+  family.classActivation = Activation::Relu;
   return family;
 }
 

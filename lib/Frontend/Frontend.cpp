@@ -12,15 +12,6 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// The tasks of a model, for messages.
-static StringRef tasksOf(ModelType type) {
-  if (isDecoder(type))
-    return "clm";
-  if (findSeq2SeqFamily(type))
-    return "seq2seq";
-  return findEncoderFamily(type) ? "mlm, span or encode" : "classify";
-}
-
 static bool hasTask(ModelType type, Task task) {
   switch (task) {
   case Task::MaskedLm:
@@ -32,9 +23,24 @@ static bool hasTask(ModelType type, Task task) {
   case Task::Seq2Seq:
     return findSeq2SeqFamily(type);
   case Task::Classify:
-    return type == ModelType::Vit;
+    return findEncoderFamily(type) || type == ModelType::Vit ||
+           (isDecoder(type) && !findDecoderFamily(type)->classHead.empty());
+  case Task::ClassifyTokens:
+    return findEncoderFamily(type) ||
+           (isDecoder(type) && !findDecoderFamily(type)->tokenClassHead.empty());
   }
   llvm_unreachable("unknown task");
+}
+
+/// The tasks of a model, for messages.
+static StringRef tasksOf(ModelType type) {
+  if (isDecoder(type))
+    return hasTask(type, Task::ClassifyTokens) ? "clm, classify or classify-tokens"
+           : hasTask(type, Task::Classify)     ? "clm or classify"
+                                               : "clm";
+  if (findSeq2SeqFamily(type))
+    return "seq2seq";
+  return findEncoderFamily(type) ? "mlm, span, classify, classify-tokens or encode" : "classify";
 }
 
 /// Default sequence length of text.
@@ -100,7 +106,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                    << config.relativePositions.bucketCount
                    << " kinds of distances: expected at most " << kMaxRandomSlices << " slices of "
                    << kMaxSliceElements << " pairs";
-  const double rate = std::max({config.embeddingDropout, config.hiddenDropout, config.spanDropout});
+  const double rate = std::max({config.embeddingDropout, config.hiddenDropout, config.spanDropout,
+                                config.tokenClassDropout});
   for (auto [shape, probability] :
        {std::pair(ArrayRef(scores), config.attentionDropout), std::pair(ArrayRef(hidden), rate)})
     if (probability > 0 && !hasMask(shape))
@@ -112,7 +119,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
 
 static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
   if (isDecoder(type))
-    return buildDecoder(model, describeDecoder(model.config));
+    return buildDecoder(model, describeDecoder(model.config), task);
   if (const EncoderFamily *family = findEncoderFamily(type))
     return buildEncoder(model, *family, task);
   if (const Seq2SeqFamily *family = findSeq2SeqFamily(type))
@@ -122,7 +129,7 @@ static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
 
 static ModelConfig withoutDropout(ModelConfig config) {
   config.embeddingDropout = config.attentionDropout = config.hiddenDropout = config.spanDropout =
-      config.activationDropout = 0.0;
+      config.activationDropout = config.classDropout = config.tokenClassDropout = 0.0;
   return config;
 }
 

@@ -20,7 +20,9 @@
 //                      [B, S] as ModelConfig::inputs says
 //                seq2seq  input_ids [B, S], attention_mask [B, S], labels [B, T]
 //                encode  input_ids, token_type_ids, attention_mask
-//                classify  pixel_values [B, channels, size, size], labels [B]
+//                classify  pixel_values [B, channels, size, size], or the inputs of an
+//                      encoder or decoder; labels [B], or f32 [B, labels]
+//                classify-tokens  the inputs of an encoder or decoder; labels [B, S]
 //              `labels` are aligned with the positions that predict them (for
 //              clm, whoever reads the data has shifted them by one; for seq2seq the
 //              program makes the decoder's inputs from them); -100
@@ -56,7 +58,7 @@ enum class Purpose {
   ///         how many the largest logit is
   ///   span  start_logits, end_logits [B, S]
   ///   clm, seq2seq   token_correct, token_count
-  ///   classify  label_correct, label_count, of pictures of one class each
+  ///   classify, classify-tokens  label_correct, label_count, where labels are numbers of classes
   Evaluate
 };
 

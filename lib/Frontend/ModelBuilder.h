@@ -156,6 +156,11 @@ public:
   Value binaryCrossEntropy(Value logits, Value labels);
   /// The mean square of the differences.
   Value squaredError(Value x, Value labels);
+  /// The loss of the logits [B, labels] of pictures or texts and the batch's `labels`, as the
+  /// configuration's problem says.
+  Value classLoss(Value logits);
+  /// The loss of the logits [B, S, labels] of tokens and the batch's `labels` [B, S].
+  Value tokenClassLoss(Value logits);
   /// Broadcasts x to `shape`; its dimensions are the leading ones of `shape`.
   Value broadcastLeading(Value x, ArrayRef<int64_t> shape);
 
@@ -183,7 +188,7 @@ private:
 };
 
 /// The forward losses, one function per kind of model; each returns the result.
-Value buildDecoder(ModelBuilder &model, const DecoderFamily &family);
+Value buildDecoder(ModelBuilder &model, const DecoderFamily &family, Task task);
 Value buildEncoder(ModelBuilder &model, const EncoderFamily &family, Task task);
 Value buildVit(ModelBuilder &model);
 

@@ -71,6 +71,8 @@ StringRef mlir::st::stringify(Task task) {
     return "seq2seq";
   case Task::Classify:
     return "classify";
+  case Task::ClassifyTokens:
+    return "classify-tokens";
   case Task::Encode:
     return "encode";
   }
@@ -84,6 +86,7 @@ std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
       .Case("clm", Task::CausalLm)
       .Case("seq2seq", Task::Seq2Seq)
       .Case("classify", Task::Classify)
+      .Case("classify-tokens", Task::ClassifyTokens)
       .Case("encode", Task::Encode)
       .Default(std::nullopt);
 }
@@ -147,6 +150,22 @@ std::optional<int64_t> mlir::st::readPaddingToken(ConfigReader &reader, int64_t 
   return std::nullopt;
 }
 
+/// The dropout of heads that classify; a null stands for the default.
+static double readClassDropout(ConfigReader &reader, double fallback) {
+  const llvm::json::Value *value = reader.object().get("classifier_dropout");
+  return value && value->getAsNull() ? fallback
+                                     : reader.probability("classifier_dropout", fallback);
+}
+
+/// Padding is no token of the model if its number is outside of the vocabulary.
+static std::optional<int64_t> readFillToken(const ConfigReader &reader, const ModelConfig &config) {
+  const llvm::json::Value *value = reader.object().get("pad_token_id");
+  if (!value || config.paddingToken)
+    return config.paddingToken;
+  std::optional<int64_t> token = value->getAsInteger();
+  return token && *token >= 0 && *token < config.vocabSize ? token : std::nullopt;
+}
+
 /// Defaults that differ between configurations of BERT and MegatronBERT.
 struct BertSizes {
   int64_t hidden, layers, heads, intermediate, vocabulary;
@@ -167,6 +186,7 @@ static void readAnyBert(ConfigReader &reader, ModelConfig &config, const BertSiz
   config.embeddingDropout = config.hiddenDropout;
   config.attentionDropout = reader.probability("attention_probs_dropout_prob", 0.1);
   config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-12);
+  config.classDropout = config.tokenClassDropout = readClassDropout(reader, config.hiddenDropout);
   if (reader.string("position_embedding_type", "absolute") != "absolute")
     reader.unexpected("position_embedding_type", "\"absolute\"");
 }
@@ -202,6 +222,8 @@ static void readDistilBert(ConfigReader &reader, ModelConfig &config) {
   config.hiddenDropout = config.embeddingDropout = reader.probability("dropout", 0.1);
   config.attentionDropout = reader.probability("attention_dropout", 0.1);
   config.spanDropout = reader.probability("qa_dropout", 0.1);
+  config.classDropout = reader.probability("seq_classif_dropout", 0.2);
+  config.tokenClassDropout = config.hiddenDropout;
   config.layerNormEpsilon = 1e-12;
   config.hasBinaryHead = false;
   requireFlag(reader, "sinusoidal_pos_embds", false);
@@ -219,6 +241,7 @@ void mlir::st::readVocabRows(ConfigReader &reader, ModelConfig &config) {
 static void readMegatronBert(ConfigReader &reader, ModelConfig &config) {
   readAnyBert(reader, config, {1024, 24, 16, 4096, 29056});
   readVocabRows(reader, config);
+  config.classDropout = config.tokenClassDropout = config.hiddenDropout;
   // Megatron-LM has this key, transformers' class does not.
   config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
   config.scalesResidualInit = reader.boolean("use_scaled_init_method", false);
@@ -287,7 +310,6 @@ static void readVit(ConfigReader &reader, ModelConfig &config) {
   config.patchSize = readExtent(reader, "patch_size", 16, maxImageSize);
   config.channelCount = reader.size("num_channels", 3);
   config.attentionBias = reader.boolean("qkv_bias", true);
-  config.labelCount = readLabelCount(reader);
   const auto [height, width] = config.imageSize;
   if (height % config.patchSize.height != 0 || width % config.patchSize.width != 0)
     reader.unexpected("patch_size", "a divisor of image_size = " + Twine(height) +
@@ -385,6 +407,10 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
   if (config.vocabRows == 0)
     config.vocabRows = config.vocabSize;
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
+  config.fillToken = readFillToken(reader, config);
+  if (isDecoder(config.type))
+    config.tokenClassDropout = readClassDropout(reader, 0.1);
+  config.labelCount = readLabelCount(reader);
   config.problem = readProblem(reader, config.labelCount);
   refuseUnsupportedCommon(reader, config.type);
   reader.checkKeys(keysOf(config.type));

@@ -53,8 +53,11 @@ enum class Task {
   /// `seq2seq`: the tokens of a target, given a source (T5ForConditionalGeneration,
   /// BartForConditionalGeneration).
   Seq2Seq,
-  /// `classify`: the class of an image (ViTForImageClassification).
+  /// `classify`: the class of an image or of a text (ViTForImageClassification,
+  /// BertForSequenceClassification, LlamaForSequenceClassification and their like).
   Classify,
+  /// `classify-tokens`: the class of each token (BertForTokenClassification and its like).
+  ClassifyTokens,
   /// `encode`: no training; computes the last hidden states without dropout (BertModel).
   Encode
 };
@@ -64,8 +67,8 @@ enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, ReluSquared, Silu, Tanh
 /// How a causal language model learns the order of its tokens, if its family leaves that open.
 enum class PositionKind { Learned, Rotary, None };
 
-/// The kind of an image's labels, which determines the loss: the number of one class, a probability
-/// of each class, or numbers to regress.
+/// The kind of the labels of images or texts, which determines the loss: the number of one class, a
+/// probability of each class, or numbers to regress.
 enum class Problem { SingleLabel, MultiLabel, Regression };
 
 /// Rotary positions: the base of their wavelengths, and the stretching for texts longer than the
@@ -174,12 +177,16 @@ struct ModelConfig {
   int64_t typeVocabSize = 0;
   /// The token whose row of the embeddings starts as zero and gets no gradient from lookups.
   std::optional<int64_t> paddingToken;
+  /// The token behind the end of a text that is shorter than its row; unset if there is none.
+  std::optional<int64_t> fillToken;
   Activation activation = Activation::Gelu;
   double embeddingDropout = 0.0;
   double attentionDropout = 0.0;
   double hiddenDropout = 0.0;
   double activationDropout = 0.0; ///< after the activation of an MLP
   double spanDropout = 0.0;       ///< before the head of `span`
+  double classDropout = 0.0;      ///< in the head of `classify`
+  double tokenClassDropout = 0.0; ///< before the head of `classify-tokens`
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   double normInitialValue = 1.0; ///< of the weights of root mean square norms

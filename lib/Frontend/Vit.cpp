@@ -96,23 +96,7 @@ Value Vit::loss(Value x) {
   // Tokens are normalised independently, so the first one suffices.
   Value first = emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
   first = model.layerNorm(first, "vit.layernorm");
-  Value logits = dense(first, "classifier", config.labelCount);
-  SmallVector<int64_t> shape = {model.batch, config.labelCount};
-  switch (config.problem) {
-  case Problem::SingleLabel: {
-    Value labels = model.batchArgument("labels", {model.batch}, config.labelCount);
-    model.measureCorrect("label", logits, labels, -100);
-    return model.crossEntropy(logits, labels, -100);
-  }
-  case Problem::MultiLabel:
-    return model.binaryCrossEntropy(logits, model.batchArgument("labels", shape));
-  case Problem::Regression:
-    // One number a picture is not an array of one.
-    if (config.labelCount == 1)
-      shape.pop_back();
-    return model.squaredError(emit.reshape(logits, shape), model.batchArgument("labels", shape));
-  }
-  llvm_unreachable("unknown problem");
+  return model.classLoss(dense(first, "classifier", config.labelCount));
 }
 
 Value st::buildVit(ModelBuilder &model) {

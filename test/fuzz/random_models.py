@@ -134,14 +134,31 @@ class ModelStep(Step):
                        "shared_expert_intermediate_size": rng.choice([8, 20]),
                        **self.maybe(norm_topk_prob=[True], decoder_sparse_step=[2], mlp_only_layers=[[0]], qkv_bias=[False])}
 
+    def task(self):
+        rng, heads = self.rng, ["classify", "classify-tokens"]
+        if self.family in SEQ2SEQ:
+            return "seq2seq"
+        if self.family in ENCODERS:
+            return rng.choice(["mlm", "mlm", "mlm", "span", *heads])
+        if self.family == "megatron-gpt" or rng.random() < 0.75:
+            return "clm"
+        return "classify" if self.family == "opt" else rng.choice(heads)
+
+    def classes(self, task):
+        """The keys of a head that classifies."""
+        if not task.startswith("classify"):
+            return {}
+        problems = ["single_label_classification", "multi_label_classification", "regression"]
+        return {"num_labels": self.rng.choice([1, 2, 3, 5]), "classifier_dropout": self.rng.choice([0.0, 0.2]),
+                **self.maybe(problem_type=problems if task == "classify" else problems[:1], pad_token_id=[2])}
+
     def text(self):
-        task = "mlm" if self.family in ENCODERS else "seq2seq" if self.family in SEQ2SEQ else "clm"
-        flags = []
+        task, flags = self.task(), []
         if task == "seq2seq" and self.rng.random() < 0.5:
             labels = self.rng.randint(2, self.sequence)
             self.tokens.add(labels)
             flags.append(f"--label-seq={labels}")
-        config = json.dumps({"model_type": self.family, **self.config()})
+        config = json.dumps({"model_type": self.family, **self.config(), **self.classes(task)})
         done = subprocess.run([TRANSLATE, "--import-hf-config", f"--task={task}", f"--batch={self.batch}",
                                f"--seq={self.sequence}", *flags], input=config, capture_output=True, text=True)
         if done.returncode:

@@ -22,7 +22,7 @@ CASES = [
     ("st-compile --target=dtu-t1", ["dtu-t10", "dtu-t10-large"], True),
     ("st-compile --compile-to=sch", ["scheduled"], True),
     ("st-compile --compile-from=sch", ["scheduled"], True),
-    ("st-compile --task=cl", ["clm", "classify"], True),
+    ("st-compile --task=cl", ["clm", "classify", "classify-tokens"], True),
     ("st-compile model --parallel=fi", ["first.json"], True),
     ("st-compile fi", ["first.json"], True),
     ("st-opt --form-k", ["--form-kernels"], True),

@@ -41,7 +41,7 @@ struct FitFlags {
   cl::opt<std::string> model{
       "model", cl::value_desc("folder"),
       cl::desc("model for files without model columns, such as those of a tuner")};
-  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify"),
+  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify|classify-tokens"),
                             cl::desc("training task of that model")};
   cl::opt<unsigned> sequence{"seq", cl::init(0), cl::value_desc("n"),
                              cl::desc("tokens in a sequence of that model")};
@@ -104,7 +104,8 @@ absl::Status FitTool::loadModel(::st::RowDefaults &defaults) {
     task = symbolizeTask(flags.task);
     if (!task || *task == Task::Encode || *task == Task::Seq2Seq)
       return absl::InvalidArgumentError(
-          absl::StrCat("--task=", flags.task.getValue(), ": expected mlm, span, clm or classify"));
+          absl::StrCat("--task=", flags.task.getValue(),
+                       ": expected mlm, span, clm, classify or classify-tokens"));
   }
   if (flags.precision != "f32" && flags.precision != "f16" && flags.precision != "bf16")
     return absl::InvalidArgumentError(

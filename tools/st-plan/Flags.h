@@ -30,7 +30,7 @@ struct PlanFlags {
       "lint-log", cl::value_desc("file"),
       cl::desc("find contradictions in a Megatron log, and compare its timers")};
 
-  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|seq2seq|classify"),
+  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|seq2seq|classify|classify-tokens"),
                             cl::desc("training task of the model")};
   cl::opt<unsigned> sequence{
       "seq", cl::init(0), cl::value_desc("n"),

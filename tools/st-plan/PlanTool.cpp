@@ -143,7 +143,7 @@ absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
     choices.task = symbolizeTask(flags.task);
     if (!choices.task || *choices.task == Task::Encode)
       return invalid("--task=", flags.task.getValue(),
-                     ": expected mlm, span, clm, seq2seq or classify");
+                     ": expected mlm, span, clm, seq2seq, classify or classify-tokens");
   }
   if (flags.sequence > 0)
     choices.sequence = flags.sequence;

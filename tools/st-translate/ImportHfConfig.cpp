@@ -19,7 +19,8 @@ struct ImportOptions {
                  clEnumValN(Task::Span, "span", "start and end of answers"),
                  clEnumValN(Task::CausalLm, "clm", "causal LM"),
                  clEnumValN(Task::Seq2Seq, "seq2seq", "a target, given a source"),
-                 clEnumValN(Task::Classify, "classify", "image classes"),
+                 clEnumValN(Task::Classify, "classify", "classes of images or texts"),
+                 clEnumValN(Task::ClassifyTokens, "classify-tokens", "classes of tokens"),
                  clEnumValN(Task::Encode, "encode", "hidden states of bert, no training")),
       cl::init(Task::MaskedLm)};
   cl::opt<int64_t> batch{"batch", cl::init(1), cl::value_desc("n"),

@@ -104,7 +104,7 @@ static absl::Status readModel(const TuneFlags &flags, TuneSettings &settings) {
   if (std::string name = flags.planFlag("task"); !name.empty()) {
     task = symbolizeTask(name);
     if (!task || *task == Task::Encode || *task == Task::Seq2Seq)
-      return invalid("--task=", name, ": expected mlm, span, clm or classify");
+      return invalid("--task=", name, ": expected mlm, span, clm, classify or classify-tokens");
   }
   if (!absl::EndsWith(file, ".json"))
     return invalid(file, ": expected a model folder or a config.json, which st-compile takes");

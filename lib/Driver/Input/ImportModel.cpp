@@ -132,7 +132,8 @@ LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *
   std::optional<Task> task = symbolizeTask(taskName);
   if (!task)
     return error(context) << "--task=" << taskName
-                          << ": expected mlm, span, clm, seq2seq, classify or encode";
+                          << ": expected mlm, span, clm, seq2seq, classify, "
+                          << "classify-tokens or encode";
   int64_t batch = 0, sequence = 0, labels = 0;
   for (auto [name, value] : {std::pair<StringRef, int64_t *>{"batch", &batch},
                              {"seq", &sequence},

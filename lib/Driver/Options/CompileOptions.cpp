@@ -8,7 +8,7 @@ using namespace mlir::st;
 static constexpr StringLiteral kOptionsAttr = "st.options";
 
 static constexpr OptionInfo kOptions[] = {
-    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|seq2seq|classify|encode",
+    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|seq2seq|classify|classify-tokens|encode",
      "training task of the model"},
     {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence; of seq2seq, in a source"},

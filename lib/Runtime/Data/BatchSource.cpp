@@ -1,5 +1,6 @@
 #include "lib/Runtime/Data/BatchSource.h"
 #include "lib/Runtime/Data/Corpus.h"
+#include "lib/Runtime/Data/Sources/ClassSource.h"
 #include "lib/Runtime/Data/Sources/PictureSource.h"
 #include "lib/Runtime/Data/Sources/Seq2SeqSource.h"
 #include "lib/Runtime/Data/Sources/SquadSource.h"
@@ -30,8 +31,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
   const bool isJsonLines =
       !isText && !isSquad && !isIndexed && absl::ConsumePrefix(&path, "jsonl:");
   const bool isCorpus = isText || isIndexed || isJsonLines || isSynthetic;
-  if (absl::string_view flag =
-          optionWithoutEffect(spec.options, isCorpus && spec.task != "classify", spec.task);
+  if (absl::string_view flag = optionWithoutEffect(
+          spec.options, isCorpus && (spec.task != "classify" || classifiesText(spec)), spec.task);
       !flag.empty())
     return absl::InvalidArgumentError(
         absl::StrCat(flag, " has no effect with --data=", data,
@@ -47,6 +48,16 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
   if (path.empty())
     return absl::InvalidArgumentError(
         absl::StrCat("--data=", data, ": expected the name of a file"));
+  if (classifiesText(spec)) {
+    if (isSynthetic)
+      return createSyntheticClasses(spec);
+    if (isJsonLines)
+      return createJsonLinesClasses(std::string(path), spec);
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=", data, ": the task ", spec.task,
+                     " needs texts with labels; expected synthetic, jsonl:FILE or a .safetensors "
+                     "file"));
+  }
   if (isSynthetic && spec.task == "classify")
     return createPictureSource(spec);
   if (spec.task == "seq2seq") {

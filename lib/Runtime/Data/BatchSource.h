@@ -37,7 +37,9 @@ struct HostTensor {
 ///   span  input_ids, token_type_ids, attention_mask [B,S]; start_positions, end_positions [B]
 ///   clm   input_ids, labels [B,S]
 ///   seq2seq   input_ids, attention_mask [B,S], labels [B,T]
-///   classify  pixel_values [B,channels,height,width], labels [B]
+///   classify  pixel_values [B,channels,height,width], labels [B]; for texts the inputs of an
+///             encoder (as mlm) or a decoder (input_ids), labels [B], or f32 [B,labels]
+///   classify-tokens  the inputs of an encoder or a decoder, labels [B,S]
 ///
 /// Optional for clm, if the program reads them: position_ids [B,S], segment_ids [B,S] (a position
 /// attends only to positions with the same number) and prefix_length [B] (the first prefix_length
@@ -56,8 +58,8 @@ struct BatchSpec {
     std::vector<int64_t> shape;
     int64_t limit = 0; ///< values are in [0, limit), a label may also be -100; 0: unknown
   };
-  std::string task; ///< "mlm", "span", "clm", "seq2seq" or "classify"; for other tasks, batches can
-                    ///< only come from a file
+  std::string task; ///< "mlm", "span", "clm", "seq2seq", "classify" or "classify-tokens"; for other
+                    ///< tasks, batches can only come from a file
   int64_t batch = 0, sequence = 0;
   int64_t vocabulary = 0; ///< number of token ids, or of classes
   std::string configJson;

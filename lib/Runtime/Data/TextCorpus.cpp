@@ -1,5 +1,6 @@
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/CounterRandom.h"
+#include "lib/Runtime/Data/Sources/ClassSource.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Tokenizers/JsonNode.h"
 
@@ -120,16 +121,25 @@ absl::StatusOr<std::vector<std::string>> readJsonLines(const std::string &path,
   return texts;
 }
 
+// Decoders need no special tokens.
+static bool isCausal(const BatchSpec &spec) {
+  return spec.task == "clm" ||
+         (classifiesText(spec) &&
+          std::none_of(spec.inputs.begin(), spec.inputs.end(), [](const BatchSpec::Input &input) {
+            return input.name == "attention_mask";
+          }));
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> createTokenizer(const BatchSpec &spec) {
   if (spec.tokenizerFiles.empty())
-    return createByteTokenizer(spec.vocabulary, /*withSpecialTokens=*/spec.task != "clm");
+    return createByteTokenizer(spec.vocabulary, /*withSpecialTokens=*/!isCausal(spec));
   ST_ASSIGN_OR_RETURN(
       std::unique_ptr<Tokenizer> tokenizer,
       createFileTokenizer(spec.tokenizerFiles, spec.configJson, spec.vocabulary, kModelsPrefix));
   const TokenIds &ids = tokenizer->ids();
-  const bool hasPairs = spec.task == "mlm" || spec.task == "span";
+  const bool hasPairs = spec.task != "seq2seq" && !isCausal(spec);
   const std::tuple<const char *, int32_t, bool> needed[] = {
-      {"[PAD] or <pad>", ids.pad, spec.task != "clm"},
+      {"[PAD] or <pad>", ids.pad, !isCausal(spec)},
       {"[CLS] or <s>", ids.cls, hasPairs},
       {"[SEP] or </s>", ids.sep, hasPairs},
       {"[MASK] or <mask>", ids.mask, spec.task == "mlm"}};

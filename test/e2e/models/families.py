@@ -105,12 +105,31 @@ FAMILIES = {
                   "relative_attention_num_buckets": 6, "relative_attention_max_distance": 5, "pad_token_id": 3,
                   "decoder_start_token_id": 2},
 }
+# Models that classify, whose class of transformers says what: a text or each of its tokens.
+CLASSIFY, CLASSIFY_TOKENS = "ForSequenceClassification", "ForTokenClassification"
+
+
+def classifier(base, kind, labels=3, **more):
+    dropouts = {"classifier_dropout": 0.0, **({"seq_classif_dropout": 0.0} if base == "distilbert" else {})}
+    return {**FAMILIES[base], "architectures": [kind], "num_labels": labels, **dropouts, **more}
+
+
+FAMILIES |= {f"{base}-classify": classifier(base, CLASSIFY) for base in ("bert", "distilbert", "roberta")}
+FAMILIES |= {f"{base}-classify": classifier(base, CLASSIFY, pad_token_id=0) for base in ("gpt2", "llama", "opt", "gpt_neox", "mixtral")}
+FAMILIES |= {f"{base}-classify-tokens": classifier(base, CLASSIFY_TOKENS)
+             for base in ("bert", "distilbert", "roberta", "gpt2", "gpt_neox", "qwen3")}
+FAMILIES |= {"bert-classify-several": classifier("bert", CLASSIFY, problem_type="multi_label_classification"),
+             "roberta-regress": classifier("roberta", CLASSIFY, labels=1),
+             "gemma-regress": classifier("gemma", CLASSIFY, labels=2, problem_type="regression")}
 # Families without this task train to find the next token.
 MASKED = ("bert", "distilbert", "roberta")
 SEQ2SEQ = ("bart", "t5")
 
 
 def task_of(config):
+    kind = config.get("architectures", [""])[0]
+    if kind in (CLASSIFY, CLASSIFY_TOKENS):
+        return "classify" if kind == CLASSIFY else "classify-tokens"
     if config["model_type"] in SEQ2SEQ:
         return "seq2seq"
     return "mlm" if config["model_type"] in MASKED else "clm"
@@ -121,6 +140,8 @@ def references(config):
     folder = pathlib.Path(__file__).resolve().parent / "references"
     if task_of(config) == "seq2seq":
         return folder / "seq2seq"
+    if task_of(config).startswith("classify"):
+        return folder / "classes"
     if config["model_type"] == "megatron-gpt":
         return folder / "megatron"
     if "num_local_experts" in config or "num_experts" in config:
@@ -140,16 +161,33 @@ def parameter(name, shape):
     return (noise + is_norm).astype(np.float32)
 
 
+def class_labels(config, rng):
+    """Labels of rows, as the configuration's problem has them: numbers of classes, probabilities or numbers."""
+    count = config["num_labels"]
+    if config.get("problem_type", "regression" if count == 1 else "") == "":
+        return rng.integers(0, count, BATCH)
+    return rng.random((BATCH, count) if count > 1 else BATCH)
+
+
 def batch(config, index=0):
     """Tokens, and labels for most positions; for an encoder a padded sequence."""
     rng = np.random.default_rng(7 + index)
     ids = rng.integers(2, config["vocab_size"], (BATCH, SEQ))
     shape = BATCH, label_sequence(config)
     labels = np.where(rng.random(shape) < 0.8, rng.integers(0, config["vocab_size"], shape), -100)
+    if task_of(config) == "classify-tokens":
+        labels = np.where(labels == -100, -100, labels % config["num_labels"])
+    elif task_of(config) == "classify":
+        labels = class_labels(config, rng)
     values = {"input_ids": ids, "labels": labels}
-    if task_of(config) != "clm":
+    is_encoder = config["model_type"] in MASKED + SEQ2SEQ
+    if not is_encoder and task_of(config) == "classify":
+        values["input_ids"] = np.where(np.arange(SEQ)[None] < np.array([[SEQ], [SEQ - 4]]), ids, config.get("pad_token_id", 0))
+    if is_encoder:
         values["attention_mask"] = np.arange(SEQ)[None] < np.array([[SEQ], [SEQ - 4]])
         values["input_ids"] = np.where(values["attention_mask"], ids, config.get("pad_token_id", {"roberta": 1, "bart": 1}.get(config["model_type"], 0)))
     if config["model_type"] == "bert":
-        values |= {"token_type_ids": rng.integers(0, 2, (BATCH, SEQ)), "next_sentence_label": np.array([1, 0])}
-    return {name: value.astype(np.int32) for name, value in values.items()}
+        values |= {"token_type_ids": rng.integers(0, 2, (BATCH, SEQ))}
+        if task_of(config) == "mlm":
+            values |= {"next_sentence_label": np.array([1, 0])}
+    return {name: value.astype(np.float32 if value.dtype == np.float64 else np.int32) for name, value in values.items()}

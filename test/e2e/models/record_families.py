@@ -5,7 +5,7 @@
 
 Names of families after the command record only these. Computes in float64 without dropout and writes references/NAME.npz:
 the loss, and the gradient of each parameter. Families with experts are in references/experts, those with YaRN in
-references/rotary, those of Megatron-LM in references/megatron, those with an encoder and a decoder in references/seq2seq. For
+references/rotary, those of Megatron-LM in references/megatron, those that classify in references/classes, those with an encoder and a decoder in references/seq2seq. For
 the last, NAME-steps.npz has the losses of
 five steps of AdamW, and the parameters behind them.
 """
@@ -20,7 +20,8 @@ import megatron_models
 from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, batch, parameter, references, task_of
 
 CLASSES = {"clm": transformers.AutoModelForCausalLM, "mlm": transformers.AutoModelForPreTraining,
-           "seq2seq": transformers.AutoModelForSeq2SeqLM}
+           "seq2seq": transformers.AutoModelForSeq2SeqLM, "classify": transformers.AutoModelForSequenceClassification,
+           "classify-tokens": transformers.AutoModelForTokenClassification}
 
 
 def name_in_files(config, name):
@@ -99,7 +100,8 @@ def build(config):
 
 
 def given_batch(config, index=0):
-    return {name: torch.from_numpy(value).long() for name, value in batch(config, index).items()}
+    tensors = {name: torch.from_numpy(value) for name, value in batch(config, index).items()}
+    return {name: value.double() if value.is_floating_point() else value.long() for name, value in tensors.items()}
 
 
 def megatron_reference(config):
@@ -121,7 +123,7 @@ def reference(config):
     model, settings = build(config)
     given = given_batch(config)
     labels = given.pop("labels")
-    if "next_sentence_label" in given or task_of(config) == "seq2seq":
+    if "next_sentence_label" in given or task_of(config) not in ("clm", "mlm"):
         loss = model(**given, labels=labels).loss
     else:
         outputs = model(**given, **({"output_router_logits": True} if "router_z_loss_coef" in config else {}))

@@ -241,7 +241,7 @@ def refuses(folder):
             ("a gpt2 has no separate target sequence, found 4", FAMILIES["gpt2"], "clm", "--label-seq=4"),
             ("target sequence length: expected 1 to max_position_embeddings = 16, found 17", BART, "seq2seq", "--label-seq=17"),
             ("--label-seq=0: expected an integer from 1", BART, "seq2seq", "--label-seq=0"),
-            ("--task=seq2sec: expected mlm, span, clm, seq2seq, classify or encode", T5, "seq2sec")):
+            ("--task=seq2sec: expected mlm, span, clm, seq2seq, classify, classify-tokens or encode", T5, "seq2sec")):
         model = st.write_json(folder / "model" / "config.json", config).parent
         done = st.run([*st.COMPILE, model, f"--task={task}", "--seq=8", *flags, "-o", folder / "refused.bin"])
         st.expect(done.returncode == 1 and done.stderr.count("error: ") == 1 and expected in done.stderr, done.stderr)
