@@ -220,8 +220,7 @@ void SeedPlacement::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &a
 
 /// Whether devices share an argument's second dimension.
 bool SeedPlacement::hasTokens(BlockArgument argument) const {
-  auto type = dyn_cast<RankedTensorType>(argument.getType());
-  return config.contextCount > 1 && type && type.getRank() > 1 && getRole(argument) == "batch";
+  return config.contextCount > 1 && hasTokenDim(argument);
 }
 
 ShardingAttr SeedPlacement::splitTokens(ShardingAttr seed, ArrayAttr parts) {
@@ -302,9 +301,10 @@ LogicalResult SeedPlacement::checkSequence() {
   if (isAnnotated)
     return sequenceError() << "the program has its own mesh, which determines what its axes split";
   for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (getRole(argument) != "batch" || !type || type.getRank() < 2 ||
-        type.getDimSize(1) >= config.shardCount() * config.contextCount)
+    if (!hasTokenDim(argument))
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.getDimSize(1) >= config.shardCount() * config.contextCount)
       continue;
     return sequenceError() << config.shardCount() << " shards are more than the "
                            << type.getDimSize(1) << " tokens of a sequence";

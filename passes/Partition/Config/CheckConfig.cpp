@@ -64,17 +64,21 @@ LogicalResult ConfigCheck::checkBatch() {
   return success();
 }
 
-/// Tokens are the second dimension of batch arguments.
+bool mlir::st::hasTokenDim(BlockArgument argument) {
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return type && getRole(argument) == "batch" &&
+         (type.getRank() > 2 || (type.getRank() == 2 && type.getElementType().isInteger()));
+}
+
 LogicalResult ConfigCheck::checkContext() {
   if (config.contextCount == 1)
     return success();
   bool any = false;
   for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (getRole(argument) != "batch" || !type || type.getRank() < 2)
+    if (!hasTokenDim(argument))
       continue;
     any = true;
-    int64_t tokens = type.getDimSize(1);
+    int64_t tokens = cast<RankedTensorType>(argument.getType()).getDimSize(1);
     if (tokens % config.contextCount != 0)
       return error("context") << "context is " << config.contextCount
                               << ", which does not divide the " << tokens

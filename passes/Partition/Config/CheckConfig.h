@@ -9,6 +9,10 @@ namespace mlir::st {
 /// Prints a remark if attention gathers heads, because shards do not divide them.
 void remarkHeads(ModuleOp module, const ParallelConfig &config);
 
+/// Returns true if the second dimension of a batch argument is that of tokens: not in a matrix of
+/// floats, such as the probabilities of a row's labels.
+bool hasTokenDim(BlockArgument argument);
+
 /// Fails, with a diagnostic, if the batch is too small for the config, if its sequences do not
 /// divide, or if the program's own mesh contradicts it.
 LogicalResult checkConfig(func::FuncOp function, const ParallelConfig &config);
