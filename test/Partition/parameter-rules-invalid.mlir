@@ -36,7 +36,8 @@
 //--- step.mlir
 func.func @main(%w: tensor<6x4xf32> {st.name = "a.weight", st.role = "parameter"},
                 %b: tensor<4xf32> {st.name = "a.bias", st.role = "parameter"},
-                %x: tensor<4x6xf32> {st.name = "x", st.role = "batch"}) -> tensor<4x4xf32> {
+                %x: tensor<4x6xf32> {st.name = "x", st.role = "batch"},
+                %t: tensor<4x6xi32> {st.name = "t", st.role = "batch"}) -> tensor<4x4xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
