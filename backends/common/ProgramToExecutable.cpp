@@ -321,6 +321,9 @@ LogicalResult GroupBuilder::addConstants() {
     if (!offset || !data)
       return program.emitOpError("expects ")
              << source.constants << " to be dictionaries of offset and data";
+    // The next constant has the offset of one without elements.
+    if (data.empty())
+      continue;
     // Several tasks may read one constant.
     bool isKnown = llvm::any_of(group.constants(), [&](const proto::ConstantData &known) {
       return known.offset() == offset.getInt();

@@ -85,7 +85,9 @@ void ProgramUse::findArea() {
   std::map<int64_t, int64_t> constants;
   program.walk([&](stablehlo::ConstantOp constant) {
     visitAddresses(constant, [&](AddressAttr address, Type type) {
-      constants[address.getOffset()] = aligned(type);
+      // One without elements has the offset of the next.
+      int64_t &bytes = constants[address.getOffset()];
+      bytes = std::max(bytes, aligned(type));
     });
   });
   for (auto [offset, bytes] : constants) {

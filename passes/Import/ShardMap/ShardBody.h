@@ -3,6 +3,7 @@
 
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
 #include "passes/Import/ShardMap/ManualComputation.h"
@@ -92,6 +93,22 @@ private:
   Value takenBy(Location loc, const Axes &axes);
   Lifted isChosen(Location loc, const Guard &guard);
   LogicalResult liftWhile(Operation *op);
+  /// The axes along which the carried values of a loop, and its trip counts, differ.
+  struct LoopAxes {
+    SmallVector<Axes> carried;
+    Axes ends;
+
+    bool operator==(const LoopAxes &other) const {
+      return carried == other.carried && ends == other.ends;
+    }
+    bool operator!=(const LoopAxes &other) const { return !(*this == other); }
+  };
+  FailureOr<LoopAxes> liftLoop(stablehlo::WhileOp loop, const LoopAxes &axes);
+  LogicalResult liftUnevenTrip(stablehlo::WhileOp loop, ArrayRef<Lifted> arguments,
+                               LoopAxes &found);
+  void returnFromTrip(Location loc, ArrayRef<Lifted> nexts, ArrayRef<Lifted> arguments,
+                      LoopAxes &found);
+  FailureOr<SmallVector<Lifted>> liftRegion(Region &region, ArrayRef<Lifted> arguments);
   LogicalResult liftBranches(Operation *op);
   LogicalResult liftChoice(Operation *op, const Lifted &choice);
   Lifted select(Location loc, const Lifted &predicate, const Lifted &a, const Lifted &b);

@@ -145,85 +145,132 @@ Value ShardBody::takenBy(Location loc, const Axes &axes) {
   return taken;
 }
 
-/// Shards that ended would evaluate the condition once more.
-static LogicalResult checkCondition(hlo::WhileOp loop) {
-  WalkResult walk = loop.getCond().walk([](hlo::CustomCallOp call) {
-    return call.getHasSideEffect() ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  if (!walk.wasInterrupted())
-    return success();
-  return loop.emitOpError("in a computation on shards has a call with side effects in its "
-                          "condition, but trip counts differ between shards");
+/// Lifts a region of a loop whose arguments have these values, and returns its lifted results.
+FailureOr<SmallVector<Lifted>> ShardBody::liftRegion(Region &region, ArrayRef<Lifted> arguments) {
+  for (auto [argument, value] : llvm::zip_equal(region.getArguments(), arguments))
+    map(argument, value);
+  return liftBlock(region.front());
 }
 
-/// A carried value may start to differ between shards in the body, so this lifts the body until its
-/// results have the shapes of its arguments. If shards have different trip counts, all continue
-/// until the last one ends, and the shards that ended keep their values.
-LogicalResult ShardBody::liftWhile(Operation *op) {
-  auto loop = cast<hlo::WhileOp>(op);
-  Location loc = op->getLoc();
-  SmallVector<Axes> axes;
-  Axes ends; // axes along which trip counts differ
-  for (Value operand : op->getOperands())
-    axes.push_back(lookup(operand).axes);
-  while (true) {
-    SmallVector<Value> starts;
-    SmallVector<Type> types;
-    for (auto [operand, own] : llvm::zip_equal(op->getOperands(), axes)) {
-      starts.push_back(spread(loc, lookup(operand), own));
-      types.push_back(starts.back().getType());
+/// Emits the body of a loop whose trip counts differ. The last argument tells which shards still
+/// run. Those that ended keep their values, and do not evaluate the condition again.
+LogicalResult ShardBody::liftUnevenTrip(hlo::WhileOp loop, ArrayRef<Lifted> arguments,
+                                        LoopAxes &found) {
+  Location loc = loop.getLoc();
+  const Lifted runs = arguments.back();
+  arguments = arguments.drop_back();
+  guards.push_back({runs, 0, 2});
+  FailureOr<SmallVector<Lifted>> nexts = liftRegion(loop.getBody(), arguments);
+  if (failed(nexts))
+    return failure();
+  for (auto [next, argument] : llvm::zip_equal(*nexts, arguments))
+    next = select(loc, runs, next, argument);
+  FailureOr<SmallVector<Lifted>> condition = liftRegion(loop.getCond(), *nexts);
+  guards.pop_back();
+  if (failed(condition))
+    return failure();
+  const Lifted goesOn = condition->front();
+  const Axes ends = unite(runs.axes, goesOn.axes);
+  Value first = spread(loc, runs, ends), second = spread(loc, goesOn, ends);
+  nexts->push_back(
+      {Emitter(builder, builder.getInsertionBlock(), loc).bitAnd(first, second), ends});
+  returnFromTrip(loc, *nexts, arguments, found);
+  found.ends = ends;
+  return success();
+}
+
+/// Ends a loop's body with values for the next trip, and notes along which axes they differ. If
+/// these are more than those of the arguments, the loop is lifted once more.
+void ShardBody::returnFromTrip(Location loc, ArrayRef<Lifted> nexts, ArrayRef<Lifted> arguments,
+                               LoopAxes &found) {
+  SmallVector<Value> values;
+  for (const Lifted &next : nexts)
+    values.push_back(next.value);
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    found.carried[i] = unite(argument.axes, nexts[i].axes);
+    if (found.carried[i] == argument.axes)
+      values[i] = spread(loc, nexts[i], argument.axes);
+  }
+  hlo::ReturnOp::create(builder, loc, values);
+}
+
+/// Lifts a loop whose carried values differ along these axes, and returns those along which they
+/// differ after a trip. If both are the same, the loop is complete.
+FailureOr<ShardBody::LoopAxes> ShardBody::liftLoop(hlo::WhileOp loop, const LoopAxes &axes) {
+  Location loc = loop.getLoc();
+  LoopAxes found = axes;
+  SmallVector<Lifted> values;
+  for (auto [operand, own] : llvm::zip_equal(loop->getOperands(), axes.carried))
+    values.push_back({spread(loc, lookup(operand), own), own});
+  const bool isUneven = !axes.ends.empty();
+  // The condition of the first trip, in front of the loop. Only a complete loop keeps it.
+  Region front;
+  if (isUneven) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&front);
+    FailureOr<SmallVector<Lifted>> condition = liftRegion(loop.getCond(), values);
+    if (failed(condition))
+      return failure();
+    found.ends = unite(axes.ends, condition->front().axes);
+    values.push_back({spread(loc, condition->front(), found.ends), found.ends});
+  }
+  OperationState state(loc, hlo::WhileOp::getOperationName());
+  for (const Lifted &value : values) {
+    state.addOperands(value.value);
+    state.addTypes(value.value.getType());
+  }
+  for (bool isCondition : {true, false}) {
+    OpBuilder::InsertionGuard guard(builder);
+    SmallVector<Location> locations(values.size(), loc);
+    Block *block = builder.createBlock(state.addRegion(), {}, state.types, locations);
+    SmallVector<Lifted> arguments;
+    for (auto [argument, value] : llvm::zip_equal(block->getArguments(), values))
+      arguments.push_back({argument, value.axes});
+    if (isUneven && isCondition) {
+      hlo::ReturnOp::create(builder, loc, anyOf(loc, arguments.back()));
+      continue;
     }
-    OperationState state(loc, hlo::WhileOp::getOperationName(), starts, types);
-    SmallVector<Axes> returned;
-    for (Region *region : {&loop.getCond(), &loop.getBody()}) {
-      OpBuilder::InsertionGuard guard(builder);
-      SmallVector<Location> locations(types.size(), loc);
-      Block *block = builder.createBlock(state.addRegion(), {}, types, locations);
-      auto liftRegion = [&](Region &from) {
-        for (auto [argument, to, own] :
-             llvm::zip_equal(from.getArguments(), block->getArguments(), axes))
-          map(argument, {to, own});
-        return liftBlock(from.front());
-      };
-      bool isCondition = region == &loop.getCond();
-      Lifted continues;
-      if (!isCondition && !ends.empty()) {
-        FailureOr<SmallVector<Lifted>> condition = liftRegion(loop.getCond());
-        if (failed(condition))
-          return failure();
-        continues = condition->front();
-      }
-      if (continues.value)
-        guards.push_back({continues, 0, 2});
-      FailureOr<SmallVector<Lifted>> results = liftRegion(*region);
-      if (continues.value)
-        guards.pop_back();
-      if (failed(results))
+    if (isUneven) {
+      if (failed(liftUnevenTrip(loop, arguments, found)))
         return failure();
-      SmallVector<Value> values;
-      if (isCondition) {
-        ends = results->front().axes;
-        if (!ends.empty() && failed(checkCondition(loop)))
-          return failure();
-        values.push_back(ends.empty() ? results->front().value : anyOf(loc, results->front()));
-      } else {
-        for (auto [i, result] : llvm::enumerate(*results)) {
-          Lifted next = result;
-          if (!ends.empty())
-            next = select(loc, continues, result, {block->getArgument(i), axes[i]});
-          returned.push_back(unite(axes[i], next.axes));
-          values.push_back(returned[i] == axes[i] ? spread(loc, next, axes[i]) : next.value);
-        }
-      }
-      hlo::ReturnOp::create(builder, loc, values);
+      continue;
     }
-    if (llvm::equal(returned, axes)) {
-      Operation *created = builder.create(state);
-      for (auto [i, result] : llvm::enumerate(op->getResults()))
-        map(result, {created->getResult(i), axes[i]});
+    FailureOr<SmallVector<Lifted>> results =
+        liftRegion(isCondition ? loop.getCond() : loop.getBody(), arguments);
+    if (failed(results))
+      return failure();
+    if (isCondition) {
+      found.ends = results->front().axes;
+      hlo::ReturnOp::create(builder, loc, results->front().value);
+    } else {
+      returnFromTrip(loc, *results, arguments, found);
+    }
+  }
+  if (found != axes)
+    return found;
+  if (isUneven)
+    builder.getInsertionBlock()->getOperations().splice(builder.getInsertionPoint(),
+                                                        front.front().getOperations());
+  Operation *created = builder.create(state);
+  for (auto [i, result] : llvm::enumerate(loop->getResults()))
+    map(result, {created->getResult(i), axes.carried[i]});
+  return found;
+}
+
+/// A carried value may start to differ between shards in the body, so this lifts the loop until the
+/// results of a trip have the shapes of its arguments. If shards have different trip counts, all
+/// continue until the last one ends.
+LogicalResult ShardBody::liftWhile(Operation *op) {
+  LoopAxes axes;
+  for (Value operand : op->getOperands())
+    axes.carried.push_back(lookup(operand).axes);
+  while (true) {
+    FailureOr<LoopAxes> found = liftLoop(cast<hlo::WhileOp>(op), axes);
+    if (failed(found))
+      return failure();
+    if (*found == axes)
       return success();
-    }
-    axes = std::move(returned);
+    axes = std::move(*found);
   }
 }
 

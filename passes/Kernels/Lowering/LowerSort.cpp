@@ -15,7 +15,7 @@ public:
       : emit(emit), comparator(comparator), count(count), values(std::move(values)) {}
 
   bool run();
-  SmallVector<Value> getValues() const { return values; }
+  ArrayRef<Value> getValues() const { return values; }
 
 private:
   Emitter &emit;
@@ -114,7 +114,7 @@ Replacement mlir::st::lowerSort(Emitter &emit, stablehlo::SortOp op) {
   if (!network.run())
     return std::nullopt;
   SmallVector<Value> results;
-  for (Value value : ArrayRef(network.getValues()).drop_back())
+  for (Value value : network.getValues().drop_back())
     results.push_back(emit.reshape(emit.sliceDim(value, 1, 0, count), shape));
   return results;
 }

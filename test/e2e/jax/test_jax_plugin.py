@@ -72,6 +72,9 @@ def programs(_):
     agrees(lambda p, x: jax.lax.cond(p, lambda x: x + 1, lambda x: x * 2, x), np.bool_(True), x)
     agrees(lambda: jax.random.normal(jax.random.key(3), (100,)), tolerance=2e-5)
     agrees(lambda x: (jnp.sort(x, axis=1), jnp.argmax(x, axis=0), jnp.cumsum(x, axis=1)), x)
+    agrees(lambda w: jnp.lexsort(jnp.round(w)), w)
+    # The program has a constant without elements beside others.
+    agrees(jax.grad(lambda x: jnp.sum(jnp.cumprod(x, axis=1) / (2 + w[:1] ** 2))), x, tolerance=1e-4)
     agrees(lambda x: jax.lax.approx_max_k(x, 3), x)
     agrees(lambda z: jnp.fft.fft(z) * 1j, (x + 1j * x[::-1]).astype("complex64"), tolerance=1e-4)
     agrees(lambda w: jax.scipy.linalg.lu(w), w, tolerance=1e-4)
@@ -265,6 +268,8 @@ def host_decompositions(_):
     np.testing.assert_allclose(basis @ triangle @ basis.T, x[0], atol=1e-10)
     shape, basis = jax.scipy.linalg.hessenberg(x[1], calc_q=True)
     np.testing.assert_allclose(basis @ shape @ basis.T, x[1], atol=1e-10)
+    shape, basis = jax.scipy.linalg.hessenberg(x[:, :1, :1], calc_q=True)
+    np.testing.assert_allclose(basis * shape, x[:, :1, :1])
     q, r, order = jax.scipy.linalg.qr(x[2], pivoting=True)
     np.testing.assert_allclose(q @ r, x[2][:, np.asarray(order)], atol=1e-10)
     traces = jax.lax.map(lambda m: jnp.linalg.eigvals(m).sum().real, x)
@@ -479,6 +484,16 @@ def wrong_options(_):
         st.expect(text in out, f"{name}={value} gives {out[:300]!r}")
 
 
+def host_platform(_):
+    """JAX's CPU, on which callbacks get their arguments, starts with the platform; JAX's options stay as they are."""
+    found = run_python("""
+import jax, numpy as np
+double = jax.jit(lambda x: jax.pure_callback(lambda x: 2 * x, x, x))
+print(float(double(np.float32(3))), jax.default_backend(), jax.config.jax_platforms, len(jax.devices("cpu")))
+""", JAX_PLATFORMS="st")
+    st.expect(found.split() == ["6.0", "st", "st", "1"], f"a process prints {found!r}")
+
+
 def gpu_programs(_):
     """Programs of the CUDA backend on the host; without a driver the error of a GPU says what is missing."""
     code = """
@@ -537,8 +552,8 @@ def primitives(folder):
 
 CASES = [transfers, programs, whole_updates, updates_at_computed_positions, callbacks, ordered_callbacks, small_types,
          special_values, precise_products, promotion, host_decompositions, complex_functions, one_device, memories, layouts,
-         donation, errors, nan_debugging, executables, simulated_time, caches, pages, wrong_options, gpu_programs,
-         work_in_flight, conformance, primitives]
+         donation, errors, nan_debugging, executables, simulated_time, caches, pages, wrong_options, host_platform,
+         gpu_programs, work_in_flight, conformance, primitives]
 
 
 if __name__ == "__main__":

@@ -415,6 +415,14 @@ def calls_of_some_shards(_):
     numbers = jnp.arange(3)
     jax.pmap(lambda x: jax.lax.while_loop(lambda x: x < 3, note, x))(numbers)
     expect(0, 1, 2, 1, 2, 2)
+
+    def goes_on(x):
+        jax.debug.callback(lambda v: seen.append(int(v)), x)
+        return x < 3
+
+    # Shards that ended do not evaluate the condition again.
+    same(jax.pmap(lambda x: jax.lax.while_loop(goes_on, lambda x: x + 1, x))(numbers), [3, 3, 3])
+    expect(0, 1, 2, 3, 1, 2, 3, 2, 3)
     found = jax.pmap(lambda x: jax.lax.cond(x > 1, note, lambda x: x, x))(numbers)
     expect(2)
     same(found, [0, 1, 3])

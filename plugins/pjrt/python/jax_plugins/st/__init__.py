@@ -21,7 +21,6 @@ def library_path():
 
 def initialize():
     """Registers the platform. JAX calls this when it looks for plugins."""
-    import jax
     from jax._src import xla_bridge
     from jax._src.interpreters import mlir
 
@@ -29,7 +28,7 @@ def initialize():
     if not pathlib.Path(path).exists():
         raise FileNotFoundError(f"{path}: the library of the platform \"{PLATFORM}\" does not exist")
     xla_bridge.register_plugin(PLATFORM, priority=500, library_path=path, options=None)
-    _add_host(jax.config)
+    _add_host(xla_bridge)
     # JAX donates buffers only on the platforms in its own list.
     if PLATFORM not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(PLATFORM)
@@ -42,11 +41,20 @@ def initialize():
     inspection.register(path)
 
 
-def _add_host(config):
-    """Adds JAX's CPU behind the platforms that the user names: JAX puts the arguments of callbacks on it."""
-    names = (config.jax_platforms or "").split(",")
-    if PLATFORM in names and "cpu" not in names:
-        config.update("jax_platforms", ",".join([*names, "cpu"]))
+def _add_host(xla_bridge):
+    """Starts JAX's CPU with the platform, even if the user names only "st": JAX puts the arguments of callbacks on it.
+
+    The names in jax_platforms stay as they are: JAX's own tests must not see that option change.
+    """
+    start = xla_bridge._init_backend
+
+    def start_with_host(platform):
+        backend = start(platform)
+        if platform == PLATFORM and "cpu" not in xla_bridge._backends:
+            xla_bridge._backends["cpu"] = start("cpu")
+        return backend
+
+    xla_bridge._init_backend = start_with_host
 
 
 def _use_compilation_cache():

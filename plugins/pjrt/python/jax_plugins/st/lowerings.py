@@ -161,6 +161,8 @@ def _householder_one(a, taus):
     from jax import lax
 
     m, n = a.shape
+    if taus.shape[0] == 0:
+        return jnp.eye(m, n, dtype=a.dtype)
     rows = jnp.arange(m)
     numbers = jnp.arange(taus.shape[0])
 
