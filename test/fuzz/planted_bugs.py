@@ -174,7 +174,7 @@ BUGS = [
     Bug("weights-of-the-step-before", f"{CUDA}passes/ConvertInUpdate.cpp", "mapping.map(body.getArgument(0), yielded[number]);",
         "for (Value old : after.getBody().front().getArguments())\n    if (old.getType() == yielded[number].getType())\n"
         "      mapping.map(body.getArgument(0), old);", "st-compile", True),
-    Bug("numbers-of-every-other-block", f"{CUDA}passes/ExpandTurns.cpp", "makeWord(builder, loc, 1),", "makeWord(builder, loc, 2),",
+    Bug("numbers-of-every-other-block", f"{CUDA}passes/ExpandSemaphores.cpp", "makeWord(builder, loc, 1),", "makeWord(builder, loc, 2),",
         "st-cuda-host-run", True),
     Bug("buffers-at-one-place", f"{CUDA}passes/UseDynamicSharedMemory.cpp", "builder, loc, offset);", "builder, loc, 0 * offset);",
         "st-cuda-host-run", True),
