@@ -12,7 +12,7 @@ which tensor cores compute the products, and the ratio of the larger of the two 
 ratio for L2's cycles of the loop's loads and stores. The last rows compare all kernels of a pass with the products that
 it needs: two forward, five backward.
 
---ways adds a table of ways to add up the gradient of queries in one kernel: by blocks in turn, as counted, and models of the others.
+--ways adds a table of ways to add up the gradient of queries in one kernel: by blocks in order, as counted, and models of the others.
 The cycles of a tile are the maximum over issue slots, units, tensor cores and L2; bytes of device memory that further kernels
 move are added.
 """
@@ -223,13 +223,13 @@ def ways(options, dropout, width, sequence, kernels):
         sys.exit(f"error: the gradient of heads of {width} is {len(kernels) - 1} kernels, expected one")
     deep, one = width / 64, kernels[1]
     vector = 4 if options.chip == "sm_90" else 1  # red.global.add.v4.f32 is sm_90's
-    # Sums of f32 that a score has of dq: a block has OWN columns for each. In turn they are read and written, 16 bytes at once.
+    # Sums of f32 that a score has of dq: a block has OWN columns for each. In order they are read and written, 16 bytes at once.
     sums = 64 / OWN
     alone = one.with_more(bytes=-2 * 4 * sums, **{"global": -2 * sums / 4})
     # Atomic additions: dq starts at zero, and a later kernel rounds it. Kept sums: each block writes its own, and a later
     # kernel adds them to dq.
     around, kept = 64 * width * (4 + 4 + 2) / (sequence / 64), 2 * 64 * width * 4 * 64 / OWN + 64 * width * 2 / (sequence / 64)
-    found = [("blocks in turn", one, 0, "yes"),
+    found = [("blocks in order", one, 0, "yes"),
              ("atomic additions", alone.with_more(bytes=4 * sums, **{"global": sums / vector}), around, "no"),
              ("sums of each block kept", alone.with_more(bytes=4 * sums, **{"global": sums / 4}), kept, "yes")]
     product = SCORES * 64 / PRODUCTS[options.chip]

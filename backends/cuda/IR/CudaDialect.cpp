@@ -31,6 +31,21 @@ void CudaDialect::initialize() {
       >();
 }
 
+template <typename Op> static ParseResult parseAs(OpAsmParser &parser, OperationState &result) {
+  result.name = OperationName(Op::getOperationName(), parser.getContext());
+  return Op::parse(parser, result);
+}
+
+std::optional<Dialect::ParseOpHook> CudaDialect::getParseOperationHook(StringRef opName) const {
+  if (opName == "cuda.take_number")
+    return ParseOpHook(parseAs<TakeTicketOp>);
+  if (opName == "cuda.await_turn")
+    return ParseOpHook(parseAs<SemaphoreWaitOp>);
+  if (opName == "cuda.end_turn")
+    return ParseOpHook(parseAs<SemaphoreReleaseOp>);
+  return std::nullopt;
+}
+
 bool mlir::cuda::hasProduct(Type operand, Type result) {
   if (isa<Float16Type, BFloat16Type>(operand))
     return result == operand || isa<Float32Type>(result);

@@ -67,8 +67,8 @@ struct AttentionOptions {
 int64_t getBodyScratchBytes(ModuleOp module);
 
 /// The buffers that a kernel with crossing products has after its results, with their offsets in
-/// scratch memory: f32 sums, and words for turns.
-SmallVector<std::pair<int64_t, RankedTensorType>> getTurnBuffers(st::KernelOp kernel);
+/// scratch memory: f32 sums and semaphores.
+SmallVector<std::pair<int64_t, RankedTensorType>> getSerialBuffers(st::KernelOp kernel);
 
 /// Builds the function that runs one task.
 class TaskConverter {
@@ -130,7 +130,7 @@ private:
                               ArrayRef<SmallVector<Place>> places);
   /// Moves launches whose results only these kernels read, and cuDNN does not, into the body.
   LogicalResult moveLaunches(ArrayRef<st::KernelOp> kernels, ValueRange readByCudnn, Block &body);
-  /// Launches a fused kernel, after one that clears the counters of turns if blocks take turns.
+  /// Launches a fused kernel, after one that clears its semaphores if it has any.
   LogicalResult launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
