@@ -1,5 +1,5 @@
-"""The cost of sizes that shards do not divide, on a simulated cluster: a padded vocabulary beside one that the shards divide,
-and beside a table that is replicated on every shard.
+"""The cost of sizes that shards do not divide, on a simulated cluster: a padded vocabulary, one that the shards divide, and a
+table that is replicated on every shard.
 
   benchmarks/uneven.py [--model=examples/models/gpt2-medium] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
                        [--json=FILE]

@@ -104,8 +104,8 @@ double Clock::endOf(const TaskNode &node, double start) const {
   for (const Flight &flight : llvm::reverse(flights)) {
     if (flight.end <= start)
       break;
-    double beside = std::min(start + node.time, flight.end) - std::max(start, flight.start);
-    end += std::max(0.0, beside) * std::max(0.0, node.memoryShare + flight.memoryShare - 1);
+    double overlap = std::min(start + node.time, flight.end) - std::max(start, flight.start);
+    end += std::max(0.0, overlap) * std::max(0.0, node.memoryShare + flight.memoryShare - 1);
   }
   return end;
 }

@@ -141,8 +141,8 @@ BUGS = [
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
         "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName()).getResult(0);"),
     # Recomputation.
-    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block, reader));",
-        "mapping.map(operand, get(op->getOperand(0), block, reader));"),
+    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block, consumer));",
+        "mapping.map(operand, get(op->getOperand(0), block, consumer));"),
     Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
     # Overlap.
     Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),
@@ -204,7 +204,7 @@ def link_command(tool):
 
 
 def build(bug, folder):
-    """The bug's tool with the bug in it, in folder/bin, beside the others."""
+    """The bug's tool with the bug in it, in folder/bin, with the other tools."""
     source, part = folder / pathlib.Path(bug.file).name, folder / "changed.o"
     source.write_text(with_bug(bug))
     command = compile_command(bug).replace(f"-c {ROOT / bug.file}", f"-c {source}")

@@ -87,7 +87,8 @@ def Cuda_TakeTicketOp : Op<Cuda_Dialect, "take_ticket", [MemoryEffects<[MemRead,
     through `shared`, which is memory of the block.
 
     ```mlir
-    %ticket = cuda.take_ticket %semaphores[%place] by %shared : memref<1025xi32>, memref<1xi32, #gpu.address_space<workgroup>>
+    %ticket = cuda.take_ticket %semaphores[%place] by %shared
+              : memref<1025xi32>, memref<1xi32, #gpu.address_space<workgroup>>
     ```
   }];
   let arguments = (ins Cuda_Semaphores:$semaphores, Index:$place, Cuda_Semaphores:$shared);

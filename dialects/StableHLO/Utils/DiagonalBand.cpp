@@ -266,7 +266,7 @@ bool DiagonalAnalysis::isFactor(Value value) {
   return isRead && !scores.contains(value) && (space.getGroups(value) & inner) == 0;
 }
 
-/// Returns true if the magnitude of the elements in a band is small beside that of kFarBelow.
+/// Returns true if the magnitude of the elements in a band is small relative to that of kFarBelow.
 bool DiagonalAnalysis::isModerate(Value value, const DiagonalBand &within) {
   if (scores.contains(value))
     return true;
@@ -300,7 +300,7 @@ bool DiagonalAnalysis::isOfRow(Value value) {
   return (space.getGroups(skipBroadcasts(value)) >> columns & 1) == 0;
 }
 
-/// If all elements of a row were far below, none of them would vanish beside the others. Numbers of
+/// If all elements of a row were far below, none of them would be negligible. Numbers of
 /// the row that are subtracted, such as its maximum, do not change that.
 bool DiagonalAnalysis::hasModerateElementInEachRow(Value value) {
   auto difference = value.getDefiningOp<hlo::SubtractOp>();

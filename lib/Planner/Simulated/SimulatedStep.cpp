@@ -111,7 +111,7 @@ void SimulatedComposer::takeWhole(const WholeStep &whole, StepEstimate &step) co
   step.composedMs = step.ms;
   step.ms = static_cast<double>(whole.picoseconds) * 1e-9;
   for (std::vector<StepPart> &parts : step.parts)
-    parts.push_back({"beside-the-composition", step.ms - *step.composedMs, /*isWait=*/false,
+    parts.push_back({"unattributed", step.ms - *step.composedMs, /*isWait=*/false,
                      /*afterUnits=*/true});
   for (size_t group = 0; group < step.memory.size(); ++group) {
     DeviceMemory &memory = step.memory[group] = {};

@@ -1,5 +1,5 @@
-"""Scratch memory of kernels for GPUs, such as the sums that blocks of attention's gradient add to in a fixed order: it counts as
-memory of the device, and a run whose semaphores are wrong ends with an error.
+"""Scratch memory of kernels for GPUs, such as the sums that blocks of attention's gradient add to in order: it counts as memory
+of the device, and a run whose semaphores are wrong ends with an error.
 """
 
 import pathlib

@@ -27,7 +27,7 @@ std::string receiverText(int64_t copies) {
       "\n  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]\n  end\n }\n}\n");
 }
 
-/// Receives as receiverText does, beside copies, and waits for the message between copies.
+/// Receives as receiverText does, while it copies, and waits for the message between copies.
 std::string lateReceiverText(int64_t before, int64_t after) {
   auto copies = [](int64_t count) {
     return absl::StrCat("  loop reg=r4 limit=", count,
@@ -241,8 +241,8 @@ TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
 }
 
 /// Ranks of `chips` chips of one group, four a chip, pass messages on to the rank at distance
-/// `distance` beside copies. In between, each sends to a rank of another group over the cable that
-/// the chips share. The peers of a rank are loaded before each message.
+/// `distance` while it copies. In between, each sends to a rank of another group over the cable
+/// that the chips share. The peers of a rank are loaded before each message.
 Machine chipsOf(int64_t chips, int64_t distance) {
   const int64_t count = 4 * chips;
   std::vector<RankConfig> ranks;

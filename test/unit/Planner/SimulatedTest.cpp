@@ -81,14 +81,15 @@ TEST(SimulatedPipeline, Needs) {
 }
 
 // A group that waits within a task does not slow others down.
-TEST(SimulatedPipeline, WaitsBesideOthers) {
+TEST(SimulatedPipeline, WaitsWhileOthersRun) {
   const Layout layout = pipelineLayout(2, 1);
   SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {4, 20}});
   for (SimulatedGroup &group : pipeline.groups)
     group.chips = {0};
   for (auto &row : pipeline.contention.slowdown)
     row.fill(1);
-  // The first stage's 4 beside the last one's forward task take 8, in which that does 4 of its 10.
+  // The first stage's 4 take 8 while the last one's forward task runs, in which that does 4 of
+  // its 10.
   EXPECT_NEAR(end(layout, pipeline), 10 + 8 + 6 + 20 + 16, 1e-6);
 }
 

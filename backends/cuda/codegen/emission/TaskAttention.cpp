@@ -25,12 +25,12 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
     for (const Place &place : ofKernel)
       if (place.alignment() != kMaxAlignment)
         return "its places are not aligned to 16 bytes";
-  for (size_t writer = 0; writer < kernels.size(); ++writer)
-    for (size_t reader = 0; reader < kernels.size(); ++reader) {
-      mlir::st::KernelOp readerOp = kernels[reader], writerOp = kernels[writer];
-      ArrayRef<Place> results = places[writer], inputs = places[reader];
-      for (const Place &result : results.drop_front(writerOp.getInputs().size()))
-        for (auto [input, place] : llvm::zip(readerOp.getInputs(), inputs))
+  for (size_t producer = 0; producer < kernels.size(); ++producer)
+    for (size_t consumer = 0; consumer < kernels.size(); ++consumer) {
+      mlir::st::KernelOp consumerOp = kernels[consumer], producerOp = kernels[producer];
+      ArrayRef<Place> results = places[producer], inputs = places[consumer];
+      for (const Place &result : results.drop_front(producerOp.getInputs().size()))
+        for (auto [input, place] : llvm::zip(consumerOp.getInputs(), inputs))
           if (!llvm::is_contained(kernels, input.getDefiningOp()) && overlap(result, place))
             return "a result overlaps an operand of its kernels";
     }

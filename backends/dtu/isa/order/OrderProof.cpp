@@ -53,7 +53,7 @@ absl::Status OrderProof::checkUsers(size_t index, size_t at) const {
     return absl::OkStatus();
   return error(index,
                absl::StrCat("semaphore ", at, " is signalled by ", others[0], " and by ", others[1],
-                            "; expected one instance beside the one that waits, so that a "
+                            "; expected one instance besides the one that waits, so that a "
                             "wait tells what happened before"));
 }
 

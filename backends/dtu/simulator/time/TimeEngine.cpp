@@ -78,9 +78,9 @@ void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t
 }
 
 void TimeEngine::reschedule(size_t rank) {
-  const std::vector<size_t> &beside = periodic->ranksBeside(rank);
+  const std::vector<size_t> &sharers = periodic->ranksOfChip(rank);
   std::vector<Event> events;
-  for (size_t other : beside) {
+  for (size_t other : sharers) {
     int workers = 0;
     for (uint32_t i = 0; i < ranks[other].instances.size(); ++i)
       if (const Instance &instance = ranks[other].instances[i]; instance.state == State::Running) {
@@ -93,7 +93,7 @@ void TimeEngine::reschedule(size_t rank) {
   queue.replace(
       [&](const Event &event) {
         return event.priority() != Priority::Continue ||
-               !std::binary_search(beside.begin(), beside.end(), event.rank());
+               !std::binary_search(sharers.begin(), sharers.end(), event.rank());
       },
       events);
 }
