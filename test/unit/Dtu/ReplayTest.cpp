@@ -157,14 +157,14 @@ TEST(Replay, RanksThatExchangeInPairsAreTimedOnce) {
 }
 
 /// Sixteen ranks in four groups of chips; each sends to the rank at distance `distance`.
-Machine circleOf(int64_t distance) {
+Machine ringOf(int64_t distance) {
   std::vector<RankConfig> ranks = groupsOf(1, 16);
   for (int64_t i = 0; i < 16; ++i)
     ranks[static_cast<size_t>(i)].table = {(i + distance) % 16, (i + 16 - distance) % 16};
   Machine machine{makeSimulator(std::move(ranks)), {}};
   ProgramId program =
       loadOrDie(*machine.simulator,
-                R"(program "circle" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
+                R"(program "ring" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
  stream tx first=0 count=1 {
   table dst=r4 index=0
   loop reg=r5 limit=3
@@ -184,7 +184,7 @@ Machine circleOf(int64_t distance) {
 
 /// The same, where each rank forwards what it received: most wait for a late message.
 Machine passingCircle(int64_t distance) {
-  Machine machine = circleOf(distance);
+  Machine machine = ringOf(distance);
   ProgramId program =
       loadOrDie(*machine.simulator,
                 R"(program "passing" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
@@ -224,20 +224,20 @@ int64_t expectSameTotal(const Machine &machine) {
   return once->simulatedTasks;
 }
 
-TEST(Replay, RanksInACircleAreTimedByTurns) {
+TEST(Replay, RanksOfARingAreTimedBySegments) {
   // One group of chips represents the others.
   for (int64_t distance : {1, 3, 15})
-    EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
+    EXPECT_EQ(expectSameTotal(ringOf(distance)), 4) << distance;
 }
 
-TEST(Replay, WhatRanksOfACirclePassOnIsTimedByTurns) {
+TEST(Replay, ForwardedMessagesOfARingAreTimedBySegments) {
   for (int64_t distance : {1, 3, 15})
     EXPECT_GT(expectSameTotal(passingCircle(distance)), 0) << distance;
 }
 
-TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
+TEST(Replay, ARingWhoseSegmentsMeetOnALinkRunsAllRanks) {
   // A quarter of a cable's traffic comes from two groups before.
-  EXPECT_EQ(expectSameTotal(circleOf(5)), 4 + 16);
+  EXPECT_EQ(expectSameTotal(ringOf(5)), 4 + 16);
 }
 
 /// Ranks of `chips` chips of one group, four a chip, pass messages on to the rank at distance

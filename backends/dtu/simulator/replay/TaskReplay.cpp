@@ -79,8 +79,8 @@ private:
   std::map<Route, size_t> waiting; ///< the group that waits on each route
   /// The time at which a group reaches its next message. Groups at one instant run in the order of
   /// their numbers.
-  using Turn = std::pair<Picoseconds, size_t>;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns;
+  using Due = std::pair<Picoseconds, size_t>;
+  std::priority_queue<Due, std::vector<Due>, std::greater<Due>> due;
   int64_t instructions = 0;
   std::optional<ReplayLog> logger;
 };
@@ -166,7 +166,7 @@ absl::Status TaskReplay::resume(size_t index) {
     while (group.sentAhead.count(group.next))
       ++group.next;
     if (group.task && group.next < group.task->events.size()) {
-      turns.push({group.start + group.task->events[group.next].time, index});
+      due.push({group.start + group.task->events[group.next].time, index});
       return absl::OkStatus();
     }
     if (group.task)
@@ -191,7 +191,7 @@ void TaskReplay::send(const ReplayGroup &group, const TaskEvent &event, Picoseco
   auto found = waiting.find(route);
   if (found == waiting.end())
     return;
-  turns.push({now, found->second});
+  due.push({now, found->second});
   waiting.erase(found);
 }
 
@@ -256,12 +256,12 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
   for (size_t group = 0; group < groups.size(); ++group)
     ST_RETURN_IF_ERROR(resume(group));
   while (true) {
-    if (turns.empty() && std::none_of(groups.begin(), groups.end(),
-                                      [&](ReplayGroup &group) { return sendAhead(group); }))
+    if (due.empty() && std::none_of(groups.begin(), groups.end(),
+                                    [&](ReplayGroup &group) { return sendAhead(group); }))
       break;
-    while (!turns.empty()) {
-      auto [now, group] = turns.top();
-      turns.pop();
+    while (!due.empty()) {
+      auto [now, group] = due.top();
+      due.pop();
       ST_RETURN_IF_ERROR(meet(group, now));
     }
   }

@@ -26,8 +26,8 @@ struct TaskTiming {
   };
   std::vector<RankTiming> ranks;
   std::vector<Event> events; ///< messages with other groups, in order of time
-  std::vector<std::vector<StepLog::Segment>> segments; ///< of each rank; empty unless logs are
-                                                       ///< requested
+  std::vector<std::vector<StepLog::RingSegment>> segments; ///< of each rank; empty unless logs are
+                                                           ///< requested
   int64_t instructions = 0;
 };
 
@@ -85,16 +85,17 @@ private:
   std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
   /// Ranks that run on behalf of a set.
-  struct Turn {
+  struct RingSegment {
     size_t ranks = 0;
-    bool sharesCable = false; ///< with the other turns, as in Rotation
+    bool sharesLink = false; ///< with the other segments, as in Rotation
   };
-  Turn turnOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first) const;
+  RingSegment segmentOf(const RankSet &set, const std::vector<TaskMessages> &said,
+                        size_t first) const;
   absl::StatusOr<std::shared_ptr<const TaskTiming>>
   measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first, TaskRun run,
           const Form &form, const std::string &key);
-  absl::StatusOr<std::shared_ptr<const TaskTiming>> measureTurn(const RankSet &set, TaskRun run,
-                                                                Turn turn);
+  absl::StatusOr<std::shared_ptr<const TaskTiming>> measureSegment(const RankSet &set, TaskRun run,
+                                                                   RingSegment segment);
   /// An earlier set of ranks for which the task has this key.
   std::optional<StandIn> standInFor(const RankSet &set, size_t first, TaskRun run, const Form &form,
                                     const std::string &key);
@@ -110,7 +111,7 @@ private:
   MessageScripts scripts;
   std::map<std::string, std::shared_ptr<const TaskTiming>> measured;
   ChipMemory memory;
-  /// Of runs of the same ranks, and with the same number of ranks in a turn.
+  /// Of runs of the same ranks, and with the same number of ranks in a segment.
   std::map<std::pair<std::vector<size_t>, size_t>, ChipMemory> together;
   std::vector<std::pair<size_t, std::vector<size_t>>>
       earlier; ///< sets, each with its group's first rank

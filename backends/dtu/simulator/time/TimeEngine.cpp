@@ -107,7 +107,7 @@ std::vector<size_t> TimeEngine::activeRanks() const {
 }
 
 bool TimeEngine::replayTogether(Picoseconds now) {
-  // Links that ranks of several turns request at one instant make a rotation ambiguous.
+  // Links that ranks of several segments request at one instant make a rotation ambiguous.
   for (const auto &entry : asked)
     if (entry.second.first == now)
       return false;
@@ -419,7 +419,7 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       reschedule(rank);
       continue;
     }
-    if (priority == Priority::Continue && isFolded() && boundary->rotation->sharesCable &&
+    if (priority == Priority::Continue && isFolded() && boundary->rotation->sharesLink &&
         maySendOutside(rank, static_cast<uint32_t>(index)))
       unfold(event);
     if (priority == Priority::Arrival)
