@@ -67,7 +67,7 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
   std::vector<int64_t> layers; // of a small pipeline
   if (key.isPipelined) {
     ST_ASSIGN_OR_RETURN(layers, layersOfStages(layout));
-    if (key.wholeStages == 0)
+    if (key.modelStages == 0)
       layers = representLayers(layers, std::min(layout.stages, kPipelineStages));
   }
   auto [found, isNew] =
@@ -91,7 +91,7 @@ SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::s
   ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
   const Program *program = &created->front();
   ::st::Contention measured;
-  if (key.wholeStages == 0) {
+  if (key.modelStages == 0) {
     if (ranks % description.clusters_per_chip() != 0) {
       ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(*program, ranks));
     }

@@ -79,7 +79,7 @@ std::vector<RankConfig> groupsOf(int64_t groups, int64_t size, bool neighbours =
 }
 
 /// The log of replayed time: all of each rank's time, a path without gaps, and each link's bytes.
-void expectWholeLog(const StepLog &log, const TimingResult &timing) {
+void expectCompleteLog(const StepLog &log, const TimingResult &timing) {
   for (size_t rank = 0; rank < log.sums.size(); ++rank) {
     int64_t sum = 0;
     for (const StepLog::Sums &entry : log.sums[rank])
@@ -131,8 +131,8 @@ TimingResult expectExact(const Machine &machine) {
   if (!each.ok() || !once.ok())
     return {};
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   for (size_t rank = 0; rank < once->ranks.size(); ++rank) {
     EXPECT_EQ(once->ranks[rank].taskStart, each->ranks[rank].taskStart) << rank;
@@ -218,8 +218,8 @@ int64_t expectSameTotal(const Machine &machine) {
   if (!each.ok() || !once.ok())
     return 0;
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   return once->simulatedTasks;
 }
@@ -367,8 +367,8 @@ TEST(Replay, RanksSendWhileOthersOfTheirGroupWait) {
   ASSERT_TRUE(each.ok()) << each.status();
   ASSERT_TRUE(once.ok()) << once.status();
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_GE(once->total, each->total);
 }
 
@@ -396,8 +396,8 @@ TEST(Replay, AGroupGoesOnTogether) {
                                once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok() && once.ok()) << once.status();
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
 }
 
@@ -499,8 +499,8 @@ TEST(Replay, SizesThatFollowFromTheRankAreTimedApart) {
                                once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok() && once.ok()) << once.status();
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   EXPECT_EQ(once->simulatedTasks, 8);
 }

@@ -175,10 +175,10 @@ public:
   absl::StatusOr<std::vector<int64_t>> layersOfStages(const Layout &layout) override {
     return st::layersOfStages(model.layers, layout.stages * layout.virtualStages);
   }
-  absl::StatusOr<WholeStep> timeWhole(const Layout &layout) override {
+  absl::StatusOr<CompiledStep> timeCompiled(const Layout &layout) override {
     if (layout.tensor == refused)
       return absl::InvalidArgumentError("is refused");
-    WholeStep whole;
+    CompiledStep whole;
     whole.picoseconds = 1000000 * (100 - 10 * layout.stages) + layout.replicas;
     for (int64_t group = 0; group < layout.stages; ++group) {
       whole.arenaBytes.push_back(arena + group);
@@ -186,14 +186,14 @@ public:
     }
     return known[printLayout(layout)] = whole;
   }
-  const WholeStep *findWhole(const Layout &layout) const override {
+  const CompiledStep *findCompiled(const Layout &layout) const override {
     auto found = known.find(printLayout(layout));
     return found == known.end() ? nullptr : &found->second;
   }
 
   const PlannedModel &model;
   int64_t refused = 0, arena = 100;
-  std::map<std::string, WholeStep> known;
+  std::map<std::string, CompiledStep> known;
 };
 
 } // namespace
@@ -240,7 +240,7 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
     for (size_t i : result->simulated) {
       const Candidate &candidate = result->candidates[i];
       EXPECT_NE(candidate.layout.tensor, refused);
-      const WholeStep &whole = blocks.known.at(printLayout(candidate.layout));
+      const CompiledStep &whole = blocks.known.at(printLayout(candidate.layout));
       EXPECT_EQ(candidate.ms, static_cast<double>(whole.picoseconds) * 1e-9);
       EXPECT_EQ(candidate.bytes, static_cast<double>(99 + candidate.layout.stages));
       least = std::min(least, whole.picoseconds);
