@@ -39,7 +39,7 @@ def main():
     even = -(-size // options.tensor) * options.tensor
     print(f"{'vocabulary':>10}  {'table':20} {'ms a step':>10} {'MiB a device':>12}")
     with tempfile.TemporaryDirectory() as folder:
-        for vocabulary, table, rules in ((size, "whole", {"transformer.wte.weight": []}), (size, "padded", {}),
+        for vocabulary, table, rules in ((size, "unsharded", {"transformer.wte.weight": []}), (size, "padded", {}),
                                          (even, "split evenly", {})):
             step, peak = measure(options, pathlib.Path(folder), vocabulary, rules)
             found.add(f"{pathlib.Path(options.model).name}, {options.tensor} shards, vocabulary {vocabulary} {table}", step,
