@@ -237,7 +237,8 @@ LogicalResult TaskAnalysis::checkStatisticsOp(Operation *op, AccumulateOp accumu
     Operation *user = findVaryingUser(accumulate, [&](Operation *op) {
       return !op->hasTrait<OpTrait::IsTerminator>() && info(op).varies;
     });
-    return user->emitOpError("reads a reduction over all micro-batches within the loop over them");
+    return user->emitOpError(
+        "uses a sum over all micro-batches inside the loop over micro-batches");
   };
   if (isa<AccumulateOp>(op)) {
     InFlightDiagnostic diagnostic = report();

@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
-# folder -> the other folders it may include; "mlir" stands for mlir/ and llvm/ headers.
+# folder -> the other folders it may include; "mlir" represents mlir/ and llvm/ headers.
 ALLOWED = {
     "lib/Support": [],
     "lib/Proto": [],

@@ -90,7 +90,7 @@ static LogicalResult verifySums(ProductOp op) {
   if (!op.getSums())
     return success();
   if (!hasOperandSums(elementOf(op.getD()), op.getBatch().size()))
-    return op.emitOpError("sums an operand, expected single matrices, not of f64");
+    return op.emitOpError("sums an operand, expected matrices without a batch and not of f64");
   if (op.getBias() || op.getActivation() != Activation::None || !op.getScale().isExactlyValue(1))
     return op.emitOpError("sums an operand, expected no scale, bias or activation");
   return success();

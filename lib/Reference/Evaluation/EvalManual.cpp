@@ -80,7 +80,7 @@ LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, Shardin
 LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputationOp op) {
   auto ranks = static_cast<int64_t>(evaluator.getNumRanks());
   if (static_cast<int64_t>(evaluator.getActiveRanks().size()) != ranks)
-    return op.emitError("a computation on shards in control flow that only some ranks enter");
+    return op.emitError("this computation on shards is in control flow that only some ranks enter");
   op.getContext()->loadDialect<StDialect>();
   FailureOr<RankGrid> grid = gridOf(op, ranks);
   if (failed(grid))

@@ -244,7 +244,7 @@ def lettered(function, *shapes, kinds=("plain", "empty"), **options):
 
 
 def alike(function, operands, *scalars, text=None, kinds=("plain", "empty", "scalar"), **options):
-    """Operands of one shape, then scalars. In a text DIMS stands for the sizes of a type and AXES for the dimension
+    """Operands of one shape, then scalars. In a text DIMS is replaced by the sizes of a type, and AXES by the dimension
     numbers."""
     def make(draw):
         shape = draw.shape()

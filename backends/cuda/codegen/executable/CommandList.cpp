@@ -18,7 +18,7 @@ using namespace mlir::cuda;
 namespace proto = ::st::proto;
 
 static LogicalResult refuse(Operation *op, const Twine &what) {
-  return op->emitOpError() << what << ", so it cannot become a command";
+  return op->emitOpError() << what << ", so it cannot be converted to a command";
 }
 
 static int64_t bytesOf(Type type) {

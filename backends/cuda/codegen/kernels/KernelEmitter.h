@@ -50,7 +50,7 @@ public:
   Value isZero(Value a);
   Value equal(Value a, Value b);
   Value isNot(Value condition);
-  /// Conjunction of conditions; null stands for true.
+  /// Conjunction of conditions; null means true.
   Value both(Value a, Value b);
   /// Coordinates of a row-major position among `sizes`.
   SmallVector<Value> delinearize(Value position, ArrayRef<int64_t> sizes);
