@@ -3,7 +3,7 @@
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
-#include "backends/cuda/codegen/lowering/HostImage.h"
+#include "backends/cuda/codegen/executable/HostImage.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/TensorTypes.h"
 #include "tools/KernelProgram.h"

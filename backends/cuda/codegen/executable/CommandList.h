@@ -1,7 +1,7 @@
 // Translates the functions of tasks to the command lists of an Executable.
 #pragma once
 
-#include "backends/cuda/codegen/passes/AssignStreams.h"
+#include "backends/cuda/codegen/executable/AssignStreams.h"
 #include "lib/Proto/cuda.pb.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
+#include "backends/cuda/codegen/attention/FormulaEquivalence.h"
 
 #include "backends/cuda/codegen/analysis/ElementFunctions.h"
 #include "dialects/StableHLO/Utils/DiagonalBand.h"

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/passes/AssignStreams.h"
+#include "backends/cuda/codegen/executable/AssignStreams.h"
 
 #include "llvm/ADT/STLExtras.h"
 
