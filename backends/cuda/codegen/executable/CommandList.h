@@ -9,9 +9,6 @@
 
 namespace mlir::cuda {
 
-/// Returns true if only loads, of all or parts of it, use an argument of a kernel.
-bool isOnlyRead(Value buffer);
-
 /// Reads functions as `convert-kernels-to-gpu` emits them, before any folding.
 class CommandLists {
 public:
