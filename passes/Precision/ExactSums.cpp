@@ -201,8 +201,7 @@ LogicalResult SumReplacer::visitDot(hlo::DotGeneralOp op) {
 
 /// The sum that a reduction computes, of a type that f32 contains.
 static bool isExactSum(Region &body, ValueRange inputs) {
-  return inputs.size() == 1 && isWithinF32(inputs[0]) &&
-         isa_and_nonnull<hlo::AddOp>(findCombiner(body));
+  return inputs.size() == 1 && isWithinF32(inputs[0]) && combinesWith<hlo::AddOp>(body);
 }
 
 LogicalResult SumReplacer::visitReduce(hlo::ReduceOp op) {

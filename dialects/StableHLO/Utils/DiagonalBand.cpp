@@ -1,5 +1,6 @@
 #include "dialects/StableHLO/Utils/DiagonalBand.h"
 
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -383,10 +384,10 @@ DiagonalBand DiagonalAnalysis::getReduced(hlo::ReduceOp reduce) {
   if (reduce.getInputs().size() != 1)
     return {};
   Value input = reduce.getInputs()[0];
-  Operation &combination = reduce.getBody().front().front();
-  if (isa<hlo::AddOp>(combination))
+  if (combinesWith<hlo::AddOp>(reduce.getBody()))
     return getNonZero(input);
-  const bool isMaximum = isa<hlo::MaxOp>(combination) && hasModerateElementInEachRow(input);
+  const bool isMaximum =
+      combinesWith<hlo::MaxOp>(reduce.getBody()) && hasModerateElementInEachRow(input);
   return isMaximum ? getNear(input) : DiagonalBand();
 }
 
