@@ -50,13 +50,13 @@ public:
   ValueRange makePart(OpBuilder &builder, int64_t index, int64_t count, Value full, Value part);
 
 private:
-  bool canCut(Operation *op) const;
+  bool canSplit(Operation *op) const;
 };
 } // namespace
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-static RankedTensorType cut(RankedTensorType type, int64_t dim, int64_t count) {
+static RankedTensorType getPartType(RankedTensorType type, int64_t dim, int64_t count) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] /= count;
   return type.clone(shape);
@@ -69,7 +69,7 @@ static int64_t firstDim(RankedTensorType type) {
 
 static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t index,
                    int64_t count) {
-  RankedTensorType type = typeOf(value), part = cut(type, dim, count);
+  RankedTensorType type = typeOf(value), part = getPartType(type, dim, count);
   SmallVector<int64_t> start(type.getRank(), 0), limit(type.getShape()), step(type.getRank(), 1);
   start[dim] = index * part.getDimSize(dim);
   limit[dim] = start[dim] + part.getDimSize(dim);
@@ -77,7 +77,7 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
 }
 
 /// Returns true if an op next to the product can compute its result for a part of the rows.
-bool Product::canCut(Operation *op) const {
+bool Product::canSplit(Operation *op) const {
   ArrayRef<int64_t> shape = typeOf(kernel->getResult(0)).getShape();
   // All rows are equal: the dimension is new.
   if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op))
@@ -112,7 +112,7 @@ std::optional<Product> Product::find(KernelOp kernel) {
       if (typeOf(dot).getShape() != type.getShape())
         return std::nullopt;
       product.dots.push_back(dot);
-    } else if (!product.canCut(&op)) {
+    } else if (!product.canSplit(&op)) {
       return std::nullopt;
     }
   }
@@ -165,7 +165,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
     if (input == full)
       input = part;
   auto types = llvm::map_to_vector(kernel->getResultTypes(), [&](Type full) -> Type {
-    return cut(cast<RankedTensorType>(full), dim, count);
+    return getPartType(cast<RankedTensorType>(full), dim, count);
   });
   auto created = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
   OpBuilder::InsertionGuard guard(builder);
@@ -192,7 +192,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
     RankedTensorType before = typeOf(copy->getResult(0));
     if (before.getShape() != type.getShape())
       continue;
-    copy->getResult(0).setType(cut(before, dim, count));
+    copy->getResult(0).setType(getPartType(before, dim, count));
     if (auto constant = dyn_cast<stablehlo::ConstantOp>(copy))
       constant.setValueAttr(
           cast<SplatElementsAttr>(constant.getValue()).resizeSplat(typeOf(constant)));
@@ -228,7 +228,7 @@ static Value makePart(OpBuilder &builder, Operation *collective, Value operand, 
   IRMapping mapping;
   mapping.map(collective->getOperand(0), operand);
   Operation *part = builder.clone(*collective, mapping);
-  part->getResult(0).setType(cut(typeOf(collective->getResult(0)), dim, count));
+  part->getResult(0).setType(getPartType(typeOf(collective->getResult(0)), dim, count));
   return part->getResult(0);
 }
 
@@ -358,7 +358,7 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   OpBuilder builder(gather);
   SmallVector<Value> gathered;
   for (int64_t i = 0; i < count; ++i) {
-    Value part = makeCopy(builder, gather.getLoc(), own, cut(typeOf(own), dim, count),
+    Value part = makeCopy(builder, gather.getLoc(), own, getPartType(typeOf(own), dim, count),
                           [&](OpBuilder &inner, ValueRange arguments) {
                             return slice(inner, gather.getLoc(), arguments[0], dim, i, count);
                           });

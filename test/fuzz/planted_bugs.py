@@ -143,7 +143,7 @@ BUGS = [
     # Recomputation.
     Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block, consumer));",
         "mapping.map(operand, get(op->getOperand(0), block, consumer));"),
-    Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
+    Bug("weight-task-reads-what-nobody-made", AGAIN, "    passToWeightTask(number);", "    ;"),
     # Overlap.
     Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),
     Bug("products-of-one-gathered-part", PRODUCTS, "whole, gathered[i])", "whole, gathered[0])"),

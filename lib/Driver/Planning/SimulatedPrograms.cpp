@@ -197,7 +197,7 @@ absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::s
   split.recompute = ::st::Recompute::None;
   if (split.virtualStages == 1)
     split.schedule = ::st::PipelineSchedule::OneForwardOneBackward;
-  auto [found, isNew] = cuts.try_emplace(::st::printLayout(split), absl::UnknownError(""));
+  auto [found, isNew] = layerSplits.try_emplace(::st::printLayout(split), absl::UnknownError(""));
   if (!isNew)
     return found->second;
   CompileRequest request = makeRequest(input, split, optimizer, target);

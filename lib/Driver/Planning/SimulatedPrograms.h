@@ -141,7 +141,7 @@ private:
   std::map<std::pair<::st::SimulatedKey, std::vector<int64_t>>, absl::StatusOr<Program>>
       pipelines; ///< by the layers of their stages
   /// By printed layout.
-  std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
+  std::map<std::string, absl::StatusOr<std::vector<int64_t>>> layerSplits;
   std::map<std::string, absl::StatusOr<::st::CompiledStep>> compiledSteps;
 };
 

@@ -120,7 +120,7 @@ static TensorBlock unshardedBlock(const proto::TensorType &global, const proto::
   return block;
 }
 
-static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
+static void takeShard(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
   const int64_t dims = slice.counts_size();
   if (slice.rows() != 0) {
     block.start[0] = slice.first_row();
@@ -137,7 +137,7 @@ static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
 
 TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t rank) {
   TensorBlock block = unshardedBlock(global, slice);
-  cut(block, slice, rank);
+  takeShard(block, slice, rank);
   return block;
 }
 
@@ -151,7 +151,7 @@ static TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &
       block.shape[dim] /= microBatches;
     block.start[dim] = microBatch * block.shape[dim];
   }
-  cut(block, slice, rank);
+  takeShard(block, slice, rank);
   return block;
 }
 

@@ -74,8 +74,8 @@ Value RecomputeEmitter::get(Value value, int64_t block, Consumer consumer) {
 }
 
 /// The backward task recomputes operands of the weight task once, and passes them on.
-void RecomputeEmitter::handOn(int64_t block) {
-  if (stage.getBackward() == stage.getWeight() || !handedOn.insert(block).second)
+void RecomputeEmitter::passToWeightTask(int64_t block) {
+  if (stage.getBackward() == stage.getWeight() || !passedBlocks.insert(block).second)
     return;
   for (Value value : choice.dropped) {
     if (!stage.isReadByWeight(value) || stage.getForward().getBlock(value.getDefiningOp()) != block)
@@ -97,7 +97,7 @@ void RecomputeEmitter::replaceReads(Operation *op) {
     int64_t block = stage.getForward().getBlock(dropped.getDefiningOp());
     body->setInsertionPoint(op);
     operand.set(get(dropped, block, Consumer::Gradient));
-    handOn(block);
+    passToWeightTask(block);
   }
 }
 
@@ -188,7 +188,7 @@ void RecomputeEmitter::rewriteBackward() {
     replaceReads(op);
   body->setInsertionPointToEnd(&block);
   for (int64_t number : stage.getForward().getBlocks())
-    handOn(number);
+    passToWeightTask(number);
   shareReadings(block);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if ((isa<ReadOp>(op) || op.hasTrait<OpTrait::ConstantLike>()) && op.use_empty())

@@ -29,7 +29,7 @@ private:
   /// Blocks share only what they read: a value that two of them compute would stay alive from one
   /// to the other. The same holds for the consumers of the core of attention, if they are split.
   Value get(Value value, int64_t block, Consumer consumer = Consumer::Recomputed);
-  void handOn(int64_t block);
+  void passToWeightTask(int64_t block);
   void removeStashes();
 
   ProgramOp program;
@@ -42,7 +42,7 @@ private:
   DenseMap<Value, WriteOp> kept;                         ///< for added values, the new write
   DenseMap<std::pair<Value, int64_t>, Value> created[2]; ///< by consumer
   DenseSet<Operation *> unshared; ///< cores of attention for the recomputed layer
-  DenseSet<int64_t> handedOn;     ///< blocks
+  DenseSet<int64_t> passedBlocks; ///< blocks
   int64_t numRecomputed = 0;
 };
 

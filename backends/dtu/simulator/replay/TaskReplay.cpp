@@ -36,7 +36,7 @@ struct Route {
            std::tie(other.source, other.destination, other.channel);
   }
 };
-struct Mail {
+struct PendingMessage {
   Picoseconds arrival;
   int64_t bytes;
   Picoseconds sent; ///< when its send began
@@ -75,7 +75,7 @@ private:
   const std::vector<RankSchedule> &schedules;
   std::vector<ReplayGroup> groups;
   std::map<const GroupTask *, TimedTask> tasks;
-  std::map<Route, std::deque<Mail>> mail;
+  std::map<Route, std::deque<PendingMessage>> pending;
   std::map<Route, size_t> waiting; ///< the group that waits on each route
   /// The time at which a group reaches its next message. Groups at one instant run in the order of
   /// their numbers.
@@ -184,7 +184,7 @@ void TaskReplay::send(const ReplayGroup &group, const TaskEvent &event, Picoseco
   const Picoseconds left = machine.occupyLinks(path, now, event.message.bytes);
   const Route route = {event.rank, destination, event.message.channel};
   const Picoseconds arrival = std::max(now + event.underway, left + path.latency);
-  mail[route].push_back({arrival, event.message.bytes, now});
+  pending[route].push_back({arrival, event.message.bytes, now});
   if (logger)
     logger->addTraffic(path, event.rank, (*group.schedule)[group.entry].program,
                        event.message.bytes);
@@ -203,12 +203,12 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   } else {
     const Route route = {static_cast<size_t>(event.message.peer), event.rank,
                          event.message.channel};
-    std::deque<Mail> &arrived = mail[route];
+    std::deque<PendingMessage> &arrived = pending[route];
     if (arrived.empty()) {
       waiting.emplace(route, index);
       return absl::OkStatus();
     }
-    const Mail got = arrived.front();
+    const PendingMessage got = arrived.front();
     arrived.pop_front();
     if (got.bytes != event.message.bytes)
       return absl::InvalidArgumentError(

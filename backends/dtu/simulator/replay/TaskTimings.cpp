@@ -80,14 +80,14 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::task(size_t first,
                                 form.variesByRun ? run.microBatch : -1};
   auto found = known.find(key);
   if (found == known.end()) {
-    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> created, cut(first, count, run));
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> created, splitIntoSets(first, count, run));
     found = known.emplace(key, std::move(created)).first;
   }
   return found->second;
 }
 
-absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, size_t count,
-                                                                  TaskRun run) {
+absl::StatusOr<std::shared_ptr<const GroupTask>>
+TaskTimings::splitIntoSets(size_t first, size_t count, TaskRun run) {
   const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
   auto created = std::make_shared<GroupTask>();

@@ -78,7 +78,8 @@ private:
     bool variesByRun = false, isKnown = false;
   };
 
-  absl::StatusOr<std::shared_ptr<const GroupTask>> cut(size_t first, size_t count, TaskRun run);
+  absl::StatusOr<std::shared_ptr<const GroupTask>> splitIntoSets(size_t first, size_t count,
+                                                                 TaskRun run);
   absl::StatusOr<Form> formOf(ProgramId program);
   absl::Status listOuterMessages(size_t first, const DecodedProgram &program,
                                  GroupTask &task) const;

@@ -45,7 +45,7 @@ public:
   void disturbAll() { ++disturbances; }
   /// Call when a message arrives. If a waiting instance is past added periods that begin after the
   /// arrival, these are undone and the result is true. A replayed stretch is undone as a whole.
-  bool takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
+  bool rollBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
   const std::vector<size_t> &ranksOfChip(size_t rank) const { return chips[chipOf[rank]].ranks; }
 
 private:

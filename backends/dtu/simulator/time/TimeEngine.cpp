@@ -414,7 +414,7 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       continue;
     }
     if (priority == Priority::Arrival && periodic &&
-        periodic->takeBack(rank, flights[index].channel, event.time)) {
+        periodic->rollBack(rank, flights[index].channel, event.time)) {
       post(event.time, priority, rank, index);
       reschedule(rank);
       continue;
