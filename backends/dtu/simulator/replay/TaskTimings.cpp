@@ -131,9 +131,9 @@ absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &
     };
     for (int64_t peer : says.peers)
       if (peer < 0 || static_cast<size_t>(peer) >= configs.size())
-        return absl::InvalidArgumentError(absl::StrCat("rank ", first + i, ", program '",
-                                                       program.source.name, "': rank ", peer,
-                                                       " of ", configs.size()));
+        return absl::InvalidArgumentError(
+            absl::StrCat("rank ", first + i, ", program '", program.source.name,
+                         "': expected a peer from 0 to ", configs.size() - 1, ", found ", peer));
     if (std::none_of(says.peers.begin(), says.peers.end(), isOuter))
       continue;
     for (const MessageScript::Step &step : says.script->steps)
