@@ -27,7 +27,7 @@ struct TaskTiming {
   std::vector<RankTiming> ranks;
   std::vector<Event> events; ///< messages with other groups, in order of time
   std::vector<std::vector<StepLog::Segment>> segments; ///< of each rank; empty unless logs are
-                                                           ///< requested
+                                                       ///< requested
   int64_t instructions = 0;
 };
 
