@@ -146,7 +146,7 @@ BUGS = [
     Bug("weight-task-reads-what-nobody-made", AGAIN, "    passToWeightTask(number);", "    ;"),
     # Overlap.
     Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),
-    Bug("products-of-one-gathered-part", PRODUCTS, "whole, gathered[i])", "whole, gathered[0])"),
+    Bug("products-of-one-gathered-part", PRODUCTS, "full, gathered[i])", "full, gathered[0])"),
     Bug("overwritten-before-it-is-read", GRAPH, "      add(numbers.lookup(user), number);\n", ""),
     Bug("parts-lie-on-each-other", "passes/Memory/MemoryUtils.cpp", "    offset += getNumBytes(input.getType());\n", ""),
     # Padding.
