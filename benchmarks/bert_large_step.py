@@ -1,4 +1,4 @@
-"""Host time of a BERT-large span step: St's 32 simulated clusters beside JAX and PyTorch on the same cores.
+"""Host time of a BERT-large span step: St's 32 simulated clusters compared with JAX and PyTorch on the same cores.
 
   benchmarks/bert_large_step.py [--rounds=3] [--steps=2] [--types=f32,bf16] [--dropouts=0.1,0]
                                 [--peers=st,jax,sharded,torch] [--torch-python=/usr/bin/python3]
@@ -123,8 +123,8 @@ def store(found, kind, dropout, medians, failures):
     peers = {name: time for name, time in medians.items() if not name.startswith("St")}
     fastest = min(peers, key=peers.get) if peers else None
     for name, time in medians.items():
-        beside = {"name": fastest, "value": peers[fastest]} if peers and name != fastest else None
-        found.add(f"BERT-large, {kind}, dropout {dropout:g}: {name}", time, "s a step", beside=beside)
+        baseline = {"name": fastest, "value": peers[fastest]} if peers and name != fastest else None
+        found.add(f"BERT-large, {kind}, dropout {dropout:g}: {name}", time, "s a step", baseline=baseline)
     for name, reason in failures.items():
         found.failed(f"BERT-large, {kind}, dropout {dropout:g}: {name}", reason)
 

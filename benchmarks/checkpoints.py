@@ -1,13 +1,13 @@
-"""Saving and loading a checkpoint of BERT-large: how long training waits, how fast the files are written beside `dd`.
+"""Saving and loading a checkpoint of BERT-large: how long training waits, and the speed of writing next to that of `dd`.
 
   benchmarks/checkpoints.py [--rounds=3] [--steps=2] [--folder=build/bench] [--build=build] [--json=FILE]
 
 BERT-large (span, batch 1, sequence 384, AdamW) on 4 stages x 8 shards. A round runs, in turn:
 
 - a run without checkpoints, for its peak memory;
-- a run that saves after its third step between the steps (--async-save=false), then one that saves beside them, with memory
+- a run that saves after its third step between the steps (--async-save=false), then one that saves during them, with memory
   for copies of one device's states (the default) and of all states (--save-memory=5GB): how long training waited, in the
-  save and in the next update, and how much longer the steps beside the save took than those before it;
+  save and in the next update, and how much longer the steps during the save took than those before it;
 - `dd` of as many zeros as a checkpoint has bytes, in the same folder: through the system's cache of files (conv=fsync), and
   directly (oflag=direct), as the saves write. On a virtual machine the former depends on the memory that the cache takes:
   writes to memory that the host has to provide first are several times as slow;
@@ -34,7 +34,7 @@ MODEL = ROOT / "examples/models/bert-large-uncased"
 LAYOUTS = {"4x8": ROOT / "examples/parallel/bert-large-dtu-4x8.json", "2x2": None}
 SAVED = re.compile(r"saved step 3 to .* in ([0-9.]+) s(?:, for which training waited ([0-9.]+) s and copied ([0-9.]+) MiB)?")
 SAVE_AFTER = 3
-WAYS = {"between steps": ["--async-save=false"], "beside steps": [], "beside steps, 5 GB for copies": ["--save-memory=5GB"]}
+WAYS = {"between steps": ["--async-save=false"], "during steps": [], "during steps, 5 GB for copies": ["--save-memory=5GB"]}
 
 
 def device(index):
@@ -97,10 +97,10 @@ def save(options, binary, flags):
         raise figures.PeerFailure("no save was reported")
     seconds, steps = float(found[1]), steps_of(metrics)
     step = statistics.median(steps[1:SAVE_AFTER])
-    beside = steps[SAVE_AFTER:]
-    beside = [each for i, each in enumerate(beside) if sum(beside[:i]) < seconds]
+    during = steps[SAVE_AFTER:]
+    during = [each for i, each in enumerate(during) if sum(during[:i]) < seconds]
     return {"seconds": seconds, "waited": float(found[2] or seconds), "copied": float(found[3] or 0), "peak": peak, "step": step,
-            "slower": sum(beside) - len(beside) * step, "bytes": size_of(target / f"step-{SAVE_AFTER:07d}")}
+            "slower": sum(during) - len(during) * step, "bytes": size_of(target / f"step-{SAVE_AFTER:07d}")}
 
 
 def one_round(options, binaries, results):
@@ -118,7 +118,7 @@ def one_round(options, binaries, results):
         add(f"{name}: waited", one["waited"])
         add(f"{name}: rate", one["bytes"] / one["seconds"])
         add(f"{name}: memory", max(0, one["peak"] - plain_peak))
-        if "beside" in name:
+        if "during" in name:
             add(f"{name}: copied", one["copied"])
             add(f"{name}: slower", one["slower"])
     for name, binary in binaries.items():
@@ -135,11 +135,11 @@ def store(found, results):
                 "peak memory": [middle[f"{name}: memory"] / mebibyte, "MiB more"]}
         if f"{name}: slower" in middle:
             also["copies"] = [middle[f"{name}: copied"], "MiB"]
-            also["the steps beside it"] = [middle[f"{name}: slower"], "s longer"]
+            also["the steps during it"] = [middle[f"{name}: slower"], "s longer"]
         found.add(f"Checkpoint of {middle['bytes'] / gigabyte:.2f} GB, {name}: training waits", middle[f"{name}: waited"], "s",
-                  also=also, beside={"name": "a step", "value": step})
+                  also=also, baseline={"name": "a step", "value": step})
         found.add(f"Checkpoint of {middle['bytes'] / gigabyte:.2f} GB, {name}: written", middle[f"{name}: rate"] / gigabyte, "GB/s",
-                  beside={"name": f"`{way}`", "value": middle[way] / gigabyte})
+                  baseline={"name": f"`{way}`", "value": middle[way] / gigabyte})
     for name in LAYOUTS:
         found.add(f"Checkpoint of {middle['bytes'] / gigabyte:.2f} GB, loaded on {name}", middle[f"load on {name}"],
                   "s from the start of the process")

@@ -6,7 +6,7 @@ share one file. Without --json nothing is written.
 
 The file is an object: "question" is a table of the page, "rows" are the figures. A row has "case", "command", "machine",
 "commit" and either "value" and "unit" or "failed", the reason why there is no figure. A row may have "also", other
-values of the case ({"peak": [2847, "MiB"]}), and "beside", what the value is compared with ({"name": ..., "value": ...}).
+values of the case ({"peak": [2847, "MiB"]}), and "baseline", what the value is compared with ({"name": ..., "value": ...}).
 """
 
 import json
@@ -100,9 +100,9 @@ class Figures:
         self.file, self.question = file, question
         self.origin = {"command": command(), "machine": machine, "commit": commit()} if file else {}
 
-    def add(self, case, value, unit, also=None, beside=None):
+    def add(self, case, value, unit, also=None, baseline=None):
         row = {"case": case, "value": value, "unit": unit}
-        self.store(row | ({"also": also} if also else {}) | ({"beside": beside} if beside else {}))
+        self.store(row | ({"also": also} if also else {}) | ({"baseline": baseline} if baseline else {}))
 
     def failed(self, case, reason):
         self.store({"case": case, "failed": reason})

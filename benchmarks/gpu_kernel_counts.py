@@ -2,9 +2,9 @@
 
   benchmarks/gpu_kernel_counts.py [--build=build] [--chip=sm_90] [--dropouts=0,0.1] [--model=examples/models/bert-large-uncased]
 
-One layer of a model, bf16, is compiled for a GPU; no GPU is needed, but ptxas and nvdisasm (PyPI's nvidia-cuda-nvcc beside
-this Python, on PATH, or in /usr/local/cuda/bin). In each kernel of kind attention every loop with tensor instructions counts as
-work on one tile. Counts are static: both sides of a branch inside a loop count, even one that is rarely taken.
+One layer of a model, bf16, is compiled for a GPU; no GPU is needed, but ptxas and nvdisasm (PyPI's nvidia-cuda-nvcc in
+the folder of this Python, on PATH, or in /usr/local/cuda/bin). In each kernel of kind attention every loop with tensor
+instructions counts as work on one tile. Counts are static: both sides of a branch inside a loop count, even one that is rarely taken.
 
 Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles of a
 tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in
@@ -12,7 +12,7 @@ which tensor cores compute the products, and the ratio of the larger of the two 
 ratio for L2's cycles of the loop's loads and stores. The last rows compare all kernels of a pass with the products that
 it needs: two forward, five backward.
 
---ways adds a table of ways to add up the gradient of queries in one kernel: by blocks in turn, as counted, and models of the others.
+--ways adds a table of ways to add up the gradient of queries in one kernel: blocks in order, as counted, and models of others.
 The cycles of a tile are the maximum over issue slots, units, tensor cores and L2; bytes of device memory that further kernels
 move are added.
 """
@@ -65,7 +65,7 @@ def find_tool(name):
     installed = pathlib.Path("/usr/local/cuda/bin", name)
     found = packaged or shutil.which(name) or (installed if installed.exists() else None)
     if not found:
-        sys.exit(f"error: {name} is neither beside {sys.executable} nor on PATH nor in {installed.parent}")
+        sys.exit(f"error: {name} is neither in the folder of {sys.executable} nor on PATH nor in {installed.parent}")
     return found
 
 
@@ -223,13 +223,14 @@ def ways(options, dropout, width, sequence, kernels):
         sys.exit(f"error: the gradient of heads of {width} is {len(kernels) - 1} kernels, expected one")
     deep, one = width / 64, kernels[1]
     vector = 4 if options.chip == "sm_90" else 1  # red.global.add.v4.f32 is sm_90's
-    # Sums of f32 that a score has of dq: a block has OWN columns for each. In turn they are read and written, 16 bytes at once.
+    # Sums of f32 that a score has of dq: a block has OWN columns for each. Blocks in order read and write
+    # them, 16 bytes at once.
     sums = 64 / OWN
     alone = one.with_more(bytes=-2 * 4 * sums, **{"global": -2 * sums / 4})
     # Atomic additions: dq starts at zero, and a later kernel rounds it. Kept sums: each block writes its own, and a later
     # kernel adds them to dq.
     around, kept = 64 * width * (4 + 4 + 2) / (sequence / 64), 2 * 64 * width * 4 * 64 / OWN + 64 * width * 2 / (sequence / 64)
-    found = [("blocks in turn", one, 0, "yes"),
+    found = [("blocks in order", one, 0, "yes"),
              ("atomic additions", alone.with_more(bytes=4 * sums, **{"global": sums / vector}), around, "no"),
              ("sums of each block kept", alone.with_more(bytes=4 * sums, **{"global": sums / 4}), kept, "yes")]
     product = SCORES * 64 / PRODUCTS[options.chip]

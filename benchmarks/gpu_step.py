@@ -1,4 +1,4 @@
-"""Training steps of BERT-large on a GPU: St beside PyTorch, eager and compiled, and JAX, all in bf16 with f32 weights.
+"""Training steps of BERT-large on a GPU: St, PyTorch (eager and compiled) and JAX, all in bf16 with f32 weights.
 
   benchmarks/gpu_step.py --target=cuda-sm_90 [--steps=10] [--rounds=2] [--sizes=8x512,32x512,64x512,1x384] [--losses=20]
                          [--peers=st,torch,compiled,jax] [--torch-python=PYTHON] [--jax-python=PYTHON] [--model=CONFIG]
@@ -134,9 +134,9 @@ def store(found, batch, sequence, medians, failures):
     peers = {name: time for name, (time, _) in medians.items() if name != "St"}
     fastest = min(peers, key=peers.get) if peers else None
     for name, (time, most) in medians.items():
-        beside = {"name": fastest, "value": peers[fastest] * 1e3} if peers and name != fastest else None
+        baseline = {"name": fastest, "value": peers[fastest] * 1e3} if peers and name != fastest else None
         found.add(f"BERT-large, bf16, {batch} x {sequence}: {name}", time * 1e3, "ms a step",
-                  {"peak": [most / 2**30, "GiB"]}, beside)
+                  {"peak": [most / 2**30, "GiB"]}, baseline)
     for name, reason in failures.items():
         found.failed(f"BERT-large, bf16, {batch} x {sequence}: {name}", reason)
 

@@ -498,7 +498,7 @@ def main():
                 print(f"\n| {device} | described | measured | off by |\n| --- | ---: | ---: | ---: |")
                 for name, described, measured in machine_table(bench):
                     print(f"| {name} | {described:g} | {measured:.4g} | {mark(measured / described - 1)} |", flush=True)
-                    found.add(f"{device}: {name}", measured, "", beside={"name": "described", "value": described})
+                    found.add(f"{device}: {name}", measured, "", baseline={"name": "described", "value": described})
             if "products" in wanted:
                 print(f"\n| {device}, product | size | GFLOP/s | of the peak |\n| --- | ---: | ---: | ---: |")
                 for kind, n, rate, share in product_table(bench):

@@ -73,7 +73,7 @@ def main():
     stored = figures.Figures(options.json, "simulation", figures.SIMULATED)
     for (device, dtype), (seconds, bound, _) in found.items():
         stored.add(f"BERT-large, 4 x 8, {device}, {dtype}", seconds * 1e3, "ms a step",
-                   beside={"name": "roofline bound", "value": bound * 1e3})
+                   baseline={"name": "roofline bound", "value": bound * 1e3})
     print("| | " + " | ".join(f"{device} {dtype}" for device, dtype in columns) + " |")
     print("| --- |" + " ---: |" * len(columns))
     print("| step, ms | " + " | ".join(f"{found[c][0] * 1e3:.2f}" for c in columns) + " |")

@@ -1,4 +1,4 @@
-"""The cost of processes: a simulated training step in several processes of one host beside one process with as many threads.
+"""The cost of processes: a simulated step in several processes of one host, and in one process with as many threads.
 
   benchmarks/processes.py [--model=examples/models/bert-large-uncased] [--task=span] [--batch=1] [--seq=384] [--shards=8]
                           [--processes=2,4,16] [--steps=3] [--rounds=3] [--threads=0] [--divide] [--build=build]
@@ -101,9 +101,11 @@ def main():
         binary, expected = compile_st(options, pathlib.Path(folder)), {}
         for processes in map(int, options.processes.split(",")):
             ratio, together, alone = compare(options, binary, processes, expected)
-            results.add(f"{name} in {processes} processes", together, "s a step", beside={"name": "one process", "value": alone},
+            results.add(f"{name} in {processes} processes", together, "s a step",
+                        baseline={"name": "one process", "value": alone},
                         also={"ratio of a round": [ratio, "times as long"]})
-            print(f"{name} in {processes} processes: {together:.3f} s a step, {100 * (ratio - 1):+.1f} % beside one process", flush=True)
+            print(f"{name} in {processes} processes: {together:.3f} s a step, {100 * (ratio - 1):+.1f} % over one process",
+                  flush=True)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,9 @@ def main():
             print(f"{name:12} {found}", flush=True)
             continue
         step, sizes = found
-        beside = {"name": "none", "value": base} if base else None
+        baseline = {"name": "none", "value": base} if base else None
         base = base or step
-        stored.add(case, step, "ms a step", {"activations": [sizes["activations"], "MiB"]}, beside)
+        stored.add(case, step, "ms a step", {"activations": [sizes["activations"], "MiB"]}, baseline)
         print(f"{name:12} {number(step):>10} {step / base:8.3f} {number(sizes['activations']):>12} "
               f"{number(sizes['workspace']):>10} {number(sizes['total']):>9}", flush=True)
 

@@ -27,11 +27,11 @@ def figure(row):
     return "; ".join([f"{number(row['value'])} {row['unit']}", *more])
 
 
-def beside(row):
+def baseline(row):
     """Returns the reference of the value, and the value as a multiple of it."""
-    if "beside" not in row:
+    other = row.get("baseline") or row.get("beside")  # An earlier name of the key.
+    if not other:
         return ""
-    other = row["beside"]
     times = f"{row['value'] / other['value']:.2f}" if other["value"] else "-"
     return f"{other['name']}: {number(other['value'])} ({times} x)"
 
@@ -45,7 +45,7 @@ def table(rows):
     sources, lines = {}, ["| case | figure | compared with | source |", "| --- | --- | --- | ---: |"]
     for row in rows:
         source = f"`{row['command']}`; {row['machine']}; {row['commit']}"
-        cells = (row["case"], figure(row), beside(row), str(sources.setdefault(source, len(sources) + 1)))
+        cells = (row["case"], figure(row), baseline(row), str(sources.setdefault(source, len(sources) + 1)))
         lines.append("| " + " | ".join(map(cell, cells)) + " |")
     return "\n".join([*lines, "", *(f"{count}. {source}" for source, count in sources.items())]) + "\n"
 

@@ -47,8 +47,8 @@ def main():
             stored.failed(case, result)
             print(f"{kind:12} {virtual:14} {result}")
             continue
-        beside = {"name": "`1f1b`", "value": base[0]} if isinstance(base, tuple) and kind != "1f1b" else None
-        stored.add(case, result[0], "ms a step", {"peak": [result[1], "MiB"]}, beside)
+        baseline = {"name": "`1f1b`", "value": base[0]} if isinstance(base, tuple) and kind != "1f1b" else None
+        stored.add(case, result[0], "ms a step", {"peak": [result[1], "MiB"]}, baseline)
         share = f"{result[0] / base[0]:8.3f}" if isinstance(base, tuple) else ""
         print(f"{kind:12} {virtual:14} {number(result[0]):>10} {share:>8} {number(result[1]):>9}")
 

@@ -1,5 +1,5 @@
-"""Tokens a second of St's tokenizers beside Hugging Face's `tokenizers`, on one thread, in turn on the same texts. Theirs run
-`encode_batch_fast`, which gives no positions of tokens; ours gives them.
+"""Tokens a second of St's tokenizers and of Hugging Face's `tokenizers`, on one thread, on the same texts, alternately. Theirs
+run `encode_batch_fast`, which gives no positions of tokens; ours gives them.
 
     .venv/bin/python benchmarks/tokenizers.py [--json=FILE]
 
@@ -70,7 +70,7 @@ def main():
             theirs = seconds_of_theirs(tokenizer, texts)
             print(f"| {kind} | {count} | {count / ours / 1e6:.2f} | {count / theirs / 1e6:.2f} | {theirs / ours:.1f} |")
             found.add(f"Tokenizer {kind}", count / ours / 1e6, "million tokens/s",
-                      beside={"name": "`tokenizers`", "value": count / theirs / 1e6})
+                      baseline={"name": "`tokenizers`", "value": count / theirs / 1e6})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The cost of sizes that shards do not divide, on a simulated cluster: a padded vocabulary beside one that the shards divide,
-and beside a table that is replicated on every shard.
+"""The cost of sizes that shards do not divide, on a simulated cluster: a padded vocabulary, one that the shards divide, and a
+table that is replicated on every shard.
 
   benchmarks/uneven.py [--model=examples/models/gpt2-medium] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
                        [--json=FILE]
@@ -39,7 +39,7 @@ def main():
     even = -(-size // options.tensor) * options.tensor
     print(f"{'vocabulary':>10}  {'table':20} {'ms a step':>10} {'MiB a device':>12}")
     with tempfile.TemporaryDirectory() as folder:
-        for vocabulary, table, rules in ((size, "whole", {"transformer.wte.weight": []}), (size, "padded", {}),
+        for vocabulary, table, rules in ((size, "unsharded", {"transformer.wte.weight": []}), (size, "padded", {}),
                                          (even, "split evenly", {})):
             step, peak = measure(options, pathlib.Path(folder), vocabulary, rules)
             found.add(f"{pathlib.Path(options.model).name}, {options.tensor} shards, vocabulary {vocabulary} {table}", step,

@@ -1,7 +1,7 @@
 # Libraries of Debian that St links statically: a training binary must not need them where it runs. Included by the build of St
 # and by programs that find St.
 
-# Debian's package of Abseil describes the shared libraries and ships the static ones beside them, so every target is pointed at
+# Debian's package of Abseil describes the shared libraries and also ships the static ones, so every target is pointed at
 # its archive.
 get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
 foreach(target ${imported})

@@ -82,7 +82,7 @@ endfunction()
 
 # st_tablegen(TARGET file.td  OUTPUT GENERATOR-FLAGS ...): pairs of output name and flags,
 # e.g. st_tablegen(StPassesIncGen Passes.td "Passes.h.inc" "-gen-pass-decls").
-# The outputs land beside the source's place under the build folder.
+# The outputs are in the source's folder under the build folder.
 function(st_tablegen target td)
   set(LLVM_TARGET_DEFINITIONS ${td})
   set(pairs ${ARGN})

@@ -2,7 +2,7 @@
 
   scripts/build-site.py [--output=build/site]
 
-passes.md and dialects/*.md are written beside their pages. A broken link is an error.
+passes.md and dialects/*.md are written next to their pages. A broken link is an error.
 """
 
 import argparse

@@ -66,7 +66,7 @@ static LogicalResult setType(Operation *op, Type from, proto::TensorType &to) {
 static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global, Type local,
                               MeshOp mesh, int64_t ranks, proto::Slice &slice) {
   auto sizeOf = [&](StringRef axis) { return mesh.getAxisSize(axis).value_or(1); };
-  auto whole = cast<RankedTensorType>(global).getShape(),
+  auto globalShape = cast<RankedTensorType>(global).getShape(),
        held = cast<RankedTensorType>(local).getShape();
   SmallVector<int64_t> padded(held);
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
@@ -80,7 +80,7 @@ static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global,
     for (ArrayAttr parts : sharding.getDims())
       slice.add_view_ranks(1 + llvm::count_if(parts, llvm::IsaPred<IntegerAttr>));
     sharding = fine->sharding;
-  } else if (ArrayRef<int64_t>(padded) != whole) {
+  } else if (ArrayRef<int64_t>(padded) != globalShape) {
     slice.mutable_local()->Add(held.begin(), held.end());
   }
   auto spatial = [&](int64_t dim) {

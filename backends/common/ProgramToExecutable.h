@@ -1,4 +1,4 @@
-// From programs to the Executable of a runner: the part that all targets share.
+// Converts programs to the Executable of a runner: the part common to all targets.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

@@ -1,8 +1,10 @@
 // Compares the simulator's data path with the host's libraries, on one thread each, one after the
 // other:
-// - its matrix products beside oneDNN's, whose right operand is packed ahead: 384 x 1024 x 4096,
+// - its matrix products, compared with oneDNN's, whose right operand is packed ahead: 384 x 1024 x
+// 4096,
 //   f32 and bf16 to f32;
-// - a chain of vector instructions on tiles that come from L3 and go back to it, beside STREAM's
+// - a sequence of vector instructions on tiles that come from L3 and go back to it, compared with
+// STREAM's
 //   triad, a = b + s * c, on as much memory.
 //
 //   OMP_NUM_THREADS=1 build/bin/st-host-peers [rounds]

@@ -30,7 +30,7 @@ TABLES = {"words": P(None, "t"), "positions": P(None, "t"), "types": P(None, "t"
 HEAD = {"span": {"w": P(), "b": P()}}
 
 
-def cut(params):
+def shard(params):
     """The parameters of each stage, and how they are split."""
     count = len(params["layers"]) // STAGES
     stages, specs = [], []
@@ -89,7 +89,7 @@ def main():
     options = peer.options_of(argparse.ArgumentParser()).parse_args()
     config = json.load(open(options.config))
     params = jax.jit(lambda key: peer.init(config, key))(jax.random.key(0))
-    parts, specs = cut(params)
+    parts, specs = shard(params)
     stages = [Stage(i, jax.devices()[i * SHARDS:(i + 1) * SHARDS], part, spec, options.dropout)
               for i, (part, spec) in enumerate(zip(parts, specs))]
     del params, parts

@@ -73,14 +73,16 @@ static LogicalResult verifySide(Operation *op, StringRef side, TypeRange global,
     return op->emitOpError("has ")
            << global.size() << " " << side << ", " << shardings.getShardings().size()
            << " shardings of them and " << local.size() << " in its body";
-  for (auto [i, whole, part, sharding] : llvm::enumerate(global, local, shardings.getShardings())) {
-    auto wholeType = cast<RankedTensorType>(whole);
-    auto partType = dyn_cast<RankedTensorType>(part);
-    if (!partType || partType.getRank() != wholeType.getRank() ||
-        partType.getElementType() != wholeType.getElementType() ||
-        static_cast<int64_t>(sharding.getDims().size()) != wholeType.getRank())
-      return op->emitOpError("has ") << side << " " << i << " of type " << whole << ", sharded "
-                                     << sharding << ", and " << part << " in its body";
+  for (auto [i, globalType, localType, sharding] :
+       llvm::enumerate(global, local, shardings.getShardings())) {
+    auto globalTensor = cast<RankedTensorType>(globalType);
+    auto localTensor = dyn_cast<RankedTensorType>(localType);
+    if (!localTensor || localTensor.getRank() != globalTensor.getRank() ||
+        localTensor.getElementType() != globalTensor.getElementType() ||
+        static_cast<int64_t>(sharding.getDims().size()) != globalTensor.getRank())
+      return op->emitOpError("has ")
+             << side << " " << i << " of type " << globalType << ", sharded " << sharding
+             << ", and " << localType << " in its body";
   }
   return success();
 }

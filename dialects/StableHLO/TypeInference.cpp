@@ -158,7 +158,8 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
                  adaptor.getInteriorPadding())) {
     std::optional<int64_t> padded = getPaddedSize(size, low, high, interior);
     if (!padded || *padded < 0)
-      return emitOptionalError(loc, "stablehlo.pad pads ", operand, " to an impossible size");
+      return emitOptionalError(loc, "stablehlo.pad pads ", operand,
+                               " to a size that is negative or exceeds 64 bits");
     shape.push_back(*padded);
   }
   types.push_back(operand.clone(shape));

@@ -39,7 +39,7 @@ Attribute Entries::getAttribute(uint64_t index) {
   return get(container.attributes, attributes, index, "attribute", [&](const EncodedEntry &entry) {
     EntryReader reader(ByteReader(entry.bytes, container.file, faults), *this);
     if (entry.isText)
-      reader.fault("an attribute of dialect " + entry.dialect + " is text: not supported");
+      reader.fault("attributes of dialect " + entry.dialect + " in text form are not supported");
     else if (entry.dialect == "builtin")
       return readBuiltinAttribute(reader);
     else if (entry.dialect == "vhlo")
@@ -55,7 +55,7 @@ Type Entries::getType(uint64_t index) {
   return get(container.types, types, index, "type", [&](const EncodedEntry &entry) {
     EntryReader reader(ByteReader(entry.bytes, container.file, faults), *this);
     if (entry.isText)
-      reader.fault("a type of dialect " + entry.dialect + " is text: not supported");
+      reader.fault("types of dialect " + entry.dialect + " in text form are not supported");
     else if (entry.dialect == "builtin")
       return readBuiltinType(reader);
     else if (entry.dialect == "vhlo")
@@ -97,14 +97,14 @@ Attribute EntryReader::integerOf(Type type) {
   auto integerType = dyn_cast_or_null<IntegerType>(type);
   unsigned width = integerType ? integerType.getWidth() : IndexType::kInternalStorageBitWidth;
   if (!isa_and_nonnull<IntegerType, IndexType>(type) || width == 0)
-    fault("damaged bytecode: an integer is of no integer type");
+    fault("damaged bytecode: the type of an integer attribute is not an integer type");
   return failed() ? Attribute() : IntegerAttr::get(type, integer(width));
 }
 
 Attribute EntryReader::floatOf(Type type) {
   auto floatType = dyn_cast_or_null<FloatType>(type);
   if (!floatType)
-    fault("damaged bytecode: a float is of no float type");
+    fault("damaged bytecode: the type of a float attribute is not a float type");
   if (failed())
     return Attribute();
   const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
@@ -174,12 +174,12 @@ Type mlir::vhlo::makeTensorType(EntryReader &reader, ArrayRef<int64_t> shape, Ty
     else if (size < 0 || llvm::MulOverflow(elements, size, elements))
       reader.fault("damaged bytecode: a tensor has a dimension of " + Twine(size));
   if (!TensorType::isValidElementType(element))
-    reader.fault("damaged bytecode: a tensor of no numbers");
+    reader.fault("damaged bytecode: a tensor has an invalid element type");
   return reader.failed() ? Type() : RankedTensorType::get(shape, element);
 }
 
 Type mlir::vhlo::makeComplexType(EntryReader &reader, Type element) {
   if (!isa_and_nonnull<FloatType, IntegerType>(element))
-    reader.fault("damaged bytecode: a complex type of no numbers");
+    reader.fault("damaged bytecode: a complex type has an invalid element type");
   return reader.failed() ? Type() : ComplexType::get(element);
 }

@@ -38,7 +38,7 @@ public:
   /// ops may need different numbers of launches. For work without bytes, such as an op within a
   /// kernel, the device's time is that of its operations.
   virtual OpTime op(const proto::OpWork &work) const = 0;
-  /// A collective of this kind ("all_reduce", ...) on `bytes` of the whole tensor; for a
+  /// A collective of this kind ("all_reduce", ...) on `bytes` of the full tensor; for a
   /// "collective_permute" the bytes that a device sends.
   virtual OpTime collective(absl::string_view kind, double bytes,
                             const GroupPlacement &placement) const = 0;

@@ -1,4 +1,4 @@
-// Errors in a compilation's request, found before any work.
+// Checks a compilation request before any work.
 #ifndef ST_DRIVER_CHECKREQUEST_H
 #define ST_DRIVER_CHECKREQUEST_H
 

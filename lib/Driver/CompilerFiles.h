@@ -17,7 +17,7 @@ namespace mlir::st {
 class CompilerFiles {
 public:
   explicit CompilerFiles(const CompileRequest &request) : request(request) {}
-  /// Removes what commit() did not complete.
+  /// Removes the files that commit() did not complete.
   ~CompilerFiles();
   CompilerFiles(const CompilerFiles &) = delete;
   CompilerFiles &operator=(const CompilerFiles &) = delete;

@@ -1,4 +1,4 @@
-// Prints each diagnostic as one line, whatever names and values it quotes.
+// Prints each diagnostic as one line; escapes control characters in quoted names and values.
 #ifndef ST_DRIVER_DIAGNOSTICPRINTER_H
 #define ST_DRIVER_DIAGNOSTICPRINTER_H
 

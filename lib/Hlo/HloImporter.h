@@ -1,4 +1,4 @@
-// From XLA's HLO to StableHLO.
+// Imports XLA's HLO as StableHLO.
 #pragma once
 
 #include "lib/Proto/hlo.pb.h"

@@ -84,8 +84,8 @@ std::optional<RankOrder> parseRankOrder(absl::string_view name) {
 }
 
 bool isOptimizer(absl::string_view name) {
-  const absl::string_view whole = absl::StripSuffix(name, kEightBits);
-  return whole == "adam" || whole == "adamw" || whole == "lamb" || whole == "sgd" ||
+  const absl::string_view base = absl::StripSuffix(name, kEightBits);
+  return base == "adam" || base == "adamw" || base == "lamb" || base == "sgd" ||
          name == "adafactor";
 }
 

@@ -35,7 +35,7 @@ private:
     return isPadded ? function.getArgumentTypes()[i] : Type();
   }
   /// The type that a result had before padding and partitioning; null if it still has it.
-  Type getWhole(unsigned i) {
+  Type getGlobalType(unsigned i) {
     for (StringRef name : {kGlobalTypeAttr, kUnpaddedTypeAttr})
       if (auto type = function.getResultAttrOfType<TypeAttr>(i, name))
         return type.getValue();
@@ -180,7 +180,7 @@ FailureOr<NamedTensors> FunctionRun::run() {
     std::string name = getResultName(i);
     Tensor global;
     if (failed(unshard(values, sharding, grid, function, "result '" + name + "'", global,
-                       getWhole(i))) ||
+                       getGlobalType(i))) ||
         (isState(i) && failed(checkStatePadding(values, sharding, grid, function,
                                                 "result '" + name + "'", global))) ||
         failed(addResult(named, name, global, function)))

@@ -34,8 +34,8 @@ LogicalResult GroupRun::loadState(StateOp op, const NamedTensors &inputs) {
                /*isState=*/true);
 }
 
-// An input has one slot for every micro-batch where the step cuts it. The cut
-// is an axis of the sharding, or else the outermost one of dimension micro_dim.
+// If the step splits an input over micro-batches, it has one slot for each of them. The split is an
+// axis of the sharding, or else the outermost one of dimension micro_dim.
 LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
   FailureOr<Tensor> global = findInput(op, op.getName(), op.getGlobalType(), inputs);
   Storage &storage = storages[op.getSymName()];

@@ -67,26 +67,28 @@ static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
   return tensor;
 }
 
-/// The elements of `whole` from `starts` on, extended to `shape` with zeros (for state) or poison.
-static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const Shape &shape,
+/// The elements of `unsharded` from `starts` on, extended to `shape` with zeros (for state) or
+/// poison.
+static Tensor sliceWithPadding(const Tensor &unsharded, const Shape &starts, const Shape &shape,
                                bool isState) {
   Shape sizes;
   int64_t offset = 0;
-  Shape strides = rowMajorStrides(whole.getShape());
+  Shape strides = rowMajorStrides(unsharded.getShape());
   for (auto [start, size, limit, stride] :
-       llvm::zip_equal(starts, shape, whole.getShape(), strides)) {
+       llvm::zip_equal(starts, shape, unsharded.getShape(), strides)) {
     sizes.push_back(std::clamp<int64_t>(limit - start, 0, size));
     offset += start * stride;
   }
   if (sizes == shape)
-    return slice(whole, starts, Shape(starts.size(), 1), shape);
-  Tensor piece = isState ? Tensor(whole.getType(), shape) : poisoned(whole.getType(), shape);
+    return slice(unsharded, starts, Shape(starts.size(), 1), shape);
+  Tensor piece =
+      isState ? Tensor(unsharded.getType(), shape) : poisoned(unsharded.getType(), shape);
   if (isState)
     std::memset(piece.mutableData<std::byte>(), 0, piece.getByteSize());
   if (numElements(sizes) != 0) {
-    size_t width = ::st::byteWidth(whole.getType());
+    size_t width = ::st::byteWidth(unsharded.getType());
     copyStrided(sizes, width, piece.mutableData<std::byte>(), rowMajorStrides(shape),
-                whole.bytes() + offset * static_cast<int64_t>(width), strides);
+                unsharded.bytes() + offset * static_cast<int64_t>(width), strides);
   }
   return piece;
 }
@@ -111,10 +113,10 @@ static LogicalResult shardFine(const Tensor &global, ShardingAttr sharding, cons
   if (!fine)
     return op->emitError("a tensor of ")
            << toString(global) << " that " << sharding << " does not divide";
-  Tensor whole = full == Shape(global.getShape())
-                     ? global
-                     : sliceWithPadding(global, Shape(full.size(), 0), full, isState);
-  if (failed(shard(whole.reshaped(fine->shape), fine->sharding, grid, op, pieces)))
+  Tensor unsharded = full == Shape(global.getShape())
+                         ? global
+                         : sliceWithPadding(global, Shape(full.size(), 0), full, isState);
+  if (failed(shard(unsharded.reshaped(fine->shape), fine->sharding, grid, op, pieces)))
     return failure();
   for (Tensor &piece : pieces)
     piece = piece.reshaped(local);
@@ -174,7 +176,7 @@ static bool agreeWithin(const Tensor &lhs, const Tensor &rhs, const Shape &sizes
 /// The reverse of shardFine.
 static LogicalResult unshardFine(const RankValues &pieces, ShardingAttr sharding,
                                  const RankGrid &grid, Operation *op, const Twine &what,
-                                 Tensor &global, Type whole) {
+                                 Tensor &global, Type globalType) {
   Shape full(pieces[0].getShape());
   for (auto [size, axes] : llvm::zip_equal(full, getAxes(sharding, pieces[0].getRank(), grid)))
     size *= grid.getSize(axes);
@@ -192,16 +194,16 @@ static LogicalResult unshardFine(const RankValues &pieces, ShardingAttr sharding
   if (failed(unshard(finePieces, fine->sharding, grid, op, what, global)))
     return failure();
   global = global.reshaped(full);
-  if (auto type = dyn_cast_or_null<RankedTensorType>(whole);
+  if (auto type = dyn_cast_or_null<RankedTensorType>(globalType);
       type && type.getShape() != ArrayRef<int64_t>(full))
     global = slice(global, Shape(full.size(), 0), Shape(full.size(), 1), Shape(type.getShape()));
   return success();
 }
 
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
-                      Operation *op, const Twine &what, Tensor &global, Type whole) {
+                      Operation *op, const Twine &what, Tensor &global, Type globalType) {
   if (sharding && hasUnsplitParts(sharding))
-    return unshardFine(pieces, sharding, grid, op, what, global, whole);
+    return unshardFine(pieces, sharding, grid, op, what, global, globalType);
   RankValues reduced = pieces;
   if (sharding)
     for (StringAttr axis : sharding.getUnreduced())
@@ -218,7 +220,7 @@ LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const Ran
   Shape shape(pieces[0].getShape());
   for (auto [dim, names] : llvm::zip_equal(shape, axes))
     dim *= grid.getSize(names);
-  if (auto type = dyn_cast_or_null<RankedTensorType>(whole))
+  if (auto type = dyn_cast_or_null<RankedTensorType>(globalType))
     for (auto [size, wanted] : llvm::zip_equal(shape, type.getShape()))
       size = std::min(size, wanted);
   Tensor result(pieces[0].getType(), shape);

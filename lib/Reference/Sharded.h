@@ -17,10 +17,10 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors);
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
                     Operation *op, RankValues &pieces, Type room = {}, bool isState = false);
 
-/// The global tensor of these shards, of type `whole` if the shards may have padding. Unreduced
-/// values are reduced; `what` names the value in the error for replicas that differ.
+/// The global tensor of these shards, of type `globalType` if the shards may have padding.
+/// Unreduced values are reduced; `what` names the value in the error for replicas that differ.
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
-                      Operation *op, const Twine &what, Tensor &global, Type whole = {});
+                      Operation *op, const Twine &what, Tensor &global, Type globalType = {});
 
 /// Whether the shards of a state have zeros as padding, which the next step relies on; `global` is
 /// their tensor.

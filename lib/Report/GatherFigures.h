@@ -1,4 +1,4 @@
-// From a program and its timed step to the figures of a page.
+// Computes the figures of a page from a program and its timed step.
 #ifndef ST_REPORT_GATHERFIGURES_H
 #define ST_REPORT_GATHERFIGURES_H
 

@@ -8,7 +8,7 @@
 
 namespace st {
 
-/// HTML that is also XML: the best layout, the front of time against memory, the timeline of its
+/// HTML that is also XML: the best layout, the Pareto front of time and memory, the timeline of its
 /// step, where the time goes, memory by class, and why other layouts lost. A report without
 /// candidates has no front. The element with id "plan" has the best layout as JSON.
 std::string printPlanPage(const proto::PlanReport &report);

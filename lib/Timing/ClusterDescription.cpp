@@ -143,7 +143,7 @@ absl::Status checkPlacement(const proto::ClusterDescription &cluster) {
   return absl::OkStatus();
 }
 
-absl::Status checkWhole(bool present, const proto::Figure &figure, absl::string_view field) {
+absl::Status checkInteger(bool present, const proto::Figure &figure, absl::string_view field) {
   if (present && figure.value() != std::floor(figure.value()))
     return fieldError(field, absl::StrCat("expected an integer, found ", figure.value()));
   return absl::OkStatus();
@@ -158,10 +158,10 @@ absl::Status checkShare(const proto::Figure &figure, absl::string_view field) {
 /// Checks figures against each other.
 absl::Status checkTogether(const proto::ClusterDescription &cluster) {
   ST_RETURN_IF_ERROR(
-      checkWhole(cluster.has_multiprocessors(), cluster.multiprocessors(), "multiprocessors"));
-  ST_RETURN_IF_ERROR(checkWhole(cluster.has_fast_domain(), cluster.fast_domain(), "fast_domain"));
+      checkInteger(cluster.has_multiprocessors(), cluster.multiprocessors(), "multiprocessors"));
+  ST_RETURN_IF_ERROR(checkInteger(cluster.has_fast_domain(), cluster.fast_domain(), "fast_domain"));
   ST_RETURN_IF_ERROR(
-      checkWhole(cluster.has_cards_per_node(), cluster.cards_per_node(), "cards_per_node"));
+      checkInteger(cluster.has_cards_per_node(), cluster.cards_per_node(), "cards_per_node"));
   ST_RETURN_IF_ERROR(checkShare(cluster.fragmentation(), "fragmentation"));
   ST_RETURN_IF_ERROR(checkShare(cluster.card_efficiency(), "card_efficiency"));
   const double taken = cluster.context_bytes().value() + cluster.communicator_bytes().value();

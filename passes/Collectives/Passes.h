@@ -1,4 +1,4 @@
-// Fewer and cheaper collectives.
+// Passes that simplify and combine collectives.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -9,7 +9,7 @@ using namespace mlir::st;
 
 static constexpr int64_t kMaxDevices = 1 << 20;
 
-/// Takes `[1,2]`, or a list that `close` ends, from the front of the text.
+/// Consumes `[1,2]`, or a list that ends with `close`, at the front of the text.
 static bool takeList(StringRef &text, char open, char close, SmallVectorImpl<int64_t> &list) {
   if (!text.consume_front(StringRef(&open, 1)))
     return false;
@@ -82,7 +82,7 @@ static bool readOrder(ArrayRef<int64_t> list, GspmdSharding &sharding) {
   return true;
 }
 
-/// Takes ` shard_as 3` or ` shard_like 3` from the end of the text.
+/// Consumes ` shard_as 3` or ` shard_like 3` at the end of the text.
 static std::optional<int64_t> takeGroup(StringRef &text) {
   StringRef rest = text.rtrim("0123456789");
   int64_t group;

@@ -407,18 +407,18 @@ GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
 }
 
 /// Checks that a tensor's parts have the type that the program gives them.
-static LogicalResult checkShard(Operation *op, Type whole, Type part,
+static LogicalResult checkShard(Operation *op, Type globalType, Type localType,
                                 ArrayRef<SmallVector<unsigned>> split, ArrayRef<int64_t> sizes) {
-  SmallVector<int64_t> shape(cast<RankedTensorType>(part).getShape());
-  if (static_cast<int64_t>(shape.size()) != rankOf(whole))
+  SmallVector<int64_t> shape(cast<RankedTensorType>(localType).getShape());
+  if (static_cast<int64_t>(shape.size()) != rankOf(globalType))
     return op->emitOpError("changes the rank of a tensor");
   for (auto [size, axes] : llvm::zip_equal(shape, split))
     for (unsigned axis : axes)
       size *= sizes[axis];
-  if (ArrayRef(shape) == cast<RankedTensorType>(whole).getShape())
+  if (ArrayRef(shape) == cast<RankedTensorType>(globalType).getShape())
     return success();
   return op->emitOpError("has the global type ")
-         << whole << ", whose shards are not of type " << part;
+         << globalType << ", whose shards are not of type " << localType;
 }
 
 /// Returns true if a @Sharding marks its value as a shard.
@@ -460,13 +460,13 @@ LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<
   if (isShardShape(&op) && (op.getNumOperands() != 1 || op.getNumResults() != 1))
     return op.emitOpError("expects one operand and one result");
   if (isCallOf(&op, "SPMDShardToFullShape")) {
-    Type whole = op.getResult(0).getType(), part = op.getOperand(0).getType();
-    auto split = splitOf(&op, &op, whole);
-    if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
+    Type globalType = op.getResult(0).getType(), localType = op.getOperand(0).getType();
+    auto split = splitOf(&op, &op, globalType);
+    if (failed(split) || failed(checkShard(&op, globalType, localType, *split, sizes)))
       return failure();
     auto all = llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
     Lifted created = body.leave(op.getLoc(), body.lookup(op.getOperand(0)), *split,
-                                cast<RankedTensorType>(whole), all);
+                                cast<RankedTensorType>(globalType), all);
     op.getResult(0).replaceAllUsesWith(created.value);
     return success();
   }
@@ -477,10 +477,10 @@ LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<
   }
   if (!isShardShape(&op))
     return body.lift(&op);
-  Type whole = op.getOperand(0).getType(), part = op.getResult(0).getType();
+  Type globalType = op.getOperand(0).getType(), localType = op.getResult(0).getType();
   Operation *annotation = op.getOperand(0).getDefiningOp();
-  auto split = splitOf(&op, isSharding(annotation) ? annotation : nullptr, whole);
-  if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
+  auto split = splitOf(&op, isSharding(annotation) ? annotation : nullptr, globalType);
+  if (failed(split) || failed(checkShard(&op, globalType, localType, *split, sizes)))
     return failure();
   body.map(op.getResult(0), body.enter(op.getLoc(), {op.getOperand(0), {}}, *split, {}));
   return success();

@@ -25,7 +25,7 @@ public:
 private:
   LogicalResult collect(Operation *op, StringAttr name);
   LogicalResult collect();
-  LogicalResult checkCuts();
+  LogicalResult checkNesting();
   sdy::MeshAttr splitMesh(sdy::MeshAttr mesh);
   SmallVector<StringAttr> partsOf(StringAttr name) const;
   SmallVector<StringAttr> partsOf(ArrayRef<StringAttr> names) const;
@@ -35,7 +35,7 @@ private:
   llvm::StringMap<int64_t> sizes;
   /// For each axis that is used in parts, their boundaries (1, ..., its size), each with the first
   /// op that names it.
-  llvm::StringMap<std::map<int64_t, Operation *>> cuts;
+  llvm::StringMap<std::map<int64_t, Operation *>> boundaries;
 };
 } // namespace
 
@@ -64,7 +64,7 @@ LogicalResult AxisSplitter::collect(Operation *op, StringAttr name) {
     return op->emitError("a sharding names ") << name << ", which is not a part of axis \""
                                               << part.axis << "\" of size " << size->second;
   for (int64_t place : {int64_t(1), part.before, part.before * part.size, size->second})
-    cuts[part.axis].emplace(place, op);
+    boundaries[part.axis].emplace(place, op);
   return success();
 }
 
@@ -89,8 +89,8 @@ LogicalResult AxisSplitter::collect() {
   return failure(walk.wasInterrupted());
 }
 
-LogicalResult AxisSplitter::checkCuts() {
-  for (const auto &[axis, places] : cuts) {
+LogicalResult AxisSplitter::checkNesting() {
+  for (const auto &[axis, places] : boundaries) {
     auto last = places.begin();
     for (auto place = last; place != places.end(); last = place++)
       if (place->first % last->first != 0)
@@ -105,8 +105,8 @@ LogicalResult AxisSplitter::checkCuts() {
 /// The axes of the new mesh that a name denotes: those within its bounds.
 SmallVector<StringAttr> AxisSplitter::partsOf(StringAttr name) const {
   AxisPart part = parse(name);
-  auto found = cuts.find(part.axis);
-  if (found == cuts.end() || part.size < 0)
+  auto found = boundaries.find(part.axis);
+  if (found == boundaries.end() || part.size < 0)
     return {name};
   const std::map<int64_t, Operation *> &places = found->second;
   int64_t begin = part.before;
@@ -132,7 +132,7 @@ sdy::MeshAttr AxisSplitter::splitMesh(sdy::MeshAttr mesh) {
   SmallVector<int64_t> newSizes;
   for (auto [name, size] : llvm::zip_equal(mesh.getAxes(), mesh.getSizes())) {
     SmallVector<StringAttr> parts = partsOf(name);
-    bool isSplit = cuts.contains(name.getValue());
+    bool isSplit = boundaries.contains(name.getValue());
     for (StringAttr part : parts)
       newSizes.push_back(isSplit ? parse(part).size : size);
     llvm::append_range(names, parts);
@@ -165,9 +165,9 @@ LogicalResult AxisSplitter::run() {
   for (auto mesh : module.getOps<sdy::MeshOp>())
     for (auto [name, size] : llvm::zip_equal(mesh.getMesh().getAxes(), mesh.getMesh().getSizes()))
       sizes.try_emplace(name.getValue(), size);
-  if (failed(collect()) || failed(checkCuts()))
+  if (failed(collect()) || failed(checkNesting()))
     return failure();
-  if (!cuts.empty())
+  if (!boundaries.empty())
     replace();
   return success();
 }

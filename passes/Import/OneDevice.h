@@ -1,4 +1,4 @@
-// Programs over one device.
+// Simplifies programs for one device.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

@@ -1,4 +1,4 @@
-// Passes from a program that another tool printed to `@main` with roles.
+// Passes that import a program printed by another tool, up to an `@main` with roles.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

@@ -96,7 +96,8 @@ LogicalResult mlir::st::expandUnreducedArguments(func::FuncOp main, ArrayRef<Str
       return failure();
     auto type = cast<RankedTensorType>(argument.getType());
     if (isa<ComplexType>(type.getElementType()))
-      return main.emitError("argument ") << number << " is complex and unreduced";
+      return main.emitError("argument ")
+             << number << " is complex and unreduced, which cannot be imported";
     SmallVector<int64_t> shape(*counts);
     llvm::append_range(shape, type.getShape());
     SmallVector<OpOperand *> uses;
@@ -132,7 +133,8 @@ LogicalResult mlir::st::expandUnreducedResults(func::FuncOp main, ArrayRef<Strin
     if (!own)
       own = emitTerms(builder, &body, main.getLoc(), operand.get(), *counts);
     if (!own)
-      return main.emitError("result ") << number << " is complex and unreduced";
+      return main.emitError("result ")
+             << number << " is complex and unreduced, which cannot be imported";
     operand.set(own);
     main.setResultAttr(number, kSharding, expand(sharding));
   }

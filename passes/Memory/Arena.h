@@ -1,4 +1,4 @@
-// Offsets in an arena.
+// Assigns offsets in an arena.
 #pragma once
 
 #include "passes/Memory/MemoryUtils.h"

@@ -33,7 +33,8 @@ SmallVector<int64_t> getJoinedOffsets(KernelOp kernel);
 /// concatenations; `none` if there is none.
 int64_t findFirstUse(Operation *op, llvm::function_ref<int64_t(Operation *)> place, int64_t none);
 
-/// Returns true if an op's code runs on the links, beside later ops that do not need it.
+/// Returns true if an op's code runs on the links, at the same time as later ops that do not need
+/// it.
 bool movesOverLinks(Operation *op);
 
 /// For consecutive copies to or from the host with these sizes: the first after `index` that is not

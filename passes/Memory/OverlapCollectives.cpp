@@ -58,10 +58,11 @@ private:
 };
 
 struct ListOptions {
-  /// The time by which a link op starts ahead of its turn, as a multiple of its duration.
+  /// The time by which a link op starts before its position in program order, as a multiple of its
+  /// duration.
   double lead;
-  /// If an op waits for the links, later ops may run before it: those whose turn comes within this
-  /// multiple of its wait.
+  /// If an op waits for the links, later ops may run before it: those whose device time in program
+  /// order is within this multiple of its wait.
   double reach;
 };
 
@@ -77,8 +78,8 @@ private:
   Graph graph;
   ListOptions options;
   Clock clock;
-  SmallVector<int64_t> missing; ///< for each node, the number of predecessors that have not run
-  SmallVector<double> turn;     ///< device time before each node in program order, without waits
+  SmallVector<int64_t> missing;    ///< for each node, the number of predecessors that have not run
+  SmallVector<double> programTime; ///< device time before each node in program order, without waits
   std::set<int64_t> computing, linking; ///< ready nodes
   std::set<int64_t> pending;            ///< device nodes that have not run
   Order order;
@@ -104,8 +105,8 @@ double Clock::endOf(const TaskNode &node, double start) const {
   for (const Flight &flight : llvm::reverse(flights)) {
     if (flight.end <= start)
       break;
-    double beside = std::min(start + node.time, flight.end) - std::max(start, flight.start);
-    end += std::max(0.0, beside) * std::max(0.0, node.memoryShare + flight.memoryShare - 1);
+    double overlap = std::min(start + node.time, flight.end) - std::max(start, flight.start);
+    end += std::max(0.0, overlap) * std::max(0.0, node.memoryShare + flight.memoryShare - 1);
   }
   return end;
 }
@@ -127,11 +128,12 @@ void Clock::run(int64_t node) {
 }
 
 ListScheduler::ListScheduler(Graph graph, ListOptions options)
-    : graph(graph), options(options), clock(graph), missing(graph.size()), turn(graph.size()) {
+    : graph(graph), options(options), clock(graph), missing(graph.size()),
+      programTime(graph.size()) {
   double time = 0;
   for (auto [number, node] : llvm::enumerate(graph)) {
     missing[number] = static_cast<int64_t>(node.before.size());
-    turn[number] = time;
+    programTime[number] = time;
     if (!node.isLink && node.time > 0) {
       time += node.time;
       pending.insert(static_cast<int64_t>(number));
@@ -157,13 +159,14 @@ void ListScheduler::take(int64_t node) {
       makeReady(after);
 }
 
-/// Returns true if the turn of a link op has come, or if it would start too late after the next
-/// device op.
+/// Returns true if a link op is due in program order, or if it would start too late after the
+/// next device op.
 bool ListScheduler::isDue(int64_t link) const {
   if (pending.empty() || *pending.begin() > link)
     return true;
   int64_t next = *pending.begin();
-  return turn[link] - (turn[next] + graph[next].time) < options.lead * clock.linkTime(link);
+  return programTime[link] - (programTime[next] + graph[next].time) <
+         options.lead * clock.linkTime(link);
 }
 
 int64_t ListScheduler::pick() const {
@@ -180,7 +183,7 @@ int64_t ListScheduler::pick() const {
   if (wait <= 0)
     return first;
   for (int64_t node : computing) {
-    if (turn[node] - turn[first] > options.reach * wait)
+    if (programTime[node] - programTime[first] > options.reach * wait)
       break;
     if (!mustWait(node))
       return node;

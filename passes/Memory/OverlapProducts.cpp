@@ -38,25 +38,25 @@ public:
   int64_t rows = 1;                 ///< of a result, all dimensions but the last
   int64_t lhsDim = -1, rhsDim = -1; ///< of the operands; -1 if they do not have it
 
-  /// Returns true if `whole` is an operand of a product that is split along `along`.
-  bool reads(Value whole, int64_t along);
+  /// Returns true if `full` is an operand of a product that is split along `along`.
+  bool reads(Value full, int64_t along);
   /// Returns true if `count` parts each fill the matrix array.
   bool isWorthCutting(int64_t count) const;
   /// The kernel input that is an operand of the product.
   Value inputOf(Value operand) {
     return kernel.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
   }
-  /// One of `count` parts. If `whole` is not null, that input is already split; `part` is its part.
-  ValueRange makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part);
+  /// One of `count` parts. If `full` is not null, that input is already split; `part` is its part.
+  ValueRange makePart(OpBuilder &builder, int64_t index, int64_t count, Value full, Value part);
 
 private:
-  bool canCut(Operation *op) const;
+  bool canSplit(Operation *op) const;
 };
 } // namespace
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-static RankedTensorType cut(RankedTensorType type, int64_t dim, int64_t count) {
+static RankedTensorType getPartType(RankedTensorType type, int64_t dim, int64_t count) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] /= count;
   return type.clone(shape);
@@ -69,7 +69,7 @@ static int64_t firstDim(RankedTensorType type) {
 
 static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t index,
                    int64_t count) {
-  RankedTensorType type = typeOf(value), part = cut(type, dim, count);
+  RankedTensorType type = typeOf(value), part = getPartType(type, dim, count);
   SmallVector<int64_t> start(type.getRank(), 0), limit(type.getShape()), step(type.getRank(), 1);
   start[dim] = index * part.getDimSize(dim);
   limit[dim] = start[dim] + part.getDimSize(dim);
@@ -77,7 +77,7 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
 }
 
 /// Returns true if an op next to the product can compute its result for a part of the rows.
-bool Product::canCut(Operation *op) const {
+bool Product::canSplit(Operation *op) const {
   ArrayRef<int64_t> shape = typeOf(kernel->getResult(0)).getShape();
   // All rows are equal: the dimension is new.
   if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op))
@@ -112,7 +112,7 @@ std::optional<Product> Product::find(KernelOp kernel) {
       if (typeOf(dot).getShape() != type.getShape())
         return std::nullopt;
       product.dots.push_back(dot);
-    } else if (!product.canCut(&op)) {
+    } else if (!product.canSplit(&op)) {
       return std::nullopt;
     }
   }
@@ -141,13 +141,13 @@ std::optional<Product> Product::find(KernelOp kernel) {
   return product;
 }
 
-bool Product::reads(Value whole, int64_t along) {
-  if (llvm::count(kernel.getInputs(), whole) != 1)
+bool Product::reads(Value full, int64_t along) {
+  if (llvm::count(kernel.getInputs(), full) != 1)
     return false;
-  if (lhsDim == along && inputOf(dots.front().getLhs()) == whole)
+  if (lhsDim == along && inputOf(dots.front().getLhs()) == full)
     return true;
   return rhsDim == along && llvm::any_of(dots, [&](stablehlo::DotGeneralOp dot) {
-           return inputOf(dot.getRhs()) == whole;
+           return inputOf(dot.getRhs()) == full;
          });
 }
 
@@ -156,16 +156,16 @@ bool Product::isWorthCutting(int64_t count) const {
   return size % count == 0 && rows / count >= fewestRows;
 }
 
-ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole,
+ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value full,
                              Value part) {
   SmallVector<Value> inputs(kernel.getInputs());
   Block &old = kernel.getBody().front();
   RankedTensorType type = typeOf(kernel->getResult(0));
   for (Value &input : inputs)
-    if (input == whole)
+    if (input == full)
       input = part;
-  auto types = llvm::map_to_vector(kernel->getResultTypes(), [&](Type whole) -> Type {
-    return cut(cast<RankedTensorType>(whole), dim, count);
+  auto types = llvm::map_to_vector(kernel->getResultTypes(), [&](Type full) -> Type {
+    return getPartType(cast<RankedTensorType>(full), dim, count);
   });
   auto created = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
   OpBuilder::InsertionGuard guard(builder);
@@ -192,7 +192,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
     RankedTensorType before = typeOf(copy->getResult(0));
     if (before.getShape() != type.getShape())
       continue;
-    copy->getResult(0).setType(cut(before, dim, count));
+    copy->getResult(0).setType(getPartType(before, dim, count));
     if (auto constant = dyn_cast<stablehlo::ConstantOp>(copy))
       constant.setValueAttr(
           cast<SplatElementsAttr>(constant.getValue()).resizeSplat(typeOf(constant)));
@@ -228,7 +228,7 @@ static Value makePart(OpBuilder &builder, Operation *collective, Value operand, 
   IRMapping mapping;
   mapping.map(collective->getOperand(0), operand);
   Operation *part = builder.clone(*collective, mapping);
-  part->getResult(0).setType(cut(typeOf(collective->getResult(0)), dim, count));
+  part->getResult(0).setType(getPartType(typeOf(collective->getResult(0)), dim, count));
   return part->getResult(0);
 }
 
@@ -333,19 +333,19 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   if (gather->getNumOperands() != 1 || !getRoot(gather.getInputs()[0]).getDefiningOp() ||
       isa<ReadOp>(getRoot(gather.getInputs()[0]).getDefiningOp()))
     return false;
-  Value whole = gather.getResults()[0], own = gather.getInputs()[0];
-  int64_t dim = firstDim(typeOf(whole));
-  if (dim == typeOf(whole).getRank() || static_cast<int64_t>(gather.getDim()) == dim)
+  Value full = gather.getResults()[0], own = gather.getInputs()[0];
+  int64_t dim = firstDim(typeOf(full));
+  if (dim == typeOf(full).getRank() || static_cast<int64_t>(gather.getDim()) == dim)
     return false;
   SmallVector<Product> products;
-  bool isUsedWhole = false;
-  for (Operation *user : whole.getUsers()) {
+  bool hasOtherUsers = false;
+  for (Operation *user : full.getUsers()) {
     auto kernel = dyn_cast<KernelOp>(user);
     std::optional<Product> product = kernel ? Product::find(kernel) : std::nullopt;
-    if (product && product->size == typeOf(whole).getDimSize(dim) && product->reads(whole, dim))
+    if (product && product->size == typeOf(full).getDimSize(dim) && product->reads(full, dim))
       products.push_back(*product);
     else
-      isUsedWhole = true;
+      hasOtherUsers = true;
   }
   if (products.empty())
     return false;
@@ -358,7 +358,7 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   OpBuilder builder(gather);
   SmallVector<Value> gathered;
   for (int64_t i = 0; i < count; ++i) {
-    Value part = makeCopy(builder, gather.getLoc(), own, cut(typeOf(own), dim, count),
+    Value part = makeCopy(builder, gather.getLoc(), own, getPartType(typeOf(own), dim, count),
                           [&](OpBuilder &inner, ValueRange arguments) {
                             return slice(inner, gather.getLoc(), arguments[0], dim, i, count);
                           });
@@ -368,7 +368,7 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
     builder.setInsertionPoint(product.kernel);
     SmallVector<ValueRange> created;
     for (int64_t i = 0; i < count; ++i)
-      created.push_back(product.makePart(builder, i, count, whole, gathered[i]));
+      created.push_back(product.makePart(builder, i, count, full, gathered[i]));
     for (OpResult result : product.kernel->getResults()) {
       auto parts = llvm::map_to_vector(
           created, [&](ValueRange part) { return part[result.getResultNumber()]; });
@@ -376,9 +376,9 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
     }
     product.kernel->erase();
   }
-  if (isUsedWhole) {
+  if (hasOtherUsers) {
     builder.setInsertionPointAfter(gathered.back().getDefiningOp());
-    whole.replaceAllUsesWith(join(builder, gather.getLoc(), gathered, typeOf(whole)));
+    full.replaceAllUsesWith(join(builder, gather.getLoc(), gathered, typeOf(full)));
   }
   gather->erase();
   return true;

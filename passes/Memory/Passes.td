@@ -154,8 +154,8 @@ def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
     the links until then, and `plan-memory` keeps its operands. So this pass only moves ops. It is a
     list scheduler with a clock for the device and one for its links:
 
-    - An op that uses the links starts ahead of its turn by about its own time: weights are gathered
-      while the previous layer computes.
+    - An op that uses the links starts earlier than its position by about its own duration: weights are
+      gathered while the previous layer computes.
     - While the next op would wait for the links, an op that need not wait goes first: a weight's
       gradient runs while the input's gradient is summed over the tensor ranks.
 

@@ -94,7 +94,7 @@ void TaskMemory::findLifetimes() {
 
 /// Returns true if computing `root` in the storage of `read` leaves every use of the read value
 /// intact.
-bool TaskMemory::isSafeBeside(ReadOp read, OpResult root) {
+bool TaskMemory::canOverwrite(ReadOp read, OpResult root) {
   Operation *maker = root.getOwner();
   if (getIndex(read) > getIndex(maker))
     return false;
@@ -107,7 +107,7 @@ bool TaskMemory::canMakeInTarget(WriteOp write, OpResult root) {
       writeCounts[write.getTarget()] > 1)
     return false;
   return llvm::all_of(reads[write.getTarget()],
-                      [&](ReadOp read) { return isSafeBeside(read, root); });
+                      [&](ReadOp read) { return canOverwrite(read, root); });
 }
 
 LogicalResult TaskMemory::placeWrites() {

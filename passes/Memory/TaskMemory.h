@@ -40,7 +40,7 @@ private:
   int64_t getStart(OpResult root) const;
   /// Returns true if a write's value can be computed in its target.
   bool canMakeInTarget(WriteOp write, OpResult root);
-  bool isSafeBeside(ReadOp read, OpResult root);
+  bool canOverwrite(ReadOp read, OpResult root);
   int64_t getIndex(Operation *op) const { return indices.lookup(op); }
 
   /// The memory of a loop's body: an interval that lives while the loop runs.

@@ -1,4 +1,4 @@
-// Passes from the local function to scheduled programs.
+// Passes that convert the local function to scheduled programs.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

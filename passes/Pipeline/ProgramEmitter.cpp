@@ -51,7 +51,7 @@ void ProgramEmitter::numberParameters() {
   func::FuncOp function = analysis.getFunction();
   for (BlockArgument argument : function.getArguments())
     if (getRole(argument) == "parameter")
-      parameterNumbers.try_emplace(wholeName(function.getArgAttrDict(argument.getArgNumber())),
+      parameterNumbers.try_emplace(externalName(function.getArgAttrDict(argument.getArgNumber())),
                                    parameterNumbers.size());
 }
 
@@ -80,7 +80,7 @@ void ProgramEmitter::emitState(OpBuilder &builder, BlockArgument argument,
   auto localType = TypeAttr::get(argument.getType());
   IntegerAttr stream;
   if (role.getValue() == "parameter")
-    stream = builder.getI64IntegerAttr(parameterNumbers.lookup(wholeName(attributes)));
+    stream = builder.getI64IntegerAttr(parameterNumbers.lookup(externalName(attributes)));
   auto state = StateOp::create(builder, argument.getLoc(), symbol.getAttr(), name, role,
                                getOr(attributes, kOfAttr, builder.getStringAttr("")),
                                getOr(attributes, kGlobalTypeAttr, localType),

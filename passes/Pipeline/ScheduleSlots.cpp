@@ -20,12 +20,12 @@ public:
   const StashAccesses &get(TaskOp task) { return accesses[task]; }
   /// The number of schedule entries that read a buffer's content of a micro-batch.
   int64_t countReads(BufferOp buffer, int64_t microBatch) {
-    return readers[{buffer.getOperation(), microBatch}];
+    return readCounts[{buffer.getOperation(), microBatch}];
   }
 
 private:
   DenseMap<Operation *, StashAccesses> accesses;
-  DenseMap<std::pair<Operation *, int64_t>, int64_t> readers;
+  DenseMap<std::pair<Operation *, int64_t>, int64_t> readCounts;
 };
 } // namespace
 
@@ -53,7 +53,7 @@ StashUses::StashUses(const GroupSchedule &schedule) {
   }
   for (const ScheduleEntry &entry : schedule.entries)
     for (BufferOp buffer : accesses[entry.task].reads)
-      ++readers[{buffer, entry.microBatch}];
+      ++readCounts[{buffer, entry.microBatch}];
 }
 
 void mlir::st::assignSlots(GroupSchedule &schedule) {
@@ -89,7 +89,7 @@ static InFlightDiagnostic reportEntry(const ScheduleEntry &entry) {
 LogicalResult mlir::st::checkSlots(const GroupSchedule &schedule) {
   StashUses uses(schedule);
   struct Slot {
-    int64_t microBatch = -1, readers = 0;
+    int64_t microBatch = -1, pendingReads = 0;
   };
   DenseMap<Operation *, SmallVector<Slot>> content;
   auto slotOf = [&](BufferOp buffer, int64_t microBatch) -> Slot & {
@@ -101,7 +101,7 @@ LogicalResult mlir::st::checkSlots(const GroupSchedule &schedule) {
     const StashAccesses &accesses = uses.get(entry.task);
     for (BufferOp buffer : accesses.writes) {
       Slot &slot = slotOf(buffer, entry.microBatch);
-      if (slot.readers > 0)
+      if (slot.pendingReads > 0)
         return withNote(reportEntry(entry)
                             << "overwrites the slot of @" << buffer.getSymName()
                             << " that micro-batch " << slot.microBatch << " still needs; it has "
@@ -115,7 +115,7 @@ LogicalResult mlir::st::checkSlots(const GroupSchedule &schedule) {
         return withNote(reportEntry(entry) << "reads @" << buffer.getSymName()
                                            << " before any task has written it",
                         buffer, "the buffer is here");
-      --slot.readers;
+      --slot.pendingReads;
     }
   }
   return success();

@@ -220,8 +220,7 @@ void TaskAnalysis::markLoss() {
 }
 
 /// A user of an early accumulation, for a diagnostic: the first op on the way that varies.
-static Operation *findVaryingReader(AccumulateOp accumulate,
-                                    function_ref<bool(Operation *)> varies) {
+static Operation *findVaryingUser(AccumulateOp accumulate, function_ref<bool(Operation *)> varies) {
   SmallVector<Operation *> worklist = {accumulate};
   while (!worklist.empty())
     for (Operation *user : worklist.pop_back_val()->getUsers()) {
@@ -235,11 +234,11 @@ static Operation *findVaryingReader(AccumulateOp accumulate,
 
 LogicalResult TaskAnalysis::checkStatisticsOp(Operation *op, AccumulateOp accumulate) {
   auto report = [&]() -> InFlightDiagnostic {
-    Operation *reader = findVaryingReader(accumulate, [&](Operation *user) {
-      return !user->hasTrait<OpTrait::IsTerminator>() && info(user).varies;
+    Operation *user = findVaryingUser(accumulate, [&](Operation *op) {
+      return !op->hasTrait<OpTrait::IsTerminator>() && info(op).varies;
     });
-    return reader->emitOpError(
-        "reads a reduction over all micro-batches within the loop over them");
+    return user->emitOpError(
+        "uses a sum over all micro-batches inside the loop over micro-batches");
   };
   if (isa<AccumulateOp>(op)) {
     InFlightDiagnostic diagnostic = report();

@@ -26,7 +26,7 @@ GroupPlan::GroupPlan(const TaskAnalysis &analysis, int64_t group)
       stages.push_back(stage);
   makeTasks();
   collect();
-  // Readers first: what they need from earlier tasks keeps ops there alive.
+  // Later tasks first: the values that they use keep ops of earlier tasks alive.
   for (TaskPlan &task : llvm::reverse(tasks))
     plan(task);
 }

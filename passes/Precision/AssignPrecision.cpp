@@ -308,7 +308,7 @@ struct AssignPrecision : mlir::st::impl::AssignPrecisionBase<AssignPrecision> {
       return signalPassFailure();
     if (getOperation()->hasAttr(kPrecisionAttr)) {
       getOperation().emitError("already has a precision: found ")
-          << kPrecisionAttr << ", which assign-precision leaves";
+          << kPrecisionAttr << ", which assign-precision sets";
       return signalPassFailure();
     }
     PrecisionAssignment assignment(function, getFloatType(compute, &getContext()));

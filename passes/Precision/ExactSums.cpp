@@ -138,9 +138,9 @@ void SumReplacer::replace(Operation *op, Value result) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Splits a dimension of samples and of their parts, dims[position], into two. In the lists, which
-/// `dims` is one of, it becomes that of the parts, or vanishes if there are none. Returns the
-/// tensor and the dimension of the samples.
+/// Splits dimension dims[position], which counts samples times the parts of a sample, into two. In
+/// `dims` and `others` the dimension of the parts replaces it; with one part per sample, nothing
+/// does. Returns the tensor and the dimension of the samples.
 static std::pair<Value, int64_t> splitSamples(Emitter &emit, Value x, int64_t samples,
                                               SmallVectorImpl<int64_t> &dims, int64_t position,
                                               SmallVectorImpl<int64_t> *others = nullptr) {
@@ -201,8 +201,7 @@ LogicalResult SumReplacer::visitDot(hlo::DotGeneralOp op) {
 
 /// The sum that a reduction computes, of a type that f32 contains.
 static bool isExactSum(Region &body, ValueRange inputs) {
-  return inputs.size() == 1 && isWithinF32(inputs[0]) &&
-         isa_and_nonnull<hlo::AddOp>(findCombiner(body));
+  return inputs.size() == 1 && isWithinF32(inputs[0]) && combinesWith<hlo::AddOp>(body);
 }
 
 LogicalResult SumReplacer::visitReduce(hlo::ReduceOp op) {

@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "passes/Precision/OpPrecision.h"
 #include "passes/Precision/PassUtils.h"
 
@@ -38,8 +39,7 @@ static bool isBelowMaximum(Value value) {
     op = op->getOperand(0).getDefiningOp();
   auto maximum = dyn_cast_or_null<ReduceOp>(op);
   return maximum && maximum.getInputs().size() == 1 &&
-         maximum.getInputs()[0] == difference.getLhs() &&
-         isa<MaxOp>(maximum.getBody().front().front());
+         maximum.getInputs()[0] == difference.getLhs() && combinesWith<MaxOp>(maximum.getBody());
 }
 
 /// Returns true for functions whose results fit 16 bits.

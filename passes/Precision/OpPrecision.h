@@ -14,7 +14,7 @@ enum class OpPrecision {
   Follows,
   /// The type of its operand, which it only moves.
   Moves,
-  /// f32: sums, functions that amplify a rounding error or overflow 16 bits, and whatever is not
+  /// f32: sums, functions that amplify a rounding error or overflow 16 bits, and ops that are not
   /// in the table.
   Wide,
 };

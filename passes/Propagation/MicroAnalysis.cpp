@@ -76,7 +76,7 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
   return success();
 }
 
-/// Takes linear operands unreduced where that is legal and does not enlarge anything.
+/// Keeps linear operands unreduced where that is legal and enlarges no value.
 void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   Operation *op = node.op;
   // Within an update, only sums are formed before the reduction: other work is better done once per

@@ -27,8 +27,8 @@ def find_assembler():
     """The folder of ptxas: from a Python package, next to this Python, or where st-compile looks by itself."""
     for package in pathlib.Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas"):
         return package.parent
-    beside = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/ptxas")
-    found = shutil.which("ptxas") or (beside if beside.exists() else None)
+    installed = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/ptxas")
+    found = shutil.which("ptxas") or (installed if installed.exists() else None)
     if not found:
         raise Failed("no ptxas: install PyPI's nvidia-cuda-nvcc into .venv, or name CUDA's folder in CUDA_HOME")
     return pathlib.Path(found).parent

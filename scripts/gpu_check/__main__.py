@@ -3,7 +3,7 @@
   ./gpu-check.sh [--bundle=DIR] [--results=DIR] [--stages=NAME,...] [--seconds=480] [--list]
 
 Needs bash, Python 3.8 or newer, and NVIDIA's driver. It does not need St, and installs nothing. Each stage has a time
-limit, 480 s in all, and a log in the folder of the results, beside table.txt and table.jsonl. The first failure is run
+limit, 480 s in all, and a log in the folder of the results, with table.txt and table.jsonl. The first failure is run
 again with --sync, and each failed row names the call that failed and the next thing to try. The exit code is 1 if a row
 failed.
 """

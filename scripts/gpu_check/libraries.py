@@ -65,8 +65,8 @@ def search_path(log, given):
 
 def find_tool(name):
     """A tool of CUDA: on PATH, in a toolkit, or in a Python package, or None."""
-    beside = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *glob.glob("/usr/local/cuda-*")]
-    places = [shutil.which(name)] + [os.path.join(root, folder, name) for root in beside for folder in ("bin", name)]
+    toolkits = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *glob.glob("/usr/local/cuda-*")]
+    places = [shutil.which(name)] + [os.path.join(root, folder, name) for root in toolkits for folder in ("bin", name)]
     for folder in sys.path:
         places += glob.glob(os.path.join(folder, "nvidia/*/bin", name))
     return next((place for place in places if place and os.access(place, os.X_OK)), None)

@@ -59,7 +59,7 @@ def dialect_of(td):
     """The dialect of a file of operations that does not name it: that of the folder's *Dialect.td."""
     found = re.findall(r'let name = "(\w+)";', "".join(p.read_text() for p in sorted(td.parent.glob("*Dialect.td"))))
     if len(found) != 1:
-        raise SystemExit(f"build-site: error: {td}: expected one dialect beside it, found {len(found)}")
+        raise SystemExit(f"build-site: error: {td}: expected one dialect in its folder, found {len(found)}")
     return found[0]
 
 

@@ -13,7 +13,7 @@ module attributes {st.stages = 1 : i64} {
     %y = stablehlo.multiply %xs, %w : tensor<4xf32>
     %mean = st.accumulate %y sum over micro : tensor<4xf32>
     %scaled = stablehlo.negate %mean : tensor<4xf32>
-    // expected-error @+1 {{'stablehlo.subtract' op reads a reduction over all micro-batches within the loop over them}}
+    // expected-error @+1 {{'stablehlo.subtract' op uses a sum over all micro-batches inside the loop over micro-batches}}
     %z = stablehlo.subtract %y, %scaled : tensor<4xf32>
     %loss = st.accumulate %z sum over micro : tensor<4xf32>
     return %loss : tensor<4xf32>

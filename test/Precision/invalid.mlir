@@ -13,7 +13,7 @@
 // RUN: not st-opt %t.loss.mlir --scale-loss 2>&1 | FileCheck %s --check-prefix=LOSS
 
 // TYPE: Cannot find option named 'f8'
-// TWICE: error: already has a precision: found st.precision, which assign-precision leaves
+// TWICE: error: already has a precision: found st.precision, which assign-precision sets
 // WIDEN: error: widen-sums: expected results of role "gradient", which differentiate leaves
 // NARROW: error: narrow-residuals: expected results of role "gradient", which differentiate leaves
 // SCALE: error: scale: expected a positive number that f32 holds, or 0, found -1

@@ -69,7 +69,7 @@ st.mesh @mesh <["a"=2], micro=1>
 func.func @main() -> tensor<i32> {
   %a = st.axis_index "a" of @mesh : tensor<i32>
   %0 = "stablehlo.case"(%a) ({
-    // expected-error@below {{a collective in control flow that only some ranks enter}}
+    // expected-error@below {{this collective is in control flow that only some ranks enter}}
     %1 = st.all_reduce %a sum over ["a"] of @mesh : tensor<i32>
     stablehlo.return %1 : tensor<i32>
   }, {

@@ -138,7 +138,7 @@ module attributes {mhlo.num_replicas = 2 : i32} {
     %id = stablehlo.replica_id : tensor<ui32>
     %index = stablehlo.convert %id : (tensor<ui32>) -> tensor<i32>
     %0 = "stablehlo.case"(%index) ({
-      // expected-error@below {{a collective in control flow that only some ranks enter}}
+      // expected-error@below {{this collective is in control flow that only some ranks enter}}
       %1 = "stablehlo.collective_permute"(%index) <{source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<i32>) -> tensor<i32>
       stablehlo.return %1 : tensor<i32>
     }, {

@@ -29,7 +29,7 @@ st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   // expected-note @+1 {{the first is here}}
   st.schedule "gpipe" []
-  // expected-error @+1 {{is a second schedule of one program}}
+  // expected-error @+1 {{is a second schedule of its program}}
   st.schedule "1f1b" []
 }
 
@@ -103,7 +103,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
-  // expected-error @+1 {{of kind "accumulator" is in space "host", expected a stash}}
+  // expected-error @+1 {{of kind "accumulator" is in space "host"; expected this space only for kind "stash"}}
   st.buffer @b "accumulator" slots 1 space "host" : tensor<4xf32>
 }
 

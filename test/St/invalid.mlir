@@ -340,7 +340,7 @@ func.func @no_operand() {
 
 st.mesh @mesh <["x"=2], micro=1>
 func.func @fewer_results(%a: tensor<4xf32>, %b: tensor<2xf32>) {
-  // expected-error @+1 {{has 2 operands, expected as many results, found 1}}
+  // expected-error @+1 {{expects one result for each operand, found 2 operands and 1 results}}
   %0 = st.all_gather %a, %b dim 0 over ["x"] of @mesh : tensor<4xf32>, tensor<2xf32> -> tensor<8xf32>
   return
 }

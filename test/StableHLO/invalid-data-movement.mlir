@@ -121,7 +121,7 @@ func.func @reshape_element(%x: tensor<2xf32>) {
 // -----
 
 func.func @reshape_size(%x: tensor<2xf32>) {
-  // expected-error @+1 {{'stablehlo.reshape' op expects operand and result to have as many elements, got 'tensor<2xf32>' and 'tensor<3xf32>'}}
+  // expected-error @+1 {{'stablehlo.reshape' op expects operand and result to have the same number of elements, got 'tensor<2xf32>' and 'tensor<3xf32>'}}
   %0 = stablehlo.reshape %x : (tensor<2xf32>) -> tensor<3xf32>
   return
 }

@@ -51,7 +51,7 @@ func.func @dot_precision(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
 // -----
 
 func.func @dot_algorithm_precision(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
-  // expected-error @+1 {{'stablehlo.dot_general' op expects DEFAULT precision beside an algorithm}}
+  // expected-error @+1 {{'stablehlo.dot_general' op expects DEFAULT precision with an algorithm}}
   %0 = stablehlo.dot_general %l, %r, contracting_dims = [1] x [0], precision = [DEFAULT, HIGH], algorithm = <lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return
 }

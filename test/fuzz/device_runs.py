@@ -2,7 +2,7 @@
 
   device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
 
-The target "cuda-kernels" stands for the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps. The target
+The target "cuda-kernels" runs the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps. The target
 "dtu-rows" is a DTU whose cores hold few rows of scores, so that fused kernels of attention stream them.
 """
 

@@ -141,12 +141,12 @@ BUGS = [
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
         "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName()).getResult(0);"),
     # Recomputation.
-    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block, reader));",
-        "mapping.map(operand, get(op->getOperand(0), block, reader));"),
-    Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
+    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block, consumer));",
+        "mapping.map(operand, get(op->getOperand(0), block, consumer));"),
+    Bug("weight-task-reads-what-nobody-made", AGAIN, "    passToWeightTask(number);", "    ;"),
     # Overlap.
     Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),
-    Bug("products-of-one-gathered-part", PRODUCTS, "whole, gathered[i])", "whole, gathered[0])"),
+    Bug("products-of-one-gathered-part", PRODUCTS, "full, gathered[i])", "full, gathered[0])"),
     Bug("overwritten-before-it-is-read", GRAPH, "      add(numbers.lookup(user), number);\n", ""),
     Bug("parts-lie-on-each-other", "passes/Memory/MemoryUtils.cpp", "    offset += getNumBytes(input.getType());\n", ""),
     # Padding.
@@ -174,7 +174,7 @@ BUGS = [
     Bug("weights-of-the-step-before", f"{CUDA}passes/ConvertInUpdate.cpp", "mapping.map(body.getArgument(0), yielded[number]);",
         "for (Value old : after.getBody().front().getArguments())\n    if (old.getType() == yielded[number].getType())\n"
         "      mapping.map(body.getArgument(0), old);", "st-compile", True),
-    Bug("numbers-of-every-other-block", f"{CUDA}passes/ExpandTurns.cpp", "makeWord(builder, loc, 1),", "makeWord(builder, loc, 2),",
+    Bug("numbers-of-every-other-block", f"{CUDA}passes/ExpandSemaphores.cpp", "makeWord(builder, loc, 1),", "makeWord(builder, loc, 2),",
         "st-cuda-host-run", True),
     Bug("buffers-at-one-place", f"{CUDA}passes/UseDynamicSharedMemory.cpp", "builder, loc, offset);", "builder, loc, 0 * offset);",
         "st-cuda-host-run", True),
@@ -204,7 +204,7 @@ def link_command(tool):
 
 
 def build(bug, folder):
-    """The bug's tool with the bug in it, in folder/bin, beside the others."""
+    """The bug's tool with the bug in it, in folder/bin, with the other tools."""
     source, part = folder / pathlib.Path(bug.file).name, folder / "changed.o"
     source.write_text(with_bug(bug))
     command = compile_command(bug).replace(f"-c {ROOT / bug.file}", f"-c {source}")

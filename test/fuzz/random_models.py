@@ -86,7 +86,7 @@ class ModelStep(Step):
         return common
 
     def megatron_parts(self, heads, inner):
-        """The keys of Megatron-LM's GPT beside its sizes: parts of the blocks of Llama, GPT-NeoX and Mixtral."""
+        """The keys of Megatron-LM's GPT other than its sizes: parts of the blocks of Llama, GPT-NeoX and Mixtral."""
         rng = self.rng
         keys = self.maybe(apply_query_key_layer_scaling=[True], make_vocab_size_divisible_by=[4, 8], normalization=["RMSNorm"],
                           apply_layernorm_1p=[True], qk_layernorm=[True], kv_channels=[4, 8], gated_linear_unit=[True],

@@ -130,8 +130,8 @@ class TouchedBuild:
         compiler."""
         entry = self.entries.get(str(ROOT / source))
         if entry is None:
-            beside = sorted(file for file in self.entries if pathlib.Path(file).parent == (ROOT / source).parent)
-            entry = self.entries[beside[0] if beside else str(ROOT / "lib/Driver/InitAll.cpp")]
+            neighbours = sorted(file for file in self.entries if pathlib.Path(file).parent == (ROOT / source).parent)
+            entry = self.entries[neighbours[0] if neighbours else str(ROOT / "lib/Driver/InitAll.cpp")]
         words = shlex.split(entry["command"])
         words = words[words.index(next(w for w in words if "clang++" in w or "c++" in w)):]
         output = words.index("-o")

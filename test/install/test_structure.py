@@ -1,5 +1,5 @@
-"""Checks the structure of the tree: includes between folders, that each pass has its lit file, sizes of folders and functions,
-and names of classes.
+"""Checks the structure of the tree: includes between folders and their cycles, a lit file for each pass, sizes of folders and
+functions, and names of classes.
 
 The table is docs/architecture.md's. A folder may always include itself.
 """
@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
-# folder -> the other folders it may include; "mlir" stands for mlir/ and llvm/ headers.
+# folder -> the other folders it may include; "mlir" represents mlir/ and llvm/ headers.
 ALLOWED = {
     "lib/Support": [],
     "lib/Proto": [],
@@ -96,6 +96,33 @@ def include_errors(path, text):
         if target.startswith(own + "/") or any(target.startswith(a + "/") for a in ALLOWED[folder]):
             continue
         yield f"{path}: includes {include}, which {folder} may not"
+
+
+def cycle_errors(includes):
+    """Files that include each other, directly or through others. `includes`: file -> the files that it includes."""
+    state = {}
+
+    def visit(path, chain):
+        state[path] = "open"
+        for other in sorted(includes.get(path, ())):
+            if state.get(other) == "open":
+                yield f"{other}: includes itself: {' -> '.join(map(str, [*chain[chain.index(other):], other]))}"
+            elif other not in state:
+                yield from visit(other, [*chain, other])
+        state[path] = "done"
+
+    for path in sorted(includes):
+        if path not in state:
+            yield from visit(path, [path])
+
+
+def includes_of(texts):
+    """The files of the repository that each file includes."""
+    found = {}
+    for path, text in texts.items():
+        targets = [pathlib.Path("include/" + name if name.startswith("st/") else name) for name in INCLUDE.findall(text)]
+        found[path] = {target for target in targets if target in texts}
+    return found
 
 
 def pass_errors():
@@ -206,6 +233,10 @@ def self_check():
                                (visible, visible.replace("B", "D"), 0)):
         if len(list(class_errors({pathlib.Path("X.h"): one, pathlib.Path("Y.cpp"): other}))) != errors:
             yield f"self-check: the scan does not find {errors} repeated classes in {one} and {other}"
+    for pairs, errors in (([("a", "b"), ("b", "c"), ("c", "a")], 1), ([("a", "b"), ("a", "c"), ("b", "c")], 0)):
+        cycle = {name: {b for a, b in pairs if a == name} for name in "abc"}
+        if len(list(cycle_errors(cycle))) != errors:
+            yield f"self-check: the scan does not find {errors} cycles of includes in {pairs}"
     planted = [("passes/Memory/X.cpp", '#include "passes/Kernels/Y.h"'),
                ("lib/Runtime/X.cpp", '#include "mlir/IR/Value.h"'),
                ("backends/dtu/simulator/X.cpp", '#include "backends/dtu/codegen/Y.h"'),
@@ -222,6 +253,7 @@ def main():
     paths = [p for p in every if p.suffix in (".h", ".cpp", ".td")]
     texts = {p: (ROOT / p).read_text() for p in every if p.suffix in (".h", ".cpp", ".td", ".py")}
     checks.append([e for p in paths for e in include_errors(p, texts[p])])
+    checks.append(list(cycle_errors(includes_of({p: texts[p] for p in paths}))))
     checks.append(list(folder_errors(every)))
     checks.append([e for p, text in texts.items() if p.suffix != ".td" for e in function_errors(p, text)])
     # A stand-in replaces a library, so it defines classes of the same names.

@@ -33,7 +33,7 @@ struct Kernel {
   std::string name;
   int gpu = -1; ///< whose module it is of
   Entry entry = nullptr;
-  int32_t *missedTurns = nullptr; ///< set by a block that would wait forever; null: none can
+  int32_t *unmetWait = nullptr; ///< set by a block that would wait forever; null: none can
   std::vector<Argument> arguments;
   unsigned blocks = 0, threads = 0;
   unsigned sharedBytes = 0;                  ///< that a launch has to ask for
@@ -98,7 +98,7 @@ void run(const Kernel &kernel, const std::vector<uint64_t> &addresses) {
 }
 
 bool waitsForever(const Kernel &kernel) {
-  return kernel.missedTurns && __atomic_exchange_n(kernel.missedTurns, 0, __ATOMIC_RELAXED) != 0;
+  return kernel.unmetWait && __atomic_exchange_n(kernel.unmetWait, 0, __ATOMIC_RELAXED) != 0;
 }
 
 } // namespace
@@ -131,7 +131,7 @@ int cuModuleLoadDataEx(void **loaded, const void *image, unsigned, int *, void *
     kernel.gpu = currentGpu();
     kernel.entry = reinterpret_cast<Kernel::Entry>(
         ::dlsym(module->library, ("_mlir_ciface_launch_" + kernel.name).c_str()));
-    kernel.missedTurns = static_cast<int32_t *>(::dlsym(module->library, "st_missed_turns"));
+    kernel.unmetWait = static_cast<int32_t *>(::dlsym(module->library, "st_unmet_wait"));
     module->kernels[kernel.name] = std::move(kernel);
   }
   *loaded = module.release();

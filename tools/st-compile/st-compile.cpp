@@ -56,7 +56,7 @@ struct Flags {
                "JSON")};
   cl::opt<std::string> runner{
       "runner", cl::value_desc("file"),
-      cl::desc("the prebuilt runner (default: st-runner beside this tool)")};
+      cl::desc("the prebuilt runner (default: st-runner in this tool's folder)")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
   cl::opt<bool> predict{"predict", cl::init(true), cl::ZeroOrMore,
                         cl::desc("time a step and store the prediction in the binary, which "
@@ -139,7 +139,7 @@ static bool readOptions(const Flags &flags, CompileRequest &request, MLIRContext
   return read.ok() || fail(std::string(read.message())) == 0;
 }
 
-static std::string runnerBeside(const char *argv0) {
+static std::string runnerNextTo(const char *argv0) {
   static int anchor;
   SmallString<128> path(llvm::sys::fs::getMainExecutable(argv0, &anchor));
   llvm::sys::path::remove_filename(path);
@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
   request.dumpPhasesTo = flags.dumpPhasesTo;
   request.explain = flags.explain;
   request.rolesOut = flags.rolesOut;
-  request.runner = flags.runner.empty() ? runnerBeside(argv[0]) : flags.runner.getValue();
+  request.runner = flags.runner.empty() ? runnerNextTo(argv[0]) : flags.runner.getValue();
   request.quiet = flags.quiet;
   if (!readPhase(flags.compileTo, request.stopAfter) ||
       !readPhase(flags.compileFrom, request.startFrom))

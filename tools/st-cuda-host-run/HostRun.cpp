@@ -3,7 +3,7 @@
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
-#include "backends/cuda/codegen/lowering/HostImage.h"
+#include "backends/cuda/codegen/executable/HostImage.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/TensorTypes.h"
 #include "tools/KernelProgram.h"
@@ -117,7 +117,7 @@ LogicalResult HostRun::lower(const HostRunOptions &options) {
     return failure();
   makeLaterStep();
   if (options.expanded &&
-      failed(runPasses(module, "gpu.module(expand-turns,use-dynamic-shared-memory)")))
+      failed(runPasses(module, "gpu.module(expand-semaphores,use-dynamic-shared-memory)")))
     return failure();
   std::string passes =
       llvm::formatv("gpu-to-host{{descending={0} approximation-error={1:e}}",
@@ -208,13 +208,13 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
       Arena arena{base, base, 0, bytes, 1};
       reinterpret_cast<void (*)(Arena *, int64_t)>(*symbol)(&arena, microBatch);
     }
-  if (!code->lookupSymbol(cuda::kMissedTurnsSymbol))
+  if (!code->lookupSymbol(cuda::kUnmetWaitSymbol))
     return success();
-  auto missed = (*engine)->lookup(cuda::kMissedTurnsSymbol);
+  auto missed = (*engine)->lookup(cuda::kUnmetWaitSymbol);
   if (!missed)
-    return module.emitError("has no @st_missed_turns: ") << llvm::toString(missed.takeError());
+    return module.emitError("has no @st_unmet_wait: ") << llvm::toString(missed.takeError());
   if (*static_cast<const int32_t *>(*missed) != 0)
-    return module.emitError("a block waits forever for its turn");
+    return module.emitError("a block waits forever for a semaphore");
   return success();
 }
 
@@ -242,7 +242,7 @@ FailureOr<bool> mlir::st::hasExpandedCode(ModuleOp module) {
     return failure();
   bool found = false;
   copy->walk([&](gpu::GPUFuncOp kernel) { found |= cuda::getDynamicSharedBytes(kernel) > 0; });
-  copy->walk([&](cuda::TakeNumberOp) { found = true; });
+  copy->walk([&](cuda::TakeTicketOp) { found = true; });
   return found;
 }
 

@@ -10,12 +10,12 @@ namespace mlir::st {
 struct HostRunOptions {
   bool descending = false;       ///< the last thread and block first
   double approximationError = 0; ///< relative error of GPU approximations
-  bool expanded = false;         ///< turns and dynamic shared memory as a GPU has them
+  bool expanded = false;         ///< semaphores and dynamic shared memory as a GPU has them
   int steps = 1; ///< from the second on without what the update of the step before has left
 };
 
-/// Returns true if kernels of planned programs take turns, or need dynamic shared memory: `expanded`
-/// then runs other code. Fails with a diagnostic.
+/// Returns true if kernels of planned programs have semaphores, or need dynamic shared memory:
+/// `expanded` then runs other code. Fails with a diagnostic.
 FailureOr<bool> hasExpandedCode(ModuleOp module);
 
 /// Generates kernels, lowers them to the host and runs steps with `inputs` as inputs and states.

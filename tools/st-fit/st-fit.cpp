@@ -1,4 +1,4 @@
-// st-fit: constants of a cluster and profile from measured steps.
+// st-fit: fits the constants of a cluster and profile to measured steps.
 
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/DiagnosticPrinter.h"

@@ -1,4 +1,4 @@
-// The treatment of the keys of a user's configuration.
+// Lists which keys of a user's configuration st-plan uses, and which have no effect.
 #ifndef ST_TOOLS_ST_PLAN_FATES_H
 #define ST_TOOLS_ST_PLAN_FATES_H
 

@@ -39,7 +39,7 @@ struct PlanFlags {
       "label-seq", cl::init(0), cl::value_desc("n"),
       cl::desc("seq2seq: tokens in a target (default: as many as in a source)")};
   cl::opt<std::string> lora{"lora", cl::value_desc("rank:module,..."),
-                            cl::desc("train adapters of this rank beside the matrices of these "
+                            cl::desc("train adapters of this rank for the matrices of these "
                                      "modules, and freeze all other parameters")};
   cl::opt<std::string> freeze{"freeze", cl::value_desc("pattern,..."),
                               cl::desc("parameters whose names match a pattern are not trained")};

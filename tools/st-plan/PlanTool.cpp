@@ -122,7 +122,7 @@ static absl::Status checkIsModel(const std::string &path) {
   const llvm::json::Object *object = value->getAsObject();
   if (object && (object->get("train_batch_size") || object->get("zero_optimization")))
     return invalid(path, ": expected a model, found a DeepSpeed configuration; give it with "
-                         "--deepspeed beside a model");
+                         "--deepspeed with a model");
   if (object && (object->get("sharding_size") || object->get("stage_cnt")))
     return invalid(
         path,

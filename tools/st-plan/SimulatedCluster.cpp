@@ -29,7 +29,7 @@ absl::Status PlanTool::checkSimulated() const {
     return refuse("--constants=", flags.constants.getValue(),
                   " has no effect: steps are simulated");
   if (!flags.rows.empty())
-    return refuse("--rows=", flags.rows.getValue(), ": nothing was measured");
+    return refuse("--rows=", flags.rows.getValue(), ": simulated clusters have no measured runs");
   if (!flags.lintLog.empty())
     return refuse("--lint-log=", flags.lintLog.getValue(),
                   ": simulated clusters have no logged runs");

@@ -199,16 +199,16 @@ absl::Status checkEffect(const Settings &settings) {
   const bool isTiming = absl::GetFlag(FLAGS_timing_only);
   const bool isOnce = given.count("inputs") || given.count("outputs");
   for (const std::string &name : given) {
-    absl::string_view beside;
+    absl::string_view conflicting;
     if (isTiming && !kTiming.count(name))
-      beside = "--timing-only";
+      conflicting = "--timing-only";
     else if (isOnce && !kOnce.count(name) && name != "timing-only")
-      beside = "--inputs";
+      conflicting = "--inputs";
     else if (isOnce && name == "seed" && !given.count("init"))
-      beside = "--inputs without --init";
-    if (!beside.empty())
+      conflicting = "--inputs without --init";
+    if (!conflicting.empty())
       return absl::InvalidArgumentError(
-          absl::StrCat("--", name, " has no effect with ", beside,
+          absl::StrCat("--", name, " has no effect with ", conflicting,
                        isTiming && name == "metrics" ? "; --report has the simulated time" : ""));
   }
   if (given.count("steps") && given.count("train-steps"))

@@ -21,9 +21,9 @@ class RunFlag;
 /// files of flags and the command line. The last occurrence of a flag counts.
 class Settings {
 public:
-  /// Sets the flags that the arguments behind argv[0] say, in kebab-case or with underscores:
-  /// --name=value, --name value, --flag, @FILE and --flags=FILE for a file of arguments, and
-  /// --replay=LOG. An error is one line with the place (for files) and the flag.
+  /// Sets flags from the arguments after argv[0], in kebab-case or with underscores: --name=value,
+  /// --name value, --flag, @FILE and --flags=FILE for a file of arguments, and --replay=LOG. An
+  /// error is one line with the place (for files) and the flag.
   absl::Status parse(int argc, char **argv);
 
   /// Sets the binary's values that no other source sets. An error names a flag that is unknown, or

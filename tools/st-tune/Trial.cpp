@@ -193,7 +193,7 @@ absl::StatusOr<double> TrialRun::findFigure(const FigurePattern &pattern,
       return toSamplesPerSecond(*figure, settings.unit, candidate.layout.globalBatch(),
                                 set.sequence);
   }
-  return absl::NotFoundError(absl::StrCat("nothing that it printed matches ", pattern.getFlag()));
+  return absl::NotFoundError(absl::StrCat("its output does not match ", pattern.getFlag()));
 }
 
 absl::Status TrialRun::readInStep(const Ended &ended) {

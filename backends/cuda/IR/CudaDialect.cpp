@@ -31,6 +31,21 @@ void CudaDialect::initialize() {
       >();
 }
 
+template <typename Op> static ParseResult parseAs(OpAsmParser &parser, OperationState &result) {
+  result.name = OperationName(Op::getOperationName(), parser.getContext());
+  return Op::parse(parser, result);
+}
+
+std::optional<Dialect::ParseOpHook> CudaDialect::getParseOperationHook(StringRef opName) const {
+  if (opName == "cuda.take_number")
+    return ParseOpHook(parseAs<TakeTicketOp>);
+  if (opName == "cuda.await_turn")
+    return ParseOpHook(parseAs<SemaphoreWaitOp>);
+  if (opName == "cuda.end_turn")
+    return ParseOpHook(parseAs<SemaphoreReleaseOp>);
+  return std::nullopt;
+}
+
 bool mlir::cuda::hasProduct(Type operand, Type result) {
   if (isa<Float16Type, BFloat16Type>(operand))
     return result == operand || isa<Float32Type>(result);
@@ -75,7 +90,7 @@ static LogicalResult verifySums(ProductOp op) {
   if (!op.getSums())
     return success();
   if (!hasOperandSums(elementOf(op.getD()), op.getBatch().size()))
-    return op.emitOpError("sums an operand, expected single matrices, not of f64");
+    return op.emitOpError("sums an operand, expected matrices without a batch and not of f64");
   if (op.getBias() || op.getActivation() != Activation::None || !op.getScale().isExactlyValue(1))
     return op.emitOpError("sums an operand, expected no scale, bias or activation");
   return success();

@@ -16,7 +16,11 @@ def Cuda_Dialect : Dialect {
     function.
   }];
   let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = "void registerCudaAttributes();";
+  let extraClassDeclaration = [{
+    void registerCudaAttributes();
+    // Parses earlier spellings of ops.
+    std::optional<ParseOpHook> getParseOperationHook(StringRef opName) const override;
+  }];
 }
 
 def Cuda_MatrixAttr : AttrDef<Cuda_Dialect, "Matrix"> {

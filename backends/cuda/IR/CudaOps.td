@@ -77,52 +77,53 @@ def Cuda_ApproximateOp : Op<Cuda_Dialect, "approximate", [Pure, SameOperandsAndR
   let assemblyFormat = "$function $operand attr-dict `:` type($operand)";
 }
 
-def Cuda_Turns : MemRefRankOf<[I32], [1]>;
+def Cuda_Semaphores : MemRefRankOf<[I32], [1]>;
 
-def Cuda_TakeNumberOp : Op<Cuda_Dialect, "take_number", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a block's number in the order in which blocks start";
+def Cuda_TakeTicketOp : Op<Cuda_Dialect, "take_ticket", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a block's ticket: its number in the order in which blocks start";
   let description = [{
-    Each block of a launch takes one number, counted from 0. All blocks with smaller numbers have already started. The
-    word at `place` must be 0 before the launch. All threads of a block must reach the op. It broadcasts the number
+    Each block of a launch takes one ticket, counted from 0. All blocks with smaller tickets have already started. The
+    word at `place` must be 0 before the launch. All threads of a block must reach the op. It broadcasts the ticket
     through `shared`, which is memory of the block.
 
     ```mlir
-    %number = cuda.take_number %turns[%place] by %shared : memref<1025xi32>, memref<1xi32, #gpu.address_space<workgroup>>
+    %ticket = cuda.take_ticket %semaphores[%place] by %shared
+              : memref<1025xi32>, memref<1xi32, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins Cuda_Turns:$turns, Index:$place, Cuda_Turns:$shared);
-  let results = (outs Index:$number);
-  let assemblyFormat = "$turns `[` $place `]` `by` $shared attr-dict `:` type($turns) `,` type($shared)";
+  let arguments = (ins Cuda_Semaphores:$semaphores, Index:$place, Cuda_Semaphores:$shared);
+  let results = (outs Index:$ticket);
+  let assemblyFormat = "$semaphores `[` $place `]` `by` $shared attr-dict `:` type($semaphores) `,` type($shared)";
 }
 
-def Cuda_AwaitTurnOp : Op<Cuda_Dialect, "await_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until it is a block's turn";
+def Cuda_SemaphoreWaitOp : Op<Cuda_Dialect, "semaphore_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until a semaphore has a value";
   let description = [{
-    Waits until the word at `place` is `turn`. After the next gpu.barrier all threads of the block see the
-    writes of other blocks before the gpu.barrier ahead of their `cuda.end_turn`. A block may only wait for
-    blocks with smaller numbers (`cuda.take_number`), which have already started. The host runs blocks
-    sequentially: a block that would wait sets the word `@st_missed_turns` and continues, and the run ends
-    with an error.
+    Waits until the semaphore, the word at `place`, equals `value`, like CUTLASS's `Semaphore::wait`. After the next
+    gpu.barrier all threads of the block see the writes of other blocks before the gpu.barrier ahead of their
+    `cuda.semaphore_release`. A block may only wait for blocks with smaller tickets (`cuda.take_ticket`), which have
+    already started. The host runs blocks sequentially: a block that would wait sets the word `@st_unmet_wait` and
+    continues, and the run ends with an error.
 
     ```mlir
-    cuda.await_turn %turns[%place], %turn : memref<1025xi32>
+    cuda.semaphore_wait %semaphores[%place], %value : memref<1025xi32>
     ```
   }];
-  let arguments = (ins Cuda_Turns:$turns, Index:$place, Index:$turn);
-  let assemblyFormat = "$turns `[` $place `]` `,` $turn attr-dict `:` type($turns)";
+  let arguments = (ins Cuda_Semaphores:$semaphores, Index:$place, Index:$value);
+  let assemblyFormat = "$semaphores `[` $place `]` `,` $value attr-dict `:` type($semaphores)";
 }
 
-def Cuda_EndTurnOp : Op<Cuda_Dialect, "end_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "passes the turn to another block";
+def Cuda_SemaphoreReleaseOp : Op<Cuda_Dialect, "semaphore_release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sets a semaphore, for a block that waits for this value";
   let description = [{
-    Must follow a gpu.barrier, so that block `next` sees all writes of this block's threads.
+    Must follow a gpu.barrier, so that the block that waits for `value` sees all writes of this block's threads.
 
     ```mlir
-    cuda.end_turn %turns[%place], %next : memref<1025xi32>
+    cuda.semaphore_release %semaphores[%place], %value : memref<1025xi32>
     ```
   }];
-  let arguments = (ins Cuda_Turns:$turns, Index:$place, Index:$next);
-  let assemblyFormat = "$turns `[` $place `]` `,` $next attr-dict `:` type($turns)";
+  let arguments = (ins Cuda_Semaphores:$semaphores, Index:$place, Index:$value);
+  let assemblyFormat = "$semaphores `[` $place `]` `,` $value attr-dict `:` type($semaphores)";
 }
 
 def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, SingleBlock, NoTerminator,

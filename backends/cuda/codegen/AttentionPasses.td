@@ -46,7 +46,7 @@ def JoinAttentionGradients : Pass<"join-attention-gradients", "::mlir::ModuleOp"
     Needs kernels without addresses, and attention kernels as `derive-row-sums` and `hoist-row-values` leave them.
     The attention kernel of the gradient of queries and that of the gradients of keys and values compute the same
     scores. If neither has reductions and all products read 16 bits, they become one attention kernel with five
-    products instead of seven. Its blocks accumulate the gradient of queries in turn. Two attention kernels stay if
+    products instead of seven. Its blocks accumulate the gradient of queries in a fixed order. Two attention kernels stay if
     no tile fits registers and shared memory, or if a result of the first one is used between them.
 
     ```mlir

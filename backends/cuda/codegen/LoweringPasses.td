@@ -69,8 +69,8 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     branches that contain a barrier. All threads of a block must take the same branches; otherwise it is an error.
     Values that live across barriers are kept in arrays with one element per thread. A shuffle reads the
     element of the thread that it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) the
-    elements of its lanes. Shared memory is a buffer. Blocks take turns in the order in which they run; a
-    block that would wait sets the word `@st_missed_turns`. Launches become calls. A `cuda.product` becomes
+    elements of its lanes. Shared memory is a buffer. Blocks run one after the other, so none waits for
+    a semaphore; a block that would wait sets the word `@st_unmet_wait`. Launches become calls. A `cuda.product` becomes
     loops that do the work of cuBLASLt; its body is dropped. The host computes `cuda.approximate` to one ulp.
     `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand: a test fails
     if a program does not tolerate the error of a GPU.
@@ -115,19 +115,19 @@ def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def ExpandTurns : Pass<"expand-turns", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Implements turns of blocks by atomic operations of each block's first thread";
+def ExpandSemaphores : Pass<"expand-semaphores", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Lowers semaphores between blocks to atomic operations of each block's first thread";
   let description = [{
-    Lowers `cuda.take_number`, `cuda.await_turn` and `cuda.end_turn`. Fences order the block's writes before a
+    Lowers `cuda.take_ticket`, `cuda.semaphore_wait` and `cuda.semaphore_release`. Fences order the block's writes before a
     preceding `gpu.barrier` and its reads after a following one.
 
     ```mlir
-    cuda.await_turn %turns[%place], %turn : memref<9xi32>
+    cuda.semaphore_wait %semaphores[%place], %value : memref<9xi32>
     gpu.barrier
     // becomes
     scf.if %isFirst {
       scf.while : () -> () {
-        %now = memref.atomic_rmw addi %zero, %turns[%place] : (i32, memref<9xi32>) -> i32
+        %now = memref.atomic_rmw addi %zero, %semaphores[%place] : (i32, memref<9xi32>) -> i32
         %differs = arith.cmpi ne, %now, %word : i32
         scf.condition(%differs)
       } do {

@@ -26,7 +26,7 @@ constexpr llvm::StringLiteral kProductFlopsAttr = "cuda.product_flops";
 constexpr llvm::StringLiteral kProductTypeAttr = "cuda.product_type";
 
 /// The word that a kernel on the host sets if a block would have to wait for another block.
-constexpr llvm::StringLiteral kMissedTurnsSymbol = "st_missed_turns";
+constexpr llvm::StringLiteral kUnmetWaitSymbol = "st_unmet_wait";
 
 /// On an st.kernel and its launch: the previous step's update already wrote the results.
 constexpr llvm::StringLiteral kLeftByUpdateAttr = "cuda.left_by_update";

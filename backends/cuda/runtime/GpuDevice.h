@@ -1,4 +1,4 @@
-// The device interface: what the client needs from a GPU, or from the host that replaces it.
+// The device interface that the client uses: a GPU, or the host that replaces it.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_GPUDEVICE_H
 #define ST_BACKENDS_CUDA_RUNTIME_GPUDEVICE_H
 

@@ -12,9 +12,9 @@ namespace st::dtu {
 
 std::string encode(const Program &program);
 
-/// Decodes what encode() wrote. Any other bytes give InvalidArgument, never a crash, and never more
-/// memory than a fixed multiple of the input. A decoded program is well-formed but not necessarily
-/// valid.
+/// Decodes the output of encode(). Other bytes are an InvalidArgument, never a crash; decoding
+/// takes at most a fixed multiple of the input's memory. A decoded program is well-formed but not
+/// necessarily valid.
 absl::StatusOr<Program> decode(absl::string_view bytes);
 
 } // namespace st::dtu

@@ -1,5 +1,5 @@
-// The DTU instruction set: what a cluster executes. docs/dtu-isa.md is the specification; this
-// header is its in-memory form, shared by the code generator, the assembler and the simulator.
+// The instruction set of a DTU cluster. docs/dtu-isa.md is the specification; this header is its
+// in-memory form, shared by the code generator, the assembler and the simulator.
 //
 // A cluster owns a slice of L3 (device memory), one L2, and `cores` cores with a private L1 each. A
 // program is a set of instruction streams, one per engine group, that run concurrently and
@@ -71,8 +71,8 @@ struct Address {
   Affine core;
 };
 
-/// The size of one dimension of a tile: `tile`, or at a ragged edge what remains: clamp(limit -
-/// R[reg], 0, tile) if reg is not kZero.
+/// The size of one dimension of a tile: `tile`, or the remainder at a ragged edge, clamp(limit -
+/// R[reg], 0, tile), if reg is not kZero.
 struct Extent {
   int64_t tile = 1;
   uint8_t reg = kZero;

@@ -1,4 +1,4 @@
-// Names, counts and small facts of the instruction set's enumerations.
+// Names, counts and properties of the instruction set's enumerations.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"

@@ -20,7 +20,7 @@ public:
 
   absl::Status fault() const { return status; }
   bool finished() const { return task >= schedule->size(); }
-  /// Describes what the blocked instances wait for, for deadlock reports.
+  /// Describes the waits of blocked instances, for deadlock reports.
   std::string describeWaits() const;
 
   ExecutedWork executed; ///< since start()

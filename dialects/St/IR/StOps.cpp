@@ -176,9 +176,8 @@ checkPairs(Operation *op, function_ref<LogicalResult(RankedTensorType, RankedTen
   if (op->getNumOperands() == 0)
     return op->emitOpError("expects at least one operand");
   if (op->getNumOperands() != op->getNumResults())
-    return op->emitOpError("has ")
-           << op->getNumOperands() << " operands, expected as many results, found "
-           << op->getNumResults();
+    return op->emitOpError("expects one result for each operand, found ")
+           << op->getNumOperands() << " operands and " << op->getNumResults() << " results";
   for (auto [from, to] : llvm::zip_equal(op->getOperandTypes(), op->getResultTypes()))
     if (failed(check(cast<RankedTensorType>(from), cast<RankedTensorType>(to))))
       return failure();

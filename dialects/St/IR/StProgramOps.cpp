@@ -21,7 +21,7 @@ LogicalResult ProgramOp::verify() {
       return op.emitOpError("is not allowed directly in an st.program");
     auto other = dyn_cast<ScheduleOp>(op);
     if (other && schedule) {
-      InFlightDiagnostic diagnostic = other.emitOpError("is a second schedule of one program");
+      InFlightDiagnostic diagnostic = other.emitOpError("is a second schedule of its program");
       diagnostic.attachNote(schedule.getLoc()) << "the first is here";
       return diagnostic;
     }
@@ -92,8 +92,8 @@ LogicalResult BufferOp::verify() {
                                << "1";
   // Accumulators, and values carried by a loop, must be in the device's memory.
   if (getSpace() && getKind() != "stash")
-    return emitOpError("of kind \"")
-           << getKind() << "\" is in space \"" << *getSpace() << "\", expected a stash";
+    return emitOpError("of kind \"") << getKind() << "\" is in space \"" << *getSpace()
+                                     << "\"; expected this space only for kind \"stash\"";
   return getSpace() ? verifyOneOf(*this, "space", *getSpace(), {"host"}) : success();
 }
 

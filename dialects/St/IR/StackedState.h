@@ -10,7 +10,7 @@ namespace mlir::st {
 constexpr llvm::StringLiteral kStackAttr = "st.stack";
 
 /// The external name of a state's tensor: for a row, that of its tensor.
-inline StringRef wholeName(DictionaryAttr attributes) {
+inline StringRef externalName(DictionaryAttr attributes) {
   auto stack = attributes.getAs<DictionaryAttr>(kStackAttr);
   auto name = (stack ? stack : attributes).getAs<StringAttr>(stack ? "name" : "st.name");
   return name ? name.getValue() : StringRef();

@@ -57,8 +57,8 @@ struct ShardingRule {
   /// initial value of a reduce, the target of a scatter-add). If the factor is sharded, only one
   /// shard may add them.
   llvm::SmallVector<int64_t> countedOnce;
-  /// For each result the Reduction factors that it sums over, if results differ in that (a loop);
-  /// operand i of `countedOnce` then starts the sum of result i. Empty: all factors.
+  /// The Reduction factors that each result sums over. Empty if every result sums over all of them.
+  /// If the results differ (a loop), operand i of `countedOnce` starts the sum of result i.
   llvm::SmallVector<llvm::SmallVector<int64_t, 1>> sums;
   /// More than 1 if the op is that number of independent ops (optimization_barrier): part i, which
   /// is operand i, result i and their factors, is sharded independently.
@@ -79,7 +79,7 @@ struct LocalizeContext {
   llvm::SmallVector<Type> resultTypes;     ///< per-device result types
   llvm::SmallVector<int64_t> factorShards; ///< number of parts of each factor
   /// Converts positions within this device's part of a factor (an integer tensor) to positions
-  /// within the whole factor, or back. Positions outside of this device's part become negative or
+  /// within the global factor, or back. Positions outside of this device's part become negative or
   /// at least its size.
   using Convert = std::function<Value(int64_t factor, Value positions)>;
   Convert toGlobal, toLocal;

@@ -177,12 +177,12 @@ static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &
   };
   std::optional<OpSharding> passing = passOn(op, rule, how, axis, part, context);
   // A sum over the micro-batches is known after the last one, so no micro-batch can read a part.
-  const bool needsWholeSum = axis == kMicroAxis && passing;
+  const bool needsFullSum = axis == kMicroAxis && passing;
   for (auto [i, tensor] : llvm::enumerate(rule.results)) {
     if (rule.partOf(i) != part)
       continue;
     add(context.wanted[i], tensor);
-    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis) && !needsWholeSum)
+    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis) && !needsFullSum)
       addReductions(rule, how, axis, context.axes, options);
   }
   if (passing)

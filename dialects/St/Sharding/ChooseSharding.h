@@ -47,7 +47,7 @@ OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding 
                             const ChoiceContext &context, ArrayRef<Axis> over);
 
 /// Tests whether `how` can be extended by passing `axis` on: the op is linear in operands that are
-/// unreduced over it, zero, or cheaply made so. Returns the extension. Concerns one part of the op.
+/// unreduced over it or zero, or can cheaply become so. Returns the extension of part `part`.
 std::optional<OpSharding> passOn(Operation *op, const ShardingRule &rule, const OpSharding &how,
                                  Axis axis, int64_t part, const ChoiceContext &context);
 

@@ -140,9 +140,9 @@ double mlir::st::timeOfBytes(absl::string_view kind, double bytes, ArrayRef<Axis
 }
 
 ::st::OpTime mlir::st::timeOfCollective(Operation *op, const MeshAxes &axes) {
-  ValueRange whole =
+  ValueRange full =
       isa<AllGatherOp>(op) ? ValueRange(op->getResults()) : ValueRange(op->getOperands());
-  return axes.costs().collective(kindOfCollective(op), bytesOf(whole), groupOfCollective(op, axes));
+  return axes.costs().collective(kindOfCollective(op), bytesOf(full), groupOfCollective(op, axes));
 }
 
 double mlir::st::timeInTask(Operation *op, const MeshAxes &axes) {

@@ -12,7 +12,8 @@ public:
   ReshardMoves(const TensorSharding &from, const TensorSharding &to, ArrayRef<int64_t> shape,
                const MeshAxes &axes);
 
-  /// Visits every step from `now`, those that move nothing first; permutations without their pairs.
+  /// Visits every step from `now`, first those that move no data. Permutations do not list their
+  /// pairs.
   void visitFrom(const TensorSharding &now, Visit visit) const;
 
   /// Returns true if every axis that the step from `now` to `next` moves is then free or at its

@@ -1,4 +1,4 @@
-// The cached plans over one mesh.
+// Caches the reshard plans of one mesh.
 #pragma once
 
 #include "dialects/St/Sharding/ReshardPlan.h"

@@ -62,9 +62,9 @@ void mlir::st::eraseAxis(Splits &splits, Axis axis) {
 
 namespace {
 /// Reads splits piece by piece. After the last one follows an endless unsplit part.
-class Reader {
+class SplitCursor {
 public:
-  explicit Reader(ArrayRef<Split> splits) : rest(splits) {}
+  explicit SplitCursor(ArrayRef<Split> splits) : rest(splits) {}
   bool atEnd() const { return rest.empty(); }
   Axis axis() const { return rest.front().axis; }
   /// The remainder of the current piece.
@@ -95,7 +95,7 @@ private:
 
 std::optional<Splits> mlir::st::unite(ArrayRef<Split> lhs, ArrayRef<Split> rhs) {
   Splits result;
-  Reader left(lhs), right(rhs);
+  SplitCursor left(lhs), right(rhs);
   while (!left.atEnd() || !right.atEnd()) {
     if (left.isAxis() && right.isAxis()) {
       if (left.axis() != right.axis())
@@ -107,7 +107,7 @@ std::optional<Splits> mlir::st::unite(ArrayRef<Split> lhs, ArrayRef<Split> rhs) 
       continue;
     }
     // One side is unsplit here: uses the other one's piece, or the smaller unsplit part.
-    Reader *piece = &left, *gap = &right;
+    SplitCursor *piece = &left, *gap = &right;
     if (right.isAxis() || left.atEnd() ||
         (!left.isAxis() && !right.atEnd() && right.left() < left.left()))
       std::swap(piece, gap);

@@ -84,13 +84,13 @@ struct TopKRule : ShardingRuleOpInterface::ExternalModel<TopKRule, chlo::TopKOp>
       attach(rule.results[0], dim, factor);
       attach(rule.results[1], dim, factor);
     }
-    auto whole = [&](TensorFactors &tensor, int64_t size) {
+    auto addUnsplit = [&](TensorFactors &tensor, int64_t size) {
       if (size != 1)
         attach(tensor, shape.size() - 1, rule.addFactor(size, FactorKind::NeedReplication));
     };
-    whole(rule.operands[0], shape.back());
-    whole(rule.results[0], shapeOf(op->getResult(0)).back());
-    whole(rule.results[1], shapeOf(op->getResult(1)).back());
+    addUnsplit(rule.operands[0], shape.back());
+    addUnsplit(rule.results[0], shapeOf(op->getResult(0)).back());
+    addUnsplit(rule.results[1], shapeOf(op->getResult(1)).back());
     return rule;
   }
 };

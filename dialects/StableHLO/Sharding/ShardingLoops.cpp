@@ -21,7 +21,7 @@ namespace {
 
 /// A device's share of a value when one factor of the loop is split.
 struct Place {
-  enum Kind { Whole, Part, Sum } kind = Whole;
+  enum Kind { Replicated, Sharded, Unreduced } kind = Replicated;
   int64_t dim = -1; ///< the dimension of a part
   bool operator==(const Place &other) const { return kind == other.kind && dim == other.dim; }
 };
@@ -98,7 +98,7 @@ bool LoopFlow::set(Value value, Place place) {
   Place &known = places[value];
   if (known == place)
     return true;
-  if (known.kind != Place::Whole)
+  if (known.kind != Place::Replicated)
     return false;
   known = place;
   changed = true;
@@ -115,7 +115,7 @@ bool LoopFlow::demand(Value value, Place place) {
   if (of(value) == place)
     return true;
   if (ConstantOp constant = splatOf(value))
-    return place.kind != Place::Sum || matchPattern(value, m_AnyZeroFloat()) ||
+    return place.kind != Place::Unreduced || matchPattern(value, m_AnyZeroFloat()) ||
            matchPattern(value, m_Zero());
   Region *region = value.getParentRegion();
   return (region == &loop.getBody() || region == &loop.getCond()) && set(value, place);
@@ -125,7 +125,7 @@ bool LoopFlow::chooseFactor(const BodyOp &node, ValueRange values,
                             ArrayRef<TensorFactors> tensors) {
   for (auto [i, value] : llvm::enumerate(values)) {
     Place place = of(value);
-    if (place.kind != Place::Part)
+    if (place.kind != Place::Sharded)
       continue;
     if (i >= tensors.size() || tensors[i][place.dim].size() != 1)
       return false;
@@ -145,9 +145,9 @@ bool LoopFlow::chooseFactor(const BodyOp &node, ValueRange values,
 bool LoopFlow::visitPairs(Operation *op) {
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     Place place = of(operand);
-    if (place.kind != Place::Whole && !set(result, place))
+    if (place.kind != Place::Replicated && !set(result, place))
       return false;
-    if (of(result).kind != Place::Whole && !demand(operand, of(result)))
+    if (of(result).kind != Place::Replicated && !demand(operand, of(result)))
       return false;
   }
   return true;
@@ -157,7 +157,7 @@ bool LoopFlow::visitPairs(Operation *op) {
 bool LoopFlow::visitSum(const BodyOp &node) {
   SmallVector<int64_t> sums;
   for (auto [i, operand] : llvm::enumerate(node.op->getOperands()))
-    if (of(operand).kind == Place::Sum)
+    if (of(operand).kind == Place::Unreduced)
       sums.push_back(i);
   if (sums.empty())
     return true;
@@ -168,15 +168,15 @@ bool LoopFlow::visitSum(const BodyOp &node) {
     return false;
   if (node.rule.linearity == Linearity::Jointly)
     for (int64_t i : node.rule.linearOperands)
-      if (!demand(node.op->getOperand(i), {Place::Sum}))
+      if (!demand(node.op->getOperand(i), {Place::Unreduced}))
         return false;
   return llvm::all_of(node.op->getResults(),
-                      [&](Value result) { return set(result, {Place::Sum}); });
+                      [&](Value result) { return set(result, {Place::Unreduced}); });
 }
 
 bool LoopFlow::visit(const BodyOp &node) {
   Operation *op = node.op;
-  if (llvm::any_of(node.captured, [&](Value value) { return of(value).kind != Place::Whole; }))
+  if (llvm::any_of(node.captured, [&](Value value) { return of(value).kind != Place::Replicated; }))
     return false;
   if (isa<OptimizationBarrierOp>(op))
     return visitPairs(op);
@@ -197,18 +197,18 @@ bool LoopFlow::visit(const BodyOp &node) {
     if (failed(dim))
       return false;
     bool startsSum = llvm::is_contained(rule.countedOnce, i) && isSum(i);
-    if (*dim        ? !demand(operand, {Place::Part, **dim})
-        : startsSum ? !demand(operand, {Place::Sum})
-                    : of(operand).kind != Place::Whole)
+    if (*dim        ? !demand(operand, {Place::Sharded, **dim})
+        : startsSum ? !demand(operand, {Place::Unreduced})
+                    : of(operand).kind != Place::Replicated)
       return false;
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     auto dim = dimOfFactor(rule.results[i], factor);
     if (failed(dim))
       return false;
-    if (*dim       ? !set(result, {Place::Part, **dim})
-        : isSum(i) ? !set(result, {Place::Sum})
-                   : rule.sums.empty() || of(result).kind != Place::Whole)
+    if (*dim       ? !set(result, {Place::Sharded, **dim})
+        : isSum(i) ? !set(result, {Place::Unreduced})
+                   : rule.sums.empty() || of(result).kind != Place::Replicated)
       return false;
   }
   return true;
@@ -216,27 +216,27 @@ bool LoopFlow::visit(const BodyOp &node) {
 
 /// Returns true if a value that was requested as a sum is one.
 bool LoopFlow::isSumFound(const BodyOp &node) const {
-  auto isSum = [&](Value value) { return of(value).kind == Place::Sum; };
+  auto isSum = [&](Value value) { return of(value).kind == Place::Unreduced; };
   return factorOf(node.op) >= 0 || llvm::none_of(node.op->getResults(), isSum) ||
          llvm::any_of(node.op->getOperands(), isSum);
 }
 
 /// The results of an iteration are the arguments of the next.
 bool LoopFlow::visitBack() {
-  if (of(loop.getCond().front().getTerminator()->getOperand(0)).kind != Place::Whole)
+  if (of(loop.getCond().front().getTerminator()->getOperand(0)).kind != Place::Replicated)
     return false;
   Operation *end = loop.getBody().front().getTerminator();
   for (auto [argument, next] : llvm::zip_equal(loop.getBody().getArguments(), end->getOperands())) {
-    if (of(argument).kind == Place::Whole && !set(argument, of(next)))
+    if (of(argument).kind == Place::Replicated && !set(argument, of(next)))
       return false;
-    if (of(argument).kind != Place::Whole && !demand(next, of(argument)))
+    if (of(argument).kind != Place::Replicated && !demand(next, of(argument)))
       return false;
   }
   return true;
 }
 
 bool LoopFlow::run(int64_t carried, int64_t dim) {
-  (void)set(loop.getBody().getArgument(carried), {Place::Part, dim});
+  (void)set(loop.getBody().getArgument(carried), {Place::Sharded, dim});
   while (changed) {
     changed = false;
     for (const BodyOp &node : ops)
@@ -298,7 +298,7 @@ Type LoopLocalizer::localType(Value value, function_ref<Place(const LoopFlow &)>
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   for (const Active &one : active)
-    if (Place place = placeIn(one.flow); place.kind == Place::Part)
+    if (Place place = placeIn(one.flow); place.kind == Place::Sharded)
       shape[place.dim] /= one.shards;
   return type.clone(shape);
 }
@@ -344,7 +344,7 @@ LogicalResult LoopLocalizer::localize(const BodyOp &node) {
                     if (factor < 0)
                       return Place();
                     auto dim = dimOfFactor(node.rule.operands[i], factor);
-                    return succeeded(dim) && *dim ? Place{Place::Part, **dim} : Place();
+                    return succeeded(dim) && *dim ? Place{Place::Sharded, **dim} : Place();
                   }));
   }
   OpBuilder::InsertionGuard guard(context.builder);
@@ -405,9 +405,9 @@ private:
     int64_t count = loop->getNumOperands();
     for (int64_t i = 0; canSplit && i < count; ++i) {
       Place place = flow.ofCarried(i);
-      isSum |= place.kind == Place::Sum;
+      isSum |= place.kind == Place::Unreduced;
       // Another split reaches it too, but does not require this one.
-      canSplit = place.kind != Place::Part || rule.operands[i][place.dim].empty();
+      canSplit = place.kind != Place::Sharded || rule.operands[i][place.dim].empty();
     }
     if (!canSplit) {
       attach(rule.operands[carried], dim, rule.addFactor(size, FactorKind::NeedReplication));
@@ -416,9 +416,9 @@ private:
     int64_t factor = rule.addFactor(size, isSum ? FactorKind::Reduction : FactorKind::Parallel);
     for (int64_t i = 0; i < count; ++i) {
       Place place = flow.ofCarried(i);
-      if (place.kind == Place::Part)
+      if (place.kind == Place::Sharded)
         attach(rule.operands[i], place.dim, factor);
-      else if (place.kind == Place::Sum)
+      else if (place.kind == Place::Unreduced)
         rule.sums[i].push_back(factor);
     }
   }

@@ -116,7 +116,7 @@ public:
     while (from.next() && to.next()) {
       int64_t common = std::gcd(from.left, to.left);
       if (common == 1) {
-        addWhole();
+        addUnsplit();
         continue;
       }
       int64_t factor = rule.addFactor(common);
@@ -145,7 +145,7 @@ private:
   };
 
   /// Adds dimensions on both sides until they hold the same elements.
-  void addWhole() {
+  void addUnsplit() {
     int64_t products[2] = {1, 1};
     Side *sides[2] = {&from, &to};
     do {
@@ -186,12 +186,12 @@ struct BitcastConvertRule
       attach(rule.operands[0], dim, factor);
       attach(rule.results[0], dim, factor);
     }
-    auto wholeMinor = [&](Value value, TensorFactors &tensor) {
+    auto keepMinorUnsplit = [&](Value value, TensorFactors &tensor) {
       if (shapeOf(value).back() != 1)
         tensor.back() = {rule.addFactor(shapeOf(value).back(), FactorKind::NeedReplication)};
     };
     if (shapeOf(from).size() != shapeOf(to).size())
-      wholeMinor(isWider ? from : to, isWider ? rule.operands[0] : rule.results[0]);
+      keepMinorUnsplit(isWider ? from : to, isWider ? rule.operands[0] : rule.results[0]);
     return rule;
   }
 };

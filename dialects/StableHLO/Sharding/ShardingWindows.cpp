@@ -110,16 +110,16 @@ WindowedDim addWindowedDim(ShardingRule &rule, int64_t inputSize, int64_t output
       dim.output = {rule.addFactor(outputSize, FactorKind::NeedReplication)};
     return dim;
   }
-  auto addWhole = [&](int64_t size, SmallVectorImpl<int64_t> &factors) {
+  auto addUnsplit = [&](int64_t size, SmallVectorImpl<int64_t> &factors) {
     if (size != 1)
       factors.push_back(rule.addFactor(size, FactorKind::NeedReplication));
   };
-  addWhole(window.size, dim.within);
-  addWhole(outputSize, dim.output);
+  addUnsplit(window.size, dim.within);
+  addUnsplit(outputSize, dim.output);
   if (inputSize == outputSize)
     dim.input = dim.output;
   else
-    addWhole(inputSize, dim.input);
+    addUnsplit(inputSize, dim.input);
   return dim;
 }
 
@@ -311,10 +311,10 @@ struct ReduceWindowRule : ShardingRuleOpInterface::ExternalModel<ReduceWindowRul
       if (!isSplit(context, context.rule.operands[0][dim]))
         continue;
       any = true;
-      Window whole = window;
+      Window global = window;
       int64_t results = cast<RankedTensorType>(context.resultTypes[0]).getDimSize(dim);
       for (unsigned i = 0; i < count; ++i)
-        window = localWindow(context, op->getOpOperand(i), dim, whole, whole.size, results,
+        window = localWindow(context, op->getOpOperand(i), dim, global, global.size, results,
                              op->getOperand(count + i));
     }
     if (any)

@@ -1,5 +1,6 @@
 #include "dialects/StableHLO/Utils/DiagonalBand.h"
 
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -266,7 +267,7 @@ bool DiagonalAnalysis::isFactor(Value value) {
   return isRead && !scores.contains(value) && (space.getGroups(value) & inner) == 0;
 }
 
-/// Returns true if the magnitude of the elements in a band is small beside that of kFarBelow.
+/// Returns true if the magnitude of the elements in a band is small relative to that of kFarBelow.
 bool DiagonalAnalysis::isModerate(Value value, const DiagonalBand &within) {
   if (scores.contains(value))
     return true;
@@ -300,7 +301,7 @@ bool DiagonalAnalysis::isOfRow(Value value) {
   return (space.getGroups(skipBroadcasts(value)) >> columns & 1) == 0;
 }
 
-/// If all elements of a row were far below, none of them would vanish beside the others. Numbers of
+/// If all elements of a row were far below, none of them would be negligible. Numbers of
 /// the row that are subtracted, such as its maximum, do not change that.
 bool DiagonalAnalysis::hasModerateElementInEachRow(Value value) {
   auto difference = value.getDefiningOp<hlo::SubtractOp>();
@@ -383,10 +384,10 @@ DiagonalBand DiagonalAnalysis::getReduced(hlo::ReduceOp reduce) {
   if (reduce.getInputs().size() != 1)
     return {};
   Value input = reduce.getInputs()[0];
-  Operation &combination = reduce.getBody().front().front();
-  if (isa<hlo::AddOp>(combination))
+  if (combinesWith<hlo::AddOp>(reduce.getBody()))
     return getNonZero(input);
-  const bool isMaximum = isa<hlo::MaxOp>(combination) && hasModerateElementInEachRow(input);
+  const bool isMaximum =
+      combinesWith<hlo::MaxOp>(reduce.getBody()) && hasModerateElementInEachRow(input);
   return isMaximum ? getNear(input) : DiagonalBand();
 }
 

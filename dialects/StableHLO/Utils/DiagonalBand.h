@@ -70,7 +70,7 @@ using ArgumentRanges = ArrayRef<std::optional<std::pair<int64_t, int64_t>>>;
 /// Bands of the values of a kernel's body, for two groups of its space.
 class DiagonalAnalysis {
 public:
-  /// `scores`: values whose magnitude is small beside that of kFarBelow (results of products).
+  /// `scores`: values whose magnitude is small relative to that of kFarBelow (results of products).
   DiagonalAnalysis(const IterationSpace &space, unsigned rows, unsigned columns, ValueRange scores,
                    ArgumentRanges ranges = {})
       : space(space), rows(rows), columns(columns), scores(scores.begin(), scores.end()),

@@ -10,6 +10,11 @@ namespace mlir::st {
 /// does anything else.
 Operation *findCombiner(Region &reducer);
 
+/// Returns true if the body combines two values with one op of this kind.
+template <typename Op> bool combinesWith(Region &reducer) {
+  return isa_and_nonnull<Op>(findCombiner(reducer));
+}
+
 /// The neutral element of the combiner; null if none is known. For complex numbers it is an array
 /// of the real and the imaginary part; maxima and minima compare the real part first, then the
 /// imaginary part.

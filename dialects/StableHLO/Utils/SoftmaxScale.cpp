@@ -1,4 +1,5 @@
 #include "dialects/StableHLO/Utils/SoftmaxScale.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 
 using namespace mlir;
@@ -10,13 +11,13 @@ std::optional<size_t> mlir::st::findMaximum(hlo::ReduceOp reduce, ArrayRef<hlo::
   auto difference =
       exponential ? exponential.getOperand().getDefiningOp<hlo::SubtractOp>() : nullptr;
   if (!difference || !getElementTypeOrSelf(difference.getType()).isF32() ||
-      !isa<hlo::AddOp>(reduce.getBody().front().front()))
+      !combinesWith<hlo::AddOp>(reduce.getBody()))
     return std::nullopt;
   Value subtracted = skipBroadcasts(difference.getRhs());
   for (auto [i, maximum] : llvm::enumerate(maxima)) {
     hlo::ReduceOp other = maximum;
     if (other.getResult(0) == subtracted && other.getInputs()[0] == difference.getLhs() &&
-        isa<hlo::MaxOp>(other.getBody().front().front()))
+        combinesWith<hlo::MaxOp>(other.getBody()))
       return i;
   }
   return std::nullopt;

@@ -63,7 +63,7 @@ static LogicalResult verifyPrecision(DotGeneralOp op) {
       return op.emitOpError("expects 2 precisions, one per operand, got ") << precision.size();
     auto isDefault = [](PrecisionAttr each) { return each.getValue() == Precision::DEFAULT; };
     if (op.getAlgorithm() && !llvm::all_of(precision.getAsRange<PrecisionAttr>(), isDefault))
-      return op.emitOpError("expects DEFAULT precision beside an algorithm, got ") << precision;
+      return op.emitOpError("expects DEFAULT precision with an algorithm, got ") << precision;
   }
   DotAlgorithmAttr algorithm = op.getAlgorithmAttr();
   if (algorithm && (algorithm.getLhsComponentCount() < 1 || algorithm.getRhsComponentCount() < 1 ||

@@ -113,7 +113,7 @@ LogicalResult ReshapeOp::verify() {
   if (failed(verifyElementType(*this)))
     return failure();
   if (getOperand().getType().getNumElements() != getType().getNumElements())
-    return emitOpError("expects operand and result to have as many elements, got ")
+    return emitOpError("expects operand and result to have the same number of elements, got ")
            << getOperand().getType() << " and " << getType();
   return success();
 }

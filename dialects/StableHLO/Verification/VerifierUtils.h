@@ -16,7 +16,7 @@ LogicalResult verifyDims(Operation *op, StringRef name, ArrayRef<int64_t> dims, 
 /// Like verifyDims, and in increasing order.
 LogicalResult verifySortedDims(Operation *op, StringRef name, ArrayRef<int64_t> dims, int64_t rank);
 
-/// `values` has as many elements as a tensor of `rank` has dimensions.
+/// The attribute `name` has one element per dimension of a tensor of `rank`.
 LogicalResult verifySizeIsRank(Operation *op, StringRef name, size_t size, int64_t rank);
 
 /// All of `values` have the same shape.

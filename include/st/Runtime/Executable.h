@@ -172,14 +172,14 @@ public:
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
   /// Times each task of a device group alone. `group` is the number of the group.
   virtual absl::StatusOr<std::vector<LoneTask>> timeEachTask(int64_t /*group*/) const {
-    return absl::UnimplementedError("no tasks of these devices are timed by themselves");
+    return absl::UnimplementedError("these devices cannot time single tasks");
   }
   /// Times tasks that device groups run in sequence, together with other groups. Messages of other
   /// groups are available when they are received, but chips are shared. `tasks`: by group; may be
   /// empty. Returns the time of each task, as the mean over ranks.
   virtual absl::StatusOr<std::vector<std::vector<int64_t>>>
   timeSideBySide(const std::vector<std::vector<int64_t>> & /*tasks*/) const {
-    return absl::UnimplementedError("no tasks of these devices are timed by themselves");
+    return absl::UnimplementedError("these devices cannot time single tasks");
   }
   /// For devices that are not simulated: measures the next step, which makes it slower. Its trace
   /// can be read once. With several processes all of them call both functions.

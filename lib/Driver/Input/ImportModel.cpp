@@ -99,7 +99,7 @@ static FailureOr<ModelConfig> readModel(const CompileRequest &request, MLIRConte
   return config;
 }
 
-// The inputs of the request beside tokens. The binary's flags of the same names fill them.
+// The inputs of the request other than tokens. The binary's flags of the same names fill them.
 static LogicalResult readInputs(const CompileRequest &request, Task task, MLIRContext *context,
                                 CausalInputs &inputs, SmallVector<StringRef> &flags) {
   OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));

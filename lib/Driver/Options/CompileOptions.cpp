@@ -29,7 +29,7 @@ static constexpr OptionInfo kOptions[] = {
     {"unroll", "256", CompilePhase::Import, "n",
      "imported program: largest trip count of a loop to unroll; 0 keeps all loops"},
     {"lora", "", CompilePhase::Precision, "rank:module,...",
-     "train adapters of this rank beside the matrices of these modules (all-linear: of all "
+     "train adapters of this rank for the matrices of these modules (all-linear: of all "
      "layers), "
      "and freeze all other parameters"},
     {"lora-alpha", "", CompilePhase::Precision, "x",

@@ -47,10 +47,10 @@ static constexpr StringLiteral kOptimizers = "adamw, adam, sgd, lamb, adafactor,
 
 /// Returns true if an optimizer reads an option; 8-bit ones read those of 32-bit ones.
 static bool isReadBy(const OptimizerNumber &option, StringRef kind) {
-  StringRef whole = kind;
-  whole.consume_back("-8bit");
+  StringRef baseKind = kind;
+  baseKind.consume_back("-8bit");
   return option.readBy.empty() || llvm::is_contained(option.readBy, kind) ||
-         llvm::is_contained(option.readBy, whole);
+         llvm::is_contained(option.readBy, baseKind);
 }
 
 /// The given value of an option, or the optimizer's default.
@@ -243,9 +243,9 @@ FailureOr<std::string> mlir::st::optimizerPipeline(ModuleOp module, const Compil
   // CSE runs before the update is added: afterwards it would share across stages the scalars that
   // each parameter broadcasts to its own shape.
   std::string kind = options.get(module, "optimizer");
-  StringRef whole = kind;
-  const bool isCoded = whole.consume_back("-8bit");
-  os << "canonicalize,cse,add-optimizer{kind=" << whole << " state-bits=" << (isCoded ? 8 : 32);
+  StringRef baseKind = kind;
+  const bool isCoded = baseKind.consume_back("-8bit");
+  os << "canonicalize,cse,add-optimizer{kind=" << baseKind << " state-bits=" << (isCoded ? 8 : 32);
   if (options.get(module, "log-num-zeros-in-grad") == "true")
     os << " count-zeros=true";
   for (const OptimizerNumber &option : kOptimizerNumbers)

@@ -1,4 +1,5 @@
-// The effect of a described run on its software: switches of the profile, and keys without effect.
+// Maps the configuration of a run to switches of the implementation profile, and finds keys without
+// effect.
 #ifndef ST_DRIVER_PLANNING_RUNPROFILE_H
 #define ST_DRIVER_PLANNING_RUNPROFILE_H
 

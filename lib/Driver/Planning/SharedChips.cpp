@@ -67,7 +67,7 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
   std::vector<int64_t> layers; // of a small pipeline
   if (key.isPipelined) {
     ST_ASSIGN_OR_RETURN(layers, layersOfStages(layout));
-    if (key.wholeStages == 0)
+    if (key.modelStages == 0)
       layers = representLayers(layers, std::min(layout.stages, kPipelineStages));
   }
   auto [found, isNew] =
@@ -91,7 +91,7 @@ SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::s
   ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
   const Program *program = &created->front();
   ::st::Contention measured;
-  if (key.wholeStages == 0) {
+  if (key.modelStages == 0) {
     if (ranks % description.clusters_per_chip() != 0) {
       ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(*program, ranks));
     }
@@ -157,24 +157,25 @@ absl::StatusOr<::st::Slowdown> SimulatedPrograms::measureSlowdown(const Program 
   ::st::Slowdown slowdown = {};
   for (auto [kind, phase] : kPhases)
     for (auto [otherKind, otherPhase] : kPhases) {
-      const double lone = phaseTime(own, ownTasks, phase),
-                   beside = phaseTime(other, otherTasks, otherPhase);
-      if (lone <= 0 || beside <= 0)
+      const double ownAlone = phaseTime(own, ownTasks, phase),
+                   otherAlone = phaseTime(other, otherTasks, otherPhase);
+      if (ownAlone <= 0 || otherAlone <= 0)
         continue;
       // The other stage runs for longer. Tasks that start together are aligned at first.
       constexpr int64_t kTimes = 4, kSlowest = 3;
       std::vector<std::vector<int64_t>> tasks(kPipelineStages);
       tasks[kDeeper] = repeatPhase(own, phase, kTimes);
-      tasks[kMiddle] = repeatPhase(other, otherPhase,
-                                   static_cast<int64_t>(kSlowest * kTimes * lone / beside) + 1);
+      tasks[kMiddle] = repeatPhase(
+          other, otherPhase, static_cast<int64_t>(kSlowest * kTimes * ownAlone / otherAlone) + 1);
       ST_ASSIGN_OR_RETURN(const auto took, loaded->timeSideBySide(tasks));
       double shared = 0;
       for (int64_t duration : ArrayRef(took[kDeeper]).drop_front())
         shared += static_cast<double>(duration);
       // Launches do not access memory, and are a larger part of short tasks.
       const double launch = description.task_launch_ns().value() * 1e3;
-      slowdown[kind][otherKind] = std::max(0.0, (shared / (kTimes - 1) - lone) / (lone - launch)) *
-                                  beside / (beside - launch);
+      slowdown[kind][otherKind] =
+          std::max(0.0, (shared / (kTimes - 1) - ownAlone) / (ownAlone - launch)) * otherAlone /
+          (otherAlone - launch);
     }
   return slowdown;
 }

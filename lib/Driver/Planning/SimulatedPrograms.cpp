@@ -97,19 +97,20 @@ SimulatedPrograms::compile(const ::st::Layout &layout, std::optional<int64_t> la
   return program;
 }
 
-absl::StatusOr<::st::WholeStep> SimulatedPrograms::timeWhole(const ::st::Layout &layout) {
-  auto [found, isNew] = wholes.try_emplace(::st::printLayout(layout), absl::UnknownError(""));
+absl::StatusOr<::st::CompiledStep> SimulatedPrograms::timeCompiled(const ::st::Layout &layout) {
+  auto [found, isNew] =
+      compiledSteps.try_emplace(::st::printLayout(layout), absl::UnknownError(""));
   if (isNew)
-    found->second = compileWhole(layout);
+    found->second = compileLayout(layout);
   return found->second;
 }
 
-const ::st::WholeStep *SimulatedPrograms::findWhole(const ::st::Layout &layout) const {
-  auto found = wholes.find(::st::printLayout(layout));
-  return found != wholes.end() && found->second.ok() ? &*found->second : nullptr;
+const ::st::CompiledStep *SimulatedPrograms::findCompiled(const ::st::Layout &layout) const {
+  auto found = compiledSteps.find(::st::printLayout(layout));
+  return found != compiledSteps.end() && found->second.ok() ? &*found->second : nullptr;
 }
 
-absl::StatusOr<::st::WholeStep> SimulatedPrograms::compileWhole(const ::st::Layout &layout) {
+absl::StatusOr<::st::CompiledStep> SimulatedPrograms::compileLayout(const ::st::Layout &layout) {
   CompileRequest request = makeRequest(input, layout, optimizer, target);
   request.makeClient = makeClient;
   ::st::proto::Executable executable;
@@ -121,16 +122,16 @@ absl::StatusOr<::st::WholeStep> SimulatedPrograms::compileWhole(const ::st::Layo
   }));
   if (!executable.has_prediction())
     return absl::InvalidArgumentError("the time of a step depends on its data");
-  ::st::WholeStep whole;
-  whole.picoseconds = executable.prediction().picoseconds();
+  ::st::CompiledStep step;
+  step.picoseconds = executable.prediction().picoseconds();
   for (const ::st::proto::Group &group : executable.groups()) {
-    whole.arenaBytes.push_back(group.arena_bytes());
-    auto &classes = whole.memory.emplace_back();
+    step.arenaBytes.push_back(group.arena_bytes());
+    auto &classes = step.memory.emplace_back();
     for (const ::st::proto::MemoryClass &entry : group.memory())
       if (entry.name() != "host")
         classes.emplace_back(entry.name(), entry.bytes());
   }
-  return whole;
+  return step;
 }
 
 ::st::Layout SimulatedPrograms::layoutOf(const ::st::SimulatedKey &key) {
@@ -156,8 +157,8 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
     ::st::Layout layout = layoutOf(key);
     auto make = [&]() -> absl::StatusOr<std::vector<Program>> {
       std::vector<Program> compiled;
-      if (key.wholeStages > 0) {
-        layout.stages = key.wholeStages;
+      if (key.modelStages > 0) {
+        layout.stages = key.modelStages;
         ST_ASSIGN_OR_RETURN(compiled.emplace_back(), compile(layout, std::nullopt, {}));
         return compiled;
       }
@@ -196,7 +197,7 @@ absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::s
   split.recompute = ::st::Recompute::None;
   if (split.virtualStages == 1)
     split.schedule = ::st::PipelineSchedule::OneForwardOneBackward;
-  auto [found, isNew] = cuts.try_emplace(::st::printLayout(split), absl::UnknownError(""));
+  auto [found, isNew] = layerSplits.try_emplace(::st::printLayout(split), absl::UnknownError(""));
   if (!isNew)
     return found->second;
   CompileRequest request = makeRequest(input, split, optimizer, target);

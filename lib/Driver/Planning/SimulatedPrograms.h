@@ -36,8 +36,8 @@ public:
   absl::StatusOr<std::vector<int64_t>> layersOfStages(const ::st::Layout &layout) override;
 
   /// Runs st-compile's phases on the model with the layout's parallel file.
-  absl::StatusOr<::st::WholeStep> timeWhole(const ::st::Layout &layout) override;
-  const ::st::WholeStep *findWhole(const ::st::Layout &layout) const override;
+  absl::StatusOr<::st::CompiledStep> timeCompiled(const ::st::Layout &layout) override;
+  const ::st::CompiledStep *findCompiled(const ::st::Layout &layout) const override;
 
 private:
   /// A program of one or several stages, with figures of its buffers that the executable lacks.
@@ -74,7 +74,7 @@ private:
   static double phaseTime(const ::st::proto::Group &group, ArrayRef<::st::LoneTask> tasks,
                           StringRef phase);
 
-  absl::StatusOr<::st::WholeStep> compileWhole(const ::st::Layout &layout);
+  absl::StatusOr<::st::CompiledStep> compileLayout(const ::st::Layout &layout);
   /// `layers`: of the model if not set; `starts`: chosen by the compiler if empty.
   absl::StatusOr<Program> compile(const ::st::Layout &layout, std::optional<int64_t> layers,
                                   std::vector<int64_t> starts);
@@ -110,7 +110,7 @@ private:
   absl::StatusOr<SmallStep> simulateReplicas(const ::st::Layout &layout,
                                              const Program &program) const;
   /// A stage of the whole model, with its device group and its neighbours' at these places.
-  absl::StatusOr<::st::StageWork> measureWholeStage(const Program &program, int64_t stage,
+  absl::StatusOr<::st::StageWork> measureModelStage(const Program &program, int64_t stage,
                                                     int64_t own, int64_t previous, int64_t next,
                                                     const ::st::SimulatedKey &key) const;
   /// A stage of a program with `layerCount` layers per stage, reduced to one layer.
@@ -141,8 +141,8 @@ private:
   std::map<std::pair<::st::SimulatedKey, std::vector<int64_t>>, absl::StatusOr<Program>>
       pipelines; ///< by the layers of their stages
   /// By printed layout.
-  std::map<std::string, absl::StatusOr<std::vector<int64_t>>> cuts;
-  std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes;
+  std::map<std::string, absl::StatusOr<std::vector<int64_t>>> layerSplits;
+  std::map<std::string, absl::StatusOr<::st::CompiledStep>> compiledSteps;
 };
 
 } // namespace mlir::st

@@ -181,10 +181,10 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
 }
 
 absl::StatusOr<StageWork>
-SimulatedPrograms::measureWholeStage(const Program &program, int64_t stage, int64_t own,
+SimulatedPrograms::measureModelStage(const Program &program, int64_t stage, int64_t own,
                                      int64_t previous, int64_t next,
                                      const ::st::SimulatedKey &key) const {
-  const int64_t stages = key.wholeStages, before = (stage + stages - 1) % stages,
+  const int64_t stages = key.modelStages, before = (stage + stages - 1) % stages,
                 after = (stage + 1) % stages;
   Placement placement(stages, next);
   placement[before] = previous;
@@ -212,13 +212,13 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
     return found->second;
   const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
   const Program &program = compiled->front();
-  if (key.wholeStages > 1) {
-    found->second = measureWholeStage(program, place.stage, own, previous, next, key);
+  if (key.modelStages > 1) {
+    found->second = measureModelStage(program, place.stage, own, previous, next, key);
     return found->second;
   }
   auto measureStage = [&]() -> absl::StatusOr<StageWork> {
     switch (kind) {
-    case StageKind::Whole:
+    case StageKind::Single:
       return measure(program, 0, -1, -1, {start}, key);
     case StageKind::First:
       return measure(program, kFirst, kLast, kMiddle, {own, next, next, previous}, key);
@@ -229,7 +229,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
     }
     llvm_unreachable("unknown kind of stage");
   };
-  if (key.wholeStages == 1) {
+  if (key.modelStages == 1) {
     found->second = measureStage();
     return found->second;
   }
@@ -263,7 +263,7 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
   if (!isNew)
     return found->second;
   auto make = [&]() -> absl::StatusOr<StageWork> {
-    if (key.wholeStages > 0)
+    if (key.modelStages > 0)
       return StageWork{};
     ST_ASSIGN_OR_RETURN(const std::vector<Program> *compiled, programsOf(key));
     if (!key.isPipelined) {

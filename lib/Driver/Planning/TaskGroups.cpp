@@ -156,7 +156,7 @@ std::optional<uint32_t> TensorIndex::find(Value value, double bytes) {
 
 /// The backward pass keeps the shard of a gathered tensor, and gathers it again.
 void TaskGroups::nameTensors(const llvm::SetVector<Value> &taken,
-                             const llvm::SetVector<Value> &handedOn, proto::OpWork &work) const {
+                             const llvm::SetVector<Value> &outputs, proto::OpWork &work) const {
   if (phase != "forward")
     return;
   for (Value value : taken) {
@@ -167,7 +167,7 @@ void TaskGroups::nameTensors(const llvm::SetVector<Value> &taken,
   }
   // A framework's op returns its results in the type in which it computes.
   const double width = work.type() == proto::F16 || work.type() == proto::BF16 ? 2 : 4;
-  for (Value value : handedOn) {
+  for (Value value : outputs) {
     const double bytes = std::min(bytesOf(value), static_cast<double>(elementsOf(value)) * width);
     if (auto index = tensors.find(value, bytes))
       work.add_writes(*index);
@@ -183,7 +183,7 @@ proto::OpWork TaskGroups::sumUp(ArrayRef<Operation *> members) const {
   work.set_ops(static_cast<double>(members.size()));
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
   // Values that only the backward pass uses are written, but not passed on to an op.
-  llvm::SetVector<Value> taken, left, handedOn;
+  llvm::SetVector<Value> taken, left, outputs;
   for (Operation *op : members) {
     for (Value operand : op->getOperands()) {
       Value value = throughViews(operand);
@@ -202,7 +202,7 @@ proto::OpWork TaskGroups::sumUp(ArrayRef<Operation *> members) const {
           else if (!inside.contains(user)) {
             left.insert(result);
             if (!isa<WriteOp>(user))
-              handedOn.insert(result);
+              outputs.insert(result);
           }
       }
     }
@@ -236,7 +236,7 @@ proto::OpWork TaskGroups::sumUp(ArrayRef<Operation *> members) const {
     work.set_type(narrowestFloat(taken, left));
   work.set_read_bytes(read);
   work.set_written_bytes(written);
-  nameTensors(taken, handedOn, work);
+  nameTensors(taken, outputs, work);
   return work;
 }
 

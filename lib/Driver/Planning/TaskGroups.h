@@ -55,7 +55,7 @@ private:
   void connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers);
   double bytesOf(Value value) const;
   ::st::proto::OpWork sumUp(ArrayRef<Operation *> ops) const;
-  void nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetVector<Value> &handedOn,
+  void nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetVector<Value> &outputs,
                    ::st::proto::OpWork &work) const;
   ::st::proto::ElementType narrowestFloat(const llvm::SetVector<Value> &taken,
                                           const llvm::SetVector<Value> &left) const;

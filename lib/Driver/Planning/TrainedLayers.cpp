@@ -101,7 +101,7 @@ std::optional<int64_t> LayerParameters::findFirst(StringRef pattern) const {
   return first;
 }
 
-/// Lets a program of the first layers stand for the model. Each pattern of the options must match
+/// Lets a program of the first layers represent the model. Each pattern of the options must match
 /// a parameter of it.
 static void setLayerKinds(const LayerParameters &parameters,
                           const std::map<std::string, std::string> &options,

@@ -9,8 +9,7 @@
 
 namespace st {
 
-/// Two rows by their index. Disturbances only slow a run down, so `row` is the one that took longer
-/// for its work.
+/// Two rows, by index. A disturbance only slows a run down, so `row` is the slower of the two.
 struct Contradiction {
   size_t row = 0, peer = 0;
   std::string what; ///< "forward 89.5 ms, 53.9 ms for the same work"

@@ -14,7 +14,8 @@ namespace st {
 /// Bytes of one micro-batch on one device.
 struct KeptTensors {
   double kept = 0; ///< from the forward pass of the block to its backward pass
-  /// The part of `kept` for the weight task, if any; and bytes from the backward pass to it.
+  /// For the weight task, if there is one: its part of `kept`, and the bytes that the backward pass
+  /// keeps for it.
   double keptForWeights = 0, gradientsForWeights = 0;
   double working = 0; ///< in addition, while the block runs: temporaries and their gradients
 };

@@ -64,11 +64,11 @@ struct RankPlacement {
 RankPlacement placeRanks(const proto::ClusterDescription &cluster, const Layout &layout);
 
 /// Removes orders that are equivalent for a layout of these degrees, and keeps the first of each
-/// class. An empty list stands for all orders from `OfCluster` on.
+/// class. An empty list represents all orders from `OfCluster` on.
 std::vector<RankOrder> distinctOrders(const proto::ClusterDescription &cluster, Layout layout,
                                       const std::vector<RankOrder> &among);
 
-/// Returns the order that `OfCluster` stands for.
+/// Returns the order that `OfCluster` represents.
 RankOrder resolveOrder(const proto::ClusterDescription &cluster, RankOrder order);
 
 /// The `device_mapping` of a parallel file (docs/parallel-spec.md) for GPUs numbered node by node.

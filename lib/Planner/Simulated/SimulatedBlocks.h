@@ -24,8 +24,8 @@ struct SimulatedKey {
   int64_t stageLayers = 1;
   int64_t tensor = 1, context = 1, replicas = 1, expert = 1;
   int64_t microBatch = 1, microBatches = 1, zero = 0;
-  /// If layers differ, the program is the whole model in this number of stages; else 0.
-  int64_t wholeStages = 0;
+  /// If layers differ, the program is the full model in this number of stages; else 0.
+  int64_t modelStages = 0;
   bool isPipelined = false;    ///< there are several stages
   bool splitsBackward = false; ///< gradients of weights are separate tasks
   bool sequenceParallel = false;
@@ -37,13 +37,13 @@ struct SimulatedKey {
   int64_t replicaDevices() const { return tensor * context; }
   auto tie() const {
     return std::tie(stageLayers, tensor, context, replicas, expert, microBatch, microBatches, zero,
-                    wholeStages, isPipelined, splitsBackward, sequenceParallel, recompute);
+                    modelStages, isPipelined, splitsBackward, sequenceParallel, recompute);
   }
   bool operator<(const SimulatedKey &other) const { return tie() < other.tie(); }
 };
 
 enum class StageKind : uint8_t {
-  Whole,  ///< the full model in one stage
+  Single, ///< the full model in one stage
   First,  ///< with the embeddings
   Middle, ///< layers only
   Last,   ///< with the head
@@ -117,7 +117,7 @@ struct Contention {
 };
 
 /// A layout's program, fully compiled and timed by the simulator.
-struct WholeStep {
+struct CompiledStep {
   int64_t picoseconds = 0;
   std::vector<int64_t> arenaBytes; ///< per device, by device group
   /// The same by class: (name, bytes) in the compiler's plan.
@@ -142,9 +142,9 @@ public:
 
   /// Compiles and times a full layout once. Fails with the compiler's first error, for example if
   /// it does not fit memory.
-  virtual absl::StatusOr<WholeStep> timeWhole(const Layout &layout) = 0;
-  /// An earlier result of timeWhole; null if there is none or it failed.
-  virtual const WholeStep *findWhole(const Layout &layout) const = 0;
+  virtual absl::StatusOr<CompiledStep> timeCompiled(const Layout &layout) = 0;
+  /// An earlier result of timeCompiled; null if there is none or it failed.
+  virtual const CompiledStep *findCompiled(const Layout &layout) const = 0;
 };
 
 } // namespace st

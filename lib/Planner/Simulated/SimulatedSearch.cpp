@@ -219,15 +219,15 @@ void SimulatedSearcher::simulateFastest() {
     if (result.simulated.size() == effort.simulated)
       return;
     Candidate &candidate = result.candidates[i];
-    const absl::StatusOr<WholeStep> whole = inputs.simulated->timeWhole(candidate.layout);
-    if (!whole.ok()) {
+    const absl::StatusOr<CompiledStep> compiled = inputs.simulated->timeCompiled(candidate.layout);
+    if (!compiled.ok()) {
       candidate.fate = Candidate::Refused;
-      candidate.reason = std::string(whole.status().message());
+      candidate.reason = std::string(compiled.status().message());
       continue;
     }
-    candidate.ms = static_cast<double>(whole->picoseconds) * 1e-9;
-    candidate.bytes =
-        static_cast<double>(*std::max_element(whole->arenaBytes.begin(), whole->arenaBytes.end()));
+    candidate.ms = static_cast<double>(compiled->picoseconds) * 1e-9;
+    candidate.bytes = static_cast<double>(
+        *std::max_element(compiled->arenaBytes.begin(), compiled->arenaBytes.end()));
     if (candidate.bytes <= inputs.cluster.memory_bytes().value())
       result.simulated.push_back(i);
     else

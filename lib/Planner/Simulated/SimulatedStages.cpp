@@ -22,7 +22,7 @@ SimulatedKey SimulatedKey::of(const Layout &layout, const PlannedModel &model) {
   SimulatedKey key;
   const int64_t stages = layout.stages * layout.virtualStages;
   if (model.layersDiffer())
-    key.wholeStages = stages;
+    key.modelStages = stages;
   else
     key.stageLayers = layout.stages > 1 && model.layers >= 2 * stages ? 2 : 1;
   key.tensor = layout.tensor;
@@ -42,12 +42,12 @@ SimulatedKey SimulatedKey::of(const Layout &layout, const PlannedModel &model) {
 /// Assigns stages to the groups in turn.
 StagePlace SimulatedStages::placeOf(int64_t stage) const {
   auto groupOf = [&](int64_t other) { return (other + count()) % count() % layout.stages; };
-  return {groupOf(stage), groupOf(stage - 1), groupOf(stage + 1), key.wholeStages > 0 ? stage : 0};
+  return {groupOf(stage), groupOf(stage - 1), groupOf(stage + 1), key.modelStages > 0 ? stage : 0};
 }
 
 StageKind SimulatedStages::kindOf(int64_t stage) const {
   if (count() == 1)
-    return StageKind::Whole;
+    return StageKind::Single;
   return stage == 0 ? StageKind::First : stage + 1 == count() ? StageKind::Last : StageKind::Middle;
 }
 
@@ -67,7 +67,7 @@ double SimulatedStages::ofGroup(int64_t group, WorkPart part) const {
   double sum = 0, fixed = -std::numeric_limits<double>::infinity();
   // Stages of the whole model have their own work. Each has its buffers of temporaries when it
   // runs.
-  if (key.wholeStages > 0) {
+  if (key.modelStages > 0) {
     for (int64_t stage = group; stage < count(); stage += layout.stages)
       sum = part == WorkspaceBytes ? std::max(sum, works[stage][part]) : sum + works[stage][part];
     return sum;

@@ -22,7 +22,7 @@ private:
   void addTimes(const std::vector<SimulatedGroupTimes> &groups, StepEstimate &step) const;
   DeviceMemory sumMemory(int64_t group, int64_t inFlight) const;
   absl::Status countModel(StepEstimate &step) const;
-  void takeWhole(const WholeStep &whole, StepEstimate &step) const;
+  void takeCompiled(const CompiledStep &compiled, StepEstimate &step) const;
 
   const StepInputs &inputs;
   const Layout &layout;
@@ -107,15 +107,15 @@ absl::Status SimulatedComposer::countModel(StepEstimate &step) const {
 }
 
 /// Replaces the composed figures by simulated ones.
-void SimulatedComposer::takeWhole(const WholeStep &whole, StepEstimate &step) const {
+void SimulatedComposer::takeCompiled(const CompiledStep &compiled, StepEstimate &step) const {
   step.composedMs = step.ms;
-  step.ms = static_cast<double>(whole.picoseconds) * 1e-9;
+  step.ms = static_cast<double>(compiled.picoseconds) * 1e-9;
   for (std::vector<StepPart> &parts : step.parts)
-    parts.push_back({"beside-the-composition", step.ms - *step.composedMs, /*isWait=*/false,
+    parts.push_back({"unattributed", step.ms - *step.composedMs, /*isWait=*/false,
                      /*afterUnits=*/true});
   for (size_t group = 0; group < step.memory.size(); ++group) {
     DeviceMemory &memory = step.memory[group] = {};
-    for (const auto &[name, bytes] : whole.memory[group]) {
+    for (const auto &[name, bytes] : compiled.memory[group]) {
       double &part = name == "parameters"    ? memory.parameters
                      : name == "gradients"   ? memory.gradients
                      : name == "optimizer"   ? memory.optimizer
@@ -138,8 +138,8 @@ absl::StatusOr<StepEstimate> SimulatedComposer::compose(bool keepRuns) {
   addTimes(groups, step);
   for (size_t group = 0; group < groups.size(); ++group)
     step.memory.push_back(sumMemory(static_cast<int64_t>(group), groups[group].units.inFlight));
-  if (const WholeStep *whole = inputs.simulated->findWhole(layout))
-    takeWhole(*whole, step);
+  if (const CompiledStep *compiled = inputs.simulated->findCompiled(layout))
+    takeCompiled(*compiled, step);
   addTimers(step);
   for (size_t group = 0; group < groups.size(); ++group)
     if (step.memory[group].total() > step.memory[step.fullest].total())

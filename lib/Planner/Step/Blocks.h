@@ -32,13 +32,13 @@ struct BlockKey {
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };
 
-/// Layers in the programs that a BlockSource compiles, if one layer stands for all.
+/// Layers in the programs that a BlockSource compiles, if one layer represents all.
 constexpr int64_t kCompiledLayers = 2;
 
 /// A planned model: its blocks are compiled, the rest are counts. A program has the embeddings
 /// (block 0), layers and the head. That of a model with an encoder and a decoder has layers of
 /// each, and between them a bridge: the encoder's last norm and the decoder's embeddings. Usually
-/// there are two layers of each, and the second one stands for all but the first. If layers differ,
+/// there are two layers of each, and the second one represents all but the first. If layers differ,
 /// a program has the first layers of each stack, up to the second one of each kind.
 struct PlannedModel {
   std::string name;
@@ -58,7 +58,7 @@ struct PlannedModel {
                      const std::vector<int64_t> &needed = {});
   /// Returns true if layers of a stack differ.
   bool layersUnlike() const { return !likeBlocks.empty(); }
-  /// Returns true if a layer does not stand for all others.
+  /// Returns true if a layer does not represent all others.
   bool layersDiffer() const { return layersUnlike() || decoderLayers > 0; }
   int64_t bridgeBlock() const { return compiledLayers + 1; }
   int64_t headBlock() const {
@@ -70,20 +70,20 @@ struct PlannedModel {
   bool isDecoderLayer(int64_t block) const {
     return decoderLayers > 0 && block > bridgeBlock() && block < headBlock();
   }
-  /// The block that stands for a layer of the model.
+  /// The block that represents a layer of the model.
   int64_t blockOf(int64_t layer) const {
     if (layersUnlike())
       return likeBlocks[layer];
     return layer < encoderLayers() ? compiledLayers : bridgeBlock() + compiledDecoderLayers;
   }
-  /// The blocks that stand for layers, ascending.
+  /// The blocks that represent layers, ascending.
   std::vector<int64_t> layerBlocks() const;
-  /// Blocks of the model that a block of a program stands for.
+  /// Blocks of the model that a block of a program represents.
   int64_t timesOf(int64_t block) const;
-  /// Tensors of the model that a state of a program stands for; all layers may share one.
+  /// Tensors of the model that a state of a program represents; all layers may share one.
   int64_t timesOf(const proto::StateWork &state) const;
 
-  /// Of setLayerKinds: the block that stands for each layer. Empty if layers of a stack are alike.
+  /// Of setLayerKinds: the block that represents each layer. Empty if layers of a stack are alike.
   std::vector<int64_t> likeBlocks;
 };
 

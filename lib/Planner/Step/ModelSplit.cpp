@@ -13,7 +13,7 @@ static bool isUsedBy(const proto::StateWork &state, int64_t block) {
   return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();
 }
 
-/// The layer whose block stands for each layer of a stack: the second one of its kind, or the only
+/// The layer whose block represents each layer of a stack: the second one of its kind, or the only
 /// one. Like the other layers, it follows a layer.
 static std::vector<int64_t> findLikes(const std::vector<std::string> &kinds) {
   std::map<std::string, std::pair<int64_t, int64_t>> likes; // number of layers, and the layer

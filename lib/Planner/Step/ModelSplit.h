@@ -47,9 +47,9 @@ public:
     return model.decoderLayers > 0 && starts[stage + 1] > model.encoderLayers();
   }
   int64_t layersOfGroup(int64_t group) const;
-  /// The blocks that stand for layers, ascending.
+  /// The blocks that represent layers, ascending.
   const std::vector<int64_t> &layerBlocks() const { return blocks; }
-  /// Visits the layers of a stage in order, as runs that one block stands for: its index among
+  /// Visits the layers of a stage in order, as runs that one block represents: its index among
   /// layerBlocks, and the number of layers.
   template <typename Visit> void visitLayers(int64_t stage, Visit visit) const;
 

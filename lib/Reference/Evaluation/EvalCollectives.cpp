@@ -20,7 +20,7 @@ Outcome evalGroups(Evaluator &evaluator, Operation &op, ArrayRef<StringRef> axes
                    Exchange exchange) {
   const RankGrid &grid = evaluator.getGrid();
   if (evaluator.getActiveRanks().size() != evaluator.getNumRanks())
-    return toOutcome(op.emitError("a collective in control flow that only some ranks enter"));
+    return toOutcome(op.emitError("this collective is in control flow that only some ranks enter"));
   for (StringRef axis : axes)
     if (!grid.hasAxis(axis))
       return toOutcome(op.emitError("no axis '") << axis << "' in the mesh of this op");

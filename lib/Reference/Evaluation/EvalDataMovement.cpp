@@ -7,7 +7,7 @@ namespace mlir::st::ref {
 
 using namespace stablehlo;
 
-// Start indices are one scalar a dimension.
+// The start indices are scalars, one per dimension.
 static Shape toStarts(ArrayRef<Tensor> indices) {
   Shape starts;
   for (const Tensor &index : indices)
@@ -27,7 +27,7 @@ static Tensor dynamicUpdateSlice(const Tensor &operand, const Tensor &update,
                      clampStarts(toStarts(indices), operand.getShape(), update.getShape()));
 }
 
-// Little-endian elements are parts of a wider one, as along a minor dimension.
+// A wide element consists of narrow ones, the least significant first, as along a minor dimension.
 static Tensor bitcast(const Tensor &operand, ElementType type, ArrayRef<int64_t> shape) {
   if ((type == ElementType::BOOL) != (operand.getType() == ElementType::BOOL))
     return Tensor();

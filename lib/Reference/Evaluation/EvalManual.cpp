@@ -39,17 +39,17 @@ FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
 }
 
 /// Gives each rank its part of a value that all ranks of its group hold.
-LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, ShardingAttr sharding,
+LogicalResult split(sdy::ManualComputationOp op, const RankValues &globals, ShardingAttr sharding,
                     const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups,
                     RankValues &parts) {
-  parts.resize(wholes.size());
+  parts.resize(globals.size());
   for (ArrayRef<int64_t> group : groups) {
-    const Tensor &whole = wholes[group.front()];
+    const Tensor &global = globals[group.front()];
     RankValues own;
     for (int64_t rank : group)
-      if (!wholes[rank].isSameAs(whole) && !wholes[rank].bitwiseEquals(whole))
+      if (!globals[rank].isSameAs(global) && !globals[rank].bitwiseEquals(global))
         return op.emitError("an operand differs between ranks");
-    if (failed(shard(whole, sharding, grid, op, own)))
+    if (failed(shard(global, sharding, grid, op, own)))
       return failure();
     for (int64_t rank : group)
       parts[rank] = own[rank];
@@ -60,19 +60,19 @@ LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, Shard
 /// Joins the parts of the ranks of each group.
 LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, ShardingAttr sharding,
                    const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups, size_t number,
-                   RankValues &wholes) {
-  wholes.resize(parts.size());
+                   RankValues &globals) {
+  globals.resize(parts.size());
   for (ArrayRef<int64_t> group : groups) {
     // Treats all groups as if they had the parts of this group.
     RankValues alike(parts.size());
     for (ArrayRef<int64_t> other : groups)
       for (auto [rank, from] : llvm::zip_equal(other, group))
         alike[rank] = parts[from];
-    Tensor whole;
-    if (failed(unshard(alike, sharding, grid, op, "result " + Twine(number), whole)))
+    Tensor global;
+    if (failed(unshard(alike, sharding, grid, op, "result " + Twine(number), global)))
       return failure();
     for (int64_t rank : group)
-      wholes[rank] = whole;
+      globals[rank] = global;
   }
   return success();
 }
@@ -80,7 +80,7 @@ LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, Shardin
 LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputationOp op) {
   auto ranks = static_cast<int64_t>(evaluator.getNumRanks());
   if (static_cast<int64_t>(evaluator.getActiveRanks().size()) != ranks)
-    return op.emitError("a computation on shards in control flow that only some ranks enter");
+    return op.emitError("this computation on shards is in control flow that only some ranks enter");
   op.getContext()->loadDialect<StDialect>();
   FailureOr<RankGrid> grid = gridOf(op, ranks);
   if (failed(grid))
@@ -100,11 +100,11 @@ LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputation
   if (failed(evaluator.evalBlock(op.getBody().front(), parts, results)))
     return failure();
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
-    RankValues wholes;
+    RankValues globals;
     if (failed(join(op, results[i], manualPart(op, op.getOutShardings().getShardings()[i]), *grid,
-                    groups, i, wholes)))
+                    groups, i, globals)))
       return failure();
-    evaluator.set(result, std::move(wholes));
+    evaluator.set(result, std::move(globals));
   }
   return success();
 }

@@ -35,7 +35,7 @@ public:
   LogicalResult get(GroupsOf kind, DenseIntElementsAttr lists,
                     SmallVectorImpl<SmallVector<int64_t>> &groups) const;
 
-  /// The number of groups that a list stands for: one, or one per position in the other dimension.
+  /// The number of groups that a list represents: one, or one per position in the other dimension.
   int64_t getRepetitions(GroupsOf kind) const {
     return kind == GroupsOf::Replicas ? partitions : kind == GroupsOf::Partitions ? replicas : 1;
   }
@@ -116,7 +116,7 @@ template <class Exchange>
 Outcome evalGroups(Evaluator &evaluator, Operation &op, GroupsOf kind, DenseIntElementsAttr lists,
                    Exchange exchange) {
   if (evaluator.getActiveRanks().size() != evaluator.getNumRanks())
-    return toOutcome(op.emitError("a collective in control flow that only some ranks enter"));
+    return toOutcome(op.emitError("this collective is in control flow that only some ranks enter"));
   SmallVector<SmallVector<int64_t>> groups;
   if (failed(RankGroups(evaluator, op).get(kind, lists, groups)))
     return Outcome::Failed;
@@ -209,7 +209,7 @@ Outcome evalAllToAll(Evaluator &evaluator, hlo::AllToAllOp op) {
 Outcome evalMoves(Evaluator &evaluator, Operation &op,
                   ArrayRef<std::pair<int64_t, int64_t>> moves) {
   if (evaluator.getActiveRanks().size() != evaluator.getNumRanks())
-    return toOutcome(op.emitError("a collective in control flow that only some ranks enter"));
+    return toOutcome(op.emitError("this collective is in control flow that only some ranks enter"));
   const RankValues &values = evaluator.get(op.getOperand(0));
   Tensor zero = convert(Tensor::scalar<int64_t>(ElementType::I64, 0), values[0].getType());
   RankValues results(evaluator.getNumRanks(), splat(zero, values[0].getShape()));

@@ -95,7 +95,7 @@ struct Rem {
 struct Max {
   template <class T> T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
-      // NaN wins, and +0 over -0.
+      // The result is NaN if an operand is; +0 is greater than -0.
       if (a == b)
         return std::signbit(a) ? b : a;
       return a > b || std::isnan(a) ? a : b;
@@ -170,8 +170,8 @@ struct MulHigh {
   }
 };
 
-// One step in the type's own format, where mapBinary's computation in f32 would
-// lose it: on the bits, whose order is that of the magnitudes.
+// The next number in the type's own format. Rounding would lose this step, because mapBinary
+// computes in f32. The bits of numbers of one sign have the order of their magnitudes.
 template <class T, class Bits> T nextAfter(T from, T to) {
   using Number = Compute<T>;
   Number a = static_cast<Number>(from), b = static_cast<Number>(to);

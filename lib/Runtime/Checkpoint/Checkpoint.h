@@ -1,9 +1,9 @@
 // Checkpoints: a folder that other tools and other layouts can read.
 //
-//   model.safetensors      the parameters, whole, under their names
+//   model.safetensors      the unsharded parameters, under their names
 //   adapter_model.safetensors, adapter_config.json
 //                          the adapters of --lora, as PEFT reads them
-//   optimizer.safetensors  the optimizer's tensors, whole
+//   optimizer.safetensors  the optimizer's unsharded tensors
 //                          each in one file, or sharded: model-00001-of-00003.safetensors, …
 //                          and model.safetensors.index.json, as in Hugging Face's folders
 //   trainer_state.json     the progress of the run

@@ -47,15 +47,15 @@ float toFloat(const uint8_t *bytes, ElementType type) {
 absl::Status readOutput(const proto::Executable &program, const proto::Group &group,
                         const proto::Output &output, Executable &executable,
                         std::vector<float> &values) {
-  const TensorBlock whole = blockOf(output.global(), proto::Slice(), 0);
-  const size_t width = byteWidth(whole.type);
-  if (whole.type != ElementType::F32 && whole.type != ElementType::BF16 &&
-      whole.type != ElementType::F16)
+  const TensorBlock full = blockOf(output.global(), proto::Slice(), 0);
+  const size_t width = byteWidth(full.type);
+  if (full.type != ElementType::F32 && full.type != ElementType::BF16 &&
+      full.type != ElementType::F16)
     return absl::InternalError(absl::StrCat("the evaluation gives \"", output.name(), "\" as ",
-                                            describeType(whole.type, whole.globalShape)));
-  std::vector<uint8_t> global(static_cast<size_t>(whole.numBytes())), local;
+                                            describeType(full.type, full.globalShape)));
+  std::vector<uint8_t> global(static_cast<size_t>(full.numBytes())), local;
   // A replicated output is read from one rank.
-  const int64_t ranks = whole.globalShape.empty() ? 1 : group.device_ids_size();
+  const int64_t ranks = full.globalShape.empty() ? 1 : group.device_ids_size();
   for (int64_t rank = 0; rank < ranks; ++rank)
     for (int64_t part = 0; part < countParts(output, program.micro_batches()); ++part) {
       const TensorBlock block = blockOf(output, program.micro_batches(), part, rank);
@@ -66,7 +66,7 @@ absl::Status readOutput(const proto::Executable &program, const proto::Group &gr
       copyToGlobal(block, local.data(), global.data());
     }
   for (size_t i = 0; i * width < global.size(); ++i)
-    values.push_back(toFloat(global.data() + i * width, whole.type));
+    values.push_back(toFloat(global.data() + i * width, full.type));
   return absl::OkStatus();
 }
 

@@ -10,7 +10,7 @@ namespace st {
 
 using Clock = std::chrono::steady_clock;
 
-/// `seconds` from now, limited to a year, which stands for "forever" and cannot overflow the
+/// `seconds` from now, limited to a year, which means "forever" and cannot overflow the
 /// clock.
 inline Clock::time_point deadlineAfter(double seconds) {
   constexpr double kYear = 365.0 * 24 * 3600;

@@ -1,4 +1,5 @@
-// The rendezvous of processes that join a group: accepts connections and sorts out strangers.
+// The rendezvous of processes that join a group: accepts connections and rejects those of other
+// programs.
 #ifndef ST_LIB_RUNTIME_TCPRENDEZVOUS_H
 #define ST_LIB_RUNTIME_TCPRENDEZVOUS_H
 

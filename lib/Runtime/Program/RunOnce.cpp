@@ -87,8 +87,8 @@ absl::Status OneRun::check(const std::string &name, ElementType type,
 absl::Status OneRun::checkInputs() {
   for (const proto::Group &group : program.groups())
     for (const proto::Input &input : group.inputs()) {
-      const TensorBlock whole = blockOf(input.global(), proto::Slice(), 0);
-      ST_RETURN_IF_ERROR(check(input.name(), whole.type, whole.globalShape));
+      const TensorBlock full = blockOf(input.global(), proto::Slice(), 0);
+      ST_RETURN_IF_ERROR(check(input.name(), full.type, full.globalShape));
       const ValueRange range = {input.name(), input.limit()};
       if (std::string what = findOutside(range, *given->find(input.name()), 1); !what.empty())
         return error(what);
@@ -137,12 +137,12 @@ absl::Status OneRun::feedInputs(Executable &executable) const {
 
 absl::Status OneRun::take(const proto::Output &output, int64_t rank, int64_t globalRank,
                           Executable &executable) {
-  const TensorBlock whole = blockOf(output.global(), proto::Slice(), 0);
+  const TensorBlock full = blockOf(output.global(), proto::Slice(), 0);
   auto [it, isNew] = results.try_emplace(output.name());
   Result &result = it->second;
   if (isNew) {
-    result.spec = {output.name(), whole.type, whole.globalShape};
-    result.bytes.resize(whole.numBytes());
+    result.spec = {output.name(), full.type, full.globalShape};
+    result.bytes.resize(full.numBytes());
   }
   for (int64_t part = 0; part < countParts(output, program.micro_batches()); ++part) {
     const TensorBlock block = blockOf(output, program.micro_batches(), part, rank);

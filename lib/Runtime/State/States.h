@@ -26,8 +26,8 @@ struct StateBlock {
   std::vector<StateReplica> replicas;
 };
 
-/// A state over all groups, or a row of one whose rows are tensors of their own; its distinct
-/// blocks tile the global tensor.
+/// A state of all groups, or a row of a state whose rows are separate tensors. Its distinct blocks
+/// tile the global tensor.
 struct StateTensor {
   const proto::State *state = nullptr;
   std::shared_ptr<const proto::State> row; ///< of a row: the owner of `state`

@@ -105,7 +105,7 @@ int64_t TensorBlock::numReal() const {
   return product;
 }
 
-static TensorBlock wholeBlock(const proto::TensorType &global, const proto::Slice &slice) {
+static TensorBlock unshardedBlock(const proto::TensorType &global, const proto::Slice &slice) {
   TensorBlock block;
   block.type = *elementTypeOf(global.element());
   block.globalShape.assign(global.shape().begin(), global.shape().end());
@@ -120,7 +120,7 @@ static TensorBlock wholeBlock(const proto::TensorType &global, const proto::Slic
   return block;
 }
 
-static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
+static void takeShard(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
   const int64_t dims = slice.counts_size();
   if (slice.rows() != 0) {
     block.start[0] = slice.first_row();
@@ -136,14 +136,14 @@ static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
 }
 
 TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t rank) {
-  TensorBlock block = wholeBlock(global, slice);
-  cut(block, slice, rank);
+  TensorBlock block = unshardedBlock(global, slice);
+  takeShard(block, slice, rank);
   return block;
 }
 
 static TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t dim,
                            int64_t microBatches, int64_t microBatch, int64_t rank) {
-  TensorBlock block = wholeBlock(global, slice);
+  TensorBlock block = unshardedBlock(global, slice);
   if (dim >= 0) {
     if (slice.local_size() != 0)
       block.shape[dim] = slice.local(dim) * slice.counts(dim);
@@ -151,7 +151,7 @@ static TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &
       block.shape[dim] /= microBatches;
     block.start[dim] = microBatch * block.shape[dim];
   }
-  cut(block, slice, rank);
+  takeShard(block, slice, rank);
   return block;
 }
 

@@ -194,9 +194,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createFileTokenizer(const TokenizerFi
     return createFromJson(files.at(kTokenizerJson), config, vocabulary,
                           absl::StrCat(prefix, kTokenizerJson));
   if (has(kVocabJson) != has(kMergesTxt))
-    return absl::InvalidArgumentError(absl::StrCat(
-        prefix, has(kVocabJson) ? kVocabJson : kMergesTxt, ": expected ",
-        has(kVocabJson) ? kMergesTxt : kVocabJson, " beside it; the tokenizer needs both"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(prefix, has(kVocabJson) ? kVocabJson : kMergesTxt, ": expected ",
+                     has(kVocabJson) ? kMergesTxt : kVocabJson,
+                     " in the same folder; the tokenizer needs both"));
   if (has(kVocabJson))
     return createFromMerges(files.at(kVocabJson), files.at(kMergesTxt), config, vocabulary, prefix);
   if (has(kVocabTxt))

@@ -24,7 +24,7 @@ public:
     const int64_t length = std::count_if(word.begin(), word.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     });
-    if (length > longestWord || !cut(word, tokens)) {
+    if (length > longestWord || !splitWord(word, tokens)) {
       tokens.resize(firstToken);
       tokens.push_back({unknown, 0, static_cast<uint32_t>(word.size())});
     }
@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  bool cut(absl::string_view word, std::vector<WordToken> &tokens) const {
+  bool splitWord(absl::string_view word, std::vector<WordToken> &tokens) const {
     std::string piece;
     for (size_t begin = 0; begin < word.size();) {
       piece = begin > 0 ? prefix : "";

@@ -221,7 +221,9 @@ FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const Dime
   Axes all = unite(parts.axes, others);
   Value padded = emitTerms(builder, builder.getInsertionBlock(), loc, parts.value, lead(others));
   if (!padded)
-    return emitError(loc, "a complex value is unreduced in a computation on shards");
+    return emitError(loc,
+                     "a complex value is unreduced in a computation on shards, which cannot be "
+                     "imported");
   // The terms' dimensions come first.
   SmallVector<int64_t> order;
   for (unsigned axis : all) {

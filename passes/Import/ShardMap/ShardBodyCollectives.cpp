@@ -323,7 +323,7 @@ static Value clearWithoutSource(Emitter &emit, Value value, int64_t dim,
                      emit.zerosLike(value));
 }
 
-/// Gives the positions of a dimension the values at their sources; -1 stands for zeros. Devices
+/// Gives the positions of a dimension the values at their sources; -1 means zeros. Devices
 /// send each other the elements of a permutation. Otherwise positions that are adjacent before and
 /// after are one slice.
 static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int64_t> sources) {

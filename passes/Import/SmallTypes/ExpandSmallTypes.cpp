@@ -56,7 +56,7 @@ static Value maskBits(Emitter &emit, Value x, unsigned width) {
   return emit.bitAnd(x, emit.splatLike(x, (1 << width) - 1));
 }
 
-/// The number of a small type that a result of wide arithmetic stands for.
+/// The number of a small type that a result of wide arithmetic represents.
 static Value normalize(Emitter &emit, Value x, Type element) {
   if (FloatType type = smallFloat(element))
     return roundToFloat(emit, x, type);

@@ -40,11 +40,11 @@ void RecomputeEmitter::keepAdded() {
   }
 }
 
-Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
+Value RecomputeEmitter::get(Value value, int64_t block, Consumer consumer) {
   const bool isSplit = splitsAttention && stage.getForward().isAttention(value.getDefiningOp());
   if (!isSplit)
-    reader = Reader::Recomputed;
-  auto &created = this->created[static_cast<int>(reader)];
+    consumer = Consumer::Recomputed;
+  auto &created = this->created[static_cast<int>(consumer)];
   if (Value known = created.lookup({value, block}))
     return known;
   TaskOp backward = stage.getBackward();
@@ -63,10 +63,10 @@ Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
                read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
   IRMapping mapping;
   for (Value operand : op->getOperands())
-    mapping.map(operand, get(operand, block, reader));
+    mapping.map(operand, get(operand, block, consumer));
   Operation *copy = body->clone(*op, mapping);
   ++numRecomputed;
-  if (isSplit && reader == Reader::Recomputed)
+  if (isSplit && consumer == Consumer::Recomputed)
     unshared.insert(copy);
   for (auto [original, again] : llvm::zip_equal(op->getResults(), copy->getResults()))
     created[{original, block}] = again;
@@ -74,8 +74,8 @@ Value RecomputeEmitter::get(Value value, int64_t block, Reader reader) {
 }
 
 /// The backward task recomputes operands of the weight task once, and passes them on.
-void RecomputeEmitter::handOn(int64_t block) {
-  if (stage.getBackward() == stage.getWeight() || !handedOn.insert(block).second)
+void RecomputeEmitter::passToWeightTask(int64_t block) {
+  if (stage.getBackward() == stage.getWeight() || !passedBlocks.insert(block).second)
     return;
   for (Value value : choice.dropped) {
     if (!stage.isReadByWeight(value) || stage.getForward().getBlock(value.getDefiningOp()) != block)
@@ -96,8 +96,8 @@ void RecomputeEmitter::replaceReads(Operation *op) {
       continue;
     int64_t block = stage.getForward().getBlock(dropped.getDefiningOp());
     body->setInsertionPoint(op);
-    operand.set(get(dropped, block, Reader::Gradient));
-    handOn(block);
+    operand.set(get(dropped, block, Consumer::Gradient));
+    passToWeightTask(block);
   }
 }
 
@@ -188,7 +188,7 @@ void RecomputeEmitter::rewriteBackward() {
     replaceReads(op);
   body->setInsertionPointToEnd(&block);
   for (int64_t number : stage.getForward().getBlocks())
-    handOn(number);
+    passToWeightTask(number);
   shareReadings(block);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if ((isa<ReadOp>(op) || op.hasTrait<OpTrait::ConstantLike>()) && op.use_empty())

@@ -24,12 +24,12 @@ private:
   void rewriteBackward();
   void replaceReads(Operation *op);
   /// The users of a recomputed value: ops that are recomputed, or ops of the gradient.
-  enum class Reader { Recomputed, Gradient };
+  enum class Consumer { Recomputed, Gradient };
   /// The backward task's value for a value of the forward task, emitted before the insertion point.
   /// Blocks share only what they read: a value that two of them compute would stay alive from one
-  /// to the other. The same holds for the readers of the core of attention, if they are split.
-  Value get(Value value, int64_t block, Reader reader = Reader::Recomputed);
-  void handOn(int64_t block);
+  /// to the other. The same holds for the consumers of the core of attention, if they are split.
+  Value get(Value value, int64_t block, Consumer consumer = Consumer::Recomputed);
+  void passToWeightTask(int64_t block);
   void removeStashes();
 
   ProgramOp program;
@@ -40,9 +40,9 @@ private:
   std::optional<OpBuilder> body; ///< in the backward task
   llvm::StringMap<Value> droppedBySymbol;
   DenseMap<Value, WriteOp> kept;                         ///< for added values, the new write
-  DenseMap<std::pair<Value, int64_t>, Value> created[2]; ///< by reader
+  DenseMap<std::pair<Value, int64_t>, Value> created[2]; ///< by consumer
   DenseSet<Operation *> unshared; ///< cores of attention for the recomputed layer
-  DenseSet<int64_t> handedOn;     ///< blocks
+  DenseSet<int64_t> passedBlocks; ///< blocks
   int64_t numRecomputed = 0;
 };
 

@@ -171,11 +171,11 @@ void Rematerialise::runOnOperation() {
     if (failed(rematerialise(program, *policy)))
       return signalPassFailure();
   // A user who requests it should learn that the model has no layers, or no attention.
-  bool isWhole = policy->kind == RecomputePolicy::Full;
+  bool isFull = policy->kind == RecomputePolicy::Full;
   bool isAsked = getOperation()->hasAttr(kRecomputeAttr) || !this->policy.empty();
-  if (!isChanged && isAsked && (isWhole || policy->kind == RecomputePolicy::Selective))
+  if (!isChanged && isAsked && (isFull || policy->kind == RecomputePolicy::Selective))
     getOperation().emitWarning("recompute is ")
         << print(*policy) << ", but nothing is recomputed: "
-        << (isWhole ? "no layer (st.block) between others keeps more than its inputs"
-                    : "no product of activations depends on another one");
+        << (isFull ? "no layer (st.block) between others keeps more than its inputs"
+                   : "no product of activations depends on another one");
 }

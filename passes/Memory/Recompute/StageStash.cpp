@@ -16,13 +16,13 @@ StageStash::StageStash(ProgramOp program, const ValueSources &sources, const Mes
 
 void StageStash::findStashed(ProgramOp program) {
   llvm::StringMap<SmallVector<WriteOp, 1>> writes;
-  llvm::StringMap<SmallVector<TaskOp, 2>> readers;
+  llvm::StringMap<SmallVector<TaskOp, 2>> readingTasks;
   for (auto task : program.getOps<TaskOp>())
     for (Operation &op : task.getBody().front()) {
       if (auto write = dyn_cast<WriteOp>(op))
         writes[write.getTarget()].push_back(write);
       if (auto read = dyn_cast<ReadOp>(op))
-        readers[read.getSource()].push_back(task);
+        readingTasks[read.getSource()].push_back(task);
     }
   for (Operation &op : program.getBody().front()) {
     auto buffer = dyn_cast<BufferOp>(op);
@@ -30,7 +30,7 @@ void StageStash::findStashed(ProgramOp program) {
       freeReads.insert(SymbolTable::getSymbolName(&op).getValue());
     if (!buffer || buffer.getKind() != "stash")
       continue;
-    ArrayRef<TaskOp> tasks = readers[buffer.getSymName()];
+    ArrayRef<TaskOp> tasks = readingTasks[buffer.getSymName()];
     if (llvm::is_contained(tasks, backward))
       freeReads.insert(buffer.getSymName());
     ArrayRef<WriteOp> mine = writes[buffer.getSymName()];

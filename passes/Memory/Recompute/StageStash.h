@@ -40,8 +40,8 @@ public:
   TaskOp getWeight() const { return weight; }
 
   /// Decides which values are kept and which are dropped, with each block at its level; unlisted
-  /// blocks are unchanged. The kept values of a block are a minimum cut, in bytes, between what may
-  /// not be recomputed and what the backward tasks read.
+  /// blocks are unchanged. The kept values of a block are a minimum cut, in bytes, between the
+  /// values that may not be recomputed and those that the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
   /// Drops values that follow element by element from product results, from values rounded to 16

@@ -1,7 +1,7 @@
 // RUN: st-opt %s --split-input-file --convert-kernels-to-gpu=attention | FileCheck %s
 
 // Values of rows that only the generated kernel of a gradient reads: if cuDNN computes the gradient, nothing computes them. The
-// body also clears the counters of blocks that take turns.
+// body also clears the semaphores between blocks.
 // CHECK-LABEL: func.func @group0_backward0
 // CHECK-NOT: gpu.launch_func
 // CHECK: cuda.attention {{.*}} gradient

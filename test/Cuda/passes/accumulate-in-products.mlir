@@ -1,6 +1,6 @@
 // RUN: st-opt %s --accumulate-in-products | FileCheck %s
 
-// A product adds to its buffer, also beside the sums of an operand. A product with another user, one that adds a bias, a kernel
+// A product adds to its buffer, also if it sums an operand. A product with another user, one that adds a bias, a kernel
 // that is no product, a maximum, and a buffer that the task also reads keep their writes.
 // CHECK-LABEL: st.task @backward0
 // CHECK: %[[S0:.*]] = st.read @sum0 : tensor<8x4xf32>

@@ -89,7 +89,7 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: mem
 // -----
 
 func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
-  // expected-error @+1 {{'cuda.product' op sums an operand, expected single matrices, not of f64}}
+  // expected-error @+1 {{'cuda.product' op sums an operand, expected matrices without a batch and not of f64}}
   cuda.product %a * %b sums b %v into %d 4 x 4 x 4 a <4, 1 batch [16]> b <4, 1 batch [16]> d <4, 1 batch [16]> {batch = array<i64: 4>} : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32>
   return
 }

@@ -269,13 +269,13 @@ def keeps_choices(folder):
 
 
 def overlaps(folder):
-    """Sums of gradients run beside the backward pass, and ops on their memory wait."""
+    """Sums of gradients run at the same time as the backward pass, and ops on their memory wait."""
     layout = {"mode": "sharding", "data": 2, "zero": 1, "bucket_bytes": 20000}
     same_bits("gpt2", layout)(folder)
     text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "gpt2.bin"]).stdout
-    beside = re.findall(r"^ *on the transfer stream .*\n(?! *(?:on the transfer|after the other))", text, re.M)
-    st.expect(len(beside) > 2, f"{len(beside)} transfers run beside kernels")
-    return f"{len(beside)} times"
+    overlapped = re.findall(r"^ *on the transfer stream .*\n(?! *(?:on the transfer|after the other))", text, re.M)
+    st.expect(len(overlapped) > 2, f"{len(overlapped)} transfers overlap kernels")
+    return f"{len(overlapped)} times"
 
 
 def traces(folder):

@@ -1,7 +1,7 @@
 """Kernels for NVIDIA GPUs as PTX: nothing is left to resolve, and where ptxas is found they assemble without spilling.
 
-ptxas is PyPI's nvidia-cuda-nvcc beside this Python, or comes from PATH or a CUDA installation; without one the checks
-that need it are counted as skipped. The resources of kernels are compared with cuda_registers.txt, if that was made with
+ptxas is PyPI's nvidia-cuda-nvcc in the folder of this Python, or comes from PATH or a CUDA installation; without one the
+checks that need it are counted as skipped. The resources of kernels are compared with cuda_registers.txt, if that was made with
 the same ptxas: more shared memory, or more than eight additional registers, is an error. ST_RECORD=1 writes a new table.
 """
 

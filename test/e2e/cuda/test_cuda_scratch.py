@@ -1,5 +1,5 @@
-"""Scratch memory of kernels for GPUs, such as the sums that blocks of attention's gradient add to in turn: it counts as
-memory of the device, and a run whose words of turns are wrong ends with an error.
+"""Scratch memory of kernels for GPUs, such as the sums that blocks of attention's gradient add to in order: it counts as memory
+of the device, and a run whose semaphores are wrong ends with an error.
 """
 
 import pathlib
@@ -65,7 +65,7 @@ def counts(folder):
 
 
 def with_stale_words(binary):
-    """The same program, whose launches that clear words of turns begin 16 bytes late, and how many these are: launches of one
+    """The same program, whose launches that clear semaphores begin 16 bytes late, and how many these are: launches of one
     place in scratch memory."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[True]
     mutator = mutated.Mutator(binary)
@@ -91,22 +91,22 @@ def with_stale_words(binary):
     return changed, moved
 
 
-def needs_turns(folder):
+def needs_semaphores(folder):
     """The second launch finds the first words as the first one left them: no block waits forever on the host, and a line says so."""
     done = compile_step(folder, h100_host(folder))
     st.expect(done.returncode == 0, done.stderr)
     st.check_run([folder / "step", "--steps=1"])
     changed, moved = with_stale_words(folder / "step")
-    st.expect(moved > 0, "no launch clears words of turns")
+    st.expect(moved > 0, "no launch clears semaphores")
     done = st.run([changed, "--steps=2"])
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     st.expect(done.returncode == 1 and len(errors) == 1 and re.search(
-        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits forever for its turn: the turn "
-        r"counters were not zero when the kernel started", errors[0]), f"exit {done.returncode}: {done.stderr}")
+        r"error: kernel \w+ .* in task \".*\" of rank 0, micro-batch 0: a block waits forever for a semaphore: the "
+        r"semaphores were not zero when the kernel started", errors[0]), f"exit {done.returncode}: {done.stderr}")
     return f"{moved} launches moved: {errors[0]}"
 
 
-CASES = [("scratch memory counts", counts), ("words of turns that are not cleared", needs_turns)]
+CASES = [("scratch memory counts", counts), ("semaphores that are not cleared", needs_semaphores)]
 
 if __name__ == "__main__":
     sys.exit(st.main(*CASES))

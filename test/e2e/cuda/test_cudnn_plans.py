@@ -1,7 +1,7 @@
 """NVIDIA's cuDNN has engines for our attention on an A100 and an H100; the test needs neither GPU.
 
 cuDNN makes plans, including kernels, from a description of a GPU's properties, and a stand-in of the driver loads the code.
-Without cuDNN on the library path, in a CUDA installation or beside this Python, the check is skipped.
+Without cuDNN on the library path, in a CUDA installation or in the folder of this Python, the check is skipped.
 """
 
 import os

@@ -371,7 +371,7 @@ def unreduced(_):
             same(terms.addressable_data(i), matrix()[rows, columns] @ matrix()[columns])
         doubled = jax.jit(jax.shard_map(lambda t: t * 2, in_specs=P("x", None, unreduced={"y"}), out_specs=P("x", "y"),
                                         check_vma=False))(terms)
-        st.expect(doubled.shape == (8, 16), f"two terms beside each other: {doubled.shape}")
+        st.expect(doubled.shape == (8, 16), f"two concatenated terms: {doubled.shape}")
         same(doubled, np.hstack([2 * matrix()[:, columns] @ matrix()[columns] for columns in (slice(0, 4), slice(4, 8))]))
         same(jax.jit(lambda a, b: total(product(a, b)))(a, b), matrix() @ matrix())
 

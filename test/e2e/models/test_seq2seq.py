@@ -1,4 +1,4 @@
-"""Encoders with decoders: five steps of AdamW beside transformers under several layouts, checkpoints, sources of pairs, refusals."""
+"""Encoders with decoders: AdamW like that of transformers under several layouts, checkpoints, sources of pairs, refusals."""
 
 import json
 import pathlib
@@ -249,7 +249,7 @@ def refuses(folder):
     st.expect(done.returncode == 1 and done.stderr.count("error: ") == 1 and "expected --seq" in done.stderr, done.stderr)
 
 
-CASES = [*((f"{name} beside transformers", trains_like_transformers(name)) for name in NAMES),
+CASES = [*((f"{name} compared with transformers", trains_like_transformers(name)) for name in NAMES),
          ("checkpoints under another layout", continues), ("folders of another function", refuses_other_functions),
          ("synthetic pairs", learns_synthetic), ("pairs of a file", reads_pairs), ("refused data", refuses_data),
          *((f"faults of {family}", refuses_configurations(family)) for family in FAULTS), ("refusals", refuses)]

@@ -115,8 +115,8 @@ def folds(x, y):
     def body(i, state):
         a, b = state
         rows = lax.reduce(a, np.array(-np.inf, a.dtype), jnp.logaddexp, (1,))
-        order, beside = lax.sort((a, b), dimension=1, num_keys=1, is_stable=False)
-        return jnp.tanh(order * y), jnp.sin(beside) + rows[:, None] * (b.shape[1] > 0)
+        order, payload = lax.sort((a, b), dimension=1, num_keys=1, is_stable=False)
+        return jnp.tanh(order * y), jnp.sin(payload) + rows[:, None] * (b.shape[1] > 0)
     return sum(lax.fori_loop(0, 3, body, (x, jnp.cos(x))))
 
 

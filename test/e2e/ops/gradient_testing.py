@@ -149,7 +149,7 @@ def combined(cases):
     """Combines several cases into one, with the options of the first."""
     counts = [len(case.shapes) for case in cases]
 
-    def beside(functions):
+    def together(functions):
         def run(*operands):
             values, start = [], 0
             for function, count in zip(functions, counts, strict=True):
@@ -159,8 +159,8 @@ def combined(cases):
         return run
     references = None
     if any(case.reference for case in cases):
-        references = beside([case.reference or case.function for case in cases])
-    return Case(beside([case.function for case in cases]), *[shape for case in cases for shape in case.shapes],
+        references = together([case.reference or case.function for case in cases])
+    return Case(together([case.function for case in cases]), *[shape for case in cases for shape in case.shapes],
                 reference=references, **cases[0].options)
 
 
@@ -244,7 +244,7 @@ def lettered(function, *shapes, kinds=("plain", "empty"), **options):
 
 
 def alike(function, operands, *scalars, text=None, kinds=("plain", "empty", "scalar"), **options):
-    """Operands of one shape, then scalars. In a text DIMS stands for the sizes of a type and AXES for the dimension
+    """Operands of one shape, then scalars. In a text DIMS is replaced by the sizes of a type, and AXES by the dimension
     numbers."""
     def make(draw):
         shape = draw.shape()

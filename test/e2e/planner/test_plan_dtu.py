@@ -56,7 +56,7 @@ def table(folder):
     model = st.write_json(folder / "model" / "config.json", config | {"n_layer": 2}).parent
     text = st.check_run([*PLAN, model, f"--task={task}", f"--cluster={cluster}", "--seq=64", "--devices=1", "--batch=2", "--mb=1",
                          "--recompute=none"]).stdout
-    st.expect("compiled whole and simulated" in text and "tp=1 pp=1 dp=1 mb=1 accum=2" in text, text)
+    st.expect("compiled in full and simulated" in text and "tp=1 pp=1 dp=1 mb=1 accum=2" in text, text)
 
 
 def bad(folder):

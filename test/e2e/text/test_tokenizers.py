@@ -160,7 +160,7 @@ def refused(folder):
     expect_error(command, r"tokenizer\.json: malformed JSON")
     (model / "tokenizer.json").unlink()
     (model / "vocab.json").write_text("{}")
-    expect_error(command, r"vocab\.json: expected merges\.txt beside it")
+    expect_error(command, r"vocab\.json: expected merges\.txt in the same folder")
 
 
 CASES = [("all kinds", all_kinds), ("vocabulary and merges", vocabulary_and_merges), ("invalid bytes", invalid_bytes),

@@ -164,7 +164,7 @@ def parallel_cases():
 
 
 def key_cases(numbered):
-    """Keys beside the mode of a layout that works."""
+    """Keys of a layout that works, other than the mode."""
     yield parallel_case("no replicas", numbered | {"data": 0}, "data is 0; expected an integer from 1")
     yield parallel_case("replicas not a number", numbered | {"data": "2"}, 'data is "2"; expected an integer')
     yield parallel_case("replicas without devices", edited(lambda v: v.update(data=2)), "expected a list of 2 devices")

@@ -176,14 +176,14 @@ def flag_cases():
                  "save={0}/s", "save-interval=1", "train-steps=1", "lr-decay-style=linear", "resume={0}", "init={0}", "host-threads=1", "host-isa=auto", "drop-message=0",
                  "inputs={0}/i"):
         name = flag.split("=")[0]
-        yield flag_case(f"{name} beside timing-only", ["--timing-only", f"--{flag}"],
+        yield flag_case(f"{name} with timing-only", ["--timing-only", f"--{flag}"],
                         f"--{name} has no effect with --timing-only")
     for flag in ("steps=1", "lr=1", "data=synthetic", "metrics={0}/m", "trace={0}/t", "report={0}/r", "save={0}/s",
                  "resume={0}", "warmup=1", "total-steps=1"):
         name = flag.split("=")[0]
-        yield flag_case(f"{name} beside inputs", ["--inputs={0}/i", "--outputs={0}/o", f"--{flag}"],
+        yield flag_case(f"{name} with inputs", ["--inputs={0}/i", "--outputs={0}/o", f"--{flag}"],
                         f"--{name} has no effect with --inputs")
-    yield flag_case("seed beside inputs", ["--inputs={0}/i", "--outputs={0}/o", "--seed=1"],
+    yield flag_case("seed with inputs", ["--inputs={0}/i", "--outputs={0}/o", "--seed=1"],
                     "--seed has no effect with --inputs without --init")
     outputs = ["--metrics={0}/x", "--trace={0}/sub/../x", "--report={0}/x", "--save={0}/x"]
     for i, first in enumerate(outputs):

@@ -94,7 +94,7 @@ def merging(folder):
     figures.Figures(stored, "layouts", figures.SIMULATED).add("one", 1, "ms")
     both = figures.Figures(stored, "layouts", figures.SIMULATED)
     both.add("two", 2, "ms")
-    both.add("one", 3, "ms", beside={"name": "two", "value": 2})
+    both.add("one", 3, "ms", baseline={"name": "two", "value": 2})
     rows = json.loads(stored.read_text())["rows"]
     st.expect([(row["case"], row["value"]) for row in rows] == [("one", 3), ("two", 2)], f"{rows}")
 

@@ -42,8 +42,8 @@ def _train(module, inputs, values, batches, trained, dtype):
 
 
 def record_model(name):
-    """The graph of a model, the limits of its inputs, and PyTorch's numbers in float64. The errors are the largest differences of
-    PyTorch's numbers in float32 from these: what an implementation in float32 may differ by."""
+    """The graph of a model, the limits of its inputs, and PyTorch's numbers in float64. The errors are the largest
+    differences between PyTorch's numbers in float32 and these: the tolerance for an implementation in float32."""
     torch.manual_seed(0)
     module, inputs = MODELS[name]()
     module.train()

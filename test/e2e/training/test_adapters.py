@@ -1,4 +1,4 @@
-"""--lora trains adapters beside frozen matrices: equal to JAX, in each layout, in PEFT's files, with no state of the base."""
+"""--lora trains adapters of frozen matrices: equal to JAX, in each layout, in PEFT's files, with no state of the base."""
 
 import json
 import pathlib

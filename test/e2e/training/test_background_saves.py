@@ -68,7 +68,7 @@ def like_saves_between_steps(folder):
         expected = saved(binary, folder / f"{name} between", "--async-save=false")
         st.expect(any("-of-000" in file for file in expected[1]), f"no shards: {sorted(expected[1])}")
         for memory in ([], ["--save-memory=1"], ["--save-memory=10KB"]):
-            found = saved(binary, folder / f"{name} beside {len(memory)}{memory}", *memory)
+            found = saved(binary, folder / f"{name} with {len(memory)}{memory}", *memory)
             st.expect(found[0] == expected[0], f"{name}, {memory}: other losses")
             different = [file for file in expected[1] if found[1].get(file) != expected[1][file]]
             st.expect(not different and found[1].keys() == expected[1].keys(), f"{name}, {memory}: {different}")

@@ -75,7 +75,7 @@ def like_two_binaries(folder):
 
 
 def resumed(folder):
-    """Runs that end within the ramp-up go on to the bit, with any number of processes and saves beside the steps."""
+    """Runs that end within the ramp-up resume to the bit, with any number of processes and saves during the steps."""
     binary = compiled(folder, "ramped", 8, "2,2,30", layout="stages and shards")
     flags = ["--train-samples=90", "--lr-decay-style=cosine", "--min-lr=1e-3", "--lr-warmup-samples=20"]
     sizes = megatron_sizes(2, 2, 30, 8, 100)

@@ -157,8 +157,8 @@ def cases():
         yield case("bert-mlm", "adamw" if "zero" in parallel else "sgd", name, parallel)
         yield case("gpt2-clm", "sgd-clip", name, parallel)
     megatron = {"mode": "hybrid", "data": 1, "sharding_size": 4, "sharding_dim": "megatron", "accum_degree": 2, "stage_cnt": 1}
-    yield "gpt2-clm products cut beside sums", cut_products(megatron, ["all_reduce"])
-    yield "gpt2-clm products cut beside gathers and scattered sums", cut_products(
+    yield "gpt2-clm products split to overlap sums", cut_products(megatron, ["all_reduce"])
+    yield "gpt2-clm products split to overlap gathers and scattered sums", cut_products(
         megatron | {"sequence_parallel": True}, ["all_gather", "reduce_scatter"])
 
 

@@ -8,7 +8,7 @@
 //
 //   st.prepare   optional pipeline that runs before both (a loss becomes a training step)
 //   st.passes    pipeline between both
-//   st.parallel  text of a parallel file; CONFIG in `st.passes` stands for its path
+//   st.parallel  text of a parallel file; CONFIG in `st.passes` represents its path
 //   st.exact     numbers must be equal to the bit
 //
 // Prints `begin FILE` and one line with the outcome of each:

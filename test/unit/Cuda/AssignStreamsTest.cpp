@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/passes/AssignStreams.h"
+#include "backends/cuda/codegen/executable/AssignStreams.h"
 
 #include "gtest/gtest.h"
 
@@ -142,7 +142,7 @@ TEST(AssignStreams, SlotsCountAllTogether) {
   EXPECT_EQ(Program().exchange(1, 3).kernel(0, 5).kernel(2, 6).inSlots().streams(), "TkK");
 }
 
-TEST(AssignStreams, WhatAProductHasBesideItsResultCounts) {
+TEST(AssignStreams, AuxAndScratchOfAProductCount) {
   // Data that is sent or received.
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 5, false).streams(), "Tkk");
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, false).streams(), "TkK");

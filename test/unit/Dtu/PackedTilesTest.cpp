@@ -46,7 +46,7 @@ TEST(PackedTilesTest, FilledIsWhatTheSourceHolds) {
   EXPECT_GT(filled, 1000);
 }
 
-TEST(PackedTilesTest, WritesBesideItDoNotCount) {
+TEST(PackedTilesTest, WritesElsewhereDoNotCount) {
   std::vector<uint8_t> memory(1024);
   const RowsView rows = {&memory[256], 2, 16, 128};
   PackedTiles tiles;

@@ -468,7 +468,7 @@ TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
 }
 
 /// Layers without equal trips, and a queue that copies whenever a message has arrived.
-std::string layersBesideMessages(int64_t layers, int64_t messages, int64_t bytes) {
+std::string layersWithMessages(int64_t layers, int64_t messages, int64_t bytes) {
   const std::string loop = "loop reg=r4 limit=60\nindex dst=r5 value=1*r4\n";
   std::string dte, core;
   for (int64_t i = 0; i < layers; ++i) {
@@ -480,7 +480,7 @@ std::string layersBesideMessages(int64_t layers, int64_t messages, int64_t bytes
                     "k=64 ldc=64 lda=64 ldb=64\nsignal sem=8+1*r1\nend\n");
   }
   return absl::StrCat(
-      "program \"beside\" semaphores=64 barriers=2 l1=65536 l2=65536 l3=131072 table=2 {\n",
+      "program \"overlap\" semaphores=64 barriers=2 l1=65536 l2=65536 l3=131072 table=2 {\n",
       "stream dte first=0 count=8 {\n", dte, "}\nstream core first=0 count=8 {\n", core,
       "}\nstream dte first=8 count=1 {\nloop reg=r4 limit=", messages,
       "\nwait sem=61\ncopy dst=L1[0;3]{4} src=L3[0]{4} sizes=[8000]\nend\n}\n",
@@ -501,8 +501,8 @@ TEST(PeriodicLoops, ALayerThatAMessageMeetsIsTakenBack) {
       config.table = {2, 0};
     auto simulator = makeSimulator(configs);
     const ProgramId receives =
-                        *simulator->load(parseOrDie(layersBesideMessages(20, messages, bytes))),
-                    works = *simulator->load(parseOrDie(layersBesideMessages(20, 0, bytes))),
+                        *simulator->load(parseOrDie(layersWithMessages(20, messages, bytes))),
+                    works = *simulator->load(parseOrDie(layersWithMessages(20, 0, bytes))),
                     waits = *simulator->load(parseOrDie(sendingText(late, 0, bytes))),
                     sends = *simulator->load(parseOrDie(sendingText(trips, messages, bytes)));
     sum += simulatedPart(*simulator, {{{receives, 0}}, {{works, 0}}, {{waits, 0}, {sends, 0}}});

@@ -27,7 +27,7 @@ std::string receiverText(int64_t copies) {
       "\n  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]\n  end\n }\n}\n");
 }
 
-/// Receives as receiverText does, beside copies, and waits for the message between copies.
+/// Receives as receiverText does, while it copies, and waits for the message between copies.
 std::string lateReceiverText(int64_t before, int64_t after) {
   auto copies = [](int64_t count) {
     return absl::StrCat("  loop reg=r4 limit=", count,
@@ -79,7 +79,7 @@ std::vector<RankConfig> groupsOf(int64_t groups, int64_t size, bool neighbours =
 }
 
 /// The log of replayed time: all of each rank's time, a path without gaps, and each link's bytes.
-void expectWholeLog(const StepLog &log, const TimingResult &timing) {
+void expectCompleteLog(const StepLog &log, const TimingResult &timing) {
   for (size_t rank = 0; rank < log.sums.size(); ++rank) {
     int64_t sum = 0;
     for (const StepLog::Sums &entry : log.sums[rank])
@@ -131,8 +131,8 @@ TimingResult expectExact(const Machine &machine) {
   if (!each.ok() || !once.ok())
     return {};
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   for (size_t rank = 0; rank < once->ranks.size(); ++rank) {
     EXPECT_EQ(once->ranks[rank].taskStart, each->ranks[rank].taskStart) << rank;
@@ -157,14 +157,14 @@ TEST(Replay, RanksThatExchangeInPairsAreTimedOnce) {
 }
 
 /// Sixteen ranks in four groups of chips; each sends to the rank at distance `distance`.
-Machine circleOf(int64_t distance) {
+Machine ringOf(int64_t distance) {
   std::vector<RankConfig> ranks = groupsOf(1, 16);
   for (int64_t i = 0; i < 16; ++i)
     ranks[static_cast<size_t>(i)].table = {(i + distance) % 16, (i + 16 - distance) % 16};
   Machine machine{makeSimulator(std::move(ranks)), {}};
   ProgramId program =
       loadOrDie(*machine.simulator,
-                R"(program "circle" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
+                R"(program "ring" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
  stream tx first=0 count=1 {
   table dst=r4 index=0
   loop reg=r5 limit=3
@@ -184,7 +184,7 @@ Machine circleOf(int64_t distance) {
 
 /// The same, where each rank forwards what it received: most wait for a late message.
 Machine passingCircle(int64_t distance) {
-  Machine machine = circleOf(distance);
+  Machine machine = ringOf(distance);
   ProgramId program =
       loadOrDie(*machine.simulator,
                 R"(program "passing" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
@@ -218,31 +218,31 @@ int64_t expectSameTotal(const Machine &machine) {
   if (!each.ok() || !once.ok())
     return 0;
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   return once->simulatedTasks;
 }
 
-TEST(Replay, RanksInACircleAreTimedByTurns) {
+TEST(Replay, RanksOfARingAreTimedBySegments) {
   // One group of chips represents the others.
   for (int64_t distance : {1, 3, 15})
-    EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
+    EXPECT_EQ(expectSameTotal(ringOf(distance)), 4) << distance;
 }
 
-TEST(Replay, WhatRanksOfACirclePassOnIsTimedByTurns) {
+TEST(Replay, ForwardedMessagesOfARingAreTimedBySegments) {
   for (int64_t distance : {1, 3, 15})
     EXPECT_GT(expectSameTotal(passingCircle(distance)), 0) << distance;
 }
 
-TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
+TEST(Replay, ARingWhoseSegmentsMeetOnALinkRunsAllRanks) {
   // A quarter of a cable's traffic comes from two groups before.
-  EXPECT_EQ(expectSameTotal(circleOf(5)), 4 + 16);
+  EXPECT_EQ(expectSameTotal(ringOf(5)), 4 + 16);
 }
 
 /// Ranks of `chips` chips of one group, four a chip, pass messages on to the rank at distance
-/// `distance` beside copies. In between, each sends to a rank of another group over the cable that
-/// the chips share. The peers of a rank are loaded before each message.
+/// `distance` while it copies. In between, each sends to a rank of another group over the cable
+/// that the chips share. The peers of a rank are loaded before each message.
 Machine chipsOf(int64_t chips, int64_t distance) {
   const int64_t count = 4 * chips;
   std::vector<RankConfig> ranks;
@@ -367,8 +367,8 @@ TEST(Replay, RanksSendWhileOthersOfTheirGroupWait) {
   ASSERT_TRUE(each.ok()) << each.status();
   ASSERT_TRUE(once.ok()) << once.status();
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_GE(once->total, each->total);
 }
 
@@ -396,8 +396,8 @@ TEST(Replay, AGroupGoesOnTogether) {
                                once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok() && once.ok()) << once.status();
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
 }
 
@@ -499,8 +499,8 @@ TEST(Replay, SizesThatFollowFromTheRankAreTimedApart) {
                                once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok() && once.ok()) << once.status();
   expectSameWork(*once, *each);
-  expectWholeLog(log, *once);
-  expectWholeLog(ofEach, *each);
+  expectCompleteLog(log, *once);
+  expectCompleteLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   EXPECT_EQ(once->simulatedTasks, 8);
 }

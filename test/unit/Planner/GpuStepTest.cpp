@@ -75,7 +75,7 @@ protected:
   const PlainCosts costs;
 };
 
-TEST_F(GpuStepTest, StreamsRunBesideEachOtherUntilOneWaits) {
+TEST_F(GpuStepTest, StreamsOverlapUntilOneWaits) {
   const int64_t small = addKernel(10), large = addKernel(30);
   addGroup({0}, 1, [&](proto::CudaProgram &code) {
     launch(*code.add_commands(), small);

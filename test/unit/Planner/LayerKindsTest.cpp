@@ -1,4 +1,4 @@
-// Layers that differ: the blocks of a program that stand for them.
+// Layers that differ: the blocks of a program that represent them.
 
 #include "lib/Planner/Step/ModelSplit.h"
 
@@ -32,7 +32,7 @@ TEST(LayerKinds, SecondLayerStandsForAlike) {
   EXPECT_EQ(model.timesOf(2), 4);
 }
 
-// The second layer of a kind stands for it, or the only one.
+// The second layer of a kind represents it, or the only one.
 TEST(LayerKinds, EachKindHasABlock) {
   PlannedModel model = makeModel(7);
   model.setLayerKinds({"dense", "a", "b", "a", "b", "a", "b"});

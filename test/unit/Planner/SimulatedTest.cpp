@@ -81,14 +81,15 @@ TEST(SimulatedPipeline, Needs) {
 }
 
 // A group that waits within a task does not slow others down.
-TEST(SimulatedPipeline, WaitsBesideOthers) {
+TEST(SimulatedPipeline, WaitsWhileOthersRun) {
   const Layout layout = pipelineLayout(2, 1);
   SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {0, 10}, {4, 20}});
   for (SimulatedGroup &group : pipeline.groups)
     group.chips = {0};
   for (auto &row : pipeline.contention.slowdown)
     row.fill(1);
-  // The first stage's 4 beside the last one's forward task take 8, in which that does 4 of its 10.
+  // The first stage's 4 take 8 while the last one's forward task runs, in which that does 4 of
+  // its 10.
   EXPECT_NEAR(end(layout, pipeline), 10 + 8 + 6 + 20 + 16, 1e-6);
 }
 
@@ -174,10 +175,10 @@ public:
   absl::StatusOr<std::vector<int64_t>> layersOfStages(const Layout &layout) override {
     return st::layersOfStages(model.layers, layout.stages * layout.virtualStages);
   }
-  absl::StatusOr<WholeStep> timeWhole(const Layout &layout) override {
+  absl::StatusOr<CompiledStep> timeCompiled(const Layout &layout) override {
     if (layout.tensor == refused)
       return absl::InvalidArgumentError("is refused");
-    WholeStep whole;
+    CompiledStep whole;
     whole.picoseconds = 1000000 * (100 - 10 * layout.stages) + layout.replicas;
     for (int64_t group = 0; group < layout.stages; ++group) {
       whole.arenaBytes.push_back(arena + group);
@@ -185,14 +186,14 @@ public:
     }
     return known[printLayout(layout)] = whole;
   }
-  const WholeStep *findWhole(const Layout &layout) const override {
+  const CompiledStep *findCompiled(const Layout &layout) const override {
     auto found = known.find(printLayout(layout));
     return found == known.end() ? nullptr : &found->second;
   }
 
   const PlannedModel &model;
   int64_t refused = 0, arena = 100;
-  std::map<std::string, WholeStep> known;
+  std::map<std::string, CompiledStep> known;
 };
 
 } // namespace
@@ -239,7 +240,7 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
     for (size_t i : result->simulated) {
       const Candidate &candidate = result->candidates[i];
       EXPECT_NE(candidate.layout.tensor, refused);
-      const WholeStep &whole = blocks.known.at(printLayout(candidate.layout));
+      const CompiledStep &whole = blocks.known.at(printLayout(candidate.layout));
       EXPECT_EQ(candidate.ms, static_cast<double>(whole.picoseconds) * 1e-9);
       EXPECT_EQ(candidate.bytes, static_cast<double>(99 + candidate.layout.stages));
       least = std::min(least, whole.picoseconds);

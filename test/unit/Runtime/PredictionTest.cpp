@@ -5,7 +5,7 @@
 namespace st {
 namespace {
 
-TEST(PredictionTest, MeasuredStepsStandBesideThePredictedOne) {
+TEST(PredictionTest, ReportsMeasuredAndPredictedSteps) {
   proto::Executable program;
   EXPECT_EQ(compareMeasured(program, {1, 2}), "");
   program.mutable_prediction()->set_picoseconds(10'000'000'000);

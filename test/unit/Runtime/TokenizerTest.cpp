@@ -170,7 +170,7 @@ TEST(TokenizerFilesTest, RefusesHalfATokenizer) {
     return std::string(createFileTokenizer(files, "", 100, "m/").status().message());
   };
   EXPECT_EQ(error({{"vocab.json", "{}"}}),
-            "m/vocab.json: expected merges.txt beside it; the tokenizer needs both");
+            "m/vocab.json: expected merges.txt in the same folder; the tokenizer needs both");
   EXPECT_EQ(error({{"vocab.json", R"({"a": 0, "b": 1, "ab": 2})"}, {"merges.txt", "a b c"}}),
             "m/merges.txt:1: 'a b c': expected two pieces with a blank between them");
   EXPECT_EQ(error({{"vocab.json", "[]"}, {"merges.txt", ""}}),

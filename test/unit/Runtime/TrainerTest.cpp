@@ -135,7 +135,7 @@ TEST_F(TrainerTest, ResumesExactlyInAnyLayout) {
   }
 }
 
-TEST_F(TrainerTest, SavesBesideTheStepsLikeSavesBetweenThem) {
+TEST_F(TrainerTest, SavesDuringStepsEqualSavesBetweenThem) {
   const auto saveEach = [&](const std::string &name, bool isAsync, std::optional<int64_t> memory) {
     TrainOptions options = makeOptions(5);
     options.save = path(name);
@@ -148,7 +148,7 @@ TEST_F(TrainerTest, SavesBesideTheStepsLikeSavesBetweenThem) {
   };
   const std::vector<std::string> losses = saveEach("between", false, std::nullopt);
   for (auto [name, memory] :
-       {std::pair{"beside", std::optional<int64_t>()}, {"waiting", 0}, {"copied", 1 << 20}}) {
+       {std::pair{"during", std::optional<int64_t>()}, {"waiting", 0}, {"copied", 1 << 20}}) {
     EXPECT_EQ(saveEach(name, true, memory), losses);
     for (int step = 1; step <= 5; ++step)
       for (const char *file :

@@ -1,7 +1,7 @@
 // A fused kernel interpreted as a part of attention.
 #pragma once
 
-#include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
+#include "backends/cuda/codegen/attention/FormulaEquivalence.h"
 #include "backends/cuda/codegen/attention/Attention.h"
 
 #include <random>

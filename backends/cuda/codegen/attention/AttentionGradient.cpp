@@ -294,16 +294,16 @@ FailureOr<Attention> mlir::cuda::matchAttentionGradient(mlir::st::KernelOp ofRow
 /// and the scores read q.
 FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
                                                      std::string &reason) {
-  AttentionCandidate whole(kernel, reason);
+  AttentionCandidate gradient(kernel, reason);
   auto scale = kernel->getAttrOfType<FloatAttr>(kGradientScaleAttr);
   if (!scale)
-    return whole.refuse("it is not a gradient of attention without dropout");
+    return gradient.refuse("it is not a gradient of attention without dropout");
   Attention found;
-  if (failed(whole.read(found)))
+  if (failed(gradient.read(found)))
     return failure();
-  FusedAttention &fused = whole.fused;
+  FusedAttention &fused = gradient.fused;
   if (fused.producers.size() != 2 || fused.consumers.size() != 2 || fused.crossing.size() != 1)
-    return whole.refuse("its products do not form an attention gradient");
+    return gradient.refuse("its products do not form an attention gradient");
   const AttentionProduct &dQ = fused.crossing.front();
   const unsigned first = fused.producers[0].parallel == dQ.parallel ? 0 : 1;
   const AttentionProduct &scores = fused.producers[first], &other = fused.producers[1 - first];
@@ -311,27 +311,27 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
   const AttentionProduct &dK = fused.consumers[ofKeys], &dV = fused.consumers[1 - ofKeys];
   if (!(scores.parallel == dQ.parallel) || !(dK.streamed == scores.streamed) ||
       !(dV.streamed == other.streamed))
-    return whole.refuse("its products do not read the matrices of an attention gradient");
+    return gradient.refuse("its products do not read the matrices of an attention gradient");
   found.scale = scale.getValueAsDouble();
   found.depth = scores.width;
   found.width = other.width;
   found.isCausal = hasCausalMask(fused.body());
-  const unsigned row = whole.groups.rows, column = whole.groups.columns;
-  if (failed(whole.set("q", scores.streamed, row, found, found.q)) ||
-      failed(whole.set("k", scores.parallel, column, found, found.k)) ||
-      failed(whole.set("v", other.parallel, column, found, found.v)) ||
-      failed(whole.set("do", other.streamed, row, found, found.dO)) ||
-      failed(whole.set("dq", dQ.streamed, row, found, found.dQ)) ||
-      failed(whole.set("dk", dK.parallel, column, found, found.dK)) ||
-      failed(whole.set("dv", dV.parallel, column, found, found.dV)))
+  const unsigned row = gradient.groups.rows, column = gradient.groups.columns;
+  if (failed(gradient.set("q", scores.streamed, row, found, found.q)) ||
+      failed(gradient.set("k", scores.parallel, column, found, found.k)) ||
+      failed(gradient.set("v", other.parallel, column, found, found.v)) ||
+      failed(gradient.set("do", other.streamed, row, found, found.dO)) ||
+      failed(gradient.set("dq", dQ.streamed, row, found, found.dQ)) ||
+      failed(gradient.set("dk", dK.parallel, column, found, found.dK)) ||
+      failed(gradient.set("dv", dV.parallel, column, found, found.dV)))
     return failure();
-  for (BlockArgument argument : whole.readArguments())
+  for (BlockArgument argument : gradient.readArguments())
     if (fused.space.getGroups(argument) >> column & 1) {
-      if (whole.bias)
-        return whole.refuse("it reads more than its scores and one mask");
-      whole.bias = argument;
+      if (gradient.bias)
+        return gradient.refuse("it reads more than its scores and one mask");
+      gradient.bias = argument;
     }
-  if (whole.bias && failed(whole.setBias(found)))
+  if (gradient.bias && failed(gradient.setBias(found)))
     return failure();
   return found;
 }

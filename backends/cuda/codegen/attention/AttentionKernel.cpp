@@ -68,15 +68,16 @@ AttentionKernel::forTiles(Numbers carried, ArrayRef<AttentionProduct *> products
     Numbers next(before);
     tile->enterTile(i);
     // All threads have written their contribution to the previous tile.
-    if (inTurn)
-      emitter.onlyIf(emitter.less(firstTile, i), [&] { endTurn(emitter.add(i, -1)); });
+    if (serial)
+      emitter.onlyIf(emitter.less(firstTile, i), [&] { releaseSemaphore(emitter.add(i, -1)); });
     if (succeeded(result))
       result = body(emitter.mul(i, tile->shape.streamedSize), next);
     return next;
   });
-  if (inTurn) {
+  if (serial) {
     emitter.barrier();
-    emitter.onlyIf(emitter.less(firstTile, endTiles), [&] { endTurn(emitter.add(endTiles, -1)); });
+    emitter.onlyIf(emitter.less(firstTile, endTiles),
+                   [&] { releaseSemaphore(emitter.add(endTiles, -1)); });
   }
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
 }
@@ -217,8 +218,8 @@ AttentionKernel::withConsumers(ArrayRef<AttentionProduct *> producers) {
 /// Accumulates a tile into the products' sums.
 void AttentionKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                                   MutableArrayRef<Number> sums) {
-  if (inTurn)
-    return addProductsInTurn(first, results, panels, sums);
+  if (serial)
+    return addProductsSerially(first, results, panels, sums);
   for (auto [value, numbers] : llvm::zip_equal(results.panels, panels)) {
     tile->publish(numbers, 0);
     size_t next = 0;
@@ -278,7 +279,7 @@ LogicalResult AttentionKernel::finish() {
           return failure();
       for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
         // Without crossing products, the block stores no result for rows out of bounds.
-        FailureOr<Number> number = getPanel(panel, inTurn ? exists : streamedExists);
+        FailureOr<Number> number = getPanel(panel, serial ? exists : streamedExists);
         if (failed(number))
           return failure();
         numbers[element] = *number;
@@ -324,11 +325,11 @@ LogicalResult AttentionKernel::emit() {
     }
   const int64_t blocks = heads * parallelTiles;
   Value parallelTile = enterBlock(heads);
-  values.setPosition(outer, inTurn ? inTurn->head : emitter.div(emitter.block(), parallelTiles));
+  values.setPosition(outer, serial ? serial->head : emitter.div(emitter.block(), parallelTiles));
   Value firstParallel = emitter.mul(parallelTile, parallelSize);
   tile = AttentionTile::create(emitter, fused, values, firstParallel);
-  if (inTurn)
-    inTurn->tiles = emitter.index(
+  if (serial)
+    serial->tiles = emitter.index(
         llvm::divideCeil(fused.space.getSize(fused.streamed), tile->shape.streamedSize));
   setTiles(firstParallel);
   for (int64_t part = 0; part < tile->parallelParts; ++part)

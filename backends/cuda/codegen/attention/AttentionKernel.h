@@ -41,8 +41,8 @@ private:
   SmallVector<LoopIndex> parallel; ///< parallel indices of this thread
   Value firstTile, endTiles;       ///< of the reduction loop
   SmallVector<ElementValues::Known> ofParallel;
-  /// Set if there are crossing products: the buffers into which blocks accumulate in turn.
-  std::optional<AttentionTile::InTurn> inTurn;
+  /// Set if there are crossing products: the buffers into which blocks accumulate in a fixed order.
+  std::optional<AttentionTile::SerialSums> serial;
   int64_t parallelTiles = 1; ///< blocks of a head
   /// The elements to visit, by the index of the reduction loop minus the parallel index.
   st::DiagonalBand band;
@@ -88,15 +88,15 @@ private:
   Value getBound(Value index, const st::DiagonalBand::TileBound &bound);
   void setTiles(Value firstParallel);
 
-  // Crossing products (TurnsOfBlocks.cpp).
+  // Crossing products (SerialAccumulation.cpp).
   Value enterBlock(int64_t heads);
-  Value getTurnPlace(Value tileNumber);
-  Value getTurn(Value tileNumber);
-  Value getFirstTurn(Value tileNumber);
-  Value getLastTurn(Value tileNumber);
-  void endTurn(Value tileNumber);
-  void addProductsInTurn(Value first, const Results &results, ArrayRef<Numbers> panels,
-                         MutableArrayRef<Number> sums);
+  Value getSemaphoreIndex(Value tileNumber);
+  Value getSemaphoreValue(Value tileNumber);
+  Value getFirstTicket(Value tileNumber);
+  Value getLastTicket(Value tileNumber);
+  void releaseSemaphore(Value tileNumber);
+  void addProductsSerially(Value first, const Results &results, ArrayRef<Numbers> panels,
+                           MutableArrayRef<Number> sums);
   LogicalResult storeRows(const Results &results);
   LogicalResult finish();
 };

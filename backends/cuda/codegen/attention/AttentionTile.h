@@ -27,16 +27,16 @@ public:
     int64_t parallelSize = kSize;                  ///< size of the tile along the parallel loop
   };
 
-  /// The buffers and indices with which blocks accumulate a crossing product in turn.
-  struct InTurn {
-    unsigned sums, turns; ///< buffers: f32 sums, and one word per tile and head
-    Value head;           ///< index of this block's head
-    Value tiles;          ///< per head
-    Value turn;           ///< of this block
+  /// The buffers and indices with which blocks accumulate a crossing product in a fixed order.
+  struct SerialSums {
+    unsigned sums, semaphores; ///< buffers: f32 sums, and one word per tile and head
+    Value head;                ///< index of this block's head
+    Value tiles;               ///< per head
+    Value ticket;              ///< of this block among those of its head
   };
 
-  /// The blocks that add to a tile of a crossing product, by their turns.
-  struct Turns {
+  /// The blocks that add to a tile of a crossing product, by their tickets.
+  struct Tickets {
     Value first, last;
   };
 
@@ -92,8 +92,8 @@ public:
                       ArrayRef<Number> sums) = 0;
   /// Adds the tile's part of a crossing product. The last block stores the result.
   virtual void cross(const AttentionProduct &product, Value tile, size_t panel,
-                     const InTurn &inTurn, const Turns &turns) {
-    (void)product, (void)tile, (void)panel, (void)inTurn, (void)turns;
+                     const SerialSums &serial, const Tickets &tickets) {
+    (void)product, (void)tile, (void)panel, (void)serial, (void)tickets;
     llvm_unreachable("tiles without tensor cores have no crossing products");
   }
   /// Number of a consumer's sums per thread.

@@ -34,9 +34,9 @@ public:
   Type getPanelType() override { return narrow; }
   Numbers add(const AttentionProduct &product, Value first, size_t panel,
               ArrayRef<Number> sums) override;
-  void cross(const AttentionProduct &product, Value number, size_t panel, const InTurn &inTurn,
-             const Turns &turns) override {
-    crossTile({emitter, fused, operands, *this}, product, {number, panel, inTurn, turns});
+  void cross(const AttentionProduct &product, Value number, size_t panel, const SerialSums &serial,
+             const Tickets &tickets) override {
+    crossTile({emitter, fused, operands, *this}, product, {number, panel, serial, tickets});
   }
   /// The sums of one product of 16 rows are adjacent, ordered by column.
   int64_t getPartOfSum(const AttentionProduct &product, int64_t index) const override {

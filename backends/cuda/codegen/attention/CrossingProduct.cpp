@@ -37,7 +37,7 @@ private:
   Value getPlace(size_t access);
   void storeSums(ArrayRef<Number> sums);
   void storeResult(ArrayRef<Number> sums);
-  Value isTurn(Value turn);
+  Value hasTicket(Value ticket);
 };
 } // namespace
 
@@ -72,21 +72,21 @@ AttentionTile::Numbers CrossingEmitter::multiply() {
 Value CrossingEmitter::getPlace(size_t access) {
   const int64_t threads = tile.shape.threads,
                 ofTile = share.rows * share.columns * (threads / kWarp);
-  Value number = emitter.add(emitter.mulValues(of.inTurn.head, of.inTurn.tiles), of.number);
+  Value number = emitter.add(emitter.mulValues(of.serial.head, of.serial.tiles), of.number);
   Value first = emitter.add(emitter.mul(number, ofTile), emitter.mul(emitter.thread(), kAccess));
   return emitter.add(first, static_cast<int64_t>(access) * threads * kAccess);
 }
 
-Value CrossingEmitter::isTurn(Value turn) { return emitter.equal(of.inTurn.turn, turn); }
+Value CrossingEmitter::hasTicket(Value ticket) { return emitter.equal(of.serial.ticket, ticket); }
 
 /// Adds the sums of the previous blocks; the first block has none.
 AttentionTile::Numbers CrossingEmitter::addBefore(AttentionTile::Numbers sums) {
   return emitter.choose(
-      isTurn(of.turns.first), [&] { return sums; },
+      hasTicket(of.tickets.first), [&] { return sums; },
       [&] {
         AttentionTile::Numbers added;
         for (size_t i = 0; i < sums.size(); i += kAccess) {
-          Number before = emitter.load(of.inTurn.sums, getPlace(i / kAccess),
+          Number before = emitter.load(of.serial.sums, getPlace(i / kAccess),
                                        emitter.builder.getF32Type(), kAccess, true);
           for (auto [j, number] : llvm::enumerate(elementsOf(before)))
             added.push_back(number + sums[i + j]);
@@ -97,7 +97,7 @@ AttentionTile::Numbers CrossingEmitter::addBefore(AttentionTile::Numbers sums) {
 
 void CrossingEmitter::storeSums(ArrayRef<Number> sums) {
   for (size_t i = 0; i < sums.size(); i += kAccess)
-    emitter.store(of.inTurn.sums, getPlace(i / kAccess), joinElements(sums.slice(i, kAccess)),
+    emitter.store(of.serial.sums, getPlace(i / kAccess), joinElements(sums.slice(i, kAccess)),
                   true);
 }
 
@@ -131,7 +131,7 @@ void CrossingEmitter::storeResult(ArrayRef<Number> sums) {
 
 void CrossingEmitter::emit() {
   AttentionTile::Numbers sums = addBefore(multiply());
-  Value isLast = isTurn(of.turns.last);
+  Value isLast = hasTicket(of.tickets.last);
   emitter.onlyIf(isLast, [&] { storeResult(sums); });
   emitter.onlyIf(emitter.isNot(isLast), [&] { storeSums(sums); });
 }
@@ -160,7 +160,7 @@ int64_t mlir::cuda::countCrossingSums(const FusedAttention &fused) {
   return countHeads(fused) * rows * columns;
 }
 
-int64_t mlir::cuda::countCrossingTurns(const FusedAttention &fused) {
+int64_t mlir::cuda::countCrossingSemaphores(const FusedAttention &fused) {
   return countHeads(fused) *
              llvm::divideCeil(fused.space.getSize(fused.streamed), CoreOperands::kDepth) +
          1;

@@ -1,4 +1,5 @@
-// Products that contract the parallel loop: all blocks accumulate into their results in turn.
+// Products that contract the parallel loop: all blocks accumulate into their results in a fixed
+// order.
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionTile.h"
@@ -14,21 +15,21 @@ struct CrossingWriter {
   AttentionTile &tile;
 };
 
-/// A tile along the reduction loop, the panel that the product reads, and the blocks' turns.
+/// A tile along the reduction loop, the panel that the product reads, and its blocks.
 struct CrossingTile {
   Value number;
   size_t panel;
-  const AttentionTile::InTurn &inTurn;
-  AttentionTile::Turns turns;
+  const AttentionTile::SerialSums &serial;
+  AttentionTile::Tickets tickets;
 };
 
-/// Adds the block's part of a tile to the f32 sums when it is this block's turn. The first block
+/// Adds the block's part of a tile to the f32 sums, after the earlier blocks. The first block
 /// stores its part; the last block stores the result in its own type.
 void crossTile(CrossingWriter writer, const AttentionProduct &product, const CrossingTile &tile);
 
-/// Words of `sums` and `turns` for the crossing products of a kernel under any plan. The last word
-/// of `turns` counts blocks.
+/// Words of `sums` and `semaphores` for the crossing products of a kernel under any plan. The last
+/// word of `semaphores` counts blocks.
 int64_t countCrossingSums(const FusedAttention &fused);
-int64_t countCrossingTurns(const FusedAttention &fused);
+int64_t countCrossingSemaphores(const FusedAttention &fused);
 
 } // namespace mlir::cuda

@@ -67,14 +67,14 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
     llvm::append_range(types, kernel.getResultTypes());
   }
   mlir::st::YieldOp::create(inside, columns.getLoc(), yielded);
-  auto whole = KernelOp::create(builder, columns.getLoc(), types, columns.getKindAttr(), inputs);
-  whole->setDiscardableAttrs(columns->getDiscardableAttrDictionary());
-  whole.getBody().push_back(body);
+  auto joined = KernelOp::create(builder, columns.getLoc(), types, columns.getKindAttr(), inputs);
+  joined->setDiscardableAttrs(columns->getDiscardableAttrDictionary());
+  joined.getBody().push_back(body);
   // The scores of both kernels become one product.
   IRRewriter rewriter(columns.getContext());
-  DominanceInfo dominance(whole);
-  eliminateCommonSubExpressions(rewriter, dominance, whole);
-  return whole;
+  DominanceInfo dominance(joined);
+  eliminateCommonSubExpressions(rewriter, dominance, joined);
+  return joined;
 }
 
 bool mlir::cuda::canJoinGradientKernels(KernelOp rows, KernelOp columns) {
@@ -83,12 +83,12 @@ bool mlir::cuda::canJoinGradientKernels(KernelOp rows, KernelOp columns) {
       countConsumers(columns, /*ofColumns=*/false) != 0 ||
       countConsumers(columns, /*ofColumns=*/true) == 0 || !canWait(rows, columns))
     return false;
-  KernelOp whole = joinGradientKernels(rows, columns);
-  ScopedDiagnosticHandler silence(whole.getContext(), [](Diagnostic &) { return success(); });
+  KernelOp joined = joinGradientKernels(rows, columns);
+  ScopedDiagnosticHandler silence(joined.getContext(), [](Diagnostic &) { return success(); });
   FailureOr<FusedAttention> fused = failure();
-  if (countProducers(whole) == 2)
-    fused = analyzeAttention(whole);
-  const bool can = succeeded(fused) && AttentionTile::canCross(*fused, getSharedBytes(whole));
-  whole.erase();
+  if (countProducers(joined) == 2)
+    fused = analyzeAttention(joined);
+  const bool can = succeeded(fused) && AttentionTile::canCross(*fused, getSharedBytes(joined));
+  joined.erase();
   return can;
 }

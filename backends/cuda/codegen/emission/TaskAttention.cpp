@@ -25,12 +25,12 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
     for (const Place &place : ofKernel)
       if (place.alignment() != kMaxAlignment)
         return "its places are not aligned to 16 bytes";
-  for (size_t writer = 0; writer < kernels.size(); ++writer)
-    for (size_t reader = 0; reader < kernels.size(); ++reader) {
-      mlir::st::KernelOp readerOp = kernels[reader], writerOp = kernels[writer];
-      ArrayRef<Place> results = places[writer], inputs = places[reader];
-      for (const Place &result : results.drop_front(writerOp.getInputs().size()))
-        for (auto [input, place] : llvm::zip(readerOp.getInputs(), inputs))
+  for (size_t producer = 0; producer < kernels.size(); ++producer)
+    for (size_t consumer = 0; consumer < kernels.size(); ++consumer) {
+      mlir::st::KernelOp consumerOp = kernels[consumer], producerOp = kernels[producer];
+      ArrayRef<Place> results = places[producer], inputs = places[consumer];
+      for (const Place &result : results.drop_front(producerOp.getInputs().size()))
+        for (auto [input, place] : llvm::zip(consumerOp.getInputs(), inputs))
           if (!llvm::is_contained(kernels, input.getDefiningOp()) && overlap(result, place))
             return "a result overlaps an operand of its kernels";
     }
@@ -54,7 +54,7 @@ LogicalResult TaskConverter::convertAttentionKernel(st::KernelOp kernel, ArrayRe
 }
 
 SmallVector<std::pair<int64_t, RankedTensorType>>
-mlir::cuda::getTurnBuffers(mlir::st::KernelOp kernel) {
+mlir::cuda::getSerialBuffers(mlir::st::KernelOp kernel) {
   auto isCrossing = [](stablehlo::DotGeneralOp dot) {
     return !isa<BlockArgument>(dot.getLhs()) && !mlir::st::contractsRows(dot);
   };
@@ -66,13 +66,13 @@ mlir::cuda::getTurnBuffers(mlir::st::KernelOp kernel) {
     return {};
   Builder builder(kernel.getContext());
   auto sums = RankedTensorType::get({countCrossingSums(*fused)}, builder.getF32Type());
-  auto turns = RankedTensorType::get({countCrossingTurns(*fused)}, builder.getI32Type());
-  return {{0, sums}, {Place{{}, sums}.bytes(), turns}};
+  auto semaphores = RankedTensorType::get({countCrossingSemaphores(*fused)}, builder.getI32Type());
+  return {{0, sums}, {Place{{}, sums}.bytes(), semaphores}};
 }
 
 LogicalResult TaskConverter::launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places) {
   SmallVector<Place> all(places);
-  for (const auto &[offset, type] : getTurnBuffers(kernel)) {
+  for (const auto &[offset, type] : getSerialBuffers(kernel)) {
     auto address = mlir::st::AddressAttr::get(kernel.getContext(), offset, 0, 1);
     all.push_back({address, type, /*isScratch=*/true});
     scratchBytes = std::max(scratchBytes, offset + all.back().bytes());
@@ -99,8 +99,8 @@ FailureOr<bool> TaskConverter::convertAttention(ArrayRef<st::KernelOp> kernels) 
   if (kernels.size() == 2)
     found = matchAttentionGradient(kernels[0], kernels[1], reason);
   else
-    found = getTurnBuffers(kernels[0]).empty() ? matchAttention(kernels[0], reason)
-                                               : matchJoinedGradient(kernels[0], reason);
+    found = getSerialBuffers(kernels[0]).empty() ? matchAttention(kernels[0], reason)
+                                                 : matchJoinedGradient(kernels[0], reason);
   if (failed(found) && reason.empty())
     return failure();
   if (succeeded(found))

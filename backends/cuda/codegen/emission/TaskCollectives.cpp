@@ -106,18 +106,18 @@ Value TaskConverter::bytesView(Location loc, const Place &place, int64_t bytes, 
                                 begin.getSource(), offset, ValueRange());
 }
 
-void TaskConverter::copyPart(Location loc, const Place &whole, const Place &part, int64_t dim,
+void TaskConverter::copyPart(Location loc, const Place &full, const Place &part, int64_t dim,
                              Value number, Direction direction) {
   if (part.bytes() == 0)
     return;
   const int64_t rows = rowsOf(part.type, dim);
-  const int64_t rowBytes = part.bytes() / rows, pitch = whole.bytes() / rows;
-  Value inWhole = bytesView(loc, whole, rowBytes, number);
+  const int64_t rowBytes = part.bytes() / rows, pitch = full.bytes() / rows;
+  Value inFull = bytesView(loc, full, rowBytes, number);
   Value inPart = bytesView(loc, part, rowBytes, Value());
-  if (direction == Direction::FromWhole)
-    CopyRowsOp::create(builder, loc, inWhole, inPart, rows, pitch, rowBytes);
+  if (direction == Direction::FromFull)
+    CopyRowsOp::create(builder, loc, inFull, inPart, rows, pitch, rowBytes);
   else
-    CopyRowsOp::create(builder, loc, inPart, inWhole, rows, rowBytes, pitch);
+    CopyRowsOp::create(builder, loc, inPart, inFull, rows, rowBytes, pitch);
 }
 
 // ---- sums ---------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ void TaskConverter::exchange(const Collective &all, const Place &from, bool isSa
 }
 
 /// Packs the tensors one after the other.
-Place TaskConverter::packWhole(Collective &all) {
+Place TaskConverter::packTensors(Collective &all) {
   if (all.isAlone())
     return flat(all.tensors.front().from);
   int64_t elements = 0;
@@ -207,7 +207,7 @@ void TaskConverter::packInto(const Collective &all, const Place &packed) {
   }
 }
 
-void TaskConverter::unpackWhole(const Collective &all, const Place &packed) {
+void TaskConverter::unpackTensors(const Collective &all, const Place &packed) {
   int64_t at = 0;
   for (const Collective::Tensor &tensor : all.tensors) {
     copy(all.op, behind(packed, at, tensor.to.type), tensor.to);
@@ -229,7 +229,7 @@ Place TaskConverter::packParts(Collective &all, int64_t dim) {
     for (const Collective::Tensor &tensor : all.tensors) {
       RankedTensorType part = partOf(tensor.from.type, dim, all.count);
       copyPart(loc, tensor.from, behind(packed, at, part), dim,
-               arith::ConstantIndexOp::create(builder, loc, member), Direction::FromWhole);
+               arith::ConstantIndexOp::create(builder, loc, member), Direction::FromFull);
       at += part.getNumElements();
     }
   return packed;
@@ -256,7 +256,7 @@ void TaskConverter::unpackParts(const Collective &all, const Place &received, in
     for (const Collective::Tensor &tensor : all.tensors) {
       RankedTensorType part = partOf(tensor.to.type, dim, all.count);
       copyPart(loc, tensor.to, behind(received, at, part), dim,
-               arith::ConstantIndexOp::create(builder, loc, member), Direction::IntoWhole);
+               arith::ConstantIndexOp::create(builder, loc, member), Direction::IntoFull);
       at += part.getNumElements();
     }
 }
@@ -272,13 +272,13 @@ LogicalResult TaskConverter::convertAllReduce(Collective &all, mlir::st::ReduceK
     bytes += tensor.from.bytes();
   }
   if (bytes <= kMaxGatheredBytes) {
-    Place packed = packWhole(all), received = all.takeScratch(all.count * elements);
+    Place packed = packTensors(all), received = all.takeScratch(all.count * elements);
     exchange(all, packed, /*isSame=*/true, received);
     Place target = all.isAlone() ? flat(all.tensors.front().to) : packed;
     if (failed(reducePieces(all, received, target, kind)))
       return failure();
     if (!all.isAlone())
-      unpackWhole(all, target);
+      unpackTensors(all, target);
     return success();
   }
   const int64_t piece = llvm::divideCeil(elements, all.count);
@@ -294,7 +294,7 @@ LogicalResult TaskConverter::convertAllReduce(Collective &all, mlir::st::ReduceK
   Place target = isPacked ? packed : flat(all.tensors.front().to);
   exchange(all, sum, /*isSame=*/true, target);
   if (isPacked)
-    unpackWhole(all, target);
+    unpackTensors(all, target);
   return success();
 }
 
@@ -307,7 +307,7 @@ LogicalResult TaskConverter::convertReduceScatter(Collective &all, int64_t dim,
   Place sum = all.takeScratch(packed.type.getNumElements() / all.count);
   if (failed(reducePieces(all, received, sum, kind)))
     return failure();
-  unpackWhole(all, sum);
+  unpackTensors(all, sum);
   return success();
 }
 
@@ -325,7 +325,7 @@ LogicalResult TaskConverter::convertTensors(Collective &all) {
   return TypeSwitch<Operation *, LogicalResult>(all.op)
       .Case([&](mlir::st::AllReduceOp sum) { return convertAllReduce(all, sum.getKind()); })
       .Case([&](mlir::st::AllGatherOp gather) {
-        Place packed = packWhole(all), received = takeReceived(all, gather.getDim());
+        Place packed = packTensors(all), received = takeReceived(all, gather.getDim());
         exchange(all, packed, /*isSame=*/true, received);
         unpackParts(all, received, gather.getDim());
         return success();
@@ -385,7 +385,7 @@ LogicalResult TaskConverter::convertAllSlice(mlir::st::AllSliceOp slice) {
   scratchBytes = std::max(scratchBytes, alone.scratchBytes);
   Value position = TableEntryOp::create(builder, slice.getLoc(), builder.getIndexType(),
                                         table.addAxes(slice.getAxes()));
-  copyPart(slice.getLoc(), *from, target, slice.getDim(), position, Direction::FromWhole);
+  copyPart(slice.getLoc(), *from, target, slice.getDim(), position, Direction::FromFull);
   copy(slice, target, *to);
   return success();
 }

@@ -67,8 +67,8 @@ struct AttentionOptions {
 int64_t getBodyScratchBytes(ModuleOp module);
 
 /// The buffers that a kernel with crossing products has after its results, with their offsets in
-/// scratch memory: f32 sums, and words for turns.
-SmallVector<std::pair<int64_t, RankedTensorType>> getTurnBuffers(st::KernelOp kernel);
+/// scratch memory: f32 sums and semaphores.
+SmallVector<std::pair<int64_t, RankedTensorType>> getSerialBuffers(st::KernelOp kernel);
 
 /// Builds the function that runs one task.
 class TaskConverter {
@@ -130,7 +130,7 @@ private:
                               ArrayRef<SmallVector<Place>> places);
   /// Moves launches whose results only these kernels read, and cuDNN does not, into the body.
   LogicalResult moveLaunches(ArrayRef<st::KernelOp> kernels, ValueRange readByCudnn, Block &body);
-  /// Launches a fused kernel, after one that clears the counters of turns if blocks take turns.
+  /// Launches a fused kernel, after one that clears its semaphores if it has any.
   LogicalResult launchAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
@@ -154,17 +154,17 @@ private:
   /// Sends a piece of `from` to each member, or all of it if `isSame`; `to` receives a piece from
   /// each member.
   void exchange(const Collective &all, const Place &from, bool isSame, const Place &to);
-  Place packWhole(Collective &all);
+  Place packTensors(Collective &all);
   Place packParts(Collective &all, int64_t dim);
   void packInto(const Collective &all, const Place &packed);
   Place takeReceived(Collective &all, int64_t dim);
-  void unpackWhole(const Collective &all, const Place &packed);
+  void unpackTensors(const Collective &all, const Place &packed);
   void unpackParts(const Collective &all, const Place &received, int64_t dim);
   /// A view of `bytes` at a place, or `further` times `bytes` later.
   Value bytesView(Location loc, const Place &place, int64_t bytes, Value further);
-  /// Copies part `number` along a dimension of `whole` to `part`, or back.
-  enum class Direction { FromWhole, IntoWhole };
-  void copyPart(Location loc, const Place &whole, const Place &part, int64_t dim, Value number,
+  /// Copies part `number` along a dimension of `full` to `part`, or back.
+  enum class Direction { FromFull, IntoFull };
+  void copyPart(Location loc, const Place &full, const Place &part, int64_t dim, Value number,
                 Direction direction);
   LogicalResult convertSend(st::SendOp send);
   LogicalResult convertReceive(st::RecvOp receive);

@@ -3,14 +3,13 @@
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/BufferUses.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -18,7 +17,7 @@ using namespace mlir::cuda;
 namespace proto = ::st::proto;
 
 static LogicalResult refuse(Operation *op, const Twine &what) {
-  return op->emitOpError() << what << ", so it cannot become a command";
+  return op->emitOpError() << what << ", so it cannot be converted to a command";
 }
 
 static int64_t bytesOf(Type type) {
@@ -84,18 +83,6 @@ static int64_t alignmentOf(const proto::CudaPlace &place) {
 }
 
 // ---- commands -----------------------------------------------------------------------------------
-
-bool mlir::cuda::isOnlyRead(Value buffer) {
-  return llvm::all_of(buffer.getUses(), [](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (isa<memref::LoadOp, vector::LoadOp, vector::TransferReadOp>(user))
-      return true;
-    if (auto choice = dyn_cast<scf::IfOp>(user->getParentOp()); choice && isa<scf::YieldOp>(user))
-      return isOnlyRead(choice.getResult(use.getOperandNumber()));
-    return isa<ViewLikeOpInterface>(user) && user->getNumResults() == 1 &&
-           isOnlyRead(user->getResult(0));
-  });
-}
 
 LogicalResult CommandLists::translateLaunch(gpu::LaunchFuncOp launch, proto::CudaLaunch &command) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(launch, launch.getKernel());

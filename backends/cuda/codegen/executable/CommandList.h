@@ -1,16 +1,13 @@
 // Translates the functions of tasks to the command lists of an Executable.
 #pragma once
 
-#include "backends/cuda/codegen/passes/AssignStreams.h"
+#include "backends/cuda/codegen/executable/AssignStreams.h"
 #include "lib/Proto/cuda.pb.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::cuda {
-
-/// Returns true if only loads, of all or parts of it, use an argument of a kernel.
-bool isOnlyRead(Value buffer);
 
 /// Reads functions as `convert-kernels-to-gpu` emits them, before any folding.
 class CommandLists {

@@ -3,7 +3,7 @@
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/executable/CommandList.h"
-#include "backends/cuda/codegen/lowering/HostImage.h"
+#include "backends/cuda/codegen/executable/HostImage.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Timing/GpuDescription.h"
 #include "mlir/Pass/PassManager.h"

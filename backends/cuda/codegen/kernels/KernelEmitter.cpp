@@ -312,17 +312,17 @@ Value KernelEmitter::block() {
 
 void KernelEmitter::barrier() { gpu::BarrierOp::create(builder, loc); }
 
-Value KernelEmitter::takeNumber(unsigned turns, Value place) {
-  return TakeNumberOp::create(builder, loc, builder.getIndexType(), entry().getArgument(turns),
+Value KernelEmitter::takeTicket(unsigned semaphores, Value place) {
+  return TakeTicketOp::create(builder, loc, builder.getIndexType(), entry().getArgument(semaphores),
                               place, addShared(1, builder.getI32Type()));
 }
 
-void KernelEmitter::awaitTurn(unsigned turns, Value place, Value turn) {
-  AwaitTurnOp::create(builder, loc, entry().getArgument(turns), place, turn);
+void KernelEmitter::semaphoreWait(unsigned semaphores, Value place, Value value) {
+  SemaphoreWaitOp::create(builder, loc, entry().getArgument(semaphores), place, value);
 }
 
-void KernelEmitter::endTurn(unsigned turns, Value place, Value next) {
-  EndTurnOp::create(builder, loc, entry().getArgument(turns), place, next);
+void KernelEmitter::semaphoreRelease(unsigned semaphores, Value place, Value value) {
+  SemaphoreReleaseOp::create(builder, loc, entry().getArgument(semaphores), place, value);
 }
 
 Number KernelEmitter::shuffleXor(Number x, int64_t mask) {

@@ -50,7 +50,7 @@ public:
   Value isZero(Value a);
   Value equal(Value a, Value b);
   Value isNot(Value condition);
-  /// Conjunction of conditions; null stands for true.
+  /// Conjunction of conditions; null means true.
   Value both(Value a, Value b);
   /// Coordinates of a row-major position among `sizes`.
   SmallVector<Value> delinearize(Value position, ArrayRef<int64_t> sizes);
@@ -98,10 +98,11 @@ public:
   Value thread();
   Value block();
   void barrier();
-  // Turns of blocks, in a buffer of words; see cuda.take_number, cuda.await_turn and cuda.end_turn.
-  Value takeNumber(unsigned turns, Value place);
-  void awaitTurn(unsigned turns, Value place, Value turn);
-  void endTurn(unsigned turns, Value place, Value next);
+  // Order of blocks by semaphores, a buffer of words; see cuda.take_ticket, cuda.semaphore_wait and
+  // cuda.semaphore_release.
+  Value takeTicket(unsigned semaphores, Value place);
+  void semaphoreWait(unsigned semaphores, Value place, Value value);
+  void semaphoreRelease(unsigned semaphores, Value place, Value value);
   /// The number (no vector) of the thread whose index differs in the bits of `mask`.
   Number shuffleXor(Number number, int64_t mask);
   /// Returns a * b + c of matrices distributed over a warp, of sizes 16 x 16, 16 x 8 and 16 x 8,

@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
 
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/OperationSupport.h"
 
@@ -113,7 +114,7 @@ std::optional<OnlineSum> mlir::cuda::findOnlineSum(const ElementValues::Sum &sum
                                                    ArrayRef<ElementValues::Sum> maxima) {
   hlo::ReduceOp reduce = sum.op;
   Value term = reduce.getInputs()[0];
-  if (!isa<hlo::AddOp>(reduce.getBody().front().front()) ||
+  if (!mlir::st::combinesWith<hlo::AddOp>(reduce.getBody()) ||
       !getElementTypeOrSelf(term.getType()).isF32())
     return std::nullopt;
   std::optional<OnlineSum> found;
@@ -124,7 +125,7 @@ std::optional<OnlineSum> mlir::cuda::findOnlineSum(const ElementValues::Sum &sum
     if (kind == MaximumDependence::Free)
       continue;
     if (kind != MaximumDependence::Scaled || found ||
-        !isa<hlo::MaxOp>(maximum.getBody().front().front()) || !dependence.isBounded())
+        !mlir::st::combinesWith<hlo::MaxOp>(maximum.getBody()) || !dependence.isBounded())
       return std::nullopt;
     found = {i, dependence.exponential};
   }

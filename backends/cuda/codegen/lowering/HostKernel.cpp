@@ -21,7 +21,7 @@ static Type hostType(Type type) {
 }
 
 /// Returns true for a load of a single word of shared memory, such as the block number that the
-/// first thread stores there (expand-turns). All threads load the same value.
+/// first thread stores there (expand-semaphores). All threads load the same value.
 static bool readsSharedWord(Operation *op) {
   auto load = dyn_cast<memref::LoadOp>(op);
   if (!load)
@@ -52,7 +52,7 @@ bool HostKernel::containsCollective(Operation *op) {
   return op
       ->walk([](Operation *inner) {
         return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, nvgpu::LdMatrixOp,
-                   TakeNumberOp, AwaitTurnOp, EndTurnOp>(inner)
+                   TakeTicketOp, SemaphoreWaitOp, SemaphoreReleaseOp>(inner)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -302,48 +302,49 @@ void HostKernel::emitSharedWord(memref::LoadOp op) {
   uniform.map(op.getResult(), memref::LoadOp::create(builder, loc, memory, index(0)).getResult());
 }
 
-/// Stores 1 in @st_missed_turns, which the caller of the kernel reads: a block would have to wait.
+/// Stores 1 in @st_unmet_wait, which the caller of the kernel reads: a block would have to wait.
 void HostKernel::emitOutOfOrder() {
   auto module = kernel->getParentOfType<ModuleOp>();
   auto word = MemRefType::get({1}, builder.getI32Type());
-  if (!module.lookupSymbol(kMissedTurnsSymbol)) {
+  if (!module.lookupSymbol(kUnmetWaitSymbol)) {
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
     auto zero = DenseElementsAttr::get(RankedTensorType::get({1}, builder.getI32Type()), 0);
-    memref::GlobalOp::create(top, module.getLoc(), kMissedTurnsSymbol, StringAttr(), word, zero,
+    memref::GlobalOp::create(top, module.getLoc(), kUnmetWaitSymbol, StringAttr(), word, zero,
                              /*constant=*/false, /*alignment=*/IntegerAttr());
   }
-  Value missed = memref::GetGlobalOp::create(builder, loc, word, kMissedTurnsSymbol);
+  Value missed = memref::GetGlobalOp::create(builder, loc, word, kUnmetWaitSymbol);
   Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
   memref::StoreOp::create(builder, loc, one, missed, ValueRange{index(0)});
 }
 
-/// Emits an op that orders blocks: cuda.take_number, cuda.await_turn or cuda.end_turn. The host
-/// runs blocks one after the other in the order of their numbers, so a block never has to wait. If
-/// a block would wait, the words were not zero before the launch, and the kernel reports this.
+/// Emits an op that orders blocks: cuda.take_ticket, cuda.semaphore_wait or cuda.semaphore_release.
+/// The host runs blocks one after the other in the order of their tickets, so a block never has to
+/// wait. If a block would wait, the words were not zero before the launch, and the kernel reports
+/// this.
 LogicalResult HostKernel::emitOrderOp(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (!isUniform(operand))
       return op->emitOpError("has operands that differ between threads");
     mapUniform(operand);
   }
-  Value turns = uniform.lookup(op->getOperand(0)), place = uniform.lookup(op->getOperand(1));
+  Value semaphores = uniform.lookup(op->getOperand(0)), place = uniform.lookup(op->getOperand(1));
   auto cast = [&](Type type, Value value) -> Value {
     return arith::IndexCastOp::create(builder, loc, type, value);
   };
-  Value word = memref::LoadOp::create(builder, loc, turns, place);
-  if (auto take = dyn_cast<TakeNumberOp>(op)) {
-    uniform.map(take.getNumber(), cast(builder.getIndexType(), word));
+  Value word = memref::LoadOp::create(builder, loc, semaphores, place);
+  if (auto take = dyn_cast<TakeTicketOp>(op)) {
+    uniform.map(take.getTicket(), cast(builder.getIndexType(), word));
     Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
     Value next = arith::AddIOp::create(builder, loc, word, one);
-    memref::StoreOp::create(builder, loc, next, turns, place);
+    memref::StoreOp::create(builder, loc, next, semaphores, place);
     return success();
   }
-  Value number = cast(builder.getI32Type(), uniform.lookup(op->getOperand(2)));
-  if (isa<EndTurnOp>(op)) {
-    memref::StoreOp::create(builder, loc, number, turns, place);
+  Value value = cast(builder.getI32Type(), uniform.lookup(op->getOperand(2)));
+  if (isa<SemaphoreReleaseOp>(op)) {
+    memref::StoreOp::create(builder, loc, value, semaphores, place);
     return success();
   }
-  Value isOther = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, word, number);
+  Value isOther = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, word, value);
   auto branch = scf::IfOp::create(builder, loc, isOther, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
@@ -401,7 +402,7 @@ LogicalResult HostKernel::emitCollective(Operation *op) {
         emitMatrixLoad(load);
         return success();
       })
-      .Case<TakeNumberOp, AwaitTurnOp, EndTurnOp>(
+      .Case<TakeTicketOp, SemaphoreWaitOp, SemaphoreReleaseOp>(
           [&](Operation *turn) { return emitOrderOp(turn); })
       .Case([&](gpu::ShuffleOp shuffle) {
         emitShuffle(shuffle);

@@ -27,7 +27,8 @@ static void buildNvvmPipeline(OpPassManager &passes, const NvvmOptions &options)
   append(passes,
          "nvvm-attach-target{chip=" + options.chip + " features=" + options.features +
              " O=3},"
-             "gpu.module(expand-turns,use-dynamic-shared-memory,canonicalize,cse,convert-scf-to-cf,"
+             "gpu.module(expand-semaphores,use-dynamic-shared-memory,canonicalize,cse,convert-scf-"
+             "to-cf,"
              "convert-math-to-intrinsics,"
              "convert-matrix-products,convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=true "
              "index-bitwidth=32},"
@@ -57,4 +58,7 @@ void mlir::cuda::registerCudaPipelines() {
   static PassPipelineRegistration<> join(
       "join-chains", "Old name of join-attention-gradients",
       [](OpPassManager &passes) { append(passes, "join-attention-gradients"); });
+  static PassPipelineRegistration<> expand(
+      "expand-turns", "Old name of expand-semaphores",
+      [](OpPassManager &passes) { append(passes, "expand-semaphores"); });
 }

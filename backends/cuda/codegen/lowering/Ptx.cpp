@@ -75,9 +75,9 @@ FailureOr<std::string> mlir::cuda::compileToPtx(ModuleOp module, const PtxOption
 std::string mlir::cuda::findCudaTool(StringRef name) {
   if (auto found = llvm::sys::findProgramByName(name))
     return *found;
-  std::string beside =
+  std::string installed =
       llvm::sys::Process::GetEnv("CUDA_HOME").value_or("/usr/local/cuda") + "/bin/" + name.str();
-  return llvm::sys::fs::can_execute(beside) ? beside : "";
+  return llvm::sys::fs::can_execute(installed) ? installed : "";
 }
 
 FailureOr<std::optional<std::string>>

@@ -122,8 +122,7 @@ static Value getOutside(Value argument) {
 
 /// Matches a sum over a row's columns of a product times further factors.
 static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const ReachingDefinitions &definitions) {
-  if (op.getInputs().size() != 1 ||
-      !isa_and_nonnull<hlo::AddOp>(mlir::st::findCombiner(op.getBody())) ||
+  if (op.getInputs().size() != 1 || !mlir::st::combinesWith<hlo::AddOp>(op.getBody()) ||
       !mlir::st::isNeutral(op.getBody(), op.getInitValues()[0]))
     return std::nullopt;
   Value operand = op.getInputs()[0];

@@ -170,11 +170,11 @@ static void absorb(KernelOp kernel) {
   }
   cloneBody(kernel);
   inside.clone(*bodyOf(kernel).getTerminator(), mapping);
-  auto whole = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
-                                kernel.getKindAttr(), inputs);
-  whole->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
-  whole.getBody().push_back(body);
-  kernel->replaceAllUsesWith(whole->getResults());
+  auto replacement = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
+                                      kernel.getKindAttr(), inputs);
+  replacement->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  replacement.getBody().push_back(body);
+  kernel->replaceAllUsesWith(replacement->getResults());
   kernel.erase();
   for (KernelOp from : absorbed)
     from.erase();

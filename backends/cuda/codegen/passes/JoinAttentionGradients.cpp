@@ -40,9 +40,9 @@ void JoinAttentionGradientsPass::runOnOperation() {
       continue;
     if (failed(checkUnplanned(columns, getArgument())))
       return signalPassFailure();
-    KernelOp whole = joinGradientKernels(rows, columns);
-    rows->replaceAllUsesWith(whole->getResults().take_front(1));
-    columns->replaceAllUsesWith(whole->getResults().drop_front(1));
+    KernelOp joined = joinGradientKernels(rows, columns);
+    rows->replaceAllUsesWith(joined->getResults().take_front(1));
+    columns->replaceAllUsesWith(joined->getResults().drop_front(1));
     rows.erase();
     columns.erase();
     ++numJoined;

@@ -1,6 +1,6 @@
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/executable/CommandList.h"
+#include "backends/cuda/codegen/analysis/BufferUses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -4,6 +4,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -96,7 +97,7 @@ static void eraseUnread(Value value) {
 
 bool MaximumSeparator::separate(hlo::ReduceOp sum) {
   Value input = sum.getInputs()[0];
-  if (!isa<hlo::AddOp>(sum.getBody().front().front()) ||
+  if (!mlir::st::combinesWith<hlo::AddOp>(sum.getBody()) ||
       !getElementTypeOrSelf(input.getType()).isF32() || !isLinear(input) ||
       dependent.contains(sum.getInitValues()[0]))
     return false;
@@ -134,7 +135,7 @@ static bool areRowsReadAgain(Block &body, hlo::ReduceOp maximum) {
 
 void SeparateMaximaPass::runOn(Block &body) {
   for (auto maximum : llvm::make_early_inc_range(body.getOps<hlo::ReduceOp>())) {
-    if (maximum.getInputs().size() != 1 || !isa<hlo::MaxOp>(maximum.getBody().front().front()) ||
+    if (maximum.getInputs().size() != 1 || !mlir::st::combinesWith<hlo::MaxOp>(maximum.getBody()) ||
         !areRowsReadAgain(body, maximum))
       continue;
     MaximumSeparator separator(body, maximum);

@@ -71,7 +71,8 @@ public:
 
   /// Returns true if one command can copy rows that are `pitch` bytes apart.
   bool canCopyRows(int64_t pitch) const { return !copiesOneByOne && pitch <= maxPitch; }
-  /// The driver has refused such a copy: reports that, and copies rows one by one from now on.
+  /// Call if the driver has refused such a copy. Reports this, and copies rows one by one from now
+  /// on.
   void copyOneByOne(const absl::Status &refused);
 
   const Driver &driver;

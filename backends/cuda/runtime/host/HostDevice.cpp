@@ -47,10 +47,8 @@ public:
   absl::Status open(const std::string &bytes);
   absl::StatusOr<Entry> find(const std::string &kernel) const;
   // The word that a kernel sets if a block would have to wait for another one; null if no kernel
-  // has turns.
-  int32_t *missedTurns() const {
-    return static_cast<int32_t *>(::dlsym(handle, "st_missed_turns"));
-  }
+  // has semaphores.
+  int32_t *unmetWait() const { return static_cast<int32_t *>(::dlsym(handle, "st_unmet_wait")); }
 
 private:
   void *handle = nullptr;
@@ -110,8 +108,8 @@ public:
 // Kernels run on the launching thread.
 class HostStream : public GpuStream {
 public:
-  HostStream(const std::vector<Entry> &entries, int32_t *missedTurns)
-      : entries(entries), missedTurns(missedTurns) {}
+  HostStream(const std::vector<Entry> &entries, int32_t *unmetWait)
+      : entries(entries), unmetWait(unmetWait) {}
 
   absl::Status beginRecording() override { return cannotRecord(); }
   absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() override { return cannotRecord(); }
@@ -147,9 +145,9 @@ public:
     BufferDescription places{offsets.data(), offsets.data(), 0,
                              static_cast<int64_t>(offsets.size()), 1};
     entries[kernel](&memory, &places);
-    if (missedTurns && __atomic_exchange_n(missedTurns, 0, __ATOMIC_RELAXED) != 0)
-      return absl::InternalError("a block waits forever for its turn: the turn counters were "
-                                 "not zero when the kernel started");
+    if (unmetWait && __atomic_exchange_n(unmetWait, 0, __ATOMIC_RELAXED) != 0)
+      return absl::InternalError("a block waits forever for a semaphore: the semaphores were not "
+                                 "zero when the kernel started");
     return absl::OkStatus();
   }
 
@@ -182,7 +180,7 @@ private:
   static absl::Status cannotRecord() { return absl::InternalError("the host records no graphs"); }
 
   const std::vector<Entry> &entries;
-  int32_t *missedTurns;
+  int32_t *unmetWait;
 };
 
 class HostDevice : public GpuDevice {
@@ -225,7 +223,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override {
-    return std::make_unique<HostStream>(entries, missedTurns);
+    return std::make_unique<HostStream>(entries, unmetWait);
   }
 
   absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const override {
@@ -241,7 +239,7 @@ public:
 private:
   std::shared_ptr<const Library> library;
   std::vector<Entry> entries; // by kernel
-  int32_t *missedTurns = nullptr;
+  int32_t *unmetWait = nullptr;
   std::vector<std::pair<void *, size_t>> allocations;
 };
 
@@ -268,7 +266,7 @@ absl::Status HostDevice::load(const proto::CudaCode &code) {
     return absl::InvalidArgumentError("the program has no kernels for the host");
   ST_RETURN_IF_ERROR(checkProcessor(image->chip()));
   ST_ASSIGN_OR_RETURN(library, shareLibrary(image->data()));
-  missedTurns = library->missedTurns();
+  unmetWait = library->unmetWait();
   for (const proto::CudaKernel &kernel : code.kernels()) {
     ST_ASSIGN_OR_RETURN(entries.emplace_back(), library->find(kernel.name()));
   }

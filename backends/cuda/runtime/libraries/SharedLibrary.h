@@ -28,8 +28,8 @@ public:
   /// Versions as NCCL and cuDNN number them.
   void expectVersion(int64_t found, int64_t least);
 
-  /// Unavailable, with one line: which library is missing, what the loader says about one that it
-  /// cannot open, or what a library lacks.
+  /// Unavailable if the library cannot be used. The message is one line: the missing library, the
+  /// loader's error, or the missing function.
   absl::Status status;
 
 private:

@@ -53,8 +53,8 @@ absl::Status OrderProof::checkUsers(size_t index, size_t at) const {
     return absl::OkStatus();
   return error(index,
                absl::StrCat("semaphore ", at, " is signalled by ", others[0], " and by ", others[1],
-                            "; expected one instance beside the one that waits, so that a "
-                            "wait tells what happened before"));
+                            "; expected one signalling instance, so that a completed wait "
+                            "implies which instructions came before it"));
 }
 
 absl::Status OrderProof::signal(size_t index, const Signal &signal) {

@@ -1,4 +1,5 @@
-// Memory accesses of a proof of order: which race, and what must come back to order them.
+// Memory accesses in the proof of order: finds races, and the messages that must return to order
+// two accesses.
 #include "backends/dtu/isa/order/OrderProof.h"
 
 #include <algorithm>
@@ -23,10 +24,10 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
     touched.add(instances[index].stream, current.pc, isWrite, memory, current.bytes);
   for (int64_t i = 0; i < multicast; ++i) {
     int64_t place = memory < 0 ? memory : memory + i;
-    AccessHistory &of = memories[place];
+    AccessHistory &history = memories[place];
     races.clear();
-    executed += static_cast<int64_t>(of.find(current, clocks[index], races) / 32);
-    if (of.isForgotten(current, clocks[index]) && joins) {
+    executed += static_cast<int64_t>(history.find(current, clocks[index], races) / 32);
+    if (history.isForgotten(current, clocks[index]) && joins) {
       isUncertain = true;
       return error(index, "may race with an earlier access that is no longer recorded");
     }
@@ -35,9 +36,9 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
         return status;
     if (periodic->follows())
       periodic->access(current, place, address);
-    of.add(current, joins && place == kMemoryL3 && walker.stream->engine == Engine::Dte);
-    if (of.isFull())
-      of.forget(minClocks(), joins);
+    history.add(current, joins && place == kMemoryL3 && walker.stream->engine == Engine::Dte);
+    if (history.isFull())
+      history.forget(minClocks(), joins);
   }
   return absl::OkStatus();
 }
@@ -75,7 +76,7 @@ int64_t OrderProof::receivesKnownTo(size_t index) const {
          receiveTimes.begin();
 }
 
-/// Expresses as numbers of sends and receives what must come back.
+/// Converts each open race to the numbers of sends and receives that would order it.
 absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
   std::map<size_t, ReturnNeeded> needed;
   for (const OpenRace &race : returns) {
@@ -94,7 +95,7 @@ absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
   return absl::OkStatus();
 }
 
-/// The least that each instance will know at its next memory access.
+/// A lower bound of each instance's clock at its next memory access.
 std::vector<VectorClock> OrderProof::minClocks() const {
   std::vector<VectorClock> least = clocks;
   for (const BarrierState &barrier : barriers)

@@ -68,8 +68,8 @@ constexpr int64_t kMemoryL3 = -1, kMemoryL2 = -2, kMemoryHost = -3;
 
 struct OrderState {
   std::vector<InstanceState> instances;
-  /// For each instance, what it knows of all others. If memory accesses are not followed, a single
-  /// number: the receives that it knows to be complete.
+  /// For each instance, its vector clock: the known progress of all instances. If memory accesses
+  /// are not followed, a single number: the receives that it knows to be complete.
   std::vector<VectorClock> clocks;
   std::deque<size_t> ready, late;
   std::vector<SemaphoreState> semaphores;

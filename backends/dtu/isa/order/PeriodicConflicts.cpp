@@ -35,8 +35,8 @@ bool PeriodicOrder::Conflicts::any() {
           one.low >= other.high || other.low >= one.high)
         continue;
       for (const Record *record : one.records)
-        for (const Record *beside : other.records)
-          if (meet(*record, *beside))
+        for (const Record *theirs : other.records)
+          if (meet(*record, *theirs))
             return true;
     }
   }

@@ -31,7 +31,7 @@ struct ProgramOrder {
   /// rank that processes them in this order, and never waits to send, gets as far as the program
   /// does.
   std::vector<LinkEvent> events;
-  /// For each number of receives, ascending, the most sends that must be known to be complete.
+  /// For each number of receives, ascending, the largest number of sends that must have completed.
   std::vector<ReturnNeeded> returns;
   int64_t executed = 0; ///< instructions that the proof followed
 };

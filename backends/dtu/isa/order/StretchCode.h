@@ -1,4 +1,4 @@
-// Programs in a form in which code that does the same at other addresses compares equal.
+// Normalised code: instructions that differ only in base addresses compare equal.
 #pragma once
 
 #include "backends/dtu/isa/Registers.h"

@@ -77,7 +77,7 @@ bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count
 
 /// Bytes of the message a link instruction sends or expects.
 int64_t messageBytes(const LinkInst &link, const int64_t *registers);
-/// Packs what a send reads into `message`.
+/// Packs the source of a send into `message`.
 bool executeSend(const LinkInst &send, ExecContext &context, uint8_t *message);
 /// Writes or combines a message of messageBytes().
 bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t *message);

@@ -36,7 +36,7 @@ struct Route {
            std::tie(other.source, other.destination, other.channel);
   }
 };
-struct Mail {
+struct PendingMessage {
   Picoseconds arrival;
   int64_t bytes;
   Picoseconds sent; ///< when its send began
@@ -75,12 +75,12 @@ private:
   const std::vector<RankSchedule> &schedules;
   std::vector<ReplayGroup> groups;
   std::map<const GroupTask *, TimedTask> tasks;
-  std::map<Route, std::deque<Mail>> mail;
+  std::map<Route, std::deque<PendingMessage>> pending;
   std::map<Route, size_t> waiting; ///< the group that waits on each route
   /// The time at which a group reaches its next message. Groups at one instant run in the order of
   /// their numbers.
-  using Turn = std::pair<Picoseconds, size_t>;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns;
+  using Due = std::pair<Picoseconds, size_t>;
+  std::priority_queue<Due, std::vector<Due>, std::greater<Due>> due;
   int64_t instructions = 0;
   std::optional<ReplayLog> logger;
 };
@@ -166,7 +166,7 @@ absl::Status TaskReplay::resume(size_t index) {
     while (group.sentAhead.count(group.next))
       ++group.next;
     if (group.task && group.next < group.task->events.size()) {
-      turns.push({group.start + group.task->events[group.next].time, index});
+      due.push({group.start + group.task->events[group.next].time, index});
       return absl::OkStatus();
     }
     if (group.task)
@@ -184,14 +184,14 @@ void TaskReplay::send(const ReplayGroup &group, const TaskEvent &event, Picoseco
   const Picoseconds left = machine.occupyLinks(path, now, event.message.bytes);
   const Route route = {event.rank, destination, event.message.channel};
   const Picoseconds arrival = std::max(now + event.underway, left + path.latency);
-  mail[route].push_back({arrival, event.message.bytes, now});
+  pending[route].push_back({arrival, event.message.bytes, now});
   if (logger)
     logger->addTraffic(path, event.rank, (*group.schedule)[group.entry].program,
                        event.message.bytes);
   auto found = waiting.find(route);
   if (found == waiting.end())
     return;
-  turns.push({now, found->second});
+  due.push({now, found->second});
   waiting.erase(found);
 }
 
@@ -203,12 +203,12 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   } else {
     const Route route = {static_cast<size_t>(event.message.peer), event.rank,
                          event.message.channel};
-    std::deque<Mail> &arrived = mail[route];
+    std::deque<PendingMessage> &arrived = pending[route];
     if (arrived.empty()) {
       waiting.emplace(route, index);
       return absl::OkStatus();
     }
-    const Mail got = arrived.front();
+    const PendingMessage got = arrived.front();
     arrived.pop_front();
     if (got.bytes != event.message.bytes)
       return absl::InvalidArgumentError(
@@ -256,12 +256,12 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
   for (size_t group = 0; group < groups.size(); ++group)
     ST_RETURN_IF_ERROR(resume(group));
   while (true) {
-    if (turns.empty() && std::none_of(groups.begin(), groups.end(),
-                                      [&](ReplayGroup &group) { return sendAhead(group); }))
+    if (due.empty() && std::none_of(groups.begin(), groups.end(),
+                                    [&](ReplayGroup &group) { return sendAhead(group); }))
       break;
-    while (!turns.empty()) {
-      auto [now, group] = turns.top();
-      turns.pop();
+    while (!due.empty()) {
+      auto [now, group] = due.top();
+      due.pop();
       ST_RETURN_IF_ERROR(meet(group, now));
     }
   }

@@ -80,14 +80,14 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::task(size_t first,
                                 form.variesByRun ? run.microBatch : -1};
   auto found = known.find(key);
   if (found == known.end()) {
-    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> created, cut(first, count, run));
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> created, splitIntoSets(first, count, run));
     found = known.emplace(key, std::move(created)).first;
   }
   return found->second;
 }
 
-absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, size_t count,
-                                                                  TaskRun run) {
+absl::StatusOr<std::shared_ptr<const GroupTask>>
+TaskTimings::splitIntoSets(size_t first, size_t count, TaskRun run) {
   const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
   auto created = std::make_shared<GroupTask>();
@@ -131,9 +131,9 @@ absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &
     };
     for (int64_t peer : says.peers)
       if (peer < 0 || static_cast<size_t>(peer) >= configs.size())
-        return absl::InvalidArgumentError(absl::StrCat("rank ", first + i, ", program '",
-                                                       program.source.name, "': rank ", peer,
-                                                       " of ", configs.size()));
+        return absl::InvalidArgumentError(
+            absl::StrCat("rank ", first + i, ", program '", program.source.name,
+                         "': expected a peer from 0 to ", configs.size() - 1, ", found ", peer));
     if (std::none_of(says.peers.begin(), says.peers.end(), isOuter))
       continue;
     for (const MessageScript::Step &step : says.script->steps)
@@ -179,22 +179,23 @@ std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessage
   return key;
 }
 
-/// The smallest number of ranks whose work, repeated turn by turn, is the work of the whole set.
-/// Each turn occupies separate groups of chips with the same numbering, or is one chip of the only
-/// group. Its ranks send the same messages to ranks that are equally many turns away. Messages to
-/// ranks outside the set go to groups of chips that no other turn sends to, or end the likeness
-/// (Rotation::sharesCable).
-TaskTimings::Turn TaskTimings::turnOf(const RankSet &set, const std::vector<TaskMessages> &said,
-                                      size_t first) const {
+/// The smallest number of ranks whose work, repeated segment by segment, is the work of the whole
+/// set. Each segment occupies separate groups of chips with the same numbering, or is one chip of
+/// the only group. Its ranks send the same messages to ranks that are equally many segments away.
+/// Messages to ranks outside the set go to groups of chips that no other segment sends to, or end
+/// the likeness (Rotation::sharesLink).
+TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
+                                                const std::vector<TaskMessages> &said,
+                                                size_t first) const {
   const size_t count = set.ranks.size();
   std::map<size_t, size_t> indexOf;
   for (size_t rank : set.ranks)
     indexOf.emplace(rank, indexOf.size());
   auto place = [&](size_t i) -> const DtuPlace & { return places[set.ranks[i]]; };
-  auto sendsAlike = [&](size_t i, size_t turn) {
-    const size_t begin = i - i % turn;
+  auto sendsAlike = [&](size_t i, size_t segment) {
+    const size_t begin = i - i % segment;
     const TaskMessages &mine = said[set.ranks[i] - first],
-                       &theirs = said[set.ranks[i % turn] - first];
+                       &theirs = said[set.ranks[i % segment] - first];
     if (mine.script != theirs.script || mine.channels != theirs.channels)
       return false;
     for (size_t m = 0; m < mine.peers.size(); ++m) {
@@ -206,48 +207,48 @@ TaskTimings::Turn TaskTimings::turnOf(const RankSet &set, const std::vector<Task
     }
     return true;
   };
-  auto ownsGroups = [&](size_t turn) {
-    std::map<int64_t, size_t> turnOfGroup;
+  auto ownsGroups = [&](size_t segment) {
+    std::map<int64_t, size_t> segmentOfGroup;
     auto owns = [&](int64_t group, size_t number) {
-      return turnOfGroup.emplace(group, number).first->second == number;
+      return segmentOfGroup.emplace(group, number).first->second == number;
     };
     for (size_t i = 0; i < count; ++i) {
-      const int64_t shift = place(i - i % turn).chip - place(0).chip;
+      const int64_t shift = place(i - i % segment).chip - place(0).chip;
       if (shift % description.chips_per_group() != 0 ||
-          place(i).chip != place(i % turn).chip + shift ||
-          place(i).cluster != place(i % turn).cluster || !owns(place(i).group, i / turn))
+          place(i).chip != place(i % segment).chip + shift ||
+          place(i).cluster != place(i % segment).cluster || !owns(place(i).group, i / segment))
         return false;
       const TaskMessages &mine = said[set.ranks[i] - first],
-                         &theirs = said[set.ranks[i % turn] - first];
+                         &theirs = said[set.ranks[i % segment] - first];
       for (size_t m = 0; m < mine.peers.size(); ++m)
         if (const auto to = static_cast<size_t>(mine.peers[m]); !indexOf.count(to))
           if (const auto toLike = static_cast<size_t>(theirs.peers[m]);
-              distance(place(i), places[to]) != distance(place(i % turn), places[toLike]) ||
-              !owns(places[to].group, i / turn))
+              distance(place(i), places[to]) != distance(place(i % segment), places[toLike]) ||
+              !owns(places[to].group, i / segment))
             return false;
     }
     return true;
   };
-  auto isChip = [&](size_t turn) {
-    std::map<int64_t, size_t> turnOfChip;
+  auto isChip = [&](size_t segment) {
+    std::map<int64_t, size_t> segmentOfChip;
     for (size_t i = 0; i < count; ++i)
-      if (place(i).group != place(0).group || place(i).cluster != place(i % turn).cluster ||
-          place(i).chip != place(i - i % turn).chip ||
-          turnOfChip.emplace(place(i).chip, i / turn).first->second != i / turn)
+      if (place(i).group != place(0).group || place(i).cluster != place(i % segment).cluster ||
+          place(i).chip != place(i - i % segment).chip ||
+          segmentOfChip.emplace(place(i).chip, i / segment).first->second != i / segment)
         return false;
     return true;
   };
-  for (size_t turn = 1; turn < count; ++turn) {
-    if (count % turn != 0)
+  for (size_t segment = 1; segment < count; ++segment) {
+    if (count % segment != 0)
       continue;
     bool isAlike = true;
     for (size_t i = 0; isAlike && i < count; ++i)
-      isAlike = sendsAlike(i, turn);
-    if (isAlike && ownsGroups(turn))
-      return {turn, /*sharesCable=*/false};
+      isAlike = sendsAlike(i, segment);
+    if (isAlike && ownsGroups(segment))
+      return {segment, /*sharesLink=*/false};
     // Logs name ranks that run.
-    if (isAlike && !logs && isChip(turn))
-      return {turn, /*sharesCable=*/true};
+    if (isAlike && !logs && isChip(segment))
+      return {segment, /*sharesLink=*/true};
   }
   return {count};
 }
@@ -288,42 +289,43 @@ TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &said, 
                      TaskRun run, const Form &form, const std::string &key) {
   const size_t count = set.ranks.size();
   if (std::optional<StandIn> other = standInFor(set, first, run, form, key)) {
-    const Turn turn = turnOf(other->set, other->said, other->first);
-    absl::StatusOr<std::shared_ptr<const TaskTiming>> created = measureTurn(other->set, run, turn);
+    const RingSegment segment = segmentOf(other->set, other->said, other->first);
+    absl::StatusOr<std::shared_ptr<const TaskTiming>> created =
+        measureSegment(other->set, run, segment);
     if (created.ok() && !*created)
-      created = measureTurn(other->set, run, {count});
+      created = measureSegment(other->set, run, {count});
     if (created.ok())
       return created;
     // The error must name the ranks of the set.
   } else {
     earlier.emplace_back(first, set.ranks);
   }
-  const Turn turn = form.variesByRun ? Turn{count} : turnOf(set, said, first);
-  ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> created, measureTurn(set, run, turn));
+  const RingSegment segment = form.variesByRun ? RingSegment{count} : segmentOf(set, said, first);
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> created, measureSegment(set, run, segment));
   if (created)
     return created;
-  return measureTurn(set, run, {count});
+  return measureSegment(set, run, {count});
 }
 
-/// Times one turn on behalf of the whole set; null if no turn can represent it.
-absl::StatusOr<std::shared_ptr<const TaskTiming>> TaskTimings::measureTurn(const RankSet &set,
-                                                                           TaskRun run, Turn turn) {
+/// Times one segment on behalf of the whole set; null if no segment can represent it.
+absl::StatusOr<std::shared_ptr<const TaskTiming>>
+TaskTimings::measureSegment(const RankSet &set, TaskRun run, RingSegment segment) {
   std::vector<RankSchedule> schedules(configs.size());
   Boundary boundary;
   boundary.isInside.resize(configs.size());
   boundary.memory = &memory;
   boundary.together =
-      &together.try_emplace({set.ranks, turn.ranks}, StretchScope::Run).first->second;
+      &together.try_emplace({set.ranks, segment.ranks}, StretchScope::Run).first->second;
   boundary.arrival = arrival;
   std::map<size_t, size_t> indexOf;
   for (size_t rank : set.ranks) {
-    if (indexOf.size() < turn.ranks || turn.sharesCable)
+    if (indexOf.size() < segment.ranks || segment.sharesLink)
       schedules[rank] = {run};
     boundary.isInside[rank] = true;
     indexOf.emplace(rank, indexOf.size());
   }
-  if (turn.ranks < set.ranks.size())
-    boundary.rotation = Rotation{set.ranks, turn.ranks, turn.sharesCable};
+  if (segment.ranks < set.ranks.size())
+    boundary.rotation = Rotation{set.ranks, segment.ranks, segment.sharesLink};
   StepLog log;
   ST_ASSIGN_OR_RETURN(TimingResult result,
                       simulateTime(description, configs, programs, schedules, {},
@@ -333,7 +335,7 @@ absl::StatusOr<std::shared_ptr<const TaskTiming>> TaskTimings::measureTurn(const
   if (boundary.rotation && boundary.rotation->isAmbiguous)
     return std::shared_ptr<const TaskTiming>();
   const size_t ran =
-      boundary.rotation && !boundary.rotation->isUnfolded ? turn.ranks : set.ranks.size();
+      boundary.rotation && !boundary.rotation->isUnfolded ? segment.ranks : set.ranks.size();
   auto created = std::make_shared<TaskTiming>();
   for (size_t i = 0; i < set.ranks.size(); ++i)
     created->ranks.push_back(result.ranks[set.ranks[i % ran]]);

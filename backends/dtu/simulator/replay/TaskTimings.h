@@ -78,23 +78,25 @@ private:
     bool variesByRun = false, isKnown = false;
   };
 
-  absl::StatusOr<std::shared_ptr<const GroupTask>> cut(size_t first, size_t count, TaskRun run);
+  absl::StatusOr<std::shared_ptr<const GroupTask>> splitIntoSets(size_t first, size_t count,
+                                                                 TaskRun run);
   absl::StatusOr<Form> formOf(ProgramId program);
   absl::Status listOuterMessages(size_t first, const DecodedProgram &program,
                                  GroupTask &task) const;
   std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
   /// Ranks that run on behalf of a set.
-  struct Turn {
+  struct RingSegment {
     size_t ranks = 0;
-    bool sharesCable = false; ///< with the other turns, as in Rotation
+    bool sharesLink = false; ///< with the other segments, as in Rotation
   };
-  Turn turnOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first) const;
+  RingSegment segmentOf(const RankSet &set, const std::vector<TaskMessages> &said,
+                        size_t first) const;
   absl::StatusOr<std::shared_ptr<const TaskTiming>>
   measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first, TaskRun run,
           const Form &form, const std::string &key);
-  absl::StatusOr<std::shared_ptr<const TaskTiming>> measureTurn(const RankSet &set, TaskRun run,
-                                                                Turn turn);
+  absl::StatusOr<std::shared_ptr<const TaskTiming>> measureSegment(const RankSet &set, TaskRun run,
+                                                                   RingSegment segment);
   /// An earlier set of ranks for which the task has this key.
   std::optional<StandIn> standInFor(const RankSet &set, size_t first, TaskRun run, const Form &form,
                                     const std::string &key);
@@ -110,7 +112,7 @@ private:
   MessageScripts scripts;
   std::map<std::string, std::shared_ptr<const TaskTiming>> measured;
   ChipMemory memory;
-  /// Of runs of the same ranks, and with the same number of ranks in a turn.
+  /// Of runs of the same ranks, and with the same number of ranks in a segment.
   std::map<std::pair<std::vector<size_t>, size_t>, ChipMemory> together;
   std::vector<std::pair<size_t, std::vector<size_t>>>
       earlier; ///< sets, each with its group's first rank

@@ -217,7 +217,7 @@ bool KnownStretches::replay(size_t index, const std::vector<size_t> &members, in
   return true;
 }
 
-bool KnownStretches::takeBack(size_t index, const std::vector<size_t> &members, Picoseconds now) {
+bool KnownStretches::rollBack(size_t index, const std::vector<size_t> &members, Picoseconds now) {
   Chip &chip = chips[index];
   if (!chip.replayed || now > chip.marked)
     return false;

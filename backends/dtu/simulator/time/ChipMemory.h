@@ -102,7 +102,7 @@ public:
               std::vector<TimeMessage> &messages);
   /// Call when a message arrives for which an instance of the chip waits. Undoes a stretch that
   /// ends later; returns false if there is none.
-  bool takeBack(size_t chip, const std::vector<size_t> &members, Picoseconds now);
+  bool rollBack(size_t chip, const std::vector<size_t> &members, Picoseconds now);
   void forget(size_t chip);
 
 private:

@@ -1,4 +1,4 @@
-// What happens next in simulated time, the earliest event first.
+// The queue of events in simulated time, earliest first.
 #pragma once
 
 #include "lib/Timing/DtuCosts.h"

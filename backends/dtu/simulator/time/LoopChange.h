@@ -11,7 +11,7 @@ namespace st::dtu {
 struct StreamFacts {
   StreamFacts(const DecodedProgram &program, const DecodedStream &stream);
 
-  std::vector<RegisterSet> live; ///< registers that still decide something later
+  std::vector<RegisterSet> live; ///< registers that a later decision reads
   std::vector<uint8_t> depth;    ///< number of open loops
 };
 

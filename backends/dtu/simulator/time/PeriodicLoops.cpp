@@ -436,13 +436,13 @@ void PeriodicLoops::add(Chip &chip, int64_t times) {
 
 /// If the trips were added up to a time not before `now`, nothing has happened on the chip since,
 /// and events due then come after the message.
-bool PeriodicLoops::takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
+bool PeriodicLoops::rollBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
   const size_t index = chipOf[rank];
   Chip &chip = chips[index];
   auto receiver = ranks[rank].receivers.find(channel);
   if (receiver == ranks[rank].receivers.end() || receiver->second.empty())
     return false;
-  if (stretches->takeBack(index, chip.ranks, now)) {
+  if (stretches->rollBack(index, chip.ranks, now)) {
     reset(chip, 0);
     return true;
   }

@@ -45,8 +45,8 @@ public:
   void disturbAll() { ++disturbances; }
   /// Call when a message arrives. If a waiting instance is past added periods that begin after the
   /// arrival, these are undone and the result is true. A replayed stretch is undone as a whole.
-  bool takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
-  const std::vector<size_t> &ranksBeside(size_t rank) const { return chips[chipOf[rank]].ranks; }
+  bool rollBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
+  const std::vector<size_t> &ranksOfChip(size_t rank) const { return chips[chipOf[rank]].ranks; }
 
 private:
   /// Everything that determines the chip's future, relative to `time`, and the work done up to

@@ -78,9 +78,9 @@ void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t
 }
 
 void TimeEngine::reschedule(size_t rank) {
-  const std::vector<size_t> &beside = periodic->ranksBeside(rank);
+  const std::vector<size_t> &sharers = periodic->ranksOfChip(rank);
   std::vector<Event> events;
-  for (size_t other : beside) {
+  for (size_t other : sharers) {
     int workers = 0;
     for (uint32_t i = 0; i < ranks[other].instances.size(); ++i)
       if (const Instance &instance = ranks[other].instances[i]; instance.state == State::Running) {
@@ -93,7 +93,7 @@ void TimeEngine::reschedule(size_t rank) {
   queue.replace(
       [&](const Event &event) {
         return event.priority() != Priority::Continue ||
-               !std::binary_search(beside.begin(), beside.end(), event.rank());
+               !std::binary_search(sharers.begin(), sharers.end(), event.rank());
       },
       events);
 }
@@ -107,7 +107,7 @@ std::vector<size_t> TimeEngine::activeRanks() const {
 }
 
 bool TimeEngine::replayTogether(Picoseconds now) {
-  // Links that ranks of several turns request at one instant make a rotation ambiguous.
+  // Links that ranks of several segments request at one instant make a rotation ambiguous.
   for (const auto &entry : asked)
     if (entry.second.first == now)
       return false;
@@ -414,12 +414,12 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       continue;
     }
     if (priority == Priority::Arrival && periodic &&
-        periodic->takeBack(rank, flights[index].channel, event.time)) {
+        periodic->rollBack(rank, flights[index].channel, event.time)) {
       post(event.time, priority, rank, index);
       reschedule(rank);
       continue;
     }
-    if (priority == Priority::Continue && isFolded() && boundary->rotation->sharesCable &&
+    if (priority == Priority::Continue && isFolded() && boundary->rotation->sharesLink &&
         maySendOutside(rank, static_cast<uint32_t>(index)))
       unfold(event);
     if (priority == Priority::Arrival)

@@ -41,35 +41,35 @@ private:
   std::map<std::string, int32_t> labelIndices;
 };
 
-/// Ranks in a circle that repeat the same work, turn by turn. The ranks of the first turn run on
-/// behalf of all. A message from one of them to a later turn arrives at the rank that represents
+/// Ranks in a ring that repeat the same work in segments. The ranks of the first segment run on
+/// behalf of all. A message from one of them to a later segment arrives at the rank that represents
 /// the receiver, as if from the corresponding sender.
 struct Rotation {
-  std::vector<size_t> circle; ///< ranks, ascending
-  size_t turn = 0;            ///< ranks of a turn
-  /// The turns are chips of one group, whose cable they share. So they differ once a rank sends to
-  /// one outside the circle; from then on, all ranks run.
-  bool sharesCable = false;
+  std::vector<size_t> ring; ///< ranks, ascending
+  size_t segmentSize = 0;   ///< ranks of a segment
+  /// The segments are chips of one group, whose cable they share. So they differ once a rank sends
+  /// to one outside the ring; from then on, all ranks run.
+  bool sharesLink = false;
   bool isUnfolded = false; ///< all ranks run
-  /// Set if messages of different turns requested a link at one instant. Their order then depends
-  /// on rank numbers, which are not periodic, so the run cannot represent the other turns.
+  /// Set if messages of different segments requested a link at one instant. Their order then
+  /// depends on rank numbers, which are not periodic, so the run cannot represent the other
+  /// segments.
   bool isAmbiguous = false;
 
-  size_t turns() const { return circle.size() / turn; }
-  /// The turn to which a rank of the circle belongs.
-  size_t turnOf(size_t rank) const { return indexOf(rank) / turn; }
-  /// The rank `turns` turns earlier, or later.
-  size_t before(size_t rank, size_t turns) const {
-    return circle[(indexOf(rank) + circle.size() - turns * turn) % circle.size()];
+  size_t segments() const { return ring.size() / segmentSize; }
+  /// The segment to which a rank of the ring belongs.
+  size_t segmentOf(size_t rank) const { return indexOf(rank) / segmentSize; }
+  /// The rank `segments` segments earlier, or later.
+  size_t before(size_t rank, size_t segments) const {
+    return ring[(indexOf(rank) + ring.size() - segments * segmentSize) % ring.size()];
   }
-  size_t after(size_t rank, size_t turns) const {
-    return circle[(indexOf(rank) + turns * turn) % circle.size()];
+  size_t after(size_t rank, size_t segments) const {
+    return ring[(indexOf(rank) + segments * segmentSize) % ring.size()];
   }
 
 private:
   size_t indexOf(size_t rank) const {
-    return static_cast<size_t>(std::lower_bound(circle.begin(), circle.end(), rank) -
-                               circle.begin());
+    return static_cast<size_t>(std::lower_bound(ring.begin(), ring.end(), rank) - ring.begin());
   }
 };
 
@@ -131,7 +131,7 @@ private:
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
   EventQueue queue;
-  /// In a rotation: when each link was requested last, and by a message across how many turns.
+  /// In a rotation: when each link was requested last, and by a message across how many segments.
   std::map<int32_t, std::pair<Picoseconds, size_t>> asked;
   ChipMemory ownMemory;
   std::optional<PeriodicLoops> periodic;
@@ -170,22 +170,22 @@ private:
   bool place(const Instance &instance, const FlatAddress &address, int64_t cores, Traffic &traffic);
   Completion copy(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
   Completion rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
-  LinkPath rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now);
+  LinkPath rotatedPath(size_t rank, size_t peer, size_t segments, Picoseconds now);
   bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
   bool checkPeer(int64_t peer);
-  /// Returns true if the first turn runs on behalf of all.
+  /// Returns true if the first segment runs on behalf of all.
   bool isFolded() const {
     return boundary && boundary->rotation && !boundary->rotation->isUnfolded;
   }
   bool isRepresented(size_t rank) const {
-    return isFolded() && boundary->isInside[rank] && boundary->rotation->turnOf(rank) > 0;
+    return isFolded() && boundary->isInside[rank] && boundary->rotation->segmentOf(rank) > 0;
   }
-  /// Returns true if the instance may send to a rank outside the circle before it waits.
+  /// Returns true if the instance may send to a rank outside the ring before it waits.
   bool maySendOutside(size_t rank, uint32_t index);
-  /// Gives the ranks of the other turns the state of the first one. All events but `next` are
+  /// Gives the ranks of the other segments the state of the first one. All events but `next` are
   /// queued.
   void unfold(const Event &next);
-  void unfoldRank(size_t rank, size_t turns);
+  void unfoldRank(size_t rank, size_t segments);
   void unfoldLinks();
   void findPosition(size_t rank, Instance &instance);
   bool isOutside(size_t rank, int64_t peer) const {

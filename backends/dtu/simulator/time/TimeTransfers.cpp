@@ -204,10 +204,10 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   size_t source = rank, destination = static_cast<size_t>(peer);
   LinkPath path = machine.path(source, destination);
   if (isFolded() && !isOutside(rank, peer)) {
-    const size_t turns = boundary->rotation->turnOf(destination);
-    path = rotatedPath(rank, destination, turns, now);
-    source = boundary->rotation->before(source, turns);
-    destination = boundary->rotation->before(destination, turns);
+    const size_t segments = boundary->rotation->segmentOf(destination);
+    path = rotatedPath(rank, destination, segments, now);
+    source = boundary->rotation->before(source, segments);
+    destination = boundary->rotation->before(destination, segments);
   }
   Completion completion = machine.send(rank, now, path, traffic);
   if (isOutside(rank, peer)) {

@@ -58,7 +58,7 @@ private:
   Split::Range part;
 };
 
-// Fails if a row has no room for a token beside the special ones.
+// Fails if a row has no room for a token other than the special ones.
 absl::Status checkLengths(const BatchSpec &spec, const Surrounding &special) {
   for (int64_t length : {spec.sequence, labelSequence(spec)})
     if (length <= special.size())

@@ -1,4 +1,4 @@
-// Implements turns of blocks by atomic operations.
+// Lowers semaphores between blocks to atomic operations.
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,7 +8,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::cuda {
-#define GEN_PASS_DEF_EXPANDTURNS
+#define GEN_PASS_DEF_EXPANDSEMAPHORES
 #include "backends/cuda/codegen/Passes.h.inc"
 } // namespace mlir::cuda
 
@@ -16,14 +16,14 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 namespace {
-class ExpandTurnsPass : public mlir::cuda::impl::ExpandTurnsBase<ExpandTurnsPass> {
+class ExpandSemaphoresPass : public mlir::cuda::impl::ExpandSemaphoresBase<ExpandSemaphoresPass> {
 public:
   void runOnOperation() override;
 
 private:
-  void expand(TakeNumberOp op);
-  void expand(AwaitTurnOp op);
-  void expand(EndTurnOp op);
+  void expand(TakeTicketOp op);
+  void expand(SemaphoreWaitOp op);
+  void expand(SemaphoreReleaseOp op);
 };
 } // namespace
 
@@ -54,38 +54,38 @@ static void fence(OpBuilder &builder, Location loc) {
 }
 
 static Value change(OpBuilder &builder, Location loc, arith::AtomicRMWKind kind, Value word,
-                    Value turns, Value place) {
-  return memref::AtomicRMWOp::create(builder, loc, kind, word, turns, ValueRange{place});
+                    Value semaphores, Value place) {
+  return memref::AtomicRMWOp::create(builder, loc, kind, word, semaphores, ValueRange{place});
 }
 
-void ExpandTurnsPass::expand(TakeNumberOp op) {
+void ExpandSemaphoresPass::expand(TakeTicketOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
   Value shared = op.getShared();
   Value first = arith::ConstantIndexOp::create(builder, loc, 0);
   onFirstThread(builder, loc, [&] {
-    Value number = change(builder, loc, arith::AtomicRMWKind::addi, makeWord(builder, loc, 1),
-                          op.getTurns(), op.getPlace());
-    memref::StoreOp::create(builder, loc, number, shared, ValueRange{first});
+    Value ticket = change(builder, loc, arith::AtomicRMWKind::addi, makeWord(builder, loc, 1),
+                          op.getSemaphores(), op.getPlace());
+    memref::StoreOp::create(builder, loc, ticket, shared, ValueRange{first});
   });
   gpu::BarrierOp::create(builder, loc);
-  Value number = memref::LoadOp::create(builder, loc, shared, ValueRange{first});
+  Value ticket = memref::LoadOp::create(builder, loc, shared, ValueRange{first});
   op.replaceAllUsesWith(
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number).getResult());
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), ticket).getResult());
   op.erase();
 }
 
-void ExpandTurnsPass::expand(AwaitTurnOp op) {
+void ExpandSemaphoresPass::expand(SemaphoreWaitOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
   onFirstThread(builder, loc, [&] {
-    Value turn = toWord(builder, loc, op.getTurn());
+    Value value = toWord(builder, loc, op.getValue());
     scf::WhileOp::create(
         builder, loc, TypeRange(), ValueRange(),
         [&](OpBuilder &inner, Location at, ValueRange) {
           Value now = change(inner, at, arith::AtomicRMWKind::addi, makeWord(inner, at, 0),
-                             op.getTurns(), op.getPlace());
-          Value differs = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::ne, now, turn);
+                             op.getSemaphores(), op.getPlace());
+          Value differs = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::ne, now, value);
           scf::ConditionOp::create(inner, at, differs, ValueRange());
         },
         [](OpBuilder &inner, Location at, ValueRange) { scf::YieldOp::create(inner, at); });
@@ -94,29 +94,29 @@ void ExpandTurnsPass::expand(AwaitTurnOp op) {
   op.erase();
 }
 
-void ExpandTurnsPass::expand(EndTurnOp op) {
+void ExpandSemaphoresPass::expand(SemaphoreReleaseOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
   onFirstThread(builder, loc, [&] {
     fence(builder, loc);
-    change(builder, loc, arith::AtomicRMWKind::assign, toWord(builder, loc, op.getNext()),
-           op.getTurns(), op.getPlace());
+    change(builder, loc, arith::AtomicRMWKind::assign, toWord(builder, loc, op.getValue()),
+           op.getSemaphores(), op.getPlace());
   });
   op.erase();
 }
 
-void ExpandTurnsPass::runOnOperation() {
+void ExpandSemaphoresPass::runOnOperation() {
   SmallVector<Operation *> ops;
   getOperation()->walk([&](Operation *op) {
-    if (isa<TakeNumberOp, AwaitTurnOp, EndTurnOp>(op))
+    if (isa<TakeTicketOp, SemaphoreWaitOp, SemaphoreReleaseOp>(op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
-    if (auto take = dyn_cast<TakeNumberOp>(op))
+    if (auto take = dyn_cast<TakeTicketOp>(op))
       expand(take);
-    else if (auto await = dyn_cast<AwaitTurnOp>(op))
+    else if (auto await = dyn_cast<SemaphoreWaitOp>(op))
       expand(await);
     else
-      expand(cast<EndTurnOp>(op));
+      expand(cast<SemaphoreReleaseOp>(op));
   }
 }

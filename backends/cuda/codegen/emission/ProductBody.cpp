@@ -37,7 +37,7 @@ int64_t mlir::cuda::getBodyScratchBytes(ModuleOp module) {
   });
   int64_t bytes = found.wasInterrupted() && module->hasAttr("st.cores") ? kPartialBytes : 0;
   module.walk([&](mlir::st::KernelOp kernel) {
-    for (const auto &[offset, type] : getTurnBuffers(kernel))
+    for (const auto &[offset, type] : getSerialBuffers(kernel))
       bytes = std::max(bytes, offset + Place{{}, type}.bytes());
   });
   return bytes;

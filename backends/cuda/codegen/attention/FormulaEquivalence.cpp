@@ -1,7 +1,8 @@
-#include "backends/cuda/codegen/analysis/FormulaEquivalence.h"
+#include "backends/cuda/codegen/attention/FormulaEquivalence.h"
 
 #include "backends/cuda/codegen/analysis/ElementFunctions.h"
 #include "dialects/StableHLO/Utils/DiagonalBand.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
 
@@ -30,13 +31,12 @@ static bool isSmooth(Operation *op) {
 /// A sum or a maximum along the columns that starts at its neutral element.
 static std::optional<Sample> reduce(hlo::ReduceOp op, const IterationSpace &space, unsigned columns,
                                     const Samples &samples) {
-  if (op.getInputs().size() != 1 || !llvm::hasNItems(op.getBody().front(), 2))
+  if (op.getInputs().size() != 1)
     return std::nullopt;
   Value input = op.getInputs().front();
   std::optional<double> init = getSplat(op.getInitValues().front());
-  Operation &step = op.getBody().front().front();
-  const bool isSum = isa<hlo::AddOp>(step);
-  if ((!isSum && !isa<hlo::MaxOp>(step)) || !init ||
+  const bool isSum = st::combinesWith<hlo::AddOp>(op.getBody());
+  if ((!isSum && !st::combinesWith<hlo::MaxOp>(op.getBody())) || !init ||
       *init != (isSum ? 0 : -std::numeric_limits<double>::infinity()))
     return std::nullopt;
   const st::GroupSet reduced = space.getGroups(input) & ~space.getGroups(op.getResult(0));

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/lowering/HostImage.h"
+#include "backends/cuda/codegen/executable/HostImage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,21 +1,22 @@
-// Runs of one turn of a circle of ranks on behalf of the others, and how the others join in.
+// Runs of one segment of a ring of ranks on behalf of the others, and how the others join in.
 #include "backends/dtu/simulator/time/TimeEngine.h"
 
 namespace st::dtu {
 
-/// The links of a message to a rank of another turn; at the receiving end, those of the rank that
-/// represents it. Turns share no group of chips, or are chips, so the two ends share no link.
-LinkPath TimeEngine::rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now) {
+/// The links of a message to a rank of another segment; at the receiving end, those of the rank
+/// that represents it. Segments share no group of chips, or are chips, so the two ends share no
+/// link.
+LinkPath TimeEngine::rotatedPath(size_t rank, size_t peer, size_t segments, Picoseconds now) {
   Rotation &rotation = *boundary->rotation;
   LinkPath path = machine.path(rank, peer);
-  if (turns > 0) {
+  if (segments > 0) {
     const LinkPath mirrored =
-        machine.path(rotation.before(rank, turns), rotation.before(peer, turns));
+        machine.path(rotation.before(rank, segments), rotation.before(peer, segments));
     for (int32_t i = path.count / 2; i < path.count; ++i)
       path.links[static_cast<size_t>(i)] = mirrored.links[static_cast<size_t>(i)];
   }
   for (int32_t i = 0; i < path.count; ++i) {
-    const std::pair<Picoseconds, size_t> own = {now, i < path.count / 2 ? 0 : turns};
+    const std::pair<Picoseconds, size_t> own = {now, i < path.count / 2 ? 0 : segments};
     auto [at, isNew] = asked.try_emplace(path.links[static_cast<size_t>(i)], own);
     rotation.isAmbiguous |= !isNew && at->second.first == now && at->second.second != own.second;
     at->second = own;
@@ -43,38 +44,39 @@ bool TimeEngine::maySendOutside(size_t rank, uint32_t index) {
   return false;
 }
 
-/// Until now, each turn did the same as the first, with ranks and chips that are as many places
+/// Until now, each segment did the same as the first, with ranks and chips that are as many places
 /// away.
 void TimeEngine::unfold(const Event &next) {
   Rotation &rotation = *boundary->rotation;
   std::vector<Event> added;
   auto repeat = [&](const Event &event) {
-    for (size_t turns = 1; turns < rotation.turns(); ++turns) {
+    for (size_t segments = 1; segments < rotation.segments(); ++segments) {
       uint64_t index = event.index();
       if (event.priority() == Priority::Arrival) {
         Flight flight = flights[index];
-        flight.destination = rotation.after(flight.destination, turns);
-        flight.channel.first =
-            static_cast<int64_t>(rotation.after(static_cast<size_t>(flight.channel.first), turns));
+        flight.destination = rotation.after(flight.destination, segments);
+        flight.channel.first = static_cast<int64_t>(
+            rotation.after(static_cast<size_t>(flight.channel.first), segments));
         index = flights.size();
         flights.push_back(flight);
       }
-      added.emplace_back(event.time, event.priority(), rotation.after(event.rank(), turns), index);
+      added.emplace_back(event.time, event.priority(), rotation.after(event.rank(), segments),
+                         index);
     }
   };
   for (const Event &event : queue.all())
     repeat(event);
   repeat(next);
   queue.replace([](const Event &) { return true; }, added);
-  for (size_t turns = 1; turns < rotation.turns(); ++turns)
-    for (size_t i = 0; i < rotation.turn; ++i)
-      unfoldRank(rotation.circle[i], turns);
+  for (size_t segments = 1; segments < rotation.segments(); ++segments)
+    for (size_t i = 0; i < rotation.segmentSize; ++i)
+      unfoldRank(rotation.ring[i], segments);
   unfoldLinks();
   std::vector<Boundary::Message> messages;
   for (Boundary::Message message : boundary->messages) {
     const size_t rank = message.rank;
-    for (size_t turns = 0; turns < rotation.turns(); ++turns) {
-      message.rank = rotation.after(rank, turns);
+    for (size_t segments = 0; segments < rotation.segments(); ++segments) {
+      message.rank = rotation.after(rank, segments);
       messages.push_back(message);
     }
   }
@@ -84,12 +86,12 @@ void TimeEngine::unfold(const Event &next) {
     periodic->endTogether();
 }
 
-void TimeEngine::unfoldRank(size_t rank, size_t turns) {
+void TimeEngine::unfoldRank(size_t rank, size_t segments) {
   const Rotation &rotation = *boundary->rotation;
-  const size_t other = rotation.after(rank, turns);
+  const size_t other = rotation.after(rank, segments);
   auto moved = [&](int64_t peer) {
     const auto at = static_cast<size_t>(peer);
-    return boundary->isInside[at] ? static_cast<int64_t>(rotation.after(at, turns)) : peer;
+    return boundary->isInside[at] ? static_cast<int64_t>(rotation.after(at, segments)) : peer;
   };
   Rank &state = ranks[other];
   state = ranks[rank];
@@ -135,7 +137,7 @@ void TimeEngine::findPosition(size_t rank, Instance &instance) {
   };
   while (!isThere()) {
     if (position.pc == slots.size()) {
-      fault = "a position that other ranks of its circle do not reach";
+      fault = "a position that other ranks of its ring do not reach";
       return;
     }
     const Slot slot = slots[position.pc];
@@ -146,26 +148,27 @@ void TimeEngine::findPosition(size_t rank, Instance &instance) {
   }
 }
 
-/// A message to another turn occupied the link between the chips of the corresponding sender and
+/// A message to another segment occupied the link between the chips of the corresponding sender and
 /// of the rank that represents the receiver (rotatedPath).
 void TimeEngine::unfoldLinks() {
   const Rotation &rotation = *boundary->rotation;
-  const std::vector<size_t> &circle = rotation.circle;
-  for (size_t turns = 1; turns < rotation.turns(); ++turns) {
-    for (size_t i = 0; i < rotation.turn; ++i) {
-      const LinkPath from = machine.path(circle[i], circle[i]);
-      const size_t other = rotation.after(circle[i], turns);
+  const std::vector<size_t> &ring = rotation.ring;
+  for (size_t segments = 1; segments < rotation.segments(); ++segments) {
+    for (size_t i = 0; i < rotation.segmentSize; ++i) {
+      const LinkPath from = machine.path(ring[i], ring[i]);
+      const size_t other = rotation.after(ring[i], segments);
       const LinkPath to = machine.path(other, other);
       for (int32_t port = 0; port < from.count; ++port)
         machine.copyLink(from.links[static_cast<size_t>(port)],
                          to.links[static_cast<size_t>(port)]);
     }
-    machine.copyChip(machine.chipOf(circle[0]), machine.chipOf(rotation.after(circle[0], turns)));
-    for (size_t distance = 1; distance < rotation.turns(); ++distance) {
-      const size_t sender = rotation.before(circle[0], distance);
+    machine.copyChip(machine.chipOf(ring[0]), machine.chipOf(rotation.after(ring[0], segments)));
+    for (size_t distance = 1; distance < rotation.segments(); ++distance) {
+      const size_t sender = rotation.before(ring[0], distance);
       machine.copyLink(
-          machine.path(sender, circle[0]).links[1],
-          machine.path(rotation.after(sender, turns), rotation.after(circle[0], turns)).links[1]);
+          machine.path(sender, ring[0]).links[1],
+          machine.path(rotation.after(sender, segments), rotation.after(ring[0], segments))
+              .links[1]);
     }
   }
 }

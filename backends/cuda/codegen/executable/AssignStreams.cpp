@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/passes/AssignStreams.h"
+#include "backends/cuda/codegen/executable/AssignStreams.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -23,11 +23,11 @@ struct Range {
 };
 using Ranges = SmallVector<Range>;
 
-class Reader {
+class AccessCollector {
 public:
-  explicit Reader(ArgumentsOf argumentsOf) : argumentsOf(argumentsOf) {}
+  explicit AccessCollector(ArgumentsOf argumentsOf) : argumentsOf(argumentsOf) {}
 
-  Ranges read(const proto::CudaCommand &command) {
+  Ranges collect(const proto::CudaCommand &command) {
     ranges.clear();
     visit(command);
     return std::move(ranges);
@@ -43,7 +43,7 @@ private:
   void visit(const proto::CudaAttention &attention);
 };
 
-void Reader::add(const proto::CudaPlace &place, int64_t bytes, bool isWritten) {
+void AccessCollector::add(const proto::CudaPlace &place, int64_t bytes, bool isWritten) {
   // The rank determines the position, so the access may be anywhere after the offset.
   const bool isAnywhere = place.has_position() && place.position_stride() != 0;
   const int64_t end = place.offset() + (place.slots() - 1) * place.stride() + bytes;
@@ -62,7 +62,7 @@ int64_t widthOf(proto::ElementType type) {
   return type == proto::F64 ? 8 : type == proto::F32 ? 4 : 2;
 }
 
-void Reader::visit(const proto::CudaProduct &product) {
+void AccessCollector::visit(const proto::CudaProduct &product) {
   const int64_t m = product.m(), n = product.n(), k = product.k();
   const int64_t width = widthOf(product.type()), dWidth = widthOf(product.d_type());
   add(product.a(), bytesOf(product.a_matrix(), product, m, k, width), false);
@@ -82,7 +82,7 @@ void Reader::visit(const proto::CudaProduct &product) {
 }
 
 /// Accesses of cuDNN and of the commands that replace it.
-void Reader::visit(const proto::CudaAttention &attention) {
+void AccessCollector::visit(const proto::CudaAttention &attention) {
   auto addHeads = [&](const proto::CudaHeads &heads, int64_t rows, int64_t width, int64_t bytes,
                       bool isWritten) {
     const int64_t last = (attention.batch() - 1) * heads.batch() +
@@ -113,7 +113,7 @@ void Reader::visit(const proto::CudaAttention &attention) {
     visit(each);
 }
 
-void Reader::visit(const proto::CudaCommand &command) {
+void AccessCollector::visit(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     for (auto [place, argument] :
@@ -191,11 +191,11 @@ SmallVector<bool> findWaits(ArrayRef<Ranges> touched, ArrayRef<bool> isAside) {
 } // namespace
 
 void mlir::cuda::assignStreams(proto::CudaProgram &program, ArgumentsOf argumentsOf) {
-  Reader reader(argumentsOf);
+  AccessCollector collector(argumentsOf);
   SmallVector<Ranges> touched;
   SmallVector<bool> isAside, waits;
   for (const proto::CudaCommand &command : program.commands()) {
-    touched.push_back(reader.read(command));
+    touched.push_back(collector.collect(command));
     isAside.push_back(isTransfer(command, touched.back()));
   }
   const size_t count = touched.size();
