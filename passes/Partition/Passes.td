@@ -23,7 +23,8 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
     - Optimizer state follows its parameter. With `zero` it is sharded over `data` too, and on level
       3 so is the parameter.
     - The first dimension of batch arguments is split over `micro`, then over `data`, and the second
-      over `context`, unless the argument is a matrix of floats.
+      over `context`. A matrix of floats is split only by rows if the batch has matrices of integers
+      with another number of columns.
 
     The pass inserts an `st.constrain` into `@main`
 

@@ -11,6 +11,8 @@
 #include "absl/strings/strip.h"
 #include "lib/Support/StatusMacros.h"
 
+#include <algorithm>
+
 namespace st {
 
 HostTensor::HostTensor(std::string name, ElementType type, std::vector<int64_t> shape)
@@ -19,6 +21,12 @@ HostTensor::HostTensor(std::string name, ElementType type, std::vector<int64_t> 
   for (int64_t dim : this->shape)
     size *= static_cast<size_t>(dim);
   bytes.resize(size);
+}
+
+const BatchSpec::Input *BatchSpec::findInput(absl::string_view name) const {
+  auto it = std::find_if(inputs.begin(), inputs.end(),
+                         [&](const Input &input) { return input.name == name; });
+  return it == inputs.end() ? nullptr : &*it;
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string &data,

@@ -67,6 +67,9 @@ struct BatchSpec {
   uint32_t seed = 0;
   DataOptions options;
   std::vector<Input> inputs;
+
+  /// The input with this name, or null.
+  const Input *findInput(absl::string_view name) const;
 };
 
 /// The number of batches that `samples` fill; the last one may have samples twice.

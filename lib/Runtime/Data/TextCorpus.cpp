@@ -123,11 +123,7 @@ absl::StatusOr<std::vector<std::string>> readJsonLines(const std::string &path,
 
 // Decoders need no special tokens.
 static bool isCausal(const BatchSpec &spec) {
-  return spec.task == "clm" ||
-         (classifiesText(spec) &&
-          std::none_of(spec.inputs.begin(), spec.inputs.end(), [](const BatchSpec::Input &input) {
-            return input.name == "attention_mask";
-          }));
+  return spec.task == "clm" || (classifiesText(spec) && !spec.findInput("attention_mask"));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> createTokenizer(const BatchSpec &spec) {

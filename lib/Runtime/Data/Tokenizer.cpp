@@ -36,6 +36,14 @@ bool hasCapitals(const std::vector<absl::string_view> &lines) {
 
 } // namespace
 
+std::vector<int32_t> idsOf(absl::Span<const Token> tokens) {
+  std::vector<int32_t> ids;
+  ids.reserve(tokens.size());
+  for (const Token &token : tokens)
+    ids.push_back(token.id);
+  return ids;
+}
+
 std::vector<absl::string_view> vocabularyPieces(absl::string_view vocabTxt) {
   std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(vocabTxt, "\n"), '\n');
   for (absl::string_view &line : lines)

@@ -20,6 +20,8 @@ struct Token {
   uint32_t begin = 0, end = 0;
 };
 
+std::vector<int32_t> idsOf(absl::Span<const Token> tokens);
+
 /// The ids with a meaning for a task, and the range of ids for text. -1: the vocabulary has none.
 struct TokenIds {
   int32_t pad = 0, cls = 1, sep = 2, mask = 3;

@@ -169,9 +169,9 @@ LogicalResult ShardBody::liftUnevenTrip(hlo::WhileOp loop, ArrayRef<Lifted> argu
   guards.pop_back();
   if (failed(condition))
     return failure();
-  const Lifted goesOn = condition->front();
-  const Axes ends = unite(runs.axes, goesOn.axes);
-  Value first = spread(loc, runs, ends), second = spread(loc, goesOn, ends);
+  const Lifted continues = condition->front();
+  const Axes ends = unite(runs.axes, continues.axes);
+  Value first = spread(loc, runs, ends), second = spread(loc, continues, ends);
   nexts->push_back(
       {Emitter(builder, builder.getInsertionBlock(), loc).bitAnd(first, second), ends});
   returnFromTrip(loc, *nexts, arguments, found);

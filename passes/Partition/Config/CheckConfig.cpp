@@ -64,10 +64,28 @@ LogicalResult ConfigCheck::checkBatch() {
   return success();
 }
 
-bool mlir::st::hasTokenDim(BlockArgument argument) {
+/// The type of a batch argument with a second dimension; null for other arguments.
+static RankedTensorType typeOfRows(BlockArgument argument) {
   auto type = dyn_cast<RankedTensorType>(argument.getType());
-  return type && getRole(argument) == "batch" &&
-         (type.getRank() > 2 || (type.getRank() == 2 && type.getElementType().isInteger()));
+  return type && getRole(argument) == "batch" && type.getRank() > 1 ? type : nullptr;
+}
+
+static bool isMatrixOfIntegers(RankedTensorType type) {
+  return type && type.getRank() == 2 && type.getElementType().isInteger();
+}
+
+bool mlir::st::hasTokenDim(BlockArgument argument) {
+  RankedTensorType type = typeOfRows(argument);
+  if (!type || type.getRank() > 2 || isMatrixOfIntegers(type))
+    return type != nullptr;
+  bool hasTokens = false;
+  for (BlockArgument other : argument.getOwner()->getArguments())
+    if (RankedTensorType tokens = typeOfRows(other); isMatrixOfIntegers(tokens)) {
+      hasTokens = true;
+      if (tokens.getDimSize(1) == type.getDimSize(1))
+        return true;
+    }
+  return !hasTokens;
 }
 
 LogicalResult ConfigCheck::checkContext() {

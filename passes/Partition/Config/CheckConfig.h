@@ -9,8 +9,9 @@ namespace mlir::st {
 /// Prints a remark if attention gathers heads, because shards do not divide them.
 void remarkHeads(ModuleOp module, const ParallelConfig &config);
 
-/// Returns true if the second dimension of a batch argument is that of tokens: not in a matrix of
-/// floats, such as the probabilities of a row's labels.
+/// Returns true if a batch argument has a second dimension, that of tokens. A matrix of floats, such
+/// as the probabilities of a row's labels, has none if the batch has matrices of integers and they
+/// have another number of columns.
 bool hasTokenDim(BlockArgument argument);
 
 /// Fails, with a diagnostic, if the batch is too small for the config, if its sequences do not

@@ -2,16 +2,12 @@
 
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/CounterRandom.h"
-#include "lib/Runtime/Data/TaskBatch.h"
+#include "lib/Runtime/Data/Sources/ClassLines.h"
 #include "lib/Runtime/Json.h"
 #include "lib/Runtime/Tokenizers/JsonNode.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
-#include "lib/Support/Text.h"
 
 #include <algorithm>
 #include <functional>
@@ -21,14 +17,6 @@ namespace st {
 namespace {
 
 using Tokens = std::vector<int32_t>;
-
-constexpr uint64_t kLargestFile = uint64_t{1} << 30;
-
-const BatchSpec::Input *findInput(const BatchSpec &spec, absl::string_view name) {
-  auto it = std::find_if(spec.inputs.begin(), spec.inputs.end(),
-                         [&](const BatchSpec::Input &input) { return input.name == name; });
-  return it == spec.inputs.end() ? nullptr : &*it;
-}
 
 // A row, without padding.
 struct Sample {
@@ -80,8 +68,7 @@ private:
   void fillLabels(HostTensor &tensor, int64_t row, const Sample &sample) const {
     const auto width = static_cast<size_t>(tensor.shape.size() == 2 ? tensor.shape[1] : 1);
     for (size_t i = 0; i < width; ++i) {
-      const float label =
-          i < sample.labels.size() ? sample.labels[i] : static_cast<float>(kIgnoredLabel);
+      const float label = i < sample.labels.size() ? sample.labels[i] : kNoLabel;
       if (tensor.type == ElementType::F32)
         reinterpret_cast<float *>(tensor.bytes.data())[row * width + i] = label;
       else
@@ -95,42 +82,9 @@ private:
   Draw draw;
 };
 
-// Checks a program's inputs, and knows what a row needs.
-struct Rows {
-  bool isEncoder = false, hasTypes = false, ofTokens = false, areNumbers = false;
-  int64_t classes = 0, sequence = 0;
-  size_t numLabels = 1; // of a row
-
-  static absl::StatusOr<Rows> of(const BatchSpec &spec) {
-    const BatchSpec::Input *labels = findInput(spec, "labels");
-    const std::vector<int64_t> shape = {spec.batch, spec.sequence};
-    Rows rows;
-    rows.isEncoder = findInput(spec, "attention_mask");
-    rows.hasTypes = findInput(spec, "token_type_ids");
-    rows.ofTokens = spec.task == "classify-tokens";
-    rows.sequence = spec.sequence;
-    for (const BatchSpec::Input &input : spec.inputs)
-      if (&input != labels && (input.type != ElementType::I32 || input.shape != shape))
-        return absl::InvalidArgumentError(absl::StrCat("invalid training program: the input \"",
-                                                       input.name, "\" is not i32 [B,S]"));
-    const bool isKnown = labels && !labels->shape.empty() && labels->shape[0] == spec.batch &&
-                         (rows.ofTokens ? labels->shape == shape : labels->shape.size() <= 2) &&
-                         (labels->type == ElementType::F32 || labels->limit > 0);
-    if (!isKnown)
-      return absl::InvalidArgumentError(absl::StrCat("invalid training program: task ", spec.task,
-                                                     " reads no labels of its rows"));
-    rows.areNumbers = labels->type == ElementType::F32;
-    rows.numLabels = labels->shape.size() == 2 ? static_cast<size_t>(labels->shape[1]) : 1;
-    rows.classes = rows.areNumbers ? static_cast<int64_t>(rows.numLabels) : labels->limit;
-    return rows;
-  }
-
-  // Text tokens that fit beside the special ones of an encoder.
-  int64_t room(bool isPair) const { return isEncoder ? sequence - (isPair ? 3 : 2) : sequence; }
-};
-
 // The token behind the text of a decoder, which finds the last token by it.
-absl::StatusOr<int32_t> paddingOf(const BatchSpec &spec, const Rows &rows, const TokenIds &ids) {
+absl::StatusOr<int32_t> paddingOf(const BatchSpec &spec, const ClassRows &rows,
+                                  const TokenIds &ids) {
   if (rows.isEncoder)
     return ids.pad;
   ST_ASSIGN_OR_RETURN(nlohmann::json config,
@@ -148,39 +102,47 @@ absl::StatusOr<int32_t> paddingOf(const BatchSpec &spec, const Rows &rows, const
 // Reads the samples of a file.
 class SampleReader {
 public:
-  SampleReader(const BatchSpec &spec, const Rows &rows, const Tokenizer &tokenizer)
-      : rows(rows), tokenizer(tokenizer) {
-    if (absl::StatusOr<nlohmann::json> config = parseJsonText(spec.configJson, "config");
-        config.ok() && config->contains("label2id"))
-      names = (*config)["label2id"];
-  }
+  SampleReader(const BatchSpec &spec, const ClassRows &rows, const Tokenizer &tokenizer)
+      : spec(spec), rows(rows), tokenizer(tokenizer) {}
 
   absl::StatusOr<std::vector<Sample>> read(const std::string &path) const {
-    ST_ASSIGN_OR_RETURN(const std::string file, readFile(path, kLargestFile));
-    std::vector<Sample> samples;
-    int64_t number = 0;
-    for (absl::string_view line : absl::StrSplit(file, '\n')) {
-      const std::string place = absl::StrCat(path, ":", ++number);
-      if (absl::StripAsciiWhitespace(line).empty())
-        continue;
-      ST_ASSIGN_OR_RETURN(nlohmann::json entry, parseJsonText(line, place));
-      const JsonNode node(entry, place);
-      ST_ASSIGN_OR_RETURN(Sample sample, rows.ofTokens ? readWords(node) : readText(node));
-      samples.push_back(std::move(sample));
-    }
-    if (samples.empty())
-      return absl::InvalidArgumentError(absl::StrCat(path, ": no samples"));
+    ST_ASSIGN_OR_RETURN(const std::vector<ClassLine> lines, readClassLines(path, spec, rows));
+    std::vector<absl::string_view> texts;
+    for (const ClassLine &line : lines)
+      for (const std::string *text : {&line.text, &line.pair})
+        texts.push_back(*text);
+    std::vector<Sample> samples(lines.size());
+    std::vector<Token> first;
+    const auto add = [&](size_t text, const std::vector<Token> &tokens) {
+      if (text % 2 == 0)
+        first = tokens;
+      else
+        samples[text / 2] = sampleOf(lines[text / 2], first, tokens);
+    };
+    ST_RETURN_IF_ERROR(encodeAll(tokenizer, texts, add));
     return samples;
   }
 
 private:
-  absl::StatusOr<Tokens> encode(const std::string &text) const {
-    std::vector<Token> encoded;
-    ST_RETURN_IF_ERROR(tokenizer.encode(text, encoded));
-    Tokens tokens;
-    for (const Token &token : encoded)
-      tokens.push_back(token.id);
-    return tokens;
+  Sample sampleOf(const ClassLine &line, const std::vector<Token> &encoded,
+                  const std::vector<Token> &encodedPair) const {
+    Tokens first = idsOf(encoded), second = idsOf(encodedPair);
+    Sample sample;
+    if (!line.hasPair) {
+      sample.tokens = around(std::move(first));
+      sample.second = sample.tokens.size();
+      sample.labels =
+          rows.ofTokens ? labelsOfTokens(line, encoded, sample.tokens.size()) : line.labels;
+      return sample;
+    }
+    while (static_cast<int64_t>(first.size() + second.size()) > rows.room(/*isPair=*/true))
+      (first.size() > second.size() ? first : second).pop_back();
+    sample.second = first.size() + 2;
+    sample.tokens = around(std::move(first));
+    sample.tokens.insert(sample.tokens.end(), second.begin(), second.end());
+    sample.tokens.push_back(tokenizer.ids().sep);
+    sample.labels = line.labels;
+    return sample;
   }
 
   // Puts special tokens around tokens, which are truncated to a row.
@@ -197,126 +159,33 @@ private:
     return text;
   }
 
-  absl::StatusOr<Sample> readText(const JsonNode &node) const {
-    ST_ASSIGN_OR_RETURN(const JsonNode field, node.at("text"));
-    ST_ASSIGN_OR_RETURN(const std::string text, field.text());
-    ST_ASSIGN_OR_RETURN(Tokens tokens, encode(text));
-    Sample sample;
-    if (node.has("text_pair")) {
-      if (!rows.hasTypes)
-        return node.error("\"text_pair\": this model has no types of tokens that tell two texts "
-                          "apart");
-      ST_ASSIGN_OR_RETURN(const std::string pair, node.text("text_pair", ""));
-      ST_ASSIGN_OR_RETURN(Tokens second, encode(pair));
-      while (static_cast<int64_t>(tokens.size() + second.size()) > rows.room(/*isPair=*/true))
-        (tokens.size() > second.size() ? tokens : second).pop_back();
-      sample.second = tokens.size() + 2;
-      sample.tokens = around(std::move(tokens));
-      sample.tokens.insert(sample.tokens.end(), second.begin(), second.end());
-      sample.tokens.push_back(tokenizer.ids().sep);
-    } else {
-      sample.tokens = around(std::move(tokens));
-      sample.second = sample.tokens.size();
-    }
-    ST_ASSIGN_OR_RETURN(const JsonNode label, node.at("label"));
-    ST_ASSIGN_OR_RETURN(sample.labels, readLabels(label));
-    return sample;
-  }
-
-  absl::StatusOr<std::vector<float>> readLabels(const JsonNode &label) const {
-    if (!rows.areNumbers) {
-      ST_ASSIGN_OR_RETURN(const float number, readClass(label));
-      return std::vector<float>{number};
-    }
-    std::vector<float> labels;
-    const bool isOne = rows.numLabels == 1 && !label.json().is_array();
-    if (!isOne)
-      ST_RETURN_IF_ERROR(label.expectArray());
-    for (size_t i = 0; i < (isOne ? 1 : label.json().size()); ++i) {
-      ST_ASSIGN_OR_RETURN(const double number, isOne ? label.number() : label.element(i).number());
-      labels.push_back(static_cast<float>(number));
-    }
-    if (labels.size() != rows.numLabels)
-      return label.error(
-          absl::StrCat("expected ", rows.numLabels, " numbers, found ", labels.size()));
-    return labels;
-  }
-
-  absl::StatusOr<float> readClass(const JsonNode &label) const {
-    const nlohmann::json *value = &label.json();
-    if (value->is_string()) {
-      const auto found = names.find(value->get<std::string>());
-      if (!names.is_object() || found == names.end())
-        return label.error(absl::StrCat("\"label2id\" of the model's config.json has no label ",
-                                        quoteForMessage(value->get<std::string>())));
-      value = &*found;
-    }
-    if (!value->is_number_integer() || value->get<double>() < 0 ||
-        value->get<double>() >= static_cast<double>(rows.classes))
-      return label.error(
-          absl::StrCat("expected the name of a label, or a number from 0 to ", rows.classes - 1));
-    return static_cast<float>(value->get<int64_t>());
-  }
-
-  absl::StatusOr<Sample> readWords(const JsonNode &node) const {
-    ST_ASSIGN_OR_RETURN(const JsonNode words, node.at("words"));
-    ST_ASSIGN_OR_RETURN(const JsonNode labels, node.at("labels"));
-    ST_RETURN_IF_ERROR(words.expectArray());
-    ST_RETURN_IF_ERROR(labels.expectArray());
-    const size_t count = words.json().size();
-    if (count != labels.json().size())
-      return node.error(absl::StrCat(count, " words have ", labels.json().size(), " labels"));
-    std::string text;
-    std::vector<size_t> ends; // of the words in the text
-    std::vector<float> classes;
-    for (size_t i = 0; i < count; ++i) {
-      ST_ASSIGN_OR_RETURN(const std::string word, words.element(i).text());
-      absl::StrAppend(&text, i ? " " : "", word);
-      ends.push_back(text.size());
-      float number = static_cast<float>(kIgnoredLabel);
-      if (!labels.element(i).isNull()) {
-        ST_ASSIGN_OR_RETURN(number, readClass(labels.element(i)));
-      }
-      classes.push_back(number);
-    }
-    std::vector<Token> encoded;
-    ST_RETURN_IF_ERROR(tokenizer.encode(text, encoded));
-    return withLabels(encoded, ends, classes);
-  }
-
-  // A token belongs to the word that has its last byte: it may begin with the space before.
-  Sample withLabels(const std::vector<Token> &encoded, const std::vector<size_t> &ends,
-                    const std::vector<float> &classes) const {
-    Tokens tokens;
-    std::vector<float> labels;
-    size_t previous = ends.size();
-    for (const Token &token : encoded) {
-      const size_t last = token.end > token.begin ? token.end - 1 : token.begin;
-      const size_t word = std::upper_bound(ends.begin(), ends.end(), last) - ends.begin();
-      tokens.push_back(token.id);
-      labels.push_back(word < ends.size() && word != previous ? classes[word]
-                                                              : static_cast<float>(kIgnoredLabel));
-      previous = word;
-    }
-    Sample sample;
-    sample.tokens = around(tokens);
-    sample.second = sample.tokens.size();
+  // The labels of a row of `length` tokens, without those of the tokens behind the text. A token
+  // belongs to the word that has its last byte: it may begin with the space before.
+  std::vector<float> labelsOfTokens(const ClassLine &line, const std::vector<Token> &encoded,
+                                    size_t length) const {
     const int32_t mark = tokenizer.ids().textBegin;
     const Tokens special = around({mark});
     const size_t before = std::find(special.begin(), special.end(), mark) - special.begin();
-    const size_t kept = sample.tokens.size() - (special.size() - 1);
-    sample.labels.assign(before, static_cast<float>(kIgnoredLabel));
-    sample.labels.insert(sample.labels.end(), labels.begin(),
-                         labels.begin() + static_cast<int64_t>(kept));
-    return sample;
+    const size_t kept = length - (special.size() - 1);
+    std::vector<float> labels(before, kNoLabel);
+    size_t previous = line.ends.size();
+    for (size_t i = 0; i < kept; ++i) {
+      const Token &token = encoded[i];
+      const size_t last = token.end > token.begin ? token.end - 1 : token.begin;
+      const size_t word =
+          std::upper_bound(line.ends.begin(), line.ends.end(), last) - line.ends.begin();
+      labels.push_back(word < line.ends.size() && word != previous ? line.labels[word] : kNoLabel);
+      previous = word;
+    }
+    return labels;
   }
 
-  const Rows &rows;
+  const BatchSpec &spec;
+  const ClassRows &rows;
   const Tokenizer &tokenizer;
-  nlohmann::json names; // of the classes: their numbers
 };
 
-absl::Status checkLength(const BatchSpec &spec, const Rows &rows) {
+absl::Status checkLength(const BatchSpec &spec, const ClassRows &rows) {
   const int64_t least = 1 + (rows.isEncoder ? 3 : 0);
   if (spec.sequence >= least)
     return absl::OkStatus();
@@ -328,13 +197,12 @@ absl::Status checkLength(const BatchSpec &spec, const Rows &rows) {
 } // namespace
 
 bool classifiesText(const BatchSpec &spec) {
-  return spec.task == "classify-tokens" ||
-         (spec.task == "classify" && findInput(spec, "input_ids"));
+  return spec.task == "classify-tokens" || (spec.task == "classify" && spec.findInput("input_ids"));
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> createJsonLinesClasses(const std::string &path,
                                                                     const BatchSpec &spec) {
-  ST_ASSIGN_OR_RETURN(const Rows rows, Rows::of(spec));
+  ST_ASSIGN_OR_RETURN(const ClassRows rows, ClassRows::of(spec));
   ST_RETURN_IF_ERROR(checkLength(spec, rows));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
   ST_ASSIGN_OR_RETURN(const int32_t padding, paddingOf(spec, rows, tokenizer->ids()));
@@ -352,7 +220,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createJsonLinesClasses(const std::s
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> createSyntheticClasses(const BatchSpec &spec) {
-  ST_ASSIGN_OR_RETURN(const Rows rows, Rows::of(spec));
+  ST_ASSIGN_OR_RETURN(const ClassRows rows, ClassRows::of(spec));
   ST_RETURN_IF_ERROR(checkLength(spec, rows));
   ST_ASSIGN_OR_RETURN(const Corpus corpus, createSyntheticCorpus(spec));
   const TokenIds ids = corpus.ids;
@@ -377,7 +245,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createSyntheticClasses(const BatchS
       sample.tokens.insert(sample.tokens.begin(), ids.cls);
       sample.tokens.push_back(ids.sep);
       if (rows.ofTokens)
-        sample.labels.insert(sample.labels.begin(), static_cast<float>(kIgnoredLabel));
+        sample.labels.insert(sample.labels.begin(), kNoLabel);
     }
     sample.second = sample.tokens.size();
     if (rows.ofTokens)

@@ -66,12 +66,6 @@ private:
   BatchSpec::Input labels;
 };
 
-const BatchSpec::Input *findInput(const BatchSpec &spec, absl::string_view name) {
-  auto it = std::find_if(spec.inputs.begin(), spec.inputs.end(),
-                         [&](const BatchSpec::Input &input) { return input.name == name; });
-  return it == spec.inputs.end() ? nullptr : &*it;
-}
-
 // Numbers of classes [B], or f32 [B] or [B,N].
 bool areLabels(const BatchSpec::Input *labels, const BatchSpec &spec) {
   if (!labels || labels->shape.empty() || labels->shape.size() > 2 ||
@@ -85,8 +79,8 @@ bool areLabels(const BatchSpec::Input *labels, const BatchSpec &spec) {
 } // namespace
 
 absl::StatusOr<std::unique_ptr<BatchSource>> createPictureSource(const BatchSpec &spec) {
-  const BatchSpec::Input *pixels = findInput(spec, "pixel_values"),
-                         *labels = findInput(spec, "labels");
+  const BatchSpec::Input *pixels = spec.findInput("pixel_values"),
+                         *labels = spec.findInput("labels");
   if (!pixels || pixels->type != ElementType::F32 || pixels->shape.size() != 4 ||
       pixels->shape[0] != spec.batch)
     return absl::InvalidArgumentError(

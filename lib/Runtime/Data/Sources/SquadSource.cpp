@@ -25,14 +25,6 @@ constexpr uint64_t kLargestFile = uint64_t{1} << 28;
 constexpr int64_t kLongestQuestion = 64;
 constexpr int64_t kStride = 128;
 
-std::vector<int32_t> idsOf(absl::Span<const Token> tokens) {
-  std::vector<int32_t> ids;
-  ids.reserve(tokens.size());
-  for (const Token &token : tokens)
-    ids.push_back(token.id);
-  return ids;
-}
-
 class SquadSource : public BatchSource {
 public:
   SquadSource(const std::string &path, const BatchSpec &spec, std::unique_ptr<Tokenizer> tokenizer)
