@@ -149,8 +149,10 @@ class ModelStep(Step):
         if not task.startswith("classify"):
             return {}
         problems = ["single_label_classification", "multi_label_classification", "regression"]
-        return {"num_labels": self.rng.choice([1, 2, 3, 5]), "classifier_dropout": self.rng.choice([0.0, 0.2]),
-                **self.maybe(problem_type=problems if task == "classify" else problems[:1], pad_token_id=[2])}
+        # Positions of RoBERTa begin behind the padding token.
+        padding = {} if self.family in ENCODERS else self.maybe(pad_token_id=[2])
+        return {"num_labels": self.rng.choice([1, 2, 3, 5]), "classifier_dropout": self.rng.choice([0.0, 0.2]), **padding,
+                **self.maybe(problem_type=problems if task == "classify" else problems[:1])}
 
     def text(self):
         task, flags = self.task(), []
