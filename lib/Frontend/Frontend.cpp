@@ -43,6 +43,9 @@ static StringRef tasksOf(ModelType type) {
   return findEncoderFamily(type) ? "mlm, span, classify, classify-tokens or encode" : "classify";
 }
 
+/// Cosines of rotary positions are constants; so many need a gibibyte.
+constexpr int64_t kMaxAngles = 1 << 28;
+
 /// Default sequence length of text.
 constexpr int64_t kDefaultSequence = 128;
 
@@ -80,6 +83,12 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                    << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
                    << (config.type == ModelType::Roberta ? " - pad_token_id - 1" : "") << " = "
                    << config.positionCount << ", found " << sequence;
+  const int64_t angles = config.rotatedSize() / 2;
+  if (isDecoder(config.type) && describeDecoder(config).hasRotaryPositions &&
+      angles > kMaxAngles / sequence)
+    return error() << "sequence length: " << sequence << " tokens with " << 2 * angles
+                   << " rotated elements of a head: expected at most " << kMaxAngles
+                   << " pairs of these elements in all tokens";
   // Slots of experts have numbers of 32 bits.
   const int64_t factor = std::max(config.experts.count, 2 * config.experts.perToken);
   if (config.experts.count > 0 && factor > (INT32_MAX - config.experts.count) / sequence)
