@@ -26,7 +26,9 @@ struct ClassRows {
   static absl::StatusOr<ClassRows> of(const BatchSpec &spec);
 
   /// Text tokens that fit beside the special ones of an encoder.
-  int64_t room(bool isPair) const { return isEncoder ? sequence - (isPair ? 3 : 2) : sequence; }
+  int64_t room(bool isPair) const {
+    return isEncoder ? sequence - (isPair ? kPairOverhead : kPairOverhead - 1) : sequence;
+  }
 };
 
 /// A line of a file.

@@ -145,28 +145,29 @@ private:
     return sample;
   }
 
+  Tokens specialAround(Tokens text) const {
+    if (!rows.isEncoder)
+      return tokenizer.addSpecial(text);
+    text.insert(text.begin(), tokenizer.ids().cls);
+    text.push_back(tokenizer.ids().sep);
+    return text;
+  }
+
   // Puts special tokens around tokens, which are truncated to a row.
   Tokens around(Tokens text) const {
-    const TokenIds &ids = tokenizer.ids();
-    if (!rows.isEncoder) {
-      const auto special = static_cast<int64_t>(tokenizer.addSpecial({}).size());
-      text.resize(std::min<size_t>(text.size(), std::max<int64_t>(0, rows.sequence - special)));
-      return tokenizer.addSpecial(text);
-    }
-    text.resize(std::min<size_t>(text.size(), rows.room(/*isPair=*/false)));
-    text.insert(text.begin(), ids.cls);
-    text.push_back(ids.sep);
-    return text;
+    const auto special = static_cast<int64_t>(specialAround({}).size());
+    text.resize(std::min<size_t>(text.size(), std::max<int64_t>(0, rows.sequence - special)));
+    return specialAround(std::move(text));
   }
 
   // The labels of a row of `length` tokens, without those of the tokens behind the text. A token
   // belongs to the word that has its last byte: it may begin with the space before.
   std::vector<float> labelsOfTokens(const ClassLine &line, const std::vector<Token> &encoded,
                                     size_t length) const {
-    const int32_t mark = tokenizer.ids().textBegin;
-    const Tokens special = around({mark});
-    const size_t before = std::find(special.begin(), special.end(), mark) - special.begin();
-    const size_t kept = length - (special.size() - 1);
+    const Tokens special = specialAround({}), one = specialAround({tokenizer.ids().textBegin});
+    const size_t before =
+        std::mismatch(special.begin(), special.end(), one.begin()).first - special.begin();
+    const size_t kept = length - std::min(length, special.size());
     std::vector<float> labels(before, kNoLabel);
     size_t previous = line.ends.size();
     for (size_t i = 0; i < kept; ++i) {
@@ -186,7 +187,7 @@ private:
 };
 
 absl::Status checkLength(const BatchSpec &spec, const ClassRows &rows) {
-  const int64_t least = 1 + (rows.isEncoder ? 3 : 0);
+  const int64_t least = rows.isEncoder ? 1 + kPairOverhead : 1;
   if (spec.sequence >= least)
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a sequence of ", spec.sequence,
