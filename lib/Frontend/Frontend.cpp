@@ -43,8 +43,8 @@ static StringRef tasksOf(ModelType type) {
   return findEncoderFamily(type) ? "mlm, span, classify, classify-tokens or encode" : "classify";
 }
 
-/// Cosines of rotary positions are constants; so many need a gibibyte.
-constexpr int64_t kMaxAngles = 1 << 28;
+/// Cosines of rotary positions are constants; so many need half a gibibyte.
+constexpr int64_t kMaxAngles = 1 << 27;
 
 /// Default sequence length of text.
 constexpr int64_t kDefaultSequence = 128;
