@@ -59,8 +59,8 @@ static int64_t getWidth(DotGeneralOp dot) {
   return getSize(dot.getRhs(), getRhsDims(dot).free.front());
 }
 
-/// The largest depth and column count of products around streamed rows, which are recomputed for
-/// each reduction: their cost is small, and a core holds the accumulators of their results.
+/// The largest depth and column count of products around rows that GPUs stream: their registers
+/// hold the accumulators of the results.
 static constexpr int64_t kMaxStreamed = 128;
 
 /// Returns true if the matrix engine accepts the operands without a transpose.
@@ -149,22 +149,27 @@ std::optional<uint64_t> KernelPlan::getAttentionPlace(unsigned loop,
 }
 
 /// Returns true if a core can stream the rows: it holds the accumulators of some rows and two
-/// blocks of each matrix. Products are narrow, because the rows are recomputed for each reduction.
+/// blocks of each matrix. If `consumers` contract the rows, the loop's columns take the place of
+/// its rows.
 bool KernelPlan::canStream(unsigned loop, ArrayRef<unsigned> producers,
-                           ArrayRef<unsigned> consumers) const {
-  constexpr int64_t kRows = 16, kBlock = 32;
+                           ArrayRef<unsigned> consumers, bool ofColumns) const {
+  constexpr int64_t kRows = 8, kBlock = 16;
   int64_t own = 0, streamed = 0, widest = 0; // bytes of a row, and of a column
   llvm::SmallDenseSet<Value> matrices;
-  auto addProduct = [&](DotGeneralOp dot, int64_t width) {
+  auto addProduct = [&](DotGeneralOp dot, Value matrix, int64_t width) {
     own += width * (kSumBytes + getElementBytes(dot.getResult()));
-    if (matrices.insert(dot.getRhs()).second)
-      streamed += width * getElementBytes(dot.getRhs());
+    if (matrices.insert(matrix).second)
+      streamed += width * getElementBytes(matrix);
     widest = std::max(widest, width);
   };
-  for (unsigned producer : producers)
-    addProduct(getProduct(nodes[producer]), getDepth(getProduct(nodes[producer])));
-  for (unsigned consumer : consumers)
-    addProduct(getProduct(nodes[consumer]), getWidth(getProduct(nodes[consumer])));
+  for (unsigned producer : producers) {
+    DotGeneralOp dot = getProduct(nodes[producer]);
+    addProduct(dot, ofColumns ? dot.getLhs() : dot.getRhs(), getDepth(dot));
+  }
+  for (unsigned consumer : consumers) {
+    DotGeneralOp dot = getProduct(nodes[consumer]);
+    addProduct(dot, dot.getRhs(), getWidth(dot));
+  }
   if (limits.attention == AttentionForm::Streamed)
     return widest <= kMaxStreamed;
   int64_t tile = kAlive * kSumBytes;
@@ -192,6 +197,21 @@ bool KernelPlan::storesRows(unsigned loop, ArrayRef<unsigned> consumers) const {
   });
 }
 
+/// Returns true if rows that a core may hold in full or in part may be streamed. Streaming costs
+/// time, and saves no memory if the rows are stored anyway.
+bool KernelPlan::mayStream(unsigned loop, ArrayRef<unsigned> producers,
+                           ArrayRef<unsigned> consumers) const {
+  ArrayRef<int64_t> space = nodes[loop].space;
+  int64_t widths = 0;
+  for (unsigned producer : producers)
+    widths += getDepth(getProduct(nodes[producer]));
+  for (unsigned consumer : consumers)
+    widths += getWidth(getProduct(nodes[consumer]));
+  return limits.attention == AttentionForm::Fitting && space[space.size() - 2] >= limits.cores &&
+         widths <= space.back() && canStream(loop, producers, consumers) &&
+         !storesRows(loop, consumers);
+}
+
 /// While every core holds a set of rows, the matrices that the products multiply them with are
 /// streamed once. This traffic must be less than writing and reading the rows in between, and the
 /// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
@@ -201,11 +221,8 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
                              ArrayRef<unsigned> consumers) {
   constexpr int64_t kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
-  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
   if (limits.attention == AttentionForm::Streamed)
-    return canStream(loop, producers, consumers)
-               ? std::optional(AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true})
-               : std::nullopt;
+    return canStream(loop, producers, consumers) ? std::optional(kStreamed) : std::nullopt;
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   // Per row, or per column of a streamed matrix.
   int64_t streamed = 0, widest = 0, widths = 0, own = 0, saved = 0;
@@ -245,10 +262,8 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
   if (needed > share)
     return std::nullopt;
   hasUnfusedRows = true;
-  // Streaming costs time, and saves no memory if the rows are stored anyway.
-  if (limits.attention == AttentionForm::Fitting && rows >= limits.cores && widths <= columns &&
-      canStream(loop, producers, consumers) && !storesRows(loop, consumers))
-    return AttentionRoom{kUnlimited, kUnlimited, /*streamed=*/true};
+  if (mayStream(loop, producers, consumers))
+    return kStreamed;
   // Rows that are short compared to the products need no remark.
   if (!longRows && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
@@ -277,20 +292,18 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
 /// Products that contract the rows join if the rows of one outer iteration fit the memory that the
 /// cores share, and a core's part of the results fits beside its rows. Two blocks of both operands,
 /// with as many rows as there are cores, and the accumulators of rounded results replace the tile.
-/// In a streamed kernel they only need to be narrow.
-void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
+/// Those of streamed rows become a kernel in which cores hold columns and the rows stream.
+void KernelPlan::addColumnProducts(unsigned loop, ArrayRef<unsigned> producers,
+                                   SmallVectorImpl<unsigned> &products,
                                    const AttentionRoom &room) const {
   constexpr int64_t kAlignment = 128;
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
-  bool isStreamed = room.streamed;
   int64_t results = 0, sums = 0, block = 0; // per core
+  SmallVector<unsigned> joined;
   auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
-  };
-  auto isWide = [&](unsigned product) {
-    return isStreamed && getWidth(getProduct(nodes[product])) > kMaxStreamed;
   };
   llvm::SmallSetVector<Value, 2> panels;
   for (unsigned user : node.users)
@@ -309,19 +322,30 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
           std::max(largestBlock, limits.cores * (share + across) * getElementBytes(panel));
     }
     int64_t beyondTile = std::max<int64_t>(0, 2 * largestBlock + allSums - room.tile);
-    SmallVector<unsigned> all(products.begin(), products.end());
+    SmallVector<unsigned> all(products.begin(), products.end()), columnProducts(joined);
     llvm::append_range(all, added);
-    if (added.empty() || (!isStreamed && panelBytes > shared) || llvm::any_of(added, isWide) ||
-        allResults + beyondTile > room.spare ||
+    llvm::append_range(columnProducts, added);
+    const bool fits = room.streamed ? canStream(loop, producers, columnProducts, /*ofColumns=*/true)
+                                    : panelBytes <= shared && allResults + beyondTile <= room.spare;
+    if (added.empty() || !fits ||
         llvm::any_of(all, [&](unsigned product) { return isMade(product, all); }) ||
         !getAttentionPlace(loop, all))
       continue;
+    joined = std::move(columnProducts);
     shared -= panelBytes;
     results = allResults;
     sums = allSums;
     block = largestBlock;
     products.assign(all);
   }
+}
+
+/// Returns true if a product that contracts the rows is not one of `products`, so that it reads
+/// stored rows.
+bool KernelPlan::leavesColumnProducts(unsigned loop, ArrayRef<unsigned> products) const {
+  return llvm::any_of(nodes[loop].users, [&](unsigned user) {
+    return isColumnProduct(find(user), loop) && !llvm::is_contained(products, find(user));
+  });
 }
 
 /// Returns true if nodes before `place` store the value, or all values that it is computed from
@@ -374,7 +398,19 @@ void KernelPlan::formAttention(unsigned loop) {
   std::optional<AttentionRoom> room = getAttentionRoom(loop, producers.getArrayRef(), consumers);
   if (!room)
     return;
-  addColumnProducts(loop, consumers, *room);
+  SmallVector<unsigned> others = consumers;
+  addColumnProducts(loop, producers.getArrayRef(), consumers, *room);
+  if (!room->streamed && leavesColumnProducts(loop, consumers)) {
+    // If rows are streamed, these products recompute what they would read.
+    hasUnfusedRows = true;
+    if (mayStream(loop, producers.getArrayRef(), others)) {
+      addColumnProducts(loop, producers.getArrayRef(), others, kStreamed);
+      if (!leavesColumnProducts(loop, others)) {
+        room = kStreamed;
+        consumers = std::move(others);
+      }
+    }
+  }
   node.streamed = room->streamed;
   node.place = *getAttentionPlace(loop, consumers);
   node.kind = PlanNode::Attention;

@@ -100,6 +100,8 @@ void FormKernels::runOnOperation() {
   limits.maxOps = maxOps;
   limits.maxInputs = maxInputs;
   limits.attention = attention;
+  limits.masksInline =
+      attention == AttentionForm::Streamed || attention == AttentionForm::Fitting;
   if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
     limits.scratchBytes = target.getScratchBytes();
   if (auto cores = getOperation()->getAttrOfType<IntegerAttr>("st.cores"))

@@ -13,9 +13,7 @@ stablehlo::DotGeneralOp mlir::st::getProduct(const PlanNode &node) {
 KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
                        DenseSet<Operation *> resident)
     : task(task), storage(storage), limits(limits),
-      kinds(task, limits.attention == AttentionForm::Streamed ||
-                      limits.attention == AttentionForm::Fitting),
-      resident(std::move(resident)) {}
+      kinds(task, limits.masksInline), resident(std::move(resident)) {}
 
 /// Complex values are refused if an op computes with them.
 static LogicalResult checkNumbers(Block &task) {

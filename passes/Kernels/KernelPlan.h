@@ -23,6 +23,7 @@ struct FusionLimits {
   int64_t cores = 1;                 ///< that share the work of a kernel
   int64_t sharedBytes = 0;           ///< of the memory that all these cores share
   AttentionForm attention = AttentionForm::Resident;
+  bool masksInline = false; ///< see OpKinds
 };
 
 struct PlanNode {
@@ -148,6 +149,7 @@ private:
     int64_t spare = 0, tile = 0;
     bool streamed = false;
   };
+  static constexpr AttentionRoom kStreamed = {0, 0, true};
   void formAttention(unsigned loop);
   void hoistCopy(unsigned copy, unsigned loop);
   bool existsBefore(Value value, uint64_t place) const;
@@ -155,14 +157,17 @@ private:
   bool isAttentionConsumer(unsigned product, unsigned loop) const;
   bool readsRows(unsigned product, unsigned loop) const;
   bool isColumnProduct(unsigned product, unsigned loop) const;
-  void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
-                         const AttentionRoom &room) const;
+  void addColumnProducts(unsigned loop, ArrayRef<unsigned> producers,
+                         SmallVectorImpl<unsigned> &products, const AttentionRoom &room) const;
+  bool leavesColumnProducts(unsigned loop, ArrayRef<unsigned> products) const;
   SmallVector<unsigned> getColumnProducts(Value rows, unsigned loop,
                                           ArrayRef<unsigned> products) const;
   std::optional<uint64_t> getAttentionPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
   std::optional<AttentionRoom> getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
                                                 ArrayRef<unsigned> consumers);
-  bool canStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers) const;
+  bool canStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers,
+                 bool ofColumns = false) const;
+  bool mayStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers) const;
   bool storesRows(unsigned loop, ArrayRef<unsigned> consumers) const;
   void moveInto(unsigned from, unsigned into);
 

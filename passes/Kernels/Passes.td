@@ -110,9 +110,10 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     then have any length, in loops too, if each core has a row; the depth and columns of all
     products must be at most 128, so that recomputing rows is cheap. Short arithmetic on positions
     and on tensors of fewer dimensions, such as masks and biases, is also cloned into each kernel
-    that uses it. In `fitting` form (the DTU) a core holds full rows where they fit, and the other
-    rows are streamed. Kernels that stream rows have the attribute `st.streamed`. A task without
-    them has the kernels of the `resident` form.
+    that uses it. In `fitting` form (the DTU) too, masks are cloned. A core holds full rows where
+    they fit and where all products that contract them join the kernel; the other rows are streamed.
+    Kernels that stream rows have the attribute `st.streamed`. Apart from masks, a task without them
+    has the kernels of the `resident` form.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>

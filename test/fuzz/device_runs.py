@@ -3,7 +3,8 @@
   device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
 
 The target "cuda-kernels" runs the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps. The target
-"dtu-rows" is a DTU whose cores hold few rows of scores, so that fused kernels of attention stream them.
+"dtu-rows" is a DTU whose cores hold few rows of scores, so that fused kernels of attention stream them; one with "dtu-strips" has
+few cores, which hold many rows each and compute those of a masked tile strip by strip.
 """
 
 import json
@@ -26,7 +27,8 @@ TOLERANCE = 1e-3
 # rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
 KERNEL_TOLERANCES, LEAST_MOVE, LEAST_MOVE_OF_VECTORS = {"f32": 1e-3, "bf16": 8e-2}, 0.05, 0.3
 LEARNING_RATE = 0.1
-L1_OF_ROWS = 32768  # bytes of a core's memory
+# What differs from T10.
+ROW_DEVICES = {"dtu-rows": (r"l1_bytes_per_core \{ value: ", 32768), "dtu-strips": ("cores_per_cluster: ", 2)}
 LIMIT = 240
 
 
@@ -129,23 +131,24 @@ def run_kernels(tools, path, folder):
         return "differs", f"on the device, kernels of {chip}: {pathlib.Path(expired.cmd[0]).name} takes more than {LIMIT} s"
 
 
-def describe_rows_device():
-    """T10 with less memory in a core."""
+def describe_rows_device(target):
+    """T10 with less memory in a core, or fewer cores."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "devices/dtu-t10.textproto").read_text()
-    text, count = re.subn(r"(?m)^l1_bytes_per_core \{ value: \S+", f"l1_bytes_per_core {{ value: {L1_OF_ROWS}", text)
+    key, value = ROW_DEVICES[target]
+    text, count = re.subn(rf"(?m)^({key})\d+", rf"\g<1>{value}", text)
     assert count == 1
     return text
 
 
-def run_rows(tools, path, folder):
-    """A step on a DTU that streams rows, and of the program before its passes in the interpreter."""
+def run_rows(tools, path, folder, target):
+    """A step on one of ROW_DEVICES, and of the program before its passes in the interpreter."""
     name, text = path.stem, path.read_text()
     layout, device, binary, phases = (folder / f"{name}.{kind}" for kind in ("json", "textproto", "bin", "phases"))
     given, wanted, found = (folder / f"{name}.{kind}" for kind in ("in", "wanted", "found"))
     parallel = parallel_file(text)
     # Otherwise the backward pass reads stored probabilities.
     layout.write_text(json.dumps({"recompute": "selective", **parallel}))
-    device.write_text(describe_rows_device())
+    device.write_text(describe_rows_device(target))
     inputs = prepared(load_file(given))
     save_file(inputs, given)
     steps = ([tools / "st-compile", "-q", path, f"--target={device}", f"--parallel={layout}", *step_flags(text),
@@ -156,19 +159,19 @@ def run_rows(tools, path, folder):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
         except subprocess.TimeoutExpired:
-            return "crashed", f"on the device dtu-rows: {pathlib.Path(command[0]).name} takes more than {LIMIT} s"
+            return "crashed", f"on the device {target}: {pathlib.Path(command[0]).name} takes more than {LIMIT} s"
         if done.returncode:
-            return kind, f"on the device dtu-rows: {done.stderr.strip()[-600:]}"
+            return kind, f"on the device {target}: {done.stderr.strip()[-600:]}"
     difference = describe_moves(inputs, load_file(wanted), load_file(found), KERNEL_TOLERANCES[parallel["precision"]["compute"]])
-    return ("differs", f"on the device dtu-rows: {difference}") if difference else ("ok", "")
+    return ("differs", f"on the device {target}: {difference}") if difference else ("ok", "")
 
 
 def run_on_device(tools, path, folder, target):
     """Kind and message, as in st-differential. NAME.in and NAME.out of the program are in the folder."""
     if target == "cuda-kernels":
         return run_kernels(tools, path, folder)
-    if target == "dtu-rows":
-        return run_rows(tools, path, folder)
+    if target in ROW_DEVICES:
+        return run_rows(tools, path, folder, target)
     name = path.stem
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
     text = path.read_text()

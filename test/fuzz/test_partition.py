@@ -9,8 +9,8 @@ virtual ranks as the mesh has; the others are training steps with random stages,
 exact-sums): their results must be equal to the bit. st-differential runs many in one process. Two in 15 are
 then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
 --attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host, and
-those for a DTU that streams rows in the simulator. With --models they are training steps of random configurations of every
-family of models (random_models.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
+those for a DTU that streams rows, and for one that holds many, in the simulator. With --models they are training steps of
+random configurations of every family of models (random_models.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
 Without --seed the first cases, those of regressions/ and new ones of a seed that is printed are run, and some of the other
 kinds.
 
@@ -114,7 +114,7 @@ class Statistics:
               f"{100 * self.uneven / agreed:.0f} % have uneven shards, "
               f"{self.devices['dtu-t10']} ran on the DTU, {self.devices['cuda-host']} as on GPUs and "
               f"{self.devices['cuda-kernels']} as kernels of GPUs too, "
-              f"{self.devices['dtu-rows']} on a DTU that streams rows")
+              f"{self.devices['dtu-rows']} on a DTU that streams rows, {self.devices['dtu-strips']} on one that holds many")
         print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 
@@ -213,7 +213,7 @@ class Run:
         for i in range(seed, seed + count):
             path = self.folder / f"{kind}-{i}.mlir"
             path.write_text(make_case(i, self.options.uneven, self.options.blocks, kind))
-            devices = ("cuda-kernels", "dtu-rows") if kind == "attention" else (device_of(i),) if device_of(i) else ()
+            devices = ("cuda-kernels", "dtu-rows", "dtu-strips") if kind == "attention" else (device_of(i),) if device_of(i) else ()
             flag = "" if kind == "programs" else f" --{kind}"
             yield f"--seed={i} --count=1{flag}", path, () if self.options.no_device else devices
 

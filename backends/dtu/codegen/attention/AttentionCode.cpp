@@ -34,10 +34,19 @@ TilePosition AttentionCode::positionOf(StreamBuilder &stream, const Expr &item) 
   TilePosition position;
   position.at = tileStart(stream, digits, fused.space.getNumGroups(), item);
   const TileDigit &rows = digits.back();
-  int64_t size = fused.space.getSize(rows.group);
-  position.at[rows.group] += Expr::instance() * tiling.rows;
-  position.rows =
-      stream.extent(tiling.rows, position.at[rows.group], size, rows.count * rows.tile == size);
+  const int64_t size = fused.space.getSize(rows.group), step = tiling.rowStep;
+  const bool exact = rows.count * rows.tile == size;
+  Expr &first = position.at[rows.group];
+  first += Expr::instance() * (step == 1 ? tiling.rows : 1);
+  position.rowStep = step;
+  if (exact || step == 1) {
+    position.rows = stream.extent(tiling.rows, first, size, exact);
+  } else {
+    // In turns of `step` elements, whose last one may be incomplete.
+    const int64_t missing = step - 1 - (size - 1) % step,
+                  turns = static_cast<int64_t>(llvm::divideCeil(size, step));
+    position.rows = stream.extent(tiling.rows, stream.index(first + missing, step), turns, false);
+  }
   position.cols = {fused.space.getSize(unsigned(fused.streamed)), hw::kZero, 0};
   return position;
 }
@@ -49,7 +58,8 @@ void AttentionCode::loadRowOperands(const TilePosition &position) const {
     const MatmulOperand &rows = product.rows;
     int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(rows.type);
     CopyShape copy;
-    copy.add(position.rows, product.matrix.width * width, rows.strides[fused.parallel] * bytes);
+    copy.add(position.rows, product.matrix.width * width,
+             rows.strides[fused.parallel] * position.rowStep * bytes);
     copy.add({product.matrix.width, hw::kZero, 0}, width, rows.depth.front() * bytes);
     Expr source = rowAddress(dte, emitter.argumentBases[rows.argument] + rows.offset * bytes,
                              rows.strides, position, bytes);
@@ -122,8 +132,8 @@ AttentionCode::Blocks AttentionCode::getBlocks(StreamBuilder &stream,
                                                int64_t size) {
   const auto all = static_cast<int64_t>(llvm::divideCeil(length, size));
   auto at = [&](const mlir::st::DiagonalBand::TileBound &bound) {
-    Expr number = first * bound.step + bound.offset;
-    return stream.index(stream.clamp(number, 0, all * bound.divisor), bound.divisor);
+    return stream.clampedQuotient(first * bound.step + bound.offset, all * bound.divisor,
+                                  bound.divisor);
   };
   return {band.hasFirst() ? at(band.getFirstTile(size)) : Expr(0),
           band.hasLast() ? at(band.getEndTile(count, size)) : Expr(all)};

@@ -32,7 +32,8 @@ public:
   int64_t items = 1;
 
   void setBases(const KernelContext &context);
-  /// The position of a worker's tile in an item, with all streamed elements.
+  /// The position of a worker's tile in an item, with all streamed elements. Workers have the
+  /// elements of the parallel dimension in turn (`rowStep`), or each has consecutive ones.
   TilePosition positionOf(StreamBuilder &stream, const Expr &item) const;
 
   /// Blocks [begin, end) of columns or rows.
@@ -50,7 +51,8 @@ public:
   /// cores.
   void loadShare(const AttentionProduct &product, const TilePosition &position, const Expr &start,
                  int64_t block, const Expr &target) const;
-  /// Queue: stores `rows` rows of a product's result from `from` in L1 to L3.
+  /// Queue: stores `rows` rows of a product's result, `rowStride` elements apart in L3, from `from`
+  /// in L1.
   void storeResult(const AttentionProduct &product, hw::Extent rows, int64_t rowStride,
                    const TilePosition &position, const Expr &from) const;
   /// Core: rounds a result to its type if that is narrower than the matrix engine's f32.

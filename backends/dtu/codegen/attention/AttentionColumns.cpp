@@ -34,7 +34,7 @@ void AttentionColumns::storeRows(const TilePosition &position) const {
     StreamBuilder::Scope scope(dte);
     int64_t width = hw::byteWidth(panel.type), rowBytes = code.columns * width;
     CopyShape copy;
-    copy.add(position.rows, rowBytes, rowBytes);
+    copy.add(position.rows, rowBytes * position.rowStep, rowBytes);
     copy.add(position.cols, width, width);
     Expr target = dte.compact(position.at[fused.rowGroup()]) * rowBytes + start;
     emitCopy(dte, l2Address(target), l1Address(code.storage.offset(0, panel.value, 0)),
@@ -84,45 +84,70 @@ void AttentionColumns::store(const TilePosition &point) const {
 
 // ---- core -------------------------------------------------------------------------------------
 
-/// Adds a block, which begins the sums if it is the block `before`.
-void AttentionColumns::multiply(const AttentionProduct &product, size_t index, const Expr &block,
-                                const Expr &before, const Expr &slot) const {
+/// Adds the rows of a block that a mask leaves for a strip.
+void AttentionColumns::multiplyStrip(const AttentionProduct &product, size_t index,
+                                     const Strip &strip, const Expr &block,
+                                     const Expr &slot) const {
   StreamBuilder &core = builder.core;
+  const int64_t width = hw::byteWidth(product.type), across = product.matrix.width;
+  const bool streamInside = product.matrix.streamInside;
+  const Expr start = block * tiling.rowBlock, limit = start + tiling.rowBlock;
+  Expr begin = start;
   hw::Matmul matmul;
+  auto emit = [&] {
+    const Expr skipped = begin - start;
+    matmul.a.offset = (slot + (skipped * tiling.share + strip.first) * width).toAffine();
+    matmul.b.offset =
+        (slot + tiling.slotMatrix + skipped * (streamInside ? width : across * width)).toAffine();
+    if (Expr before = begin - strip.begin; !before.isConstant())
+      matmul.accumulateReg = core.toRegister(before);
+    core.emit(std::move(matmul));
+  };
   matmul.type = product.type;
   for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
     address->space = hw::Space::L1;
-  matmul.a.offset = slot.toAffine();
-  matmul.b.offset = (slot + tiling.slotMatrix).toAffine();
-  matmul.c.offset = Expr(tiling.columnResults[index]).toAffine();
-  matmul.m = ownColumns(core);
-  matmul.n = {product.matrix.width, hw::kZero, 0};
+  matmul.c.offset =
+      Expr(tiling.columnResults[index] + strip.first * across * hw::byteWidth(hw::DType::F32))
+          .toAffine();
+  matmul.m = core.extent(strip.size, Expr::instance() * tiling.share + strip.first, code.columns,
+                         tiling.share * builder.workers() == code.columns);
+  matmul.n = {across, hw::kZero, 0};
   matmul.k = blockRows(core, block);
   matmul.lda = tiling.share;
-  matmul.ldb = product.matrix.streamInside ? tiling.rowBlock : product.matrix.width;
-  matmul.ldc = product.matrix.width;
+  matmul.ldb = streamInside ? tiling.rowBlock : across;
+  matmul.ldc = across;
   matmul.transposeA = true;
-  matmul.transposeB = product.matrix.streamInside;
-  if (Expr number = block - before; !number.isConstant())
-    matmul.accumulateReg = core.toRegister(number);
-  core.emit(std::move(matmul));
+  matmul.transposeB = streamInside;
+  if (band.isAll())
+    return emit();
+  begin = core.clamp(strip.begin, start, limit);
+  const Expr end = core.clamp(strip.end, start, limit);
+  matmul.k =
+      core.extent(tiling.rowBlock, begin + (Expr(tiling.rowBlock) - end), tiling.rowBlock, false);
+  core.when(begin, end, [&](Expr) { emit(); });
 }
 
+/// All workers receive all blocks, and multiply the rows that a mask leaves for their columns.
 void AttentionColumns::multiply() const {
   StreamBuilder &core = builder.core;
   StreamBuilder::Scope scope(core);
-  // All workers receive all blocks, and multiply those that a mask leaves for their columns.
-  auto [begin, end] = AttentionCode::getBlocks(core, band, Expr::instance() * tiling.share,
-                                               tiling.share, code.allRows, tiling.rowBlock);
-  emitBlocks(core, [&, begin = begin, end = end](size_t index, Expr block, Expr slot) {
-    auto multiplyBlock = [&](Expr) {
-      multiply(fused.columnProducts[index], index, block, begin, slot);
-    };
+  // The rows that are counted together, and the columns that have the same rows.
+  constexpr int64_t kRows = 16, kColumns = 64;
+  const int64_t stripSize = band.isAll() ? tiling.share : kColumns;
+  emitBlocks(core, [&](size_t index, Expr block, Expr slot) {
     core.wait(builder.semaphore(Sem::Full));
-    if (band.isAll())
-      multiplyBlock(block);
-    else
-      core.when(begin, block + 1, [&](Expr) { core.when(block, end, multiplyBlock); });
+    for (int64_t first = 0; first < tiling.share; first += stripSize) {
+      StreamBuilder::Scope stripScope(core);
+      Strip strip{first, std::min(stripSize, tiling.share - first), 0, code.allRows};
+      if (!band.isAll()) {
+        auto [begin, end] = AttentionCode::getBlocks(
+            core, band, Expr::instance() * tiling.share + first, strip.size, code.allRows, kRows);
+        strip.begin = begin * kRows;
+        strip.end =
+            code.allRows % kRows == 0 ? end * kRows : core.clamp(end * kRows, 0, code.allRows);
+      }
+      multiplyStrip(fused.columnProducts[index], index, strip, block, slot);
+    }
     core.signal(builder.semaphore(Sem::Empty));
   });
   for (auto [product, from, to] :

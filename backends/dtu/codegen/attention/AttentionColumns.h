@@ -35,14 +35,20 @@ private:
   int64_t rowBlocks;
   mlir::st::DiagonalBand band; // of rows minus columns
 
+  /// Some of a worker's columns, and the rows [begin, end) that a mask leaves for them.
+  struct Strip {
+    int64_t first, size; ///< columns
+    Expr begin, end;
+  };
+
   hw::Extent ownColumns(StreamBuilder &stream) const;
   hw::Extent blockRows(StreamBuilder &stream, const Expr &block) const;
   /// Runs `body` for the row blocks of all products in order.
   void emitBlocks(StreamBuilder &stream,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
   void loadPanelPart(const AttentionProduct &product, const Expr &block, const Expr &slot) const;
-  void multiply(const AttentionProduct &product, size_t index, const Expr &block,
-                const Expr &before, const Expr &slot) const;
+  void multiplyStrip(const AttentionProduct &product, size_t index, const Strip &strip,
+                     const Expr &block, const Expr &slot) const;
 };
 
 } // namespace mlir::dtu

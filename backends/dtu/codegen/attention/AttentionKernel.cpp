@@ -19,25 +19,29 @@ public:
   AttentionKernel(ProgramBuilder &builder, const FusedAttention &fused,
                   const AttentionTiling &tiling, const TileStorage &storage, const TilePhase &phase)
       : AttentionCode(builder, fused, tiling, storage), phase(phase), columnPart(*this),
-        blocks(llvm::divideCeil(columns, tiling.block)) {
-    if (fused.band.countTiles(allRows, tiling.rows * builder.workers(), columns, tiling.block))
-      band = fused.band;
-  }
+        blocks(llvm::divideCeil(columns, tiling.block)) {}
 
   void emit(const KernelContext &context);
 
 private:
   const TilePhase &phase;
   AttentionColumns columnPart;
-  int64_t blocks; // column blocks of the streamed matrices
-  mlir::st::DiagonalBand band;
+  int64_t blocks;               // column blocks of the streamed matrices
   Expr queueBlocks, coreBlocks; // the number of blocks that each stream has passed, under a mask
 
-  bool isMasked() const { return !band.isAll(); }
+  /// Rows of a tile and the columns [begin, end) that a mask leaves for them.
+  struct Strip {
+    TilePosition position;
+    Expr begin, end;
+  };
+
+  bool isMasked() const { return !tiling.band.isAll(); }
   Blocks blocksOf(StreamBuilder &stream, const Expr &item) const;
-  TilePosition withColumns(StreamBuilder &stream, const TilePosition &position,
-                           const Blocks &range) const;
-  void clearMasked(const TilePosition &position, const Blocks &range) const;
+  TilePosition withColumns(StreamBuilder &stream, const TilePosition &position, const Expr &begin,
+                           const Expr &end) const;
+  SmallVector<Strip, 0> stripsOf(const TilePosition &position) const;
+  void computeRows(const Strip &strip) const;
+  void clearMasked(const Strip &strip) const;
   Expr slotOf(StreamBuilder &stream, const Expr &item, size_t product, const Expr &block) const;
   void passBlock(StreamBuilder &stream) const;
   hw::Extent blockColumns(StreamBuilder &stream, const Expr &block) const;
@@ -46,14 +50,18 @@ private:
   void startItem(const Expr &item);
   void loadBlock(const AttentionProduct &product, const TilePosition &position, const Expr &block,
                  const Expr &slot);
+  void loadInputs(const TilePosition &position, const Blocks &range);
   void storeRows(const TilePosition &position);
   void storeResults(const TilePosition &position, const Expr &item);
   void finishItem(const TilePosition &position, const Expr &item);
 
   void emitCore();
   void multiply(const AttentionProduct &product, bool makesRows, size_t index,
-                const TilePosition &position, const Expr &block, const Expr &before,
-                const Expr &slot, const Expr &resultSlot);
+                ArrayRef<Strip> strips, const Expr &block, const Expr &slot,
+                const Expr &resultSlot);
+  void multiplyStrip(const AttentionProduct &product, bool makesRows, size_t index,
+                     const Strip &strip, const Expr &block, const Expr &slot,
+                     const Expr &resultSlot);
 
   Expr rowTileOf(StreamBuilder &stream, const Expr &item) const {
     return stream.index(item, 1, digits.back().count);
@@ -69,44 +77,85 @@ private:
 AttentionCode::Blocks AttentionKernel::blocksOf(StreamBuilder &stream, const Expr &item) const {
   const TileDigit &rows = digits.back();
   Expr first = isMasked() ? stream.index(item, 1, rows.count, rows.tile) : Expr(0);
-  return getBlocks(stream, band, first, rows.tile, columns, tiling.block);
+  return getBlocks(stream, tiling.band, first, rows.tile, columns, tiling.block);
 }
 
-/// The position of the part of a tile in these blocks.
+/// The position of the part of a tile in the columns [begin, end).
 TilePosition AttentionKernel::withColumns(StreamBuilder &stream, const TilePosition &position,
-                                          const Blocks &range) const {
+                                          const Expr &begin, const Expr &end) const {
   TilePosition part = position;
-  if (!isMasked())
-    return part;
-  part.firstCol = part.at[fused.columnGroup()] = stream.materialize(range.begin * tiling.block);
-  Expr end = stream.clamp(range.end * tiling.block, 0, columns);
-  part.cols = stream.extent(columns, part.firstCol + (Expr(columns) - end), columns, false);
+  part.firstCol = part.at[fused.columnGroup()] = begin;
+  part.cols = stream.extent(columns, begin + (Expr(columns) - end), columns, false);
   return part;
 }
 
-/// Core: clears the part of the panels outside these blocks, which products over rows read.
-void AttentionKernel::clearMasked(const TilePosition &position, const Blocks &range) const {
+/// Core: the strips of a tile.
+SmallVector<AttentionKernel::Strip, 0>
+AttentionKernel::stripsOf(const TilePosition &position) const {
+  SmallVector<Strip, 0> strips;
+  if (!isMasked()) {
+    strips.push_back({position, 0, columns});
+    return strips;
+  }
   StreamBuilder &core = builder.core;
-  if (!isMasked())
-    return;
-  Expr begin = core.materialize(range.begin * tiling.block);
-  Expr end = core.clamp(range.end * tiling.block, 0, columns);
-  for (const AttentionPanel &panel : fused.panels)
-    for (auto [first, extent] :
-         {std::pair(Expr(0), core.extent(columns, Expr(columns) - begin, columns, false)),
-          std::pair(end, core.extent(columns, end, columns, false))}) {
-      hw::Vector fill;
-      fill.op = hw::VectorOp::Fill;
-      fill.dst.address.space = hw::Space::L1;
-      Expr start = storage.offset(0, panel.value, 0) + first * hw::byteWidth(panel.type);
-      fill.dst.address.offset = start.toAffine();
-      fill.dst.type = panel.type;
-      fill.dst.rowStride = columns;
-      fill.dst.colStride = 1;
-      fill.rows = position.rows;
-      fill.cols = extent;
-      core.emit(std::move(fill));
-    }
+  const int64_t size = tiling.strip, step = tiling.rowStep;
+  for (int64_t first = 0; first < tiling.rows; first += size) {
+    Strip &strip = strips.emplace_back(Strip{position, 0, columns});
+    TilePosition &part = strip.position;
+    part.firstRow = first;
+    part.at[fused.rowGroup()] += first * step;
+    part.rows = {size, position.rows.reg, position.rows.limit - first};
+    auto [begin, end] = getBlocks(core, tiling.band, part.at[fused.rowGroup()],
+                                  (size - 1) * step + 1, columns, kMaskedColumns);
+    auto toColumns = [&](const Expr &vectors) {
+      const Expr number = vectors * kMaskedColumns;
+      return columns % kMaskedColumns == 0 ? number : core.clamp(number, 0, columns);
+    };
+    strip.begin = toColumns(begin);
+    strip.end = toColumns(end);
+  }
+  return strips;
+}
+
+/// Core: the row work of a strip.
+void AttentionKernel::computeRows(const Strip &strip) const {
+  StreamBuilder &core = builder.core;
+  StreamBuilder::Scope scope(core);
+  TilePosition part = strip.position;
+  if (isMasked())
+    part = withColumns(core, part, strip.begin, strip.end);
+  for (int op : phase.ops)
+    emitter.compute(core, 0, op, part);
+  if (isMasked())
+    clearMasked(strip);
+}
+
+/// Core: clears the part of the panels outside the columns of a strip, which products over rows
+/// read.
+void AttentionKernel::clearMasked(const Strip &strip) const {
+  StreamBuilder &core = builder.core;
+  auto clear = [&](const AttentionPanel &panel, const Expr &first, hw::Extent extent) {
+    const int64_t start = strip.position.firstRow * columns;
+    hw::Vector fill;
+    fill.op = hw::VectorOp::Fill;
+    fill.dst.address.space = hw::Space::L1;
+    fill.dst.address.offset =
+        (storage.offset(0, panel.value, 0) + (first + start) * hw::byteWidth(panel.type))
+            .toAffine();
+    fill.dst.type = panel.type;
+    fill.dst.rowStride = columns;
+    fill.dst.colStride = 1;
+    fill.rows = strip.position.rows;
+    fill.cols = extent;
+    core.emit(std::move(fill));
+  };
+  for (const AttentionPanel &panel : fused.panels) {
+    StreamBuilder::Scope scope(core);
+    if (tiling.band.hasFirst())
+      clear(panel, 0, core.extent(columns, Expr(columns) - strip.begin, columns, false));
+    if (tiling.band.hasLast())
+      clear(panel, strip.end, core.extent(columns, core.materialize(strip.end), columns, false));
+  }
 }
 
 /// Under a mask, counts a block that the stream has passed.
@@ -177,7 +226,8 @@ void AttentionKernel::storeResults(const TilePosition &position, const Expr &ite
   for (auto [product, from] : llvm::zip_equal(fused.consumers, tiling.rounded)) {
     StreamBuilder::Scope scope(dte);
     Expr place = dte.index(item, 1, 2, tiling.resultBytes) + from;
-    storeResult(product, position.rows, product.resultStrides[fused.rowGroup()], position, place);
+    storeResult(product, position.rows, product.resultStrides[fused.rowGroup()] * position.rowStep,
+                position, place);
   }
 }
 
@@ -222,6 +272,19 @@ void AttentionKernel::finishItem(const TilePosition &position, const Expr &item)
   });
 }
 
+/// Loads what the row work of a tile reads, in the columns that some row of the item needs.
+void AttentionKernel::loadInputs(const TilePosition &position, const Blocks &range) {
+  StreamBuilder &dte = builder.dte;
+  StreamBuilder::Scope scope(dte);
+  TilePosition part = position;
+  if (isMasked() && !phase.inputs.empty()) {
+    Expr begin = dte.materialize(range.begin * tiling.block);
+    part = withColumns(dte, position, begin, dte.clamp(range.end * tiling.block, 0, columns));
+  }
+  for (int input : phase.inputs)
+    emitter.load(dte, 0, input, part);
+}
+
 void AttentionKernel::emitQueue() {
   StreamBuilder &dte = builder.dte;
   if (isMasked())
@@ -238,9 +301,7 @@ void AttentionKernel::emitQueue() {
       };
     };
     emitBlocks(dte, true, 1, item, range, load(fused.producers));
-    TilePosition part = withColumns(dte, position, range);
-    for (int input : phase.inputs)
-      emitter.load(dte, 0, input, part);
+    loadInputs(position, range);
     dte.signal(builder.semaphore(Sem::Epilogue));
     emitBlocks(dte, false, 0, item, range, load(fused.consumers));
     storeRows(position);
@@ -253,41 +314,68 @@ void AttentionKernel::emitQueue() {
 
 // ---- core -------------------------------------------------------------------------------------
 
-void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, size_t index,
-                               const TilePosition &position, const Expr &block, const Expr &before,
-                               const Expr &slot, const Expr &resultSlot) {
+/// Multiplies a strip with its columns of a block.
+void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesRows, size_t index,
+                                    const Strip &strip, const Expr &block, const Expr &slot,
+                                    const Expr &resultSlot) {
   StreamBuilder &core = builder.core;
-  int64_t width = hw::byteWidth(product.type);
-  hw::Extent across{product.matrix.width, hw::kZero, 0}, walked = blockColumns(core, block);
-  Expr tile = storage.offset(0, product.value, 0);
-  hw::Matmul matmul;
-  matmul.type = product.type;
-  for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
-    address->space = hw::Space::L1;
-  matmul.b.offset = slot.toAffine();
-  matmul.ldb = product.matrix.streamInside ? tiling.block : product.matrix.width;
-  matmul.m = position.rows;
-  if (makesRows) {
-    matmul.a.offset = Expr(tiling.rowOperands[index]).toAffine();
-    matmul.c.offset = (tile + block * (tiling.block * 4)).toAffine();
-    matmul.n = walked;
-    matmul.k = across;
-    matmul.lda = product.matrix.width;
-    matmul.ldc = columns;
-    matmul.transposeB = !product.matrix.streamInside;
-  } else {
-    matmul.a.offset = (tile + block * (tiling.block * width)).toAffine();
-    matmul.c.offset = (resultSlot + tiling.results[index]).toAffine();
-    matmul.n = across;
-    matmul.k = walked;
-    matmul.lda = columns;
-    matmul.ldc = product.matrix.width;
-    matmul.transposeB = product.matrix.streamInside;
-    if (Expr number = block - before; !number.isConstant())
-      matmul.accumulateReg = core.toRegister(number);
-  }
+  const int64_t width = hw::byteWidth(product.type), across = product.matrix.width,
+                sumBytes = hw::byteWidth(hw::DType::F32), firstRow = strip.position.firstRow;
+  const bool streamInside = product.matrix.streamInside;
+  const Expr start = block * tiling.block, limit = start + std::min(tiling.block, columns);
+  Expr begin = start;
+  hw::Extent walked = blockColumns(core, block);
+  auto emit = [&] {
+    const Expr tile = storage.offset(0, product.value, 0) +
+                      (begin + firstRow * columns) * (makesRows ? sumBytes : width);
+    hw::Matmul matmul;
+    matmul.type = product.type;
+    for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
+      address->space = hw::Space::L1;
+    matmul.b.offset = (slot + (begin - start) * (streamInside ? width : across * width)).toAffine();
+    matmul.ldb = streamInside ? tiling.block : across;
+    matmul.m = strip.position.rows;
+    if (makesRows) {
+      matmul.a.offset = Expr(tiling.rowOperands[index] + firstRow * across * width).toAffine();
+      matmul.c.offset = tile.toAffine();
+      matmul.n = walked;
+      matmul.k = {across, hw::kZero, 0};
+      matmul.lda = across;
+      matmul.ldc = columns;
+      matmul.transposeB = !streamInside;
+    } else {
+      matmul.a.offset = tile.toAffine();
+      matmul.c.offset =
+          (resultSlot + (tiling.results[index] + firstRow * across * sumBytes)).toAffine();
+      matmul.n = {across, hw::kZero, 0};
+      matmul.k = walked;
+      matmul.lda = columns;
+      matmul.ldc = across;
+      matmul.transposeB = streamInside;
+      if (Expr before = begin - strip.begin; !before.isConstant())
+        matmul.accumulateReg = core.toRegister(before);
+    }
+    core.emit(std::move(matmul));
+  };
+  if (!isMasked())
+    return emit();
+  if (tiling.band.hasFirst())
+    begin = core.clamp(strip.begin, start, limit);
+  const Expr end = core.clamp(strip.end, start, limit);
+  const int64_t most = std::min(tiling.block, columns);
+  walked = core.extent(most, begin + (Expr(most) - end), most, false);
+  core.when(begin, end, [&](Expr) { emit(); });
+}
+
+void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, size_t index,
+                               ArrayRef<Strip> strips, const Expr &block, const Expr &slot,
+                               const Expr &resultSlot) {
+  StreamBuilder &core = builder.core;
   core.wait(builder.semaphore(Sem::Full));
-  core.emit(std::move(matmul));
+  for (const Strip &strip : strips) {
+    StreamBuilder::Scope scope(core);
+    multiplyStrip(product, makesRows, index, strip, block, slot, resultSlot);
+  }
   core.signal(builder.semaphore(Sem::Empty));
 }
 
@@ -300,23 +388,20 @@ void AttentionKernel::emitCore() {
     StreamBuilder::Scope scope(core);
     TilePosition position = positionOf(core, item);
     Blocks range = blocksOf(core, item);
+    const SmallVector<Strip, 0> strips = stripsOf(position);
     Expr resultSlot = core.index(item, 1, 2, tiling.resultBytes);
     // The previous tile is stored and the operands of this one have arrived.
     core.wait(builder.semaphore(Sem::Epilogue));
     emitBlocks(core, true, 0, item, range, [&](size_t index, Expr block, Expr slot) {
-      multiply(fused.producers[index], true, index, position, block, range.begin, slot, 0);
+      multiply(fused.producers[index], true, index, strips, block, slot, 0);
     });
     core.signal(builder.semaphore(Sem::Produced));
     core.wait(builder.semaphore(Sem::Epilogue));
-    TilePosition part = withColumns(core, position, range);
-    for (int op : phase.ops)
-      emitter.compute(core, 0, op, part);
-    clearMasked(position, range);
+    llvm::for_each(strips, [&](const Strip &strip) { computeRows(strip); });
     if (!fused.stored.empty() || !fused.panels.empty())
       core.signal(builder.semaphore(Sem::Done));
     emitBlocks(core, false, 0, item, range, [&](size_t index, Expr block, Expr slot) {
-      multiply(fused.consumers[index], false, index, position, block, range.begin, slot,
-               resultSlot);
+      multiply(fused.consumers[index], false, index, strips, block, slot, resultSlot);
     });
     for (auto [product, from, to] :
          llvm::zip_equal(fused.consumers, tiling.results, tiling.rounded))

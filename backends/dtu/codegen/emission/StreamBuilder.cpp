@@ -87,14 +87,24 @@ static hw::Index assign(uint8_t reg, const Expr &value) {
   return instruction;
 }
 
-Expr StreamBuilder::clamp(const Expr &value, int64_t least, int64_t most) {
-  if (value.isConstant())
-    return std::clamp(value.getConstant(), least, most);
+Expr StreamBuilder::clamp(const Expr &value, const Expr &least, const Expr &most) {
+  if (value.isConstant() && least.isConstant() && most.isConstant())
+    return std::clamp(value.getConstant(), least.getConstant(), most.getConstant());
   const uint8_t reg = takeRegister();
   emit(assign(reg, least));
   when(least, value, [&](Expr) { emit(assign(reg, value)); });
   when(most, Expr::reg(reg), [&](Expr) { emit(assign(reg, most)); });
   return Expr::reg(reg);
+}
+
+Expr StreamBuilder::clampedQuotient(const Expr &value, int64_t most, int64_t divide) {
+  const Expr clamped = clamp(value, 0, most);
+  if (clamped.isConstant() || divide == 1)
+    return index(clamped, divide);
+  hw::Index instruction = assign(clamped.getSingleRegister(), clamped);
+  instruction.divide = divide;
+  emit(instruction);
+  return clamped;
 }
 
 Expr StreamBuilder::counter() {

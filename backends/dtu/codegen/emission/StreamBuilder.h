@@ -48,7 +48,9 @@ public:
   /// The value in at most one register, for fields that do not take an expression.
   Expr materialize(const Expr &value);
   /// The value, but at least `least` and at most `most`, in a register.
-  Expr clamp(const Expr &value, int64_t least, int64_t most);
+  Expr clamp(const Expr &value, const Expr &least, const Expr &most);
+  /// clamp(value, 0, most) / divide, in one register.
+  Expr clampedQuotient(const Expr &value, int64_t most, int64_t divide);
   /// A counter that starts at 0 in this stream; `count` adds 1 to it.
   Expr counter();
   void count(const Expr &counter);

@@ -73,8 +73,12 @@ static Expr elementAddress(StreamBuilder &dte, const Expr &base, int64_t offset,
 Expr TileEmitter::address(unsigned phase, int index, const TilePosition &position) const {
   const TileValue &value = program.values[index];
   Expr start = storage.offset(phase, index, position.slot);
-  if (storage.getShape().hasCols(value.groups))
-    start += position.firstCol * hw::byteWidth(value.type);
+  const TileShape &shape = storage.getShape();
+  const int64_t width = hw::byteWidth(value.type);
+  if (shape.hasCols(value.groups))
+    start += position.firstCol * width;
+  if (shape.hasRows(value.groups))
+    start += position.firstRow * (shape.hasCols(value.groups) ? shape.rowPitch() : 1) * width;
   return start;
 }
 
@@ -88,7 +92,7 @@ void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index,
   CopyShape copy;
   if (rows)
     copy.add(position.rows, (cols ? shape.rowPitch() : 1) * width,
-             value.strides[shape.rowGroup] * width);
+             value.strides[shape.rowGroup] * position.rowStep * width);
   if (cols)
     copy.add(position.cols, width, value.strides[shape.colGroup] * width);
   Expr source = elementAddress(dte, argumentBases[value.argument], value.offset, value.strides,
@@ -107,7 +111,7 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   CopyShape copy;
   if (shape.hasRows(output.groups))
-    copy.add(position.rows, output.strides[shape.rowGroup] * width,
+    copy.add(position.rows, output.strides[shape.rowGroup] * position.rowStep * width,
              rows ? (cols ? shape.rowPitch() : 1) * width : 0);
   if (shape.hasCols(output.groups))
     copy.add(position.cols, output.strides[shape.colGroup] * width, cols ? width : 0);
@@ -232,7 +236,8 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index,
   setExtents(vector, shape, iterated, position);
   if (op.op == hw::VectorOp::Iota) {
     vector.start = op.iotaGroup >= 0 ? position.at[op.iotaGroup].toAffine() : hw::Affine();
-    vector.colStep = shape.hasRows(iterated) || shape.hasCols(iterated) ? 1 : 0;
+    const int64_t step = op.iotaGroup == shape.rowGroup ? position.rowStep : 1;
+    vector.colStep = shape.hasRows(iterated) || shape.hasCols(iterated) ? step : 0;
   }
   core.emit(std::move(vector));
 }

@@ -49,6 +49,8 @@ struct TilePosition {
   SmallVector<Expr> at;  // of each group, in elements
   hw::Extent rows, cols; // the extents of the tile there
   Expr firstCol = 0;     // of the tile, in buffers of more columns
+  int64_t firstRow = 0;  // of the tile, in buffers of more rows
+  int64_t rowStep = 1;   // elements of the row group from one row of the tile to the next
   Expr slot = 0;         // which half of the double buffers
 };
 
