@@ -42,7 +42,7 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
      "global-to-local,simplify-collectives",
      {{Fact::Mesh, Fact::Layout, Fact::Stages, Fact::LocalTypes}, FactSet::from(Fact::Programs)}},
     {"tasks",
-     "split-tasks,rematerialise,combine-collectives,reuse-accumulators",
+     "split-tasks,rematerialise{split-attention=true},combine-collectives,reuse-accumulators",
      {{Fact::Mesh, Fact::Programs}, FactSet::from(Fact::Schedules)}},
     {"scheduled",
      "schedule-pipeline",
