@@ -171,7 +171,8 @@ class ModelStep(Step):
         parallel["recompute"] = self.rng.choice(["none", "selective", "full"])
         prepare = PREPARE.format(optimizer=self.rng.choice(MODEL_OPTIMIZERS))
         if self.rng.random() < 0.25:
-            prepare = f"add-adapters{{targets=all-linear rank={self.rng.choice([1, 2, 3])}}},freeze-parameters{{train=base_model.*}},{prepare}"
+            adapters = f"targets=all-linear rank={self.rng.choice([1, 2, 3])} dropout={self.rng.choice([0, 0.25])}"
+            prepare = f"add-adapters{{{adapters}}},freeze-parameters{{train=base_model.*}},{prepare}"
         attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")
         return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), done.stdout, count=1)
