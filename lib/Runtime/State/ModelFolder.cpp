@@ -357,10 +357,8 @@ std::string compare(const ModelConfig &found, const ModelConfig &own, const Conf
 
 absl::Status checkFunction(const std::string &path, const ModelConfig &found,
                            const ModelConfig &own) {
-  // Old configurations do not name their model type.
-  if (findField(found, "model_type"))
-    if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
-      return inFile(path, what);
+  if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
+    return inFile(path, what);
   if (const ModelKeys *keys = keysOf(own))
     for (const ConfigKey &key : keys->function)
       if (std::string what = compare(found, own, key); !what.empty())
@@ -416,6 +414,9 @@ absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &pa
   if (program.model().config_json().empty())
     return found;
   ST_ASSIGN_OR_RETURN(ModelConfig own, ownConfig(program));
+  // Old configurations do not name their model type; they are those of the program's model.
+  if (const Value *type = findField(own, "model_type"); type && !findField(found, "model_type"))
+    (*found.mutable_fields())["model_type"] = *type;
   ST_RETURN_IF_ERROR(checkFunction(path, found, own));
   return found;
 }
