@@ -50,7 +50,7 @@ Value ModelBuilder::dense(Value x, const Twine &name, int64_t outSize, WeightLay
 }
 
 Value ModelBuilder::tokenTable(const Twine &name) {
-  return parameter(name, {config.vocabRows, config.hiddenSize},
+  return parameter(name, {config.vocabRows, config.embeddingSize.value_or(config.hiddenSize)},
                    {Init::Normal, config.initializerRange, config.paddingToken});
 }
 
