@@ -62,6 +62,8 @@ public:
   void unexpected(StringRef key, const Twine &expected);
   /// Reports `message` at the position of `key` (of the file, if it is empty).
   void error(StringRef key, const Twine &message);
+  /// Warns at the position of `key`.
+  void warning(StringRef key, const Twine &message) { emitWarning(locate(key)) << message; }
   /// Reports keys that are in none of the lists, and keys with the wrong type.
   void checkKeys(ArrayRef<ArrayRef<KnownKey>> known);
 

@@ -35,6 +35,8 @@ private:
   ScoreBias mask(std::optional<int64_t> window);
   Value block(Value x, const Shared &shared, int64_t layer);
   Value norm(Value x, const Twine &name);
+  /// The input of a head: x, normalised and projected to the size of embeddings if the model does.
+  Value outputs(Value x);
   /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family says
   /// so.
   Value dense(Value x, const Twine &prefix, StringRef name, int64_t outSize, bool hasBias,
@@ -87,6 +89,9 @@ Value Decoder::embeddings() {
   if (config.inputs.segments)
     segmentIds = model.batchArgument("segment_ids", {model.batch, model.sequence}, model.sequence);
   Value x = model.embedding(wordEmbeddings, inputIds, config.paddingToken);
+  if (config.embeddingSize)
+    x = model.project(
+        x, model.weight(family.projectIn + ".weight", {config.hiddenSize, *config.embeddingSize}));
   if (family.scalesEmbeddings)
     x = emit.scale(x, std::sqrt(static_cast<double>(config.hiddenSize)));
   if (positions && positionIds)
@@ -363,18 +368,21 @@ Value Decoder::block(Value x, const Shared &shared, int64_t layer) {
   Value input = x, normalized, branch;
   {
     ModelBuilder::Scope scope(model, family.attention);
-    normalized = norm(x, name + "." + family.attentionNorm);
+    normalized = config.normalizesSums ? x : norm(x, name + "." + family.attentionNorm);
     branch = attention(normalized, shared, name, layer);
     if (!config.hasParallelBranches)
       x = model.addResidual(x, branch);
+    if (config.normalizesSums)
+      x = normalized = norm(x, name + "." + family.attentionNorm);
   }
   ModelBuilder::Scope mlpScope(model, "mlp");
-  if (!family.mlpNorm.empty())
+  if (!config.normalizesSums && !family.mlpNorm.empty())
     normalized = norm(config.hasParallelBranches ? input : x, name + "." + family.mlpNorm);
   Value second = secondBranch(normalized, name, layer);
   if (config.hasParallelBranches)
     second = emit.add(second, branch);
-  return model.addResidual(x, second);
+  x = model.addResidual(x, second);
+  return config.normalizesSums ? norm(x, name + "." + family.mlpNorm) : x;
 }
 
 Value Decoder::blocks(Value x) {
@@ -387,12 +395,21 @@ Value Decoder::blocks(Value x) {
   return x;
 }
 
+Value Decoder::outputs(Value x) {
+  if (config.hasFinalNorm)
+    x = norm(x, family.finalNorm);
+  if (config.embeddingSize)
+    x = model.project(
+        x, model.weight(family.projectOut + ".weight", {*config.embeddingSize, config.hiddenSize}));
+  return x;
+}
+
 Value Decoder::loss(Value x) {
   ModelBuilder::Scope scope(model, family.headScope);
-  x = norm(x, family.finalNorm);
+  x = outputs(x);
   Value head = config.tieWordEmbeddings
                    ? wordEmbeddings
-                   : model.weight(family.head + ".weight", {config.vocabRows, config.hiddenSize});
+                   : model.weight(family.head + ".weight", {config.vocabRows, emit.shapeOf(x)[2]});
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
   Value logits = model.project(x, head);
   if (family.hasHeadBias)
@@ -413,7 +430,7 @@ Value Decoder::lastToken(Value x) {
   using stablehlo::ComparisonDirection;
   if (!config.fillToken)
     return emit.reshape(emit.sliceDim(x, 1, model.sequence - 1, model.sequence),
-                        {model.batch, config.hiddenSize});
+                        {model.batch, emit.shapeOf(x)[2]});
   const SmallVector<int64_t> shape = {model.batch, model.sequence};
   Value places = emit.iota(shape, emit.builder.getI32Type(), 1);
   Value isText = emit.compare(ComparisonDirection::NE, inputIds,
@@ -428,14 +445,14 @@ Value Decoder::lastToken(Value x) {
 
 Value Decoder::classLoss(Value x) {
   ModelBuilder::Scope scope(model, family.classHead);
-  x = lastToken(norm(x, family.finalNorm));
+  x = lastToken(outputs(x));
   return model.classLoss(model.dense(x, family.classHead, config.labelCount, WeightLayout::OutIn,
                                      std::nullopt, /*hasBias=*/false));
 }
 
 Value Decoder::tokenClassLoss(Value x) {
   ModelBuilder::Scope scope(model, family.tokenClassHead);
-  x = model.dropout(norm(x, family.finalNorm), config.tokenClassDropout);
+  x = model.dropout(outputs(x), config.tokenClassDropout);
   return model.tokenClassLoss(
       model.dense(x, family.tokenClassHead, config.labelCount, WeightLayout::OutIn));
 }

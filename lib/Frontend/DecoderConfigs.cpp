@@ -67,6 +67,8 @@ static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t po
   constexpr KnownKey allKeys[] = {
       {"partial_rotary_factor"}, {"rope_theta"}, {"rope_type"}, {"type"}};
   constexpr KnownKey scalingKeys[] = {{"factor"}};
+  // Published configurations have this key, which transformers does not read for dynamic scaling.
+  constexpr KnownKey dynamicKeys[] = {{"original_max_position_embeddings", KeyType::Number}};
   constexpr KnownKey llama3Keys[] = {
       {"high_freq_factor"}, {"low_freq_factor"}, {"original_max_position_embeddings"}};
   constexpr KnownKey yarnKeys[] = {{"attention_factor"}, {"beta_fast"},
@@ -95,7 +97,8 @@ static void readScaling(ConfigReader &reader, const RotaryKeys &keys, int64_t po
   // Dynamic scaling begins beyond max_position_embeddings, which no sequence exceeds.
   if (type != "llama3") {
     rotary.scaling = type == "linear" ? RotaryPositions::Linear : RotaryPositions::None;
-    return reader.checkKeys({allKeys, scalingKeys});
+    return type == "linear" ? reader.checkKeys({allKeys, scalingKeys})
+                            : reader.checkKeys({allKeys, scalingKeys, dynamicKeys});
   }
   rotary.scaling = RotaryPositions::Llama3;
   rotary.lowFrequencyFactor = reader.positive("low_freq_factor");
@@ -469,7 +472,7 @@ void st::readPhi(ConfigReader &reader, ModelConfig &config) {
   config.rotary =
       readRotary(reader, config.positionCount, {"rope_theta", "partial_rotary_factor", 0.5});
   config.hasParallelBranches = true;
-  requireFlag(reader, "qk_layernorm", false);
+  config.normalizesHeads = reader.boolean("qk_layernorm", false);
 }
 
 void st::readOpt(ConfigReader &reader, ModelConfig &config) {
@@ -484,12 +487,13 @@ void st::readOpt(ConfigReader &reader, ModelConfig &config) {
   config.initializerRange = reader.positive("init_std", 0.02);
   config.attentionBias = config.attentionOutBias = config.mlpBias =
       reader.boolean("enable_bias", true);
-  requireFlag(reader, "do_layer_norm_before", true);
-  requireFlag(reader, "_remove_final_layer_norm", false);
+  config.normalizesSums = !reader.boolean("do_layer_norm_before", true);
+  config.hasFinalNorm =
+      !config.normalizesSums && !reader.boolean("_remove_final_layer_norm", false);
   requireFlag(reader, "layer_norm_elementwise_affine", true);
-  if (reader.sizeOrNull("word_embed_proj_dim", config.hiddenSize) != config.hiddenSize)
-    reader.unexpected("word_embed_proj_dim", "hidden_size = " + Twine(config.hiddenSize) +
-                                                 " (projected embeddings are not supported)");
+  const int64_t embeddingSize = reader.sizeOrNull("word_embed_proj_dim", config.hiddenSize);
+  if (embeddingSize != config.hiddenSize)
+    config.embeddingSize = embeddingSize;
   if (reader.probability("layerdrop", 0.0) != 0.0)
     reader.unexpected("layerdrop", "0 (no layer is skipped)");
 }

@@ -100,7 +100,8 @@ static DecoderFamily qwen2Moe() {
   return family;
 }
 
-/// OPT (Zhang et al., 2022): GPT-2's blocks with separate products.
+/// OPT (Zhang et al., 2022): GPT-2's blocks with separate products. The model of 350 M parameters
+/// normalises sums, and its embeddings are smaller than its blocks.
 static DecoderFamily opt() {
   DecoderFamily family;
   family.type = ModelType::Opt;
@@ -111,6 +112,8 @@ static DecoderFamily opt() {
   family.tokens = "model.decoder.embed_tokens";
   family.positions = "model.decoder.embed_positions";
   family.finalNorm = "model.decoder.final_layer_norm";
+  family.projectIn = "model.decoder.project_in";
+  family.projectOut = "model.decoder.project_out";
   family.head = "lm_head";
   family.block = "model.decoder.layers.";
   family.attentionNorm = "self_attn_layer_norm";
@@ -126,7 +129,7 @@ static DecoderFamily opt() {
 }
 
 /// Phi (Li et al., 2023): both branches read one norm, part of each head rotates, and the head for
-/// tokens has a bias.
+/// tokens has a bias. Heads of queries and keys may have norms.
 static DecoderFamily phi() {
   DecoderFamily family;
   family.type = ModelType::Phi;
@@ -144,6 +147,8 @@ static DecoderFamily phi() {
   family.query = "q_proj";
   family.key = "k_proj";
   family.value = "v_proj";
+  family.queryNorm = "q_layernorm";
+  family.keyNorm = "k_layernorm";
   family.out = "dense";
   family.mlp = "mlp";
   family.up = "fc1";
@@ -212,7 +217,6 @@ static void chooseParts(DecoderFamily &family, const ModelConfig &config) {
     family.norm = isPlusOne ? Norm::RmsPlusOne : Norm::Rms;
   else if (isPlusOne)
     family.norm = Norm::LayerPlusOne;
-  family.normalizesHeads = config.normalizesHeads;
   family.hasRotaryPositions = config.positionKind == PositionKind::Rotary;
   if (config.positionKind != PositionKind::Learned)
     family.positions = "";
@@ -243,6 +247,7 @@ bool st::isDecoder(ModelType type) { return findDecoderFamily(type); }
 
 DecoderFamily st::describeDecoder(const ModelConfig &config) {
   DecoderFamily family = *findDecoderFamily(config.type);
+  family.normalizesHeads |= config.normalizesHeads;
   if (config.type == ModelType::MegatronGpt)
     chooseParts(family, config);
   return family;

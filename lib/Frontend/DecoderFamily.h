@@ -26,7 +26,8 @@ enum class Projections {
 /// One family of decoders: the parts of its blocks, and the names of its parameters as in its
 /// checkpoints. Sizes and options of a single model are in ModelConfig.
 ///
-/// Each block computes x + attention(norm(x)) and adds mlp(norm) of that sum, or (parallel) of x.
+/// Each block computes x + attention(norm(x)) and adds mlp(norm) of that sum, or (parallel) of x. A
+/// model may normalise sums instead: norm(x + attention(x)), and norm(y + mlp(y)) of that.
 struct DecoderFamily {
   ModelType type;
 
@@ -46,6 +47,8 @@ struct DecoderFamily {
   StringRef root, embeddingScope, headScope;
   // Parameters of the model, without ".weight".
   StringRef tokens, positions, finalNorm, head;
+  // Projections of token embeddings to and from the size of the blocks, if a model has them.
+  StringRef projectIn, projectOut;
   // The same of the heads that classify; empty if transformers has no such model.
   StringRef classHead = "score", tokenClassHead = "score";
   // Parameters of a block, after its prefix and number. `gate` is empty if the MLP has no gate, or

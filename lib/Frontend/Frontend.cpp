@@ -3,8 +3,8 @@
 #include "lib/Frontend/Frontend.h"
 
 #include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/Utils/DropoutMask.h"
 #include "lib/Frontend/DecoderFamily.h"
-#include "lib/Frontend/DropoutMask.h"
 #include "lib/Frontend/EncoderFamily.h"
 #include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 #include <algorithm>
@@ -56,14 +56,6 @@ static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> give
   return given.value_or(kDefaultSequence);
 }
 
-/// Returns true if dropout can number the elements of a tensor.
-static bool hasMask(ArrayRef<int64_t> shape) {
-  double slices = 1;
-  for (int64_t size : shape.take_front(randomSliceDims(shape)))
-    slices *= static_cast<double>(size);
-  return slices <= kMaxRandomSlices;
-}
-
 /// Reports sizes that the model does not allow.
 static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config, Task task,
                                 int64_t batch, std::optional<int64_t> given,
@@ -110,7 +102,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                                        longest, longest},
                              hidden = {batch, longest, config.hiddenSize},
                              distances = {longest, longest, config.relativePositions.bucketCount};
-  if (!hasMask(distances))
+  if (!hasDropoutMask(distances))
     return error() << "sequences of " << longest << " tokens with "
                    << config.relativePositions.bucketCount
                    << " kinds of distances: expected at most " << kMaxRandomSlices << " slices of "
@@ -119,7 +111,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
                                 config.tokenClassDropout});
   for (auto [shape, probability] :
        {std::pair(ArrayRef(scores), config.attentionDropout), std::pair(ArrayRef(hidden), rate)})
-    if (probability > 0 && !hasMask(shape))
+    if (probability > 0 && !hasDropoutMask(shape))
       return error() << "batch of " << batch << " sequences of " << sequence
                      << " tokens with dropout: expected tensors of at most " << kMaxRandomSlices
                      << " slices of " << kMaxSliceElements << " elements between layers";

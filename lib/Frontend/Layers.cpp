@@ -1,7 +1,7 @@
 //===- Layers.cpp - The layers that models are made of --------------------===//
 
 #include "dialects/St/IR/ShardingUtils.h"
-#include "lib/Frontend/DropoutMask.h"
+#include "dialects/StableHLO/Utils/DropoutMask.h"
 #include "lib/Frontend/ModelBuilder.h"
 #include <cmath>
 #include <limits>
@@ -50,7 +50,7 @@ Value ModelBuilder::dense(Value x, const Twine &name, int64_t outSize, WeightLay
 }
 
 Value ModelBuilder::tokenTable(const Twine &name) {
-  return parameter(name, {config.vocabRows, config.hiddenSize},
+  return parameter(name, {config.vocabRows, config.embeddingSize.value_or(config.hiddenSize)},
                    {Init::Normal, config.initializerRange, config.paddingToken});
 }
 
@@ -171,14 +171,11 @@ Value ModelBuilder::dropout(Value x, double probability) {
   if (probability == 0.0)
     return x;
   Scope scope(*this, "dropout");
-  ArrayRef<int64_t> shape = emit.shapeOf(x);
   const uint32_t rate = roundDropoutRate(probability);
   if (rate == 0)
     return x;
-  Value keep = emitDropoutMask(emit, rngKey(), dropoutSites++, shape, rate);
-  // Uses the rounded rate, so that the mean is preserved.
-  const double kept = 1.0 - std::ldexp(static_cast<double>(rate), -16);
-  return emit.select(keep, emit.scale(x, 1.0 / kept), emit.zerosLike(x));
+  assert(dropoutSites < kFirstAddedSite && "the other sites are those of passes");
+  return emitDropout(emit, x, rngKey(), dropoutSites++, rate);
 }
 
 //===----------------------------------------------------------------------===//

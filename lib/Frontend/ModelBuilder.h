@@ -114,8 +114,8 @@ public:
   Value softmax(Value x);
   /// log(sum of exp(x)) along the last dimension.
   Value logSumExp(Value x);
-  /// The parameter [vocabRows, H] of the token embeddings. The row of the padding token, if the
-  /// model has one, starts as zero.
+  /// The parameter [vocabRows, H] of the token embeddings, or [vocabRows, embeddingSize]. The row
+  /// of the padding token, if the model has one, starts as zero.
   Value tokenTable(const Twine &name);
   /// Rows of `table` [V, H] at `ids` [...]: [..., H]. No gradient flows to the row
   /// `padding`.

@@ -323,41 +323,69 @@ struct ModelReader {
   void (*read)(ConfigReader &, ModelConfig &);
   StringRef hiddenKey, headsKey;
   bool tiesByDefault;
+  StringRef classPrefix; ///< of its classes in transformers; empty if there are none
 };
 } // namespace
 
 static const ModelReader modelReaders[] = {
-    {ModelType::Bart, readBart, "d_model", "encoder_attention_heads", true},
-    {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true},
-    {ModelType::DistilBert, readDistilBert, "dim", "n_heads", true},
-    {ModelType::Gemma, readGemma, "hidden_size", "num_attention_heads", true},
-    {ModelType::Gpt2, readGpt2, "n_embd", "n_head", true},
-    {ModelType::GptNeoX, readGptNeoX, "hidden_size", "num_attention_heads", false},
-    {ModelType::Llama, readLlama, "hidden_size", "num_attention_heads", false},
-    {ModelType::MegatronBert, readMegatronBert, "hidden_size", "num_attention_heads", true},
-    {ModelType::MegatronGpt, readMegatronGpt, "hidden_size", "num_attention_heads", true},
-    {ModelType::Mistral, readMistral, "hidden_size", "num_attention_heads", false},
-    {ModelType::Mixtral, readMixtral, "hidden_size", "num_attention_heads", false},
-    {ModelType::Opt, readOpt, "hidden_size", "num_attention_heads", true},
-    {ModelType::Phi, readPhi, "hidden_size", "num_attention_heads", false},
-    {ModelType::Qwen2, readQwen2, "hidden_size", "num_attention_heads", false},
-    {ModelType::Qwen2Moe, readQwen2Moe, "hidden_size", "num_attention_heads", false},
-    {ModelType::Qwen3, readQwen3, "hidden_size", "num_attention_heads", false},
-    {ModelType::Roberta, readRoberta, "hidden_size", "num_attention_heads", true},
-    {ModelType::T5, readT5, "d_model", "num_heads", true},
-    {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
+    {ModelType::Bart, readBart, "d_model", "encoder_attention_heads", true, "Bart"},
+    {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true, "Bert"},
+    {ModelType::DistilBert, readDistilBert, "dim", "n_heads", true, "DistilBert"},
+    {ModelType::Gemma, readGemma, "hidden_size", "num_attention_heads", true, "Gemma"},
+    {ModelType::Gpt2, readGpt2, "n_embd", "n_head", true, "GPT2"},
+    {ModelType::GptNeoX, readGptNeoX, "hidden_size", "num_attention_heads", false, "GPTNeoX"},
+    {ModelType::Llama, readLlama, "hidden_size", "num_attention_heads", false, "Llama"},
+    {ModelType::MegatronBert, readMegatronBert, "hidden_size", "num_attention_heads", true,
+     "MegatronBert"},
+    {ModelType::MegatronGpt, readMegatronGpt, "hidden_size", "num_attention_heads", true, ""},
+    {ModelType::Mistral, readMistral, "hidden_size", "num_attention_heads", false, "Mistral"},
+    {ModelType::Mixtral, readMixtral, "hidden_size", "num_attention_heads", false, "Mixtral"},
+    {ModelType::Opt, readOpt, "hidden_size", "num_attention_heads", true, "OPT"},
+    {ModelType::Phi, readPhi, "hidden_size", "num_attention_heads", false, "Phi"},
+    {ModelType::Qwen2, readQwen2, "hidden_size", "num_attention_heads", false, "Qwen2"},
+    {ModelType::Qwen2Moe, readQwen2Moe, "hidden_size", "num_attention_heads", false, "Qwen2Moe"},
+    {ModelType::Qwen3, readQwen3, "hidden_size", "num_attention_heads", false, "Qwen3"},
+    {ModelType::Roberta, readRoberta, "hidden_size", "num_attention_heads", true, "Roberta"},
+    {ModelType::T5, readT5, "d_model", "num_heads", true, "T5"},
+    {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true, "ViT"},
 };
 
-/// Returns true for a BERT configuration that predates model types: it has no type, but a key that
-/// only BERT and its successors have.
-static bool isFirstBert(const ConfigReader &reader) {
-  const llvm::json::Object &fields = reader.object();
-  if (fields.get("model_type") || !fields.get("type_vocab_size"))
-    return false;
-  const llvm::json::Array *classes = fields.getArray("architectures");
-  return !classes || llvm::all_of(*classes, [](const llvm::json::Value &name) {
-    return name.getAsString().value_or("").starts_with("Bert");
+/// The model of a class of transformers, such as BertForMaskedLM; null if there is none.
+static const ModelReader *findByClass(StringRef name) {
+  const ModelReader *found = llvm::find_if(modelReaders, [&](const ModelReader &model) {
+    StringRef rest = name;
+    // A longer name may be that of another model, such as Phi3ForCausalLM.
+    return !model.classPrefix.empty() && rest.consume_front(model.classPrefix) &&
+           llvm::any_of(ArrayRef<StringRef>{"DoubleHeadsModel", "For", "LMHeadModel", "Model"},
+                        [&](StringRef kind) { return rest.starts_with(kind); });
   });
+  return found == std::end(modelReaders) ? nullptr : found;
+}
+
+/// The model of a configuration that predates `model_type`, which a warning names: that of its
+/// classes, or BERT if it names no class but has a key that only BERT and its successors have. Null
+/// if nothing tells the model, or after an error.
+static const ModelReader *assumeModel(ConfigReader &reader) {
+  const llvm::json::Array *classes = reader.object().getArray("architectures");
+  const ModelReader *model = nullptr;
+  StringRef key = "architectures";
+  if (classes && !classes->empty()) {
+    for (const llvm::json::Value &name : *classes) {
+      const ModelReader *found = findByClass(name.getAsString().value_or(""));
+      if (!found || (model && found != model)) {
+        reader.unexpected(key, "classes of one supported model, because there is no model_type");
+        return nullptr;
+      }
+      model = found;
+    }
+  } else if (reader.object().get("type_vocab_size")) {
+    key = "type_vocab_size";
+    model = findByClass("BertModel");
+  }
+  if (model)
+    reader.warning(key, "there is no key 'model_type'; assumed \"" + stringify(model->type) +
+                            "\" because of key '" + key + "'");
+  return model;
 }
 
 /// Derives the size of a head if the model does not set it.
@@ -386,8 +414,8 @@ static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, Model
 FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path,
                                                   MLIRContext *context) {
   ConfigReader reader(json, path, context);
-  const bool isUntyped = isFirstBert(reader);
-  StringRef type = reader.string("model_type", isUntyped ? "bert" : "");
+  const ModelReader *assumed = reader.object().get("model_type") ? nullptr : assumeModel(reader);
+  StringRef type = reader.string("model_type", assumed ? stringify(assumed->type) : "");
   ModelConfig config;
   const ModelReader *model = llvm::find_if(
       modelReaders, [&](const ModelReader &model) { return stringify(model.type) == type; });
@@ -423,8 +451,8 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
   config.path = path.str();
   // The original text, which checkpoints return.
   config.json = json.str();
-  if (isUntyped)
-    config.json.insert(json.find('{') + 1, "\"model_type\": \"bert\", ");
+  if (assumed)
+    config.json.insert(json.find('{') + 1, ("\"model_type\": \"" + type + "\", ").str());
   return config;
 }
 

@@ -212,6 +212,13 @@ struct ModelConfig {
   bool usesRmsNorm = false;
   bool storesNormsLessOne = false;
   bool normalizesHeads = false;
+  /// For decoders: true if each block normalises the sums with its branches instead of the
+  /// branches' inputs; and whether the output of the last block is normalised.
+  bool normalizesSums = false;
+  bool hasFinalNorm = true;
+  /// For decoders: the size of the token embeddings and of the head's input, if projections change
+  /// it from and to `hiddenSize`.
+  std::optional<int64_t> embeddingSize;
   PositionKind positionKind = PositionKind::Learned;
   /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.

@@ -5,11 +5,12 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Interfaces/Notes.h"
 #include "dialects/St/Utils/Roles.h"
-#include "dialects/StableHLO/Utils/Emitter.h"
+#include "dialects/StableHLO/Utils/DropoutMask.h"
 #include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
 namespace mlir::st {
@@ -32,8 +33,10 @@ struct Target {
 /// Rewrites one @main.
 class AdapterBuilder {
 public:
-  AdapterBuilder(func::FuncOp function, ArrayRef<std::string> patterns, int64_t rank, double alpha)
-      : function(function), patterns(patterns), rank(rank), alpha(alpha), builder(function),
+  AdapterBuilder(func::FuncOp function, ArrayRef<std::string> patterns, int64_t rank, double alpha,
+                 double dropout)
+      : function(function), patterns(patterns), rank(rank), alpha(alpha),
+        dropRate(roundDropoutRate(dropout)), builder(function),
         emit(builder, &function.front(), builder.getUnknownLoc()) {}
 
   LogicalResult collect();
@@ -45,6 +48,9 @@ private:
   /// Returns true if one of the patterns names the module; notes that the pattern is used.
   bool isNamed(StringRef module);
   bool isInLayer(ArrayRef<DotGeneralOp> products) const;
+  /// Reports products whose inputs can have no masks.
+  LogicalResult checkMasks();
+  Value getKey(Signature &signature);
   void adapt(const Target &target, Value down, Value up);
   BlockArgument addParameter(Signature &signature, const Target &target, StringRef suffix,
                              ArrayRef<int64_t> shape, DictionaryAttr init);
@@ -54,11 +60,14 @@ private:
   ArrayRef<std::string> patterns;
   const int64_t rank;
   const double alpha;
+  const uint32_t dropRate; ///< as the dropout mask takes it
   OpBuilder builder;
   Emitter emit;
   llvm::StringSet<> used;
   SmallVector<Target> targets;
   int64_t lastBlock = 0;
+  Value key; ///< of the masks
+  uint32_t nextSite = kFirstAddedSite;
 };
 } // namespace
 
@@ -68,6 +77,11 @@ static std::optional<int64_t> blockOf(Operation *op) {
 }
 
 static bool isLeftOf(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
+
+/// The operand that is not the weight.
+static Value getInput(DotGeneralOp product, Value weight) {
+  return isLeftOf(product, weight) ? product.getRhs() : product.getLhs();
+}
 
 /// The dimension of its left or its right operand that a plain product sums over.
 static int64_t contractedDim(DotGeneralOp product, bool ofLeft) {
@@ -152,6 +166,27 @@ LogicalResult AdapterBuilder::collect() {
       return function.emitOpError("has no parameter ") << pattern << ".weight for an adapter";
   if (targets.empty())
     return function.emitOpError("has no matrix in a layer for an adapter");
+  return checkMasks();
+}
+
+LogicalResult AdapterBuilder::checkMasks() {
+  if (dropRate == 0)
+    return success();
+  constexpr size_t kMasks = kMaxRandomSites - kFirstAddedSite;
+  size_t masks = 0;
+  for (const Target &target : targets) {
+    masks += target.products.size();
+    for (DotGeneralOp product : target.products)
+      if (Value x = getInput(product, target.weight); !hasDropoutMask(Emitter::shapeOf(x)))
+        return withNote(function.emitOpError("cannot drop elements of the input of ")
+                            << target.module << ": expected at most " << kMaxRandomSlices
+                            << " slices of " << kMaxSliceElements << " elements, found "
+                            << x.getType(),
+                        product.getOperation(), "it is used here");
+  }
+  if (masks > kMasks)
+    return function.emitOpError("expected at most ")
+           << kMasks << " products with dropout before an adapter, found " << masks;
   return success();
 }
 
@@ -178,14 +213,29 @@ BlockArgument AdapterBuilder::addParameter(Signature &signature, const Target &t
                                   target.weight.getLoc());
 }
 
+/// The seed and the step, an argument that models with dropout of their own have.
+Value AdapterBuilder::getKey(Signature &signature) {
+  auto type = RankedTensorType::get({2}, builder.getIntegerType(32, /*isSigned=*/false));
+  for (BlockArgument argument : function.getArguments())
+    if (getRole(argument) == "key" && argument.getType() == type)
+      return argument;
+  NamedAttrList attrs;
+  attrs.set(kNameAttr, builder.getStringAttr("rng_key"));
+  attrs.set(kRoleAttr, builder.getStringAttr("key"));
+  return signature.appendArgument(type, attrs, builder.getUnknownLoc());
+}
+
 /// Adds to each product x W the product (x A^T) B^T, scaled. The order of its free dimensions is
-/// that of x W, so each of the two products has the weight on the same side.
+/// that of x W, so each of the two products has the weight on the same side. Dropout is that of x
+/// in the first of the two.
 void AdapterBuilder::adapt(const Target &target, Value down, Value up) {
   for (DotGeneralOp product : target.products) {
     builder.setInsertionPointAfter(product);
     emit.loc = NameLoc::get(builder.getStringAttr("adapter"), product.getLoc());
     const bool isLeft = isLeftOf(product, target.weight);
-    Value x = isLeft ? product.getRhs() : product.getLhs();
+    Value x = getInput(product, target.weight);
+    if (dropRate > 0)
+      x = emitDropout(emit, x, key, nextSite++, dropRate);
     const int64_t contracted = contractedDim(product, !isLeft);
     const int64_t last = Emitter::typeOf(x).getRank() - 1;
     Value low = isLeft ? emit.dot(down, x, {{}, {}, {1}, {contracted}})
@@ -194,15 +244,17 @@ void AdapterBuilder::adapt(const Target &target, Value down, Value up) {
         isLeft ? emit.dot(up, low, {{}, {}, {1}, {0}}) : emit.dot(low, up, {{}, {}, {last}, {1}});
     Value scaled = emit.scale(added, alpha / static_cast<double>(rank));
     Value sum = emit.add(product, scaled);
-    for (Value value : {low, added, scaled, sum})
-      if (Attribute block = product->getAttr(kBlockAttr))
-        value.getDefiningOp()->setAttr(kBlockAttr, block);
+    if (Attribute block = product->getAttr(kBlockAttr))
+      for (Operation *op = product; op != sum.getDefiningOp(); op = op->getNextNode())
+        op->getNextNode()->setAttr(kBlockAttr, block);
     product.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
   }
 }
 
 void AdapterBuilder::rewrite() {
   Signature signature(function);
+  if (dropRate > 0)
+    key = getKey(signature);
   for (const Target &target : targets) {
     DotGeneralOp first = target.products.front();
     const int64_t contracted = contractedDim(first, isLeftOf(first, target.weight));
@@ -238,13 +290,16 @@ struct AddAdapters : mlir::st::impl::AddAdaptersBase<AddAdapters> {
     };
     if (rank < 1)
       return fail("expected a rank of at least 1, found " + Twine(rank));
+    if (!(dropout >= 0 && dropout < 1))
+      return fail("expected a dropout of at least 0 and below 1, found " +
+                  llvm::formatv("{0}", dropout.getValue()).str());
     for (StringRef target : targets)
       if (llvm::Expected<llvm::GlobPattern> glob = createNamePattern(target); !glob)
         return fail("pattern " + target + ": " + llvm::toString(glob.takeError()));
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal())
       return fail("expected a function @main with a body");
-    AdapterBuilder adapters(function, targets, rank, alpha == 0 ? double(rank) : alpha);
+    AdapterBuilder adapters(function, targets, rank, alpha == 0 ? double(rank) : alpha, dropout);
     if (failed(adapters.collect()))
       return signalPassFailure();
     adapters.rewrite();

@@ -16,6 +16,12 @@ def AddAdapters : Pass<"add-adapters", "::mlir::ModuleOp"> {
     A stored [in, out] matrix has adapters of the same shapes. All parameters still train;
     `freeze-parameters` changes that.
 
+    With `dropout` the product of A takes x with that share of its elements dropped and the others
+    scaled up, as PEFT's `lora_dropout`; x W^T takes all of x. Every product has its own mask, of
+    the same bits as the dropouts of models: counters of the seed, the step and the element's
+    position in the global tensor. `@main` gets an argument `rng_key` of role `key` if it has none.
+    An evaluation has no dropout.
+
     A target is the name of a module or its last components (`q_proj`, as in PEFT), a glob of whole
     names, or `all-linear`: the matrices of all layers. It is an error if a target has no matrix, or
     if ops other than products by one dimension use the matrix.
@@ -40,7 +46,9 @@ def AddAdapters : Pass<"add-adapters", "::mlir::ModuleOp"> {
     ListOption<"targets", "targets", "std::string", "Modules whose matrices get an adapter">,
     Option<"rank", "rank", "int64_t", "8", "Rank of the adapters, at least 1">,
     Option<"alpha", "alpha", "double", "0.0",
-           "An adapter's product is scaled by alpha / rank; 0: the rank">
+           "An adapter's product is scaled by alpha / rank; 0: the rank">,
+    Option<"dropout", "dropout", "double", "0.0",
+           "Share of the inputs of A that is dropped, at least 0 and below 1">
   ];
   let statistics = [
     Statistic<"addedAdapters", "added-adapters", "Matrices that got an adapter">

@@ -1,6 +1,7 @@
 // RUN: st-opt %s --add-adapters="targets=up,left rank=2 alpha=4" | FileCheck %s
 // RUN: st-opt %s --add-adapters="targets=all-linear rank=2" | FileCheck %s --check-prefix=ALL
 // RUN: st-opt %s --add-adapters="targets=h.*.up rank=2" --freeze-parameters=train=base_model.* --differentiate --add-optimizer | FileCheck %s --check-prefix=STEP
+// RUN: st-opt %s --add-adapters="targets=up,left rank=2 dropout=0.25" | FileCheck %s --check-prefix=DROP
 
 // The products have the free dimensions of the original ones, and adapters follow their matrix.
 // CHECK-LABEL: func @main
@@ -24,6 +25,20 @@
 // Only matrices of layers: `left` is in none.
 // ALL: h.0.up.lora_A.weight
 // ALL-NOT: left.lora_A.weight
+
+// Only the product of A has the dropped input, and each product has a mask of its own. 16384 of 65536
+// values drop an element, so the kept ones are scaled by 4/3.
+// DROP-LABEL: func @main
+// DROP-SAME: %[[X:.*]]: tensor<8x16xf32> {st.name = "x"
+// DROP-SAME: %[[KEY:[a-z0-9]+]]: tensor<2xui32> {st.name = "rng_key", st.role = "key"}
+// DROP-DAG: stablehlo.constant dense<1.333{{.*}}> : tensor<8x16xf32>
+// DROP: stablehlo.dot_general %[[X]], %{{.*}} {st.block = 1 : i64}
+// DROP: %[[K:.*]] = stablehlo.compare GE, {{.*}} {st.block = 1 : i64} : (tensor<8x16xui32>
+// DROP: %[[D:.*]] = stablehlo.select %[[K]], {{.*}} {st.block = 1 : i64}
+// DROP: stablehlo.dot_general %[[D]], {{.*}} -> tensor<8x2xf32>
+// DROP: %[[K2:.*]] = stablehlo.compare GE, {{.*}} : (tensor<8x32xui32>
+// DROP: %[[D2:.*]] = stablehlo.select %[[K2]]
+// DROP: stablehlo.dot_general %{{.*}}, %[[D2]], {{.*}} -> tensor<2x8xf32>
 
 // Only the adapters have a gradient, a moment and a new value.
 // STEP: st.frozen, st.name = "h.0.up.weight"

@@ -2,6 +2,7 @@
 // RUN: not st-opt %s --add-adapters="targets=table" 2>&1 | FileCheck %s --check-prefix=USE
 // RUN: not st-opt %s --add-adapters="targets=all-linear" 2>&1 | FileCheck %s --check-prefix=LAYER
 // RUN: not st-opt %s --add-adapters="targets=up rank=0" 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not st-opt %s --add-adapters="targets=up dropout=1" 2>&1 | FileCheck %s --check-prefix=DROP
 // RUN: not st-opt %s --add-adapters="targets=[ rank=1" 2>&1 | FileCheck %s --check-prefix=GLOB
 // RUN: not st-opt %s --freeze-parameters="freeze=*" 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: not st-opt %s --freeze-parameters="train=head*" 2>&1 | FileCheck %s --check-prefix=HEAD
@@ -12,6 +13,7 @@
 // USE-SAME: it is used here
 // LAYER: error: {{.*}}has no matrix in a layer for an adapter
 // RANK: error: {{.*}}expected a rank of at least 1, found 0
+// DROP: error: {{.*}}expected a dropout of at least 0 and below 1, found 1.00
 // GLOB: error: {{.*}}pattern [:
 // ALL: error: {{.*}}trains no parameter: all are frozen
 // HEAD: error: no parameter has a name that matches 'head*' (parameters to train); names are like 'table.weight'

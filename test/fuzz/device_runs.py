@@ -46,11 +46,12 @@ def step_flags(text):
     options = re.search(r"add-optimizer\{(.*?)\}", text)
     if not options:
         return []
-    adapters = re.search(r"add-adapters\{targets=(\S+) rank=(\d+)\}", text)
+    adapters = re.search(r"add-adapters\{targets=(\S+) rank=(\d+) dropout=([\d.]+)\}", text)
     flags = options.group(1).replace("kind=", "optimizer=")
     if "state-bits=8" in flags:
         flags = re.sub(r"optimizer=(\w+) state-bits=8", r"optimizer=\1-8bit", flags)
-    return [f"--{option}" for option in flags.split()] + ([f"--lora={adapters[2]}:{adapters[1]}"] if adapters else [])
+    return [f"--{option}" for option in flags.split()] + (
+        [f"--lora={adapters[2]}:{adapters[1]}", f"--lora-dropout={adapters[3]}"] if adapters else [])
 
 
 def describe_difference(given, expected, actual):

@@ -54,7 +54,8 @@ class ModelStep(Step):
         if family == "opt":
             return {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_dim": inner,
                     "vocab_size": vocabulary, "max_position_embeddings": positions, "dropout": drop, **ties,
-                    **self.maybe(enable_bias=[False], activation_function=["relu", "gelu"])}
+                    **self.maybe(enable_bias=[False], activation_function=["relu", "gelu"], do_layer_norm_before=[False],
+                                 _remove_final_layer_norm=[True], word_embed_proj_dim=[4, 12])}
         if family in SEQ2SEQ:
             return self.seq2seq(hidden, layers, heads, inner, vocabulary, positions, drop)
         common = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": inner,
@@ -73,7 +74,7 @@ class ModelStep(Step):
                              **self.maybe(use_parallel_residual=[True, False], attention_bias=[True, False])}
         common["num_key_value_heads"] = rng.choice([n for n in (1, 2, 4) if heads % n == 0])
         if family == "phi":
-            return common | {"resid_pdrop": drop, **self.maybe(partial_rotary_factor=[0.5, 1.0])}
+            return common | {"resid_pdrop": drop, **self.maybe(partial_rotary_factor=[0.5, 1.0], qk_layernorm=[True])}
         common |= {"attention_dropout": drop, "head_dim": rng.choice([size, 6])}
         if family in ("llama", "gemma", "qwen3"):
             common |= self.maybe(attention_bias=[True, False])
@@ -171,7 +172,8 @@ class ModelStep(Step):
         parallel["recompute"] = self.rng.choice(["none", "selective", "full"])
         prepare = PREPARE.format(optimizer=self.rng.choice(MODEL_OPTIMIZERS))
         if self.rng.random() < 0.25:
-            prepare = f"add-adapters{{targets=all-linear rank={self.rng.choice([1, 2, 3])}}},freeze-parameters{{train=base_model.*}},{prepare}"
+            adapters = f"targets=all-linear rank={self.rng.choice([1, 2, 3])} dropout={self.rng.choice([0, 0.25])}"
+            prepare = f"add-adapters{{{adapters}}},freeze-parameters{{train=base_model.*}},{prepare}"
         attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")
         return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), done.stdout, count=1)

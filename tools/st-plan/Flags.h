@@ -41,6 +41,8 @@ struct PlanFlags {
   cl::opt<std::string> lora{"lora", cl::value_desc("rank:module,..."),
                             cl::desc("train adapters of this rank for the matrices of these "
                                      "modules, and freeze all other parameters")};
+  cl::opt<std::string> loraDropout{"lora-dropout", cl::value_desc("p"),
+                                   cl::desc("share of an adapter's inputs that is dropped")};
   cl::opt<std::string> freeze{"freeze", cl::value_desc("pattern,..."),
                               cl::desc("parameters whose names match a pattern are not trained")};
   cl::opt<std::string> trainOnly{

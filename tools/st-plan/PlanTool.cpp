@@ -132,8 +132,8 @@ static absl::Status checkIsModel(const std::string &path) {
 
 std::vector<const llvm::cl::Option *> PlanTool::modelOptions() const {
   return {std::addressof(flags.labelSequence), std::addressof(flags.lora),
-          std::addressof(flags.freeze), std::addressof(flags.trainOnly),
-          std::addressof(flags.expertCapacity)};
+          std::addressof(flags.loraDropout),   std::addressof(flags.freeze),
+          std::addressof(flags.trainOnly),     std::addressof(flags.expertCapacity)};
 }
 
 absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
@@ -151,6 +151,7 @@ absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
     choices.options["label-seq"] = std::to_string(flags.labelSequence);
   for (const auto &[name, value] :
        {std::pair<const char *, const std::string *>("lora", &flags.lora.getValue()),
+        {"lora-dropout", &flags.loraDropout.getValue()},
         {"freeze", &flags.freeze.getValue()},
         {"train-only", &flags.trainOnly.getValue()},
         {"expert-capacity-factor", &flags.expertCapacity.getValue()}})

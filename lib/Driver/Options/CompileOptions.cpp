@@ -34,6 +34,8 @@ static constexpr OptionInfo kOptions[] = {
      "and freeze all other parameters"},
     {"lora-alpha", "", CompilePhase::Precision, "x",
      "an adapter's product is scaled by x / rank; default: the rank"},
+    {"lora-dropout", "0", CompilePhase::Precision, "p",
+     "share of an adapter's inputs that is dropped in training, at least 0 and below 1"},
     {"freeze", "", CompilePhase::Precision, "pattern,...",
      "parameters whose names match a pattern are not trained"},
     {"train-only", "", CompilePhase::Precision, "pattern,...",

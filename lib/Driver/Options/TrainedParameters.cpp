@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/Options/OptimizerOptions.h"
 #include "lib/Support/Safetensors.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,9 +36,10 @@ static LogicalResult checkPatterns(ModuleOp module, StringRef flag, ArrayRef<std
   return success();
 }
 
-/// Parses --lora and --lora-alpha.
+/// Parses --lora and its other flags.
 static FailureOr<AddAdaptersOptions> parseAdapters(ModuleOp module, const CompileOptions &options) {
-  std::string given = options.get(module, "lora"), alpha = options.get(module, "lora-alpha");
+  std::string given = options.get(module, "lora"), alpha = options.get(module, "lora-alpha"),
+              dropout = options.get(module, "lora-dropout");
   AddAdaptersOptions adapters;
   auto [rank, targets] = StringRef(given).split(':');
   for (std::string &name : splitNames(targets))
@@ -50,6 +52,10 @@ static FailureOr<AddAdaptersOptions> parseAdapters(ModuleOp module, const Compil
   if (!alpha.empty() && (StringRef(alpha).getAsDouble(adapters.alpha) ||
                          !std::isfinite(adapters.alpha) || adapters.alpha <= 0))
     return error(module) << "--lora-alpha=" << alpha << ": expected a positive number";
+  if (StringRef(dropout).getAsDouble(adapters.dropout) ||
+      !(adapters.dropout >= 0 && adapters.dropout < 1))
+    return error(module) << "--lora-dropout=" << dropout
+                         << ": expected a probability, at least 0 and below 1";
   if (failed(checkPatterns(module, "lora", adapters.targets)))
     return failure();
   return adapters;
@@ -82,7 +88,7 @@ static std::string describeAdapters(ModuleOp module, const AddAdaptersOptions &a
       {"base_model_name_or_path", nullptr},
       {"r", adapters.rank},
       {"lora_alpha", adapters.alpha == 0 ? double(adapters.rank) : adapters.alpha},
-      {"lora_dropout", 0.0},
+      {"lora_dropout", adapters.dropout},
       {"bias", "none"},
       {"fan_in_fan_out", isStoredTransposed},
       {"inference_mode", true},
@@ -111,13 +117,20 @@ LogicalResult mlir::st::chooseTrainedParameters(ModuleOp module, const CompileOp
     return failure();
   if (hasAdapters) {
     FailureOr<AddAdaptersOptions> adapters = parseAdapters(module, options);
-    if (failed(adapters) || failed(runPass(module, createAddAdapters(*adapters))))
+    if (failed(adapters))
+      return failure();
+    AddAdaptersOptions used = *adapters;
+    if (!computesLoss(module))
+      used.dropout = 0;
+    if (failed(runPass(module, createAddAdapters(used))))
       return failure();
     module->setAttr("st.adapter_config",
                     StringAttr::get(module.getContext(), describeAdapters(module, *adapters)));
     choice.train.push_back(std::string(::st::kAdapterPrefix) + "*");
-  } else if (options.isGiven("lora-alpha")) {
-    return error(module) << "--lora-alpha has no effect without --lora";
+  } else {
+    for (StringRef name : {"lora-alpha", "lora-dropout"})
+      if (options.isGiven(name))
+        return error(module) << "--" << name << " has no effect without --lora";
   }
   if (choice.freeze.empty() && choice.train.empty())
     return success();
@@ -125,7 +138,7 @@ LogicalResult mlir::st::chooseTrainedParameters(ModuleOp module, const CompileOp
 }
 
 LogicalResult mlir::st::refuseTrainedParameters(ModuleOp module, const CompileOptions &options) {
-  for (StringRef name : {"lora", "lora-alpha", "freeze", "train-only"})
+  for (StringRef name : {"lora", "lora-alpha", "lora-dropout", "freeze", "train-only"})
     if (options.isGiven(name))
       return error(module) << "--" << name
                            << " has no effect: the program updates its parameters itself";

@@ -15,16 +15,22 @@
 using namespace mlir;
 using namespace mlir::st;
 
+/// "file:line: text", or the text if the diagnostic is not about a file.
+static std::string textWithPlace(const Diagnostic &diagnostic) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
+    os << place.getFilename().getValue() << ':' << place.getLine() << ": ";
+  os << diagnostic;
+  return text;
+}
+
 absl::Status mlir::st::captureError(MLIRContext *context,
                                     llvm::function_ref<LogicalResult()> work) {
   std::string error;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty()) {
-      llvm::raw_string_ostream os(error);
-      if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
-        os << place.getFilename().getValue() << ':' << place.getLine() << ": ";
-      os << diagnostic;
-    }
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+      error = textWithPlace(diagnostic);
     return success();
   });
   if (succeeded(work()))
@@ -81,6 +87,13 @@ absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path,
   PlanInput input;
   MLIRContext context;
   absl::Status loaded = captureError(&context, [&] {
+    // Printed here, once; the blocks that the planner compiles repeat it.
+    ScopedDiagnosticHandler handler(&context, [](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() != DiagnosticSeverity::Warning)
+        return failure();
+      llvm::errs() << "warning: " << textWithPlace(diagnostic) << '\n';
+      return success();
+    });
     FailureOr<ModelConfig> config = loadModelConfig(path, &context);
     if (succeeded(config))
       input.config = std::move(*config);

@@ -120,7 +120,8 @@ static void setLayerKinds(const LayerParameters &parameters,
 
 absl::Status mlir::st::checkTrainedLayers(PlanInput &input) {
   const bool chooses = llvm::any_of(input.options, [](const auto &option) {
-    return option.first == "lora" || option.first == "freeze" || option.first == "train-only";
+    return option.first == "lora" || option.first == "lora-dropout" || option.first == "freeze" ||
+           option.first == "train-only";
   });
   if (!chooses)
     return absl::OkStatus();

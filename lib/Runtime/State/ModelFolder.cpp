@@ -83,15 +83,17 @@ constexpr ConfigKey kGptNeoXKeys[] = {
     {"rope_scaling", "null"},    {"use_parallel_residual", "true"}};
 constexpr ConfigKey kOptKeys[] = {{"num_hidden_layers", "12"},
                                   {"num_attention_heads", "12"},
-                                  {"activation_function", "\"relu\""}};
+                                  {"activation_function", "\"relu\""},
+                                  {"do_layer_norm_before", "true"},
+                                  {"_remove_final_layer_norm", "false"}};
 constexpr ConfigKey kRobertaKeys[] = {
     {"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
     {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
     {"pad_token_id", "1"},       {"position_embedding_type", "\"absolute\""}};
-constexpr ConfigKey kPhiKeys[] = {{"num_hidden_layers", "24"}, {"num_attention_heads", "32"},
-                                  {"num_key_value_heads", ""}, {"hidden_act", "\"gelu_new\""},
-                                  {"layer_norm_eps", "1e-5"},  {"rope_theta", "10000"},
-                                  {"rope_scaling", "null"},    {"partial_rotary_factor", "0.5"}};
+constexpr ConfigKey kPhiKeys[] = {
+    {"num_hidden_layers", "24"},    {"num_attention_heads", "32"},    {"num_key_value_heads", ""},
+    {"hidden_act", "\"gelu_new\""}, {"layer_norm_eps", "1e-5"},       {"rope_theta", "10000"},
+    {"rope_scaling", "null"},       {"partial_rotary_factor", "0.5"}, {"qk_layernorm", "false"}};
 constexpr ConfigKey kMegatronBertKeys[] = {{"num_hidden_layers", "24"},
                                            {"num_attention_heads", "16"},
                                            {"hidden_act", "\"gelu\""},
@@ -357,10 +359,8 @@ std::string compare(const ModelConfig &found, const ModelConfig &own, const Conf
 
 absl::Status checkFunction(const std::string &path, const ModelConfig &found,
                            const ModelConfig &own) {
-  // Old configurations do not name their model type.
-  if (findField(found, "model_type"))
-    if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
-      return inFile(path, what);
+  if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
+    return inFile(path, what);
   if (const ModelKeys *keys = keysOf(own))
     for (const ConfigKey &key : keys->function)
       if (std::string what = compare(found, own, key); !what.empty())
@@ -416,6 +416,9 @@ absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &pa
   if (program.model().config_json().empty())
     return found;
   ST_ASSIGN_OR_RETURN(ModelConfig own, ownConfig(program));
+  // Old configurations do not name their model type; they are those of the program's model.
+  if (const Value *type = findField(own, "model_type"); type && !findField(found, "model_type"))
+    (*found.mutable_fields())["model_type"] = *type;
   ST_RETURN_IF_ERROR(checkFunction(path, found, own));
   return found;
 }

@@ -52,6 +52,8 @@ FAMILIES = {
                             "hidden_act": "gelu_new"},
     "llama": {"model_type": "llama", **GROUPED, "rope_theta": 100.0},
     "llama-biases": {"model_type": "llama", **GROUPED, "attention_bias": True, "mlp_bias": True, "head_dim": 6},
+    "llama-dynamic": {"model_type": "llama", **GROUPED, "rope_scaling": {"rope_type": "dynamic", "rope_theta": 100.0, "factor": 4.0,
+                                                                         "original_max_position_embeddings": 8}},
     "llama-yarn": {"model_type": "llama", **GROUPED, "head_dim": 12, "max_position_embeddings": 64,
                    "rope_parameters": {"rope_type": "yarn", "rope_theta": 50.0, "factor": 4.0, "beta_fast": 4.0,
                                        "original_max_position_embeddings": 16}},
@@ -85,7 +87,10 @@ FAMILIES = {
     "mixtral-z": {"model_type": "mixtral", **GROUPED, "num_local_experts": 4, "router_z_loss_coef": 0.25},
     "opt": OPT,
     "opt-plain": {**OPT, "enable_bias": False, "tie_word_embeddings": False, "activation_function": "gelu"},
+    "opt-350m": {**OPT, "do_layer_norm_before": False, "word_embed_proj_dim": 8},
+    "opt-wide": {**OPT, "_remove_final_layer_norm": True, "word_embed_proj_dim": 24, "tie_word_embeddings": False},
     "phi": {"model_type": "phi", **BLOCKS},
+    "phi-norms": {"model_type": "phi", **BLOCKS, "qk_layernorm": True},
     "phi-grouped": {"model_type": "phi", **GROUPED, "hidden_size": 32, "partial_rotary_factor": 0.25},
     "qwen2": {"model_type": "qwen2", **GROUPED},
     "qwen2-window": {"model_type": "qwen2", **GROUPED, "use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1},
@@ -115,7 +120,7 @@ def classifier(base, kind, labels=3, **more):
 
 
 FAMILIES |= {f"{base}-classify": classifier(base, CLASSIFY) for base in ("bert", "distilbert", "roberta")}
-FAMILIES |= {f"{base}-classify": classifier(base, CLASSIFY, pad_token_id=0) for base in ("gpt2", "llama", "opt", "gpt_neox", "mixtral")}
+FAMILIES |= {f"{base}-classify": classifier(base, CLASSIFY, pad_token_id=0) for base in ("gpt2", "llama", "opt", "opt-350m", "gpt_neox", "mixtral")}
 FAMILIES |= {f"{base}-classify-tokens": classifier(base, CLASSIFY_TOKENS)
              for base in ("bert", "distilbert", "roberta", "gpt2", "gpt_neox", "qwen3")}
 FAMILIES |= {"bert-classify-several": classifier("bert", CLASSIFY, problem_type="multi_label_classification"),

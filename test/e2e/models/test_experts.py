@@ -92,6 +92,29 @@ def exchanges_tokens(folder):
     return f"{len(elements)} all-to-alls, {sent} of {once[0]} bytes sent by a device in a step"
 
 
+def sends_as_the_formula(folder):
+    """8 experts on 8 devices. Without a capacity devices send their parts of two reductions of all parameters in a step: weights of
+    experts are gathered once, and their gradients are reduced and scattered once. With one, tokens travel instead of experts."""
+    expert = 8
+
+    def sent_bytes(name, config):
+        binary = compile_experts(folder, name, config, spec(data=expert, expert=expert))
+        st.train(binary, f"--report={folder / 'report.json'}", f"--save={folder / name}", steps=1)
+        return [device["sent_bytes"] for device in json.loads((folder / "report.json").read_text())["devices"]]
+
+    free, limited = sent_bytes("free", MIXTRAL), sent_bytes("limited", with_capacity(MIXTRAL, 1.0))
+    sizes = {name: value.size for name, value in load_file(folder / "free" / "model.safetensors").items()}
+    experts = sum(size for name, size in sizes.items() if ".experts." in name)
+    others = sum(sizes.values()) - experts
+    buffers = 4 * BLOCKS["num_hidden_layers"] * BATCH // expert * EXPERTS * -(-SEQ * CHOSEN // EXPERTS) * HIDDEN
+    for found, elements in ((free, 2 * (experts + others)), (limited, buffers + 2 * others)):
+        formula = elements * 4 * (expert - 1) // expert
+        # The sums of the loss and of the labels are a few bytes. Small reductions are not equal on all devices.
+        mean = sum(found) / expert
+        st.expect(0 <= mean - formula <= 64, f"devices send {found} bytes, a mean of {mean}, expected {formula}")
+    return f"{sum(free)} bytes of all devices, {sum(limited)} with a capacity"
+
+
 def drops_nothing(folder):
     """A capacity for all tokens is no capacity."""
     free = losses(compile_experts(folder, "free", MIXTRAL, None))
@@ -153,6 +176,7 @@ def refuses(folder):
 
 
 CASES = [("a capacity for all tokens drops none", drops_nothing), ("all-to-alls", exchanges_tokens),
+         ("bytes on links", sends_as_the_formula),
          ("checkpoints", keeps_checkpoints), ("refusals", refuses),
          *st.drawn_part([(name, trains_alike(name)) for name in LAYOUTS], 3)]
 

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import optax
 import st_testing as st
+from jax_models import Dropout
 from safetensors.numpy import load_file, save_file
 from st_errors import expect_error
 
@@ -39,6 +40,8 @@ LAYOUTS = {
     "replicas": {"mode": "sharding", "data": 2, "accum_degree": 2, "zero": 3},
 }
 STEPS = 5
+# The number of an adapter's first mask: smaller ones are those of the model.
+FIRST_SITE = 1 << 15
 PREFIX = "base_model.model."
 GPT2 = {"model_type": "gpt2", "n_layer": 4, "n_head": 4, "n_embd": 64, "n_positions": 32, "vocab_size": 96}
 
@@ -47,21 +50,25 @@ def batches():
     return np.random.default_rng(3).normal(size=(STEPS, 8, 16)).astype(np.float32)
 
 
-def jax_losses(start):
+def jax_losses(start, dropout):
     """optax on the adapters alone; `start`: the parameters before the first step."""
     base = {name: start[name] for name in ("up.weight", "down.weight")}
     adapters = {name: value for name, value in start.items() if name not in base}
 
-    def loss(adapters, x):
+    def loss(adapters, x, step):
+        drop = Dropout([0, step])
+        drop.site = FIRST_SITE
+
         def low(x, name):
+            x = drop(x, dropout)
             return 2 * (x @ adapters[f"{PREFIX}{name}.lora_A.weight"].T) @ adapters[f"{PREFIX}{name}.lora_B.weight"].T
         hidden = jnp.tanh(x @ base["up.weight"].T + low(x, "up"))
         return jnp.sum((hidden @ base["down.weight"] + low(hidden, "down"))**2)
 
     optimizer = optax.adamw(1e-2, weight_decay=0.1)
     state, losses = optimizer.init(adapters), []
-    for x in batches():
-        value, gradients = jax.value_and_grad(loss)(adapters, x)
+    for step, x in enumerate(batches(), 1):
+        value, gradients = jax.value_and_grad(loss)(adapters, x, step)
         losses.append(float(value))
         updates, state = optimizer.update(gradients, state, adapters)
         adapters = optax.apply_updates(adapters, updates)
@@ -80,16 +87,16 @@ def like_jax(folder):
     save_file({"x": batches()}, folder / "batches.safetensors")
     data = f"--data={folder / 'batches.safetensors'}"
     worst = 0.0
-    for target in ("dtu-t10", "cuda-host"):
+    for target, dropout in (("dtu-t10", 0.0), ("cuda-host", 0.0), ("dtu-t10", 0.3)):
         for name, layout in LAYOUTS.items():
-            binary = compile_step(folder, layout, *LORA, f"--target={target}")
+            binary = compile_step(folder, layout, *LORA, f"--target={target}", *([f"--lora-dropout={dropout}"] if dropout else []))
             st.check_run([binary, data, "--steps=0", f"--save={folder / 'start'}"])
             found = st.losses(st.train(binary, data, f"--save={folder / 'end'}", steps=STEPS))
             start = load_file(folder / "start/model.safetensors") | load_file(folder / "start/adapter_model.safetensors")
-            expected, adapters = jax_losses(start)
+            expected, adapters = jax_losses(start, dropout)
             difference = st.relative_difference(expected, found)
             worst = max(worst, difference)
-            st.expect(difference < 1e-5, f"{target}, {name}: losses {found}, expected {expected}")
+            st.expect(difference < 1e-5, f"{target}, {name}, dropout {dropout}: losses {found}, expected {expected}")
             end = load_file(folder / "end/adapter_model.safetensors")
             st.expect(end.keys() == adapters.keys(), f"adapters {sorted(end)}")
             for key, value in end.items():
@@ -140,6 +147,32 @@ def every_layout(folder):
     st.expect(all((types[key] == ml_dtypes.bfloat16) == ("ln_" not in key and key.endswith("weight")) for key in types), types)
 
 
+def dropout(folder):
+    """Dropout has the same masks in every layout, changes the losses after the first step, and no evaluation."""
+    layouts = {"one device": {"mode": "sharding", "data": 1},
+               "2 x 2 x 2": st.layout(2, 2, mode="hybrid", accum=2) | {"data": 2, "device_mapping": None},
+               "zero-3": {"mode": "sharding", "data": 4, "zero": 3}}
+    losses, tested = {}, ["--eval-only", f"--resume={folder / 'end'}", "--valid-data=synthetic", "--eval-iters=1"]
+    for name, layout in layouts.items():
+        layout = {key: value for key, value in layout.items() if value is not None}
+        binary = st.compile_model(folder, "drop", GPT2, "clm", layout, "--eval", "--lora=4:all-linear", "--lr=1e-2",
+                                  "--lora-dropout=0.2", batch=8)
+        losses[name] = st.losses(st.train(binary, f"--save={folder / 'end'}", steps=3))
+        difference = st.relative_difference(losses["one device"], losses[name])
+        st.expect(difference < 1e-5, f"{name}: {losses[name]}, expected {losses['one device']}")
+    st.expect(json.loads((folder / "end/adapter_config.json").read_text())["lora_dropout"] == 0.2, "another lora_dropout")
+    plain = st.compile_model(folder, "plain", GPT2, "clm", None, "--eval", "--lora=4:all-linear", "--lr=1e-2", batch=8)
+    without = st.losses(st.train(plain, steps=3))
+    # The matrices B start as zeros, so the first loss is that of the base.
+    st.expect(abs(without[0] - losses["one device"][0]) < 1e-5, f"first losses {without} and {losses}")
+    st.expect(abs(without[2] - losses["one device"][2]) > 1e-5, f"no dropout: {without} and {losses}")
+    results = []
+    for run in (binary, plain):
+        st.check_run([run, *tested, f"--metrics={folder / 'only.jsonl'}"])
+        results.append(json.loads((folder / "only.jsonl").read_text())["loss"])
+    st.expect(abs(results[0] - results[1]) < 1e-5, f"evaluations {results}")
+
+
 def freezing(folder):
     """Frozen parameters stay; --train-only names those that do not."""
     save_file({"x": batches()}, folder / "batches.safetensors")
@@ -158,12 +191,16 @@ def errors(folder):
     command = [*st.COMPILE, folder / "model.mlir", "-o", folder / "binary"]
     for flag, text in (("--lora=4", "--lora=4: expected RANK:MODULE,..."), ("--lora=0:up", "--lora=0:up: expected RANK:MODULE"),
                        ("--lora=4:sideways", "sideways.weight for an adapter"), ("--lora=4:[", "--lora: pattern ["),
-                       ("--lora-alpha=2", "--lora-alpha has no effect without --lora"), ("--freeze=*", "all are frozen"),
+                       ("--lora-alpha=2", "--lora-alpha has no effect without --lora"),
+                       ("--lora-dropout=0.1", "--lora-dropout has no effect without --lora"), ("--freeze=*", "all are frozen"),
                        ("--freeze=left.*", "matches 'left.*' (parameters to freeze)"), ("--train-only=[", "--train-only: pattern [")):
         expect_error([*command, flag], re.escape(text))
     expect_error([*command, "--lora=4:up", "--lora-alpha=-1"], "--lora-alpha=-1: expected a positive number")
+    for value in ("1", "-0.1", "nan", "some"):
+        expect_error([*command, "--lora=4:up", f"--lora-dropout={value}"],
+                     f"--lora-dropout={value}: expected a probability, at least 0 and below 1")
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(("like JAX", like_jax), ("configuration", configuration), ("every layout", every_layout),
+    sys.exit(st.main(("like JAX", like_jax), ("configuration", configuration), ("every layout", every_layout), ("dropout", dropout),
                      ("freezing", freezing), ("errors", errors)))

@@ -103,6 +103,9 @@ TEST(ModelFolderTest, ComparesWhatChangesTheFunction) {
     EXPECT_TRUE(absl::StrContains(found.status().message(), test.expected)) << found.status();
   }
   EXPECT_FALSE(readModelConfig("/nonexistent/config.json", programOf(kBert))->has_value());
+  // A folder without a model type is one of the program's model, with the defaults of that.
+  for (const char *own : {kMegatronBert, kVit})
+    EXPECT_TRUE(readModelConfig(pathOf("{}"), programOf(own)).ok()) << own;
 }
 
 TEST(ModelFolderTest, KnowsBothNamesOfAnArgument) {

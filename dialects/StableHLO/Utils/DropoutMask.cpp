@@ -1,6 +1,6 @@
 //===- DropoutMask.cpp - Counter-based masks of dropout -------------------===//
 
-#include "lib/Frontend/DropoutMask.h"
+#include "dialects/StableHLO/Utils/DropoutMask.h"
 #include <algorithm>
 #include <cmath>
 
@@ -134,6 +134,13 @@ size_t st::randomSliceDims(ArrayRef<int64_t> shape) {
   return dims;
 }
 
+bool st::hasDropoutMask(ArrayRef<int64_t> shape) {
+  double slices = 1;
+  for (int64_t size : shape.take_front(randomSliceDims(shape)))
+    slices *= static_cast<double>(size);
+  return slices <= kMaxRandomSlices;
+}
+
 uint32_t st::roundDropoutRate(double probability) {
   return static_cast<uint32_t>(std::min(std::round(std::ldexp(probability, kBits)), 65535.0));
 }
@@ -142,4 +149,10 @@ Value st::emitDropoutMask(Emitter &emit, Value key, uint32_t site, ArrayRef<int6
                           uint32_t rate) {
   assert(rate < (1U << kBits) && "some elements are kept");
   return MaskEmitter(emit, key, shape).run(site, rate);
+}
+
+Value st::emitDropout(Emitter &emit, Value x, Value key, uint32_t site, uint32_t rate) {
+  Value keep = emitDropoutMask(emit, key, site, emit.shapeOf(x), rate);
+  const double kept = 1.0 - std::ldexp(static_cast<double>(rate), -static_cast<int>(kBits));
+  return emit.select(keep, emit.scale(x, 1.0 / kept), emit.zerosLike(x));
 }

@@ -1,7 +1,7 @@
 //===- DropoutMask.h - Counter-based masks of dropout -----------*- C++ -*-===//
 
-#ifndef ST_LIB_FRONTEND_DROPOUTMASK_H
-#define ST_LIB_FRONTEND_DROPOUTMASK_H
+#ifndef ST_DIALECTS_STABLEHLO_UTILS_DROPOUTMASK_H
+#define ST_DIALECTS_STABLEHLO_UTILS_DROPOUTMASK_H
 
 #include "dialects/StableHLO/Utils/Emitter.h"
 
@@ -12,9 +12,15 @@ namespace mlir::st {
 constexpr int64_t kMaxSliceElements = int64_t(1) << 32;
 constexpr uint32_t kMaxRandomSlices = 1 << 16, kMaxRandomSites = 1 << 16;
 
+/// A model numbers its own dropouts from 0, and passes number theirs from here.
+constexpr uint32_t kFirstAddedSite = kMaxRandomSites / 2;
+
 /// Number of leading dimensions that number the slices of a mask: the fewest that leave at most
 /// kMaxSliceElements. 0 if the whole shape has no more.
 size_t randomSliceDims(ArrayRef<int64_t> shape);
+
+/// Returns true if there are enough slices for the elements of a mask.
+bool hasDropoutMask(ArrayRef<int64_t> shape);
 
 /// The drop probability in units of 2^-16: the nearest, at most 65535.
 uint32_t roundDropoutRate(double probability);
@@ -43,6 +49,10 @@ uint32_t roundDropoutRate(double probability);
 Value emitDropoutMask(Emitter &emit, Value key, uint32_t site, ArrayRef<int64_t> shape,
                       uint32_t rate);
 
+/// x with zeros where the mask drops an element, divided by the kept share elsewhere, so that the
+/// mean stays. The share is that of the rounded rate.
+Value emitDropout(Emitter &emit, Value x, Value key, uint32_t site, uint32_t rate);
+
 } // namespace mlir::st
 
-#endif // ST_LIB_FRONTEND_DROPOUTMASK_H
+#endif // ST_DIALECTS_STABLEHLO_UTILS_DROPOUTMASK_H
