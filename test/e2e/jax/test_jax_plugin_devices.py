@@ -136,6 +136,40 @@ def shards_that_differ(_):
     same(jax.jit(until)(x), wanted)
 
 
+def copies_that_differ(_):
+    """Results that a shard_map declares replicated, and that are not: each device has its own, as on JAX's CPU."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax import lax
+    from jax.sharding import PartitionSpec as P
+
+    mesh, x = mesh_of(4, 2), matrix()
+    mapped = functools.partial(jax.shard_map, mesh=mesh, out_specs=P(), check_vma=False)
+
+    def expect(array, wanted):
+        for shard, own in zip(array.addressable_shards, wanted, strict=True):
+            same(shard.data, own)
+        same(array, wanted[0])
+
+    halves = mapped(lambda a: a * 2, in_specs=P("x"))
+    parts = np.repeat(x.reshape(4, 2, 8), 2, axis=0)
+    expect(jax.jit(halves)(x), parts * 2)
+    expect(jax.jit(lambda a: jnp.sort(-halves(a)))(x), np.sort(-parts * 2))
+    expect(jax.jit(mapped(lambda a: lax.axis_index(("x", "y"))[None], in_specs=P("x")))(x), np.arange(8)[:, None])
+    complex_parts = jax.jit(mapped(lambda a: a + 1j, in_specs=P("x", "y")))(x)
+    expect(complex_parts, x.reshape(4, 2, 2, 4).swapaxes(1, 2).reshape(8, 2, 4) + 1j)
+    # Weights that each device trains on its own rows, and their mean in the end.
+    train = mapped(lambda w, a: w - jax.grad(lambda w: jnp.mean((a @ w - 1) ** 2))(w), in_specs=(P(), P("x")))
+    weights, wanted = np.zeros((8, 1), "f"), [np.zeros((8, 1), "f")] * 8
+    for _ in range(3):
+        weights = jax.jit(lambda w, a: lax.fori_loop(0, 2, lambda _, w: train(w, a), w))(weights, x / 9)
+        for _ in range(2):
+            wanted = [w - part.T @ (part @ w - 1) for w, part in zip(wanted, parts / 9)]
+    expect(weights, wanted)
+    expect(jax.jit(mapped(lambda w: lax.pmean(w, "x"), in_specs=P()))(weights), [np.mean(wanted, axis=0)] * 8)
+
+
 def several_meshes(_):
     """Two meshes in a program, also with the devices in another order; arrays of complex numbers."""
     import jax
@@ -472,7 +506,7 @@ def library_functions(_):
 
 CASES = [shardings, shard_maps, callbacks, inspection, ragged_exchange, memories_and_layouts, unreduced, many_axes, calls_of_some_shards,
          library_functions,
-         shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
+         shards_that_differ, copies_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
 
 
 if __name__ == "__main__":
