@@ -70,6 +70,7 @@ def shardings(_):
 def shard_maps(_):
     """Functions on shards, with every collective."""
     import jax
+    import ml_dtypes
     import numpy as np
     from jax import lax
     from jax.sharding import PartitionSpec as P
@@ -88,6 +89,11 @@ def shard_maps(_):
     same(numbers, np.kron(np.arange(4).reshape(2, 2), np.ones((4, 4))))
     same(jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=jax.devices()[:4])(np.arange(4.0, dtype="f")),
          np.full(4, 6))
+    # Shards have types of their own in the bytecode.
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int4"):
+        small = np.array([1, 2, 4, 2], dtype=getattr(ml_dtypes, name))
+        turned = jax.jit(mapped(lambda a: a[::-1], in_specs=P("x"), out_specs=P("x")))(small)
+        same(np.asarray(turned).astype("f"), [2, 1, 2, 4])
 
 
 def agree_on_shards(function, array):
