@@ -46,6 +46,8 @@ def matrix(rows=8, columns=8):
 def shardings(_):
     """Shardings of results, given and open; each device holds its part."""
     import jax
+    import jax.numpy as jnp
+    import numpy as np
     from jax.sharding import NamedSharding, PartitionSpec as P
 
     mesh, x = mesh_of(2, 2), matrix()
@@ -61,6 +63,14 @@ def shardings(_):
     same(product, x @ x)
     moved = jax.jit(lambda a: jax.lax.with_sharding_constraint(a + 1, NamedSharding(mesh, P(None, "y"))))(a)
     same(moved, x + 1)
+    # As on JAX's CPU: a result's dimensions, pieces that do not divide, operands that disagree, a batch of library calls.
+    b, c = put(x, mesh, "x"), put(np.tile(np.eye(4, dtype="f"), (2, 1, 1)), mesh, "y")
+    for function, arguments, wanted in ((lambda a: a @ a, [a], P("x", "y")), (lambda a: jnp.roll(a, 1, 0), [b], P("x")),
+                                        (lambda a: a + a.T, [a], P()), (lambda a, b: b[jnp.argmax(a, 1)], [a, b], P("x")),
+                                        (jnp.linalg.cholesky, [c], P("y")), (lambda a, b: a.T @ b, [a, b], P("y"))):
+        found = jax.jit(function)(*arguments)
+        same(found, function(*map(np.asarray, arguments)))
+        st.expect(found.sharding.is_equivalent_to(NamedSharding(mesh, wanted), found.ndim), f"{found.sharding} for {wanted}")
     # This one has no given sharding, and does not divide.
     same(jax.jit(lambda a: a[1:6, 2:])(a), x[1:6, 2:])
     same(jax.jit(lambda a: a * 2)(put(x, mesh)), x * 2)
