@@ -50,7 +50,19 @@ enum class TypeCode : uint64_t {
   None,
   RankedTensor,
   RankedTensorWithEncoding,
-  Tuple
+  Tuple,
+  // Behind those that LLVM 22 writes; jaxlib's newer MLIR writes these.
+  Float8E5M2 = 22,
+  Float8E4M3,
+  Float8E4M3FN,
+  Float8E5M2FNUZ,
+  Float8E4M3FNUZ,
+  Float8E4M3B11FNUZ,
+  Float8E3M4,
+  Float4E2M1FN,
+  Float6E2M3FN,
+  Float6E3M2FN,
+  Float8E8M0FNU
 };
 } // namespace
 
@@ -189,6 +201,28 @@ Type mlir::vhlo::readBuiltinType(EntryReader &reader) {
     return Float32Type::get(context);
   case TypeCode::Float64:
     return Float64Type::get(context);
+  case TypeCode::Float8E5M2:
+    return Float8E5M2Type::get(context);
+  case TypeCode::Float8E4M3:
+    return Float8E4M3Type::get(context);
+  case TypeCode::Float8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case TypeCode::Float8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case TypeCode::Float8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case TypeCode::Float8E4M3B11FNUZ:
+    return Float8E4M3B11FNUZType::get(context);
+  case TypeCode::Float8E3M4:
+    return Float8E3M4Type::get(context);
+  case TypeCode::Float4E2M1FN:
+    return Float4E2M1FNType::get(context);
+  case TypeCode::Float6E2M3FN:
+    return Float6E2M3FNType::get(context);
+  case TypeCode::Float6E3M2FN:
+    return Float6E3M2FNType::get(context);
+  case TypeCode::Float8E8M0FNU:
+    return Float8E8M0FNUType::get(context);
   case TypeCode::Complex:
     return makeComplexType(reader, reader.type());
   case TypeCode::None:

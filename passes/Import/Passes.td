@@ -168,7 +168,10 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     value gets a leading dimension for each axis along which shards differ, sharded by that axis. A
     collective along an axis becomes an op along that dimension (all_reduce a reduction, all_gather
     a reshape), which partitioning converts to a collective again. The computation's results are
-    constrained to the shardings that it gives them. Device groups must follow axes of the mesh. A
+    constrained to the shardings that it gives them. Where such a result is declared replicated along
+    an axis on which its shards depend, it is a slice of the first shard with `st.copies`, the
+    dimensions along which the program declares all shards equal: partitioned, each device takes its
+    own. Device groups must follow axes of the mesh. A
     call with side effects is repeated for each shard, in a loop or a branch that only some of the
     shards take within an `if` for each shard.
 

@@ -87,8 +87,13 @@ void Constraints::seed() {
 void Constraints::seedResults() {
   for (auto [i, value] : llvm::enumerate(graph.terminator->getOperands())) {
     auto given = graph.resultSharding(i);
-    if (!given || graph.isFree(value))
+    if (graph.isFree(value) || !isa<RankedTensorType>(value.getType()))
       continue;
+    if (!given) {
+      if (graph.axes.size(kMicroAxis) == 1)
+        offer(value, open.of(value));
+      continue;
+    }
     auto said = graph.function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
     offer(value, saysMore(said) ? visible(*given, said) : *given);
   }

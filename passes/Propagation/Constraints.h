@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Propagation/MicroAnalysis.h"
+#include "passes/Propagation/OpenResults.h"
 #include <deque>
 #include <memory>
 
@@ -19,7 +20,8 @@ namespace mlir::st {
 /// weights and pins before results, and results before operands.
 class Constraints {
 public:
-  Constraints(const StepGraph &graph, const MicroAnalysis &micro) : graph(graph), micro(micro) {}
+  Constraints(const StepGraph &graph, const MicroAnalysis &micro, const OpenResults &open)
+      : graph(graph), micro(micro), open(open) {}
 
   /// Fails, with a diagnostic, where values of one group differ in their shapes.
   LogicalResult run();
@@ -52,6 +54,7 @@ private:
 
   const StepGraph &graph;
   const MicroAnalysis &micro;
+  const OpenResults &open;
   DenseMap<Value, TensorSharding> constraints;
   /// Seeds whose dimensions differ in openness or priority.
   DenseMap<Value, ShardingAttr> seeds;

@@ -103,10 +103,12 @@ struct PropagateShardings : mlir::st::impl::PropagateShardingsBase<PropagateShar
     if (failed(micro.run()))
       return failure();
     addMicro(*graph, micro);
-    Constraints constraints(*graph, micro);
+    OpenResults open(*graph);
+    open.run();
+    Constraints constraints(*graph, micro, open);
     if (failed(constraints.run()))
       return failure();
-    Resolution resolution(*graph, micro, constraints);
+    Resolution resolution(*graph, micro, constraints, open);
     resolution.run();
     copiedValues += resolution.copiedValues();
     return success();

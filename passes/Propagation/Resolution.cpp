@@ -255,62 +255,6 @@ static bool isExtended(ShardingAttr said, const TensorSharding &given,
   return true;
 }
 
-/// Returns true if a device's part of a tensor in sharding `fine` is within its part in `coarse`.
-static bool refines(const TensorSharding &fine, const TensorSharding &coarse) {
-  return llvm::all_of(llvm::zip_equal(fine.dims, coarse.dims), [](const auto &both) {
-    const auto &[inner, outer] = both;
-    return inner.size() >= outer.size() &&
-           ArrayRef(inner).take_front(outer.size()) == ArrayRef(outer);
-  });
-}
-
-/// Moves the axes of a dimension along which an op moves blocks to its front, so that each device
-/// has one contiguous piece: two sharded tensors that are concatenated are sharded in their order.
-static void moveToFront(const ShardingRule &rule, const TensorFactors &factors,
-                        ArrayRef<int64_t> shape, TensorSharding &sharding) {
-  TensorSharding moved = sharding;
-  for (auto [splits, parts] : llvm::zip(moved.dims, factors))
-    if (parts.size() == 2 && rule.factors[parts[0]].kind == FactorKind::Permutation)
-      llvm::erase_if(splits, [](const Split &split) { return split.axis == kUnsplit; });
-  if (divides(shape, moved))
-    sharding = std::move(moved);
-}
-
-/// The sharding that a result of the function should have. An op cannot be split along a dimension
-/// in which it moves elements (slice) or that it needs unsplit (sort). But each device needs to
-/// keep only a part of the result: the part that propagation chooses, or that the operand's
-/// sharding gives.
-TensorSharding Resolution::keptOf(Value value) const {
-  TensorSharding kept = constraints.of(value);
-  const OpNode *node = value.getDefiningOp() ? graph.nodeOf(value.getDefiningOp()) : nullptr;
-  if (!node || node->rule.results.empty())
-    return kept;
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
-  const TensorFactors &own = node->rule.results[cast<OpResult>(value).getResultNumber()];
-  for (auto [operand, factors] : llvm::zip(node->op->getOperands(), node->rule.operands)) {
-    // Copies of free values are not in the graph.
-    if (Operation *producer = operand.getDefiningOp();
-        producer && (!graph.nodeOf(producer) || graph.isFree(operand)))
-      continue;
-    if (!isa<RankedTensorType>(operand.getType()))
-      continue;
-    const TensorSharding &given = constraints.of(operand);
-    for (auto [splits, parts] : llvm::zip(given.dims, factors)) {
-      const auto *to = llvm::find(own, parts);
-      if (parts.size() != 1 || to == own.end() ||
-          node->rule.factors[parts[0]].kind != FactorKind::NeedReplication)
-        continue;
-      TensorSharding extended = kept;
-      extended.dims[to - own.begin()] = splits;
-      if (kept.dims[to - own.begin()].empty() && divides(shape, extended) &&
-          llvm::none_of(splits, [&](const Split &split) { return kept.isSplitOver(split.axis); }))
-        kept = std::move(extended);
-    }
-  }
-  moveToFront(node->rule, own, shape, kept);
-  return kept;
-}
-
 /// Results keep their sharding, but are reduced and unsplit along micro, unless they replace an
 /// argument.
 void Resolution::resolveSignature() {
@@ -327,12 +271,9 @@ void Resolution::resolveSignature() {
     TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : resolved.lookup(value);
     sharding.dropAllUnreduced();
     sharding.makeContiguous();
-    if (!isFree && isa<RankedTensorType>(value.getType()))
-      if (TensorSharding kept = keptOf(value); refines(kept, sharding)) {
-        sharding = std::move(kept);
-        sharding.dropAllUnreduced();
-        sharding.makeContiguous();
-      }
+    // Results of micro-batches are stacked as they are computed.
+    if (!isFree && isa<RankedTensorType>(value.getType()) && graph.axes.size(kMicroAxis) == 1)
+      sharding = open.of(value);
     auto said = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
     if (std::optional<TensorSharding> given = graph.resultSharding(i);
         given && !(said && isExtended(said, *given, sharding, graph.axes)))

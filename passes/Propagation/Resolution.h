@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Propagation/Constraints.h"
+#include "passes/Propagation/OpenResults.h"
 
 namespace mlir::st {
 
@@ -10,8 +11,9 @@ namespace mlir::st {
 /// is used, and records all shardings.
 class Resolution {
 public:
-  Resolution(const StepGraph &graph, const MicroAnalysis &micro, const Constraints &constraints)
-      : graph(graph), micro(micro), constraints(constraints) {}
+  Resolution(const StepGraph &graph, const MicroAnalysis &micro, const Constraints &constraints,
+             const OpenResults &open)
+      : graph(graph), micro(micro), constraints(constraints), open(open) {}
 
   void run();
   /// Free values computed in more than one sharding.
@@ -27,7 +29,6 @@ private:
   /// Returns the free value computed in the sharding `needed`, or in the nearest possible one.
   Value versionOf(Value value, TensorSharding needed);
   void supplyFreeOperands(const OpNode &node, const OpSharding &how);
-  TensorSharding keptOf(Value value) const;
   void resolveSignature();
   void record(Operation *op);
   void eraseUnused();
@@ -35,6 +36,7 @@ private:
   const StepGraph &graph;
   const MicroAnalysis &micro;
   const Constraints &constraints;
+  const OpenResults &open;
   DenseMap<Value, TensorSharding> resolved;
   /// The other shardings in which ops so far use a value.
   DenseMap<Value, SmallVector<TensorSharding, 1>> taken;

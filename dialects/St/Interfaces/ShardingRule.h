@@ -11,6 +11,10 @@
 
 namespace mlir::st {
 
+/// On a slice: the dimensions of which it takes the first element, and along which the program
+/// declares all elements equal. They may differ: each device then takes its own.
+constexpr llvm::StringLiteral kCopiesAttr = "st.copies";
+
 enum class FactorKind {
   Parallel,        ///< iterations are independent; axes on it occur in operands and results
   Reduction,       ///< absent from the results: axes on it leave the results unreduced

@@ -249,6 +249,31 @@ static bool placeAll(const ShardingRule &rule, OpSharding &how, const TensorFact
   return true;
 }
 
+/// Splits the parallel factors that no result has (copies, of which a slice takes one) as operands
+/// have them, over axes that the op does not use otherwise.
+static void keepCopies(const ShardingRule &rule, const ChoiceContext &context, OpSharding &how) {
+  SmallVector<bool> isCopy(rule.factors.size());
+  for (auto [factor, info] : llvm::enumerate(rule.factors))
+    isCopy[factor] = info.kind == FactorKind::Parallel;
+  for (const TensorFactors &result : rule.results)
+    for (ArrayRef<int64_t> dim : result)
+      for (int64_t factor : dim)
+        isCopy[factor] = false;
+  for (auto [tensor, sharding] : llvm::zip(rule.operands, context.operands)) {
+    SmallVector<Splits, 4> factors(rule.factors.size());
+    if (sharding)
+      (void)readFactors(rule, tensor, *sharding, factors);
+    for (auto [factor, splits] : llvm::enumerate(factors)) {
+      const int64_t part = rule.factors[factor].part;
+      const auto isUsed = [&](const Split &split) {
+        return split.axis != kUnsplit && how.uses(rule, split.axis, part);
+      };
+      if (isCopy[factor] && llvm::none_of(splits, isUsed))
+        (void)how.place(rule, factor, splits);
+    }
+  }
+}
+
 std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const ShardingRule &rule,
                                                     const ChoiceContext &context) {
   OpSharding how(rule);
@@ -264,6 +289,7 @@ std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const Shardin
   }
   if (!unreduced.empty())
     how = chooseOpSharding(op, rule, std::move(how), context, unreduced);
+  keepCopies(rule, context, how);
   if (!leavesWanted(op, rule, how, context))
     return std::nullopt;
   return how;

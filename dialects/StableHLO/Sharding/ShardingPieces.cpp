@@ -61,7 +61,10 @@ struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
     for (int64_t dim = 0; dim < rankOf(op); ++dim) {
       auto slice = cast<SliceOp>(op);
       bool isWhole = shapeOf(slice.getOperand())[dim] == shapeOf(slice)[dim];
-      if (int64_t block = blockSize(slice, dim); !isWhole && block > 1)
+      if (holdsCopies(slice, dim))
+        // Each device takes the first copy of its part, so the dimension may be sharded.
+        attach(rule.operands[0], dim, rule.addFactor(shapeOf(slice.getOperand())[dim]));
+      else if (int64_t block = blockSize(slice, dim); !isWhole && block > 1)
         addBlockFactors(rule, op, dim, block);
       else
         addPieceFactor(rule, op, dim, isWhole);
@@ -75,6 +78,8 @@ struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
     auto type = cast<RankedTensorType>(context.resultTypes[0]);
     SmallVector<int64_t> starts(slice.getStartIndices()), limits(slice.getLimitIndices());
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (holdsCopies(slice, dim))
+        continue;
       if (context.rule.operands[0][dim].size() > 1) {
         int64_t shards = blockShards(context, context.rule.operands[0], dim);
         starts[dim] /= shards;
@@ -89,6 +94,12 @@ struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
   }
 
 private:
+  static bool holdsCopies(SliceOp op, int64_t dim) {
+    auto copies = op->getAttrOfType<DenseI64ArrayAttr>(st::kCopiesAttr);
+    return copies && llvm::is_contained(copies.asArrayRef(), dim) &&
+           op.getStartIndices()[dim] == 0 && op.getLimitIndices()[dim] == 1;
+  }
+
   static int64_t blockSize(SliceOp op, int64_t dim) {
     if (op.getStrides()[dim] != 1 || shapeOf(op)[dim] == 0)
       return 1;

@@ -2,6 +2,7 @@
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Interfaces/Notes.h"
+#include "dialects/St/Interfaces/ShardingRule.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -117,6 +118,14 @@ void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsi
   value.value = ConstrainOp::create(builder, loc, value.value.getType(), value.value, sharding);
 }
 
+Value ShardBody::spreadCopies(Location loc, const Lifted &value, const Axes &axes) {
+  Lifted copies = {spread(loc, value, axes), axes};
+  Operation *producer = value.value.getDefiningOp();
+  if (value.axes != axes && !(producer && producer->getNumOperands() == 0))
+    constrain(loc, copies);
+  return copies.value;
+}
+
 //===----------------------------------------------------------------------===//
 // Global tensors and their shards
 //===----------------------------------------------------------------------===//
@@ -177,23 +186,27 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
     if (!llvm::is_contained(inner, axis))
       outer.push_back(axis);
   Axes kept = unite(outer, wanted);
-  // All shards are equal along an axis that shards no dimension: take the first.
-  Value value = spread(loc, parts, all);
-  if (all != parts.axes) {
-    // Propagation would not shard what is equal on all shards.
-    Lifted copies = {value, all};
-    constrain(loc, copies);
-    value = copies.value;
-  }
+  // Along an axis that shards no dimension, the program declares all shards equal. They may differ
+  // (JAX's check_vma=False): each device has its own, and a reader of one tensor takes the first.
+  Lifted own = {spread(loc, parts, all), all};
+  // Propagation alone would not shard what is equal on all shards, or is computed on all devices.
+  if (all != parts.axes || all != kept)
+    constrain(loc, own);
+  Value value = own.value;
   auto current = typeOf(value);
   SmallVector<int64_t> starts(current.getRank(), 0), limits(current.getShape()),
       strides(current.getRank(), 1), rest = lead(kept);
+  SmallVector<int64_t> copies;
   for (auto [i, axis] : llvm::enumerate(all))
-    if (!llvm::is_contained(kept, axis))
+    if (!llvm::is_contained(kept, axis)) {
       limits[i] = 1;
+      copies.push_back(static_cast<int64_t>(i));
+    }
   if (all != kept) {
-    value =
+    auto slice =
         hlo::SliceOp::create(builder, loc, current.clone(limits), value, starts, limits, strides);
+    slice->setAttr(kCopiesAttr, builder.getDenseI64ArrayAttr(copies));
+    value = slice;
     llvm::append_range(rest, current.getShape().drop_front(all.size()));
     value = reshape(loc, value, rest);
   }

@@ -63,6 +63,8 @@ private:
   SmallVector<StringAttr> namesOf(const Axes &axes) const;
   RankedTensorType lifted(Type local, const Axes &axes) const;
   Value spread(Location loc, const Lifted &value, const Axes &axes);
+  /// The same for a collective: each device contributes its own copy.
+  Value spreadCopies(Location loc, const Lifted &value, const Axes &axes);
   Value transpose(Location loc, Value value, ArrayRef<int64_t> order);
   Value reshape(Location loc, Value value, ArrayRef<int64_t> shape);
   void constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims = {},

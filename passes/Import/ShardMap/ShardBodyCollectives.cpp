@@ -129,7 +129,7 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
                                         const Axes &over) {
   Location loc = op->getLoc();
   Axes all = unite(value.axes, over);
-  Value operand = spread(loc, value, all);
+  Value operand = spreadCopies(loc, value, all);
   auto type = typeOf(operand);
   auto scalar = RankedTensorType::get({}, type.getElementType());
   Operation *combiner = findShardCombiner(reducer);
@@ -216,7 +216,7 @@ LogicalResult ShardBody::liftGather(Operation *op) {
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     Lifted own = lookup(operand);
     Axes all = unite(own.axes, *over);
-    Value value = spread(op->getLoc(), own, all);
+    Value value = spreadCopies(op->getLoc(), own, all);
     auto count = static_cast<int64_t>(all.size());
     Lifted gathered;
     SmallVector<int64_t> order;
@@ -252,7 +252,7 @@ LogicalResult ShardBody::liftExchange(Operation *op) {
     Lifted own = lookup(operand);
     Axes all = unite(own.axes, *over);
     auto count = static_cast<int64_t>(all.size()), parts = static_cast<int64_t>(over->size());
-    Value value = spread(loc, own, all);
+    Value value = spreadCopies(loc, own, all);
     SmallVector<int64_t> shape(typeOf(value).getShape()), order;
     shape[count + split] /= static_cast<int64_t>(exchange.getSplitCount());
     for (auto [i, axis] : llvm::enumerate(*over))
@@ -375,7 +375,7 @@ LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
   Emitter emit(builder, builder.getInsertionBlock(), loc);
   Lifted own = lookup(op->getOperand(0));
   Axes all = unite(own.axes, over);
-  Value value = spread(loc, own, all);
+  Value value = spreadCopies(loc, own, all);
   bool isOne = llvm::all_equal(from);
   // Makes the dimensions of the axes adjacent and merges them.
   Axes order, others;

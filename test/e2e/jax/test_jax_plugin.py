@@ -220,6 +220,13 @@ def special_values(_):
     for parts in ((eighths, none), (none, eighths), (eighths, none, eighths)):
         joined = np.asarray(jax.jit(lambda *parts: jnp.concatenate(parts, 1))(*parts))
         np.testing.assert_array_equal(joined.astype("f"), np.concatenate(parts, 1).astype("f"))
+    # Products with a scale for each block of 32 numbers.
+    random = np.random.default_rng(st.run_seed())
+    m, n = (random.integers(-4, 5, (2, rows, 64)).astype(ml_dtypes.float8_e4m3fn) for rows in (4, 8))
+    p, q = (2.0 ** random.integers(-2, 3, (2, rows, 2)) for rows in (4, 8))
+    wanted = np.einsum("bmk,bnk->bmn", m.astype("f") * p.repeat(32, 2), n.astype("f") * q.repeat(32, 2))
+    scales = [scale.astype(ml_dtypes.float8_e8m0fnu) for scale in (p, q)]
+    np.testing.assert_array_equal(jax.jit(jax.nn.scaled_matmul)(m, n, *scales), wanted)
     a = np.array([1 + 2j, complex(np.inf, 1), complex(1, -np.inf), 1 - 1j, complex(np.inf, np.inf)])
     b = np.array([complex(np.inf, np.inf), 2 - 1j, 1 + 1j, complex(-np.inf, 1), complex(np.inf, 0)])
     agrees(lambda a, b: ((a / b).real, (a / b).imag), a, b)

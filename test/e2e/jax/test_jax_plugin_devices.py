@@ -46,6 +46,8 @@ def matrix(rows=8, columns=8):
 def shardings(_):
     """Shardings of results, given and open; each device holds its part."""
     import jax
+    import jax.numpy as jnp
+    import numpy as np
     from jax.sharding import NamedSharding, PartitionSpec as P
 
     mesh, x = mesh_of(2, 2), matrix()
@@ -61,6 +63,14 @@ def shardings(_):
     same(product, x @ x)
     moved = jax.jit(lambda a: jax.lax.with_sharding_constraint(a + 1, NamedSharding(mesh, P(None, "y"))))(a)
     same(moved, x + 1)
+    # As on JAX's CPU: a result's dimensions, pieces that do not divide, operands that disagree, a batch of library calls.
+    b, c = put(x, mesh, "x"), put(np.tile(np.eye(4, dtype="f"), (2, 1, 1)), mesh, "y")
+    for function, arguments, wanted in ((lambda a: a @ a, [a], P("x", "y")), (lambda a: jnp.roll(a, 1, 0), [b], P("x")),
+                                        (lambda a: a + a.T, [a], P()), (lambda a, b: b[jnp.argmax(a, 1)], [a, b], P("x")),
+                                        (jnp.linalg.cholesky, [c], P("y")), (lambda a, b: a.T @ b, [a, b], P("y"))):
+        found = jax.jit(function)(*arguments)
+        same(found, function(*map(np.asarray, arguments)))
+        st.expect(found.sharding.is_equivalent_to(NamedSharding(mesh, wanted), found.ndim), f"{found.sharding} for {wanted}")
     # This one has no given sharding, and does not divide.
     same(jax.jit(lambda a: a[1:6, 2:])(a), x[1:6, 2:])
     same(jax.jit(lambda a: a * 2)(put(x, mesh)), x * 2)
@@ -70,6 +80,7 @@ def shardings(_):
 def shard_maps(_):
     """Functions on shards, with every collective."""
     import jax
+    import ml_dtypes
     import numpy as np
     from jax import lax
     from jax.sharding import PartitionSpec as P
@@ -88,6 +99,11 @@ def shard_maps(_):
     same(numbers, np.kron(np.arange(4).reshape(2, 2), np.ones((4, 4))))
     same(jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=jax.devices()[:4])(np.arange(4.0, dtype="f")),
          np.full(4, 6))
+    # Shards have types of their own in the bytecode.
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int4"):
+        small = np.array([1, 2, 4, 2], dtype=getattr(ml_dtypes, name))
+        turned = jax.jit(mapped(lambda a: a[::-1], in_specs=P("x"), out_specs=P("x")))(small)
+        same(np.asarray(turned).astype("f"), [2, 1, 2, 4])
 
 
 def agree_on_shards(function, array):
@@ -134,6 +150,40 @@ def shards_that_differ(_):
     while wanted.max() < 1000:
         wanted = wanted * 2 + 1
     same(jax.jit(until)(x), wanted)
+
+
+def copies_that_differ(_):
+    """Results that a shard_map declares replicated, and that are not: each device has its own, as on JAX's CPU."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax import lax
+    from jax.sharding import PartitionSpec as P
+
+    mesh, x = mesh_of(4, 2), matrix()
+    mapped = functools.partial(jax.shard_map, mesh=mesh, out_specs=P(), check_vma=False)
+
+    def expect(array, wanted):
+        for shard, own in zip(array.addressable_shards, wanted, strict=True):
+            same(shard.data, own)
+        same(array, wanted[0])
+
+    halves = mapped(lambda a: a * 2, in_specs=P("x"))
+    parts = np.repeat(x.reshape(4, 2, 8), 2, axis=0)
+    expect(jax.jit(halves)(x), parts * 2)
+    expect(jax.jit(lambda a: jnp.sort(-halves(a)))(x), np.sort(-parts * 2))
+    expect(jax.jit(mapped(lambda a: lax.axis_index(("x", "y"))[None], in_specs=P("x")))(x), np.arange(8)[:, None])
+    complex_parts = jax.jit(mapped(lambda a: a + 1j, in_specs=P("x", "y")))(x)
+    expect(complex_parts, x.reshape(4, 2, 2, 4).swapaxes(1, 2).reshape(8, 2, 4) + 1j)
+    # Weights that each device trains on its own rows, and their mean in the end.
+    train = mapped(lambda w, a: w - jax.grad(lambda w: jnp.mean((a @ w - 1) ** 2))(w), in_specs=(P(), P("x")))
+    weights, wanted = np.zeros((8, 1), "f"), [np.zeros((8, 1), "f")] * 8
+    for _ in range(3):
+        weights = jax.jit(lambda w, a: lax.fori_loop(0, 2, lambda _, w: train(w, a), w))(weights, x / 9)
+        for _ in range(2):
+            wanted = [w - part.T @ (part @ w - 1) for w, part in zip(wanted, parts / 9)]
+    expect(weights, wanted)
+    expect(jax.jit(mapped(lambda w: lax.pmean(w, "x"), in_specs=P()))(weights), [np.mean(wanted, axis=0)] * 8)
 
 
 def several_meshes(_):
@@ -472,7 +522,7 @@ def library_functions(_):
 
 CASES = [shardings, shard_maps, callbacks, inspection, ragged_exchange, memories_and_layouts, unreduced, many_axes, calls_of_some_shards,
          library_functions,
-         shards_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
+         shards_that_differ, copies_that_differ, several_meshes, placement, loops, several_meshes_of_time, example]
 
 
 if __name__ == "__main__":

@@ -339,9 +339,20 @@ def rng_uniform(low, high, *, shape):
     return jax.random.uniform(key, shape, low.dtype, low, high)
 
 
+def scaled_matmul(a, b, a_scale, b_scale, *, preferred_element_type):
+    """Products of operands with a scale for each block of the contracted dimension, in float32."""
+    import jax.numpy as jnp
+
+    def wide(x, scale):
+        return x.astype("float32") * jnp.repeat(scale.astype("float32"), x.shape[-1] // scale.shape[-1], axis=-1)
+
+    return [jnp.einsum("bmk,bnk->bmn", wide(a, a_scale), wide(b, b_scale)).astype(preferred_element_type)]
+
+
 def register():
     import jax
     from jax._src import config, core, custom_partitioning
+    from jax._src.cudnn.scaled_matmul_stablehlo import _scaled_matmul_p
     from jax._src.interpreters import mlir
     from jax._src.lax import ann, fft, lax, linalg
 
@@ -399,6 +410,7 @@ def register():
     lower(linalg.ormqr_p, linalg._ormqr_lowering, multiple_results=False)
     lower(linalg.tridiagonal_solve_p, linalg._tridiagonal_solve_jax, multiple_results=False)
     lower(ann.approx_top_k_p, approx_top_k)
+    lower(_scaled_matmul_p, scaled_matmul)
     lower(lax.rng_uniform_p, rng_uniform, multiple_results=False)
     # JAX calls the user's partitioner with XLA's shards; St shards the function as it does others.
     mlir.register_lowering(custom_partitioning.custom_partitioning_p, lower_partitioned, platform=PLATFORM)
