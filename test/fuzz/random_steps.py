@@ -33,6 +33,12 @@ def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def in_16_bits(prepare, compute="bf16"):
+    """The passes of PREPARE for a step that computes in 16 bits."""
+    return f"assign-precision{{compute={compute}}}," + prepare.replace(
+        "differentiate,", f"differentiate,widen-sums,narrow-residuals{{compute={compute}}},", 1)
+
+
 class Step:
     """The loss of a batch of rows; values are rows x features, and the number of features changes from layer to
     layer."""

@@ -70,7 +70,9 @@ def make_case(seed, uneven, blocks=0.0, kind="programs"):
     if kind == "attention":
         return AttentionStep(rng).text()
     if kind == "models":
-        return exactly(ModelStep(rng).text()) if seed % 4 == 1 else ModelStep(rng).text()
+        is_exact = seed % 4 == 1
+        text = ModelStep(rng, is_exact).text()
+        return exactly(text) if is_exact else text
     if seed % 9 == 5:
         return exactly(Step(rng, uneven).text())
     text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, device_of(seed) is not None).text()
