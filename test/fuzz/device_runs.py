@@ -48,7 +48,7 @@ def tolerance_of(parallel):
 
 
 def step_flags(text):
-    """Flags of st-compile for the optimizer and the adapters that the case's own pipeline adds."""
+    """Flags of st-compile for the optimizer, the adapters and the frozen parameters of the case's own pipeline."""
     options = re.search(r"add-optimizer\{(.*?)\}", text)
     if not options:
         return []
@@ -56,7 +56,9 @@ def step_flags(text):
     flags = options.group(1).replace("kind=", "optimizer=")
     if "state-bits=8" in flags:
         flags = re.sub(r"optimizer=(\w+) state-bits=8", r"optimizer=\1-8bit", flags)
-    return [f"--{option}" for option in flags.split()] + ([f"--lora={adapters[2]}:{adapters[1]}"] if adapters else [])
+    frozen = re.search(r"freeze-parameters\{(freeze=\S+?)\}", text)
+    return [f"--{option}" for option in flags.split()] + ([f"--lora={adapters[2]}:{adapters[1]}"] if adapters else []) + (
+        [f"--{frozen[1]}"] if frozen else [])
 
 
 def describe_difference(given, expected, actual, relative, nudged=None):

@@ -30,8 +30,9 @@ class ModelStep(Step):
             self.data = 1
         self.schedule, self.virtual = self.draw_schedule()
         self.batch = self.micro * self.data * rng.choice([1, 2])
-        if rng.random() < 0.2:  # The last micro-batches or replicas have fewer rows.
-            self.batch = rng.randint(max(self.micro, self.micro * (self.data - 1) + 1), self.batch)
+        fewest = max(self.micro, self.micro * (self.data - 1) + 1)
+        if fewest < self.batch and rng.random() < 0.3:  # The last micro-batches or replicas have fewer rows.
+            self.batch = rng.randrange(fewest, self.batch)
         self.sequence = rng.choice([3, 4, 4, 5, 6, 7, 8, 8, 9])  # mostly numbers that devices of a context divide
         even = self.batch % (self.micro * self.data) == 0
         self.config = RandomConfig(rng, rng.choice(FAMILIES + WITH_EXPERTS), self.stages * self.virtual, self.sequence,
@@ -43,7 +44,7 @@ class ModelStep(Step):
             return None, 1
         kinds = ["sequential", "gpipe", "1f1b", "zb-h1", "zb-h2", "zb-v"]
         schedule = self.rng.choice(kinds + ["interleaved", "interleaved"] * (self.micro % self.stages == 0))
-        return schedule, 2 if schedule in ("interleaved", "zb-v") else 1
+        return schedule, {"interleaved": self.rng.choice([2, 2, 3]), "zb-v": 2}.get(schedule, 1)
 
     def flags(self):
         """Flags of the import that change the inputs of the program."""
@@ -65,13 +66,15 @@ class ModelStep(Step):
             raise SystemExit(f"{text}: {done.stderr.strip()}")
         return done.stdout
 
-    def parallel(self, program, has_adapters):
-        rng = self.rng
+    def parallel(self):
+        rng, program = self.rng, self.program
         # The second dimension of an argument of the batch is that of tokens.
         self.tokens = {int(size) for size in re.findall(r"tensor<\d+x(\d+)[^>]*> \{[^{}]*st\.role = \"batch\"", program)}
         file = super().parallel()
         if self.schedule:
             file["schedule"] = self.schedule
+        if self.virtual > 1:
+            file["virtual_stages"] = self.virtual
         if rng.random() < 0.6:
             file["sharding_dim"] = "megatron"
         parts = self.shards * file.get("context", 1)
@@ -79,43 +82,49 @@ class ModelStep(Step):
         fits = self.config.family != "vit" and min(self.tokens) >= parts
         if self.shards > 1 and file["sharding_dim"] == "megatron" and fits and rng.random() < 0.5:
             file["sequence_parallel"] = rng.choice([True, "gather_again"])
-        experts = min((int(count) for count in re.findall(r"tensor<(\d+)x[^>]*> \{[^{}]*\{[^{}]*\}[^{}]*st\.named_rows", program)), default=0)
+        experts = min((shape[0] for name, shape in self.shapes if "*" in name), default=0)
         if sizes := [n for n in (2, 4) if self.data % n == 0 and n <= experts]:
             file["expert"] = rng.choice([1, *sizes, *sizes])
-        if not has_adapters:
-            file |= self.named(program, file)
         if self.compute == "bf16":
             file["precision"] = {"compute": "bf16", "reduce": rng.choice(["f32", "bf16"])}
         file["recompute"] = rng.choice(["none", "selective", "full", {"bytes": int(2 ** rng.uniform(8, 14))}])
         file["offload"] = rng.choice([False, False, True, {"bytes": int(2 ** rng.uniform(6, 13))}])
         return file
 
-    def named(self, program, file):
+    def named(self, file):
         """Keys of the file that name parameters."""
         rng, keys = self.rng, {}
-        shapes = [(name, [int(size) for size in shape.split("x")]) for shape, name in re.findall(
-            r'tensor<([\dx]+)xf32> \{[^%]*?st\.name = "([^"]*)", (?:st\.\w+, )*st\.role = "parameter"', program)]
-        blocks = list(dict.fromkeys(found[1] for name, _ in shapes if (found := re.match(r"(.*?\.\d+)\.", name))))
-        if self.stages > 1 and self.virtual == 1 and len(blocks) >= self.stages and rng.random() < 0.3:
-            keys["stages"] = [blocks[i] for i in sorted(rng.sample(range(1, len(blocks)), self.stages - 1))]
+        if self.stages > 1 and self.virtual == 1 and len(self.blocks) >= self.stages and rng.random() < 0.3:
+            keys["stages"] = [self.blocks[i] for i in sorted(rng.sample(range(1, len(self.blocks)), self.stages - 1))]
         expert = file.get("expert", 1)
         axes = {"tensor": self.shards, "data": self.data // expert, "context": file.get("context", 1), "expert": expert}
         axis = rng.choice([name for name, size in axes.items() if size > 1] or [None])
-        name, shape = rng.choice(shapes)
+        name, shape = rng.choice(self.shapes)
         dims = [d for d, size in enumerate(shape) if size >= axes.get(axis, 1)]
         if axis and dims and "*" not in name and rng.random() < 0.3:
             dim = rng.choice(dims)
             keys["parameters"] = {name: [axis if d == dim else None for d in range(dim + 1)]}
         return keys
 
+    def trained(self):
+        """Passes that add adapters, or freeze a block or another parameter."""
+        rng, kind = self.rng, self.rng.choice(["all", "all", "all", "all", "adapters", "adapters", "frozen"])
+        if kind == "adapters":
+            return f"add-adapters{{targets=all-linear rank={rng.choice([1, 2, 3])}}},freeze-parameters{{train=base_model.*}},"
+        if kind == "frozen":
+            return f"freeze-parameters{{freeze={rng.choice([rng.choice(self.shapes)[0], rng.choice(self.blocks) + '.*'])}}},"
+        return ""
+
     def text(self):
-        rng, program, road = self.rng, self.imported(), self.rng.choice(ROADS)
+        rng, self.program = self.rng, self.imported()
+        self.shapes = [(name, [int(size) for size in shape.split("x")]) for shape, name in re.findall(
+            r'tensor<([\dx]+)xf32> \{[^%]*?st\.name = "([^"]*)", (?:st\.\w+, )*st\.role = "parameter"', self.program)]
+        self.blocks = list(dict.fromkeys(found[1] for name, _ in self.shapes if (found := re.match(r"(.*?\.\d+)\.", name))))
+        parallel, trained = self.parallel(), self.trained()
+        if "adapters" not in trained:
+            parallel |= self.named(parallel)
         prepare = PREPARE.format(optimizer=rng.choice(MODEL_OPTIMIZERS))
-        if self.compute == "bf16":
-            prepare = in_16_bits(prepare)
-        has_adapters = rng.random() < 0.25
-        if has_adapters:
-            prepare = f"add-adapters{{targets=all-linear rank={rng.choice([1, 2, 3])}}},freeze-parameters{{train=base_model.*}},{prepare}"
-        attributes = (f"st.scales_matrices, st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(road)}, "
-                      f"st.parallel = {quoted(json.dumps(self.parallel(program, has_adapters)))}")
-        return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), program, count=1)
+        prepare = trained + (in_16_bits(prepare) if self.compute == "bf16" else prepare)
+        attributes = (f"st.scales_matrices, st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(rng.choice(ROADS))}, "
+                      f"st.parallel = {quoted(json.dumps(parallel))}")
+        return re.sub(r"attributes \{", f"attributes {{{attributes}, ".replace("\\", "\\\\"), self.program, count=1)
